@@ -1,0 +1,36 @@
+# People type `make bench` and `make profile`; each target sets up what it needs.
+PYTHON ?= python3
+RUN     = .venv/bin/python
+ARGS   ?=
+
+.PHONY: bench report test test-gpu check benchmark-emulator readme constraints setup
+
+bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
+	@$(RUN) -m harness run $(ARGS)
+
+report: setup           ## redraw the newest run's tables, figures and page from its journal
+	@$(RUN) -m harness report $(ARGS)
+
+test: setup             ## the tests that need no GPU
+	@$(RUN) -m pytest -n auto $(ARGS)
+
+test-gpu: setup         ## the tests that need one
+	@$(RUN) -m pytest -m gpu $(ARGS)
+
+check: setup            ## style and types
+	@$(RUN) -m ruff check .
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m mypy
+
+benchmark-emulator: setup  ## thread-instructions a second, on this machine
+	@$(RUN) scripts/benchmark_emulator.py
+
+readme: setup           ## write README.md's results table from reports/h200/
+	@$(RUN) scripts/readme_table.py
+
+setup:
+	@$(PYTHON) scripts/setup.py
+
+constraints:            ## choose the pinned versions anew (needs uv)
+	uv pip compile pyproject.toml --universal --python-version 3.10 --all-extras --upgrade \
+	  --no-emit-index-url --no-annotate --no-header --quiet -o constraints.txt

@@ -1,0 +1,1 @@
+"""Compare CUDA kernel variants: which is faster, by how much, and why."""

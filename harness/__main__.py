@@ -1,0 +1,229 @@
+"""The command line, and the story of a run from the matrix to the report.
+
+python -m harness list | run | report | doctor
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import sys
+import tempfile
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from filelock import FileLock, Timeout
+from rich.table import Table
+
+from harness import config, devices, doctor, machine, plan, report, tables
+from harness.errors import HarnessError, UsageError
+from harness.plan import Device
+from harness.progress import console
+from harness.runner import Runner, buffer_names, load_problems
+
+REPORTS = Path("reports")
+LATEST = REPORTS / "latest"
+
+app = typer.Typer(
+    help="Which CUDA kernel variant is faster, by how much, and why.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Config = Annotated[Path, typer.Option("--config", help="The matrix.")]
+Backend = Annotated[
+    Literal["auto", "cuda", "emulator"],
+    typer.Option(help="auto: the GPU where there is one, else the emulator."),
+]
+Only = Annotated[
+    list[str],
+    typer.Option("--only", help="problem or problem/variant; * and ? match. Repeatable."),
+]
+Arch = Annotated[
+    str | None, typer.Option(help="Compile for, and emulate, this architecture, such as sm_80.")
+]
+
+
+@app.command("list")
+def list_cases(
+    config_path: Config = Path("bench.yaml"),
+    backend: Backend = "auto",
+    only: Only = [],  # noqa: B006
+    arch: Arch = None,
+) -> None:
+    """Show every case of the matrix and what it would launch."""
+    bench = config.load(config_path)
+    _, device, _ = devices.choose(backend, arch)
+    names = buffer_names(bench, load_problems(bench, only))
+    cases = plan.plan(bench, device, only, "bench", names)
+    table = Table("case", "grid × block of each step", "", title=f"on {device.name}")
+    for case in cases:
+        shapes = "; ".join(f"{_extents(s.grid)} × {_extents(s.block)}" for s in case.steps)
+        table.add_row(case.id, shapes, case.refusal or case.skip)
+    console.print(table)
+    console.print(_count(cases))
+
+
+@app.command()
+def run(
+    config_path: Config = Path("bench.yaml"),
+    backend: Backend = "auto",
+    only: Only = [],  # noqa: B006
+    arch: Arch = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run's folder; one that exists is resumed.")
+    ] = None,
+) -> None:
+    """Compile, verify and time (or emulate) the matrix, and write the report.
+
+    Exit code 0: every case is ok. 1: some failed. 2: the command or the matrix is wrong.
+    130: interrupted, with everything so far kept.
+    """
+    started = datetime.now(timezone.utc)
+    bench = config.load(config_path)
+    chosen, device, warning = devices.choose(backend, arch)
+    if warning:
+        console.print(warning, markup=False)
+    folder = out or REPORTS / started.strftime("%Y%m%d-%H%M%S")
+    runner = Runner(bench, device, chosen, only, folder)
+    info = _begin(folder, bench, device, chosen, only, started)
+    console.print(f"{_count(runner.cases)} on {device.name}, into {folder}", markup=False)
+    interrupted = False
+    try:
+        with FileLock(Path(tempfile.gettempdir()) / f"kernel-harness-{chosen}.lock", timeout=0):
+            runner.run()
+    except Timeout:
+        raise UsageError("another run is using the device; wait for it to end") from None
+    except KeyboardInterrupt:
+        interrupted = True
+    code = 130 if interrupted else int(runner.failed)
+    info |= {"finished": datetime.now(timezone.utc).isoformat(), "exit_code": code}
+    _write(folder / "run.json", info)
+    page = report.write(tables.load(folder))
+    _point_latest(folder)
+    _summarise(folder, interrupted)
+    console.print(str(page), markup=False)
+    raise typer.Exit(code)
+
+
+@app.command("report")
+def redraw(
+    folder: Annotated[Path, typer.Argument(help="A run's folder.")] = LATEST,
+) -> None:
+    """Redraw a run's tables, figures and page from its journal; needs no GPU."""
+    console.print(str(report.write(tables.load(folder))), markup=False)
+
+
+@app.command("doctor")
+def examine() -> None:
+    """Say what is installed and usable here, and what to do about what is not."""
+    table = Table("", "what", "found", "what to do")
+    for finding in doctor.examine():
+        table.add_row("ok" if finding.ok else "–", finding.what, finding.found, finding.remedy)
+    console.print(table)
+
+
+def _begin(
+    folder: Path,
+    bench: config.Bench,
+    device: Device,
+    backend: str,
+    only: list[str],
+    started: datetime,
+) -> dict[str, Any]:
+    """run.json as it stands before anything runs. Raises UsageError where another run is there."""
+    names = sorted({problem for problem, _ in plan.matching(bench, only)})
+    sources = machine.sources(bench, names)
+    matrix = bench.model_dump_json(exclude={"document", "kernels"})
+    what = [matrix, backend, vars(device), sources, sorted(only)]
+    info: dict[str, Any] = {
+        "id": folder.name,
+        "fingerprint": hashlib.sha256(json.dumps(what).encode()).hexdigest(),
+        "started": started.isoformat(),
+        "command": shlex.join(["python", "-m", "harness", *sys.argv[1:]]),
+        "seed": bench.timing.seed,
+        "backend": backend,
+        "device": vars(device),
+        "timing": bench.timing.model_dump(),
+        "machine": machine.describe(),
+        "driver": machine.driver(),
+        "versions": machine.versions(),
+        "commit": machine.commit(),
+        "problems": {
+            name: {
+                "title": problem.title,
+                "baseline": bench.problems[name].baseline,
+                "library": bench.problems[name].library,
+            }
+            for name, problem in load_problems(bench, only).items()
+        },
+        "sources": sources,
+    }
+    existing = folder / "run.json"
+    if existing.exists():
+        before = tables.load(folder).info
+        if before["fingerprint"] != info["fingerprint"]:
+            raise UsageError(
+                f"{folder} holds another run (its matrix, sources or machine differ)\n"
+                "  name another folder with --out, or delete it"
+            )
+        console.print(f"resuming {folder}", markup=False)
+        info["started"] = before["started"]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(existing, info)
+    except OSError as error:
+        raise UsageError(f"--out {folder}: {error.strerror}") from None
+    return info
+
+
+def _write(path: Path, info: dict[str, Any]) -> None:
+    path.write_text(json.dumps(info, indent=1) + "\n")
+
+
+def _point_latest(folder: Path) -> None:
+    """reports/latest → the run, when it lies in reports/."""
+    if folder.resolve().parent == REPORTS.resolve():
+        LATEST.unlink(missing_ok=True)
+        LATEST.symlink_to(folder.name)
+
+
+def _summarise(folder: Path, interrupted: bool) -> None:
+    run = tables.load(folder)
+    ended = [(case, run.outcomes[case]) for case in run.planned]
+    for case, outcome in ended:
+        if outcome.status == "failed":
+            console.print(f"FAILED {case}\n  {outcome.reason}", markup=False)
+    counts = {s: sum(o.status == s for _, o in ended) for s in ("ok", "failed", "skipped")}
+    console.print(", ".join(f"{n} {status}" for status, n in counts.items() if n))
+    if interrupted:
+        console.print(f"interrupted; to go on: the same command with --out {folder}", markup=False)
+
+
+def _count(cases: list[plan.Case]) -> str:
+    variants = len({(case.problem, case.variant) for case in cases})
+    return f"{len(cases)} cases of {variants} variants"
+
+
+def _extents(extents: tuple[int, int, int]) -> str:
+    used = [e for i, e in enumerate(extents) if i == 0 or any(x > 1 for x in extents[i:])]
+    return "·".join(map(str, used))
+
+
+def main() -> None:
+    """Run a command; a mistake of the user's is a message and exit code 2, never a traceback."""
+    try:
+        app()
+    except HarnessError as error:
+        console.print(f"error: {error}", markup=False)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What runs a case: the GPU, which gives times, or the emulator, which gives counters."""

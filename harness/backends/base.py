@@ -1,0 +1,165 @@
+"""The small protocol that both backends implement, and what they do alike.
+
+Everything above this module is the same code on a GPU and without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.compile import Built
+from harness.errors import LaunchError
+from harness.plan import Case, Device, Step
+from harness.problem import Buffer
+from harness.records import Cache, Provenance
+
+Array = npt.NDArray[Any]
+
+POISON = 0xFF
+"""Every byte of an output and of scratch before a verified launch; as a float it is a NaN."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """One counter of one launch."""
+
+    step: int
+    kernel: str
+    metric: str
+    value: float
+    unit: str
+    provenance: Provenance
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One verified launch of all of a case's steps.
+
+    outputs: each output buffer as the kernels left it. faults: what went wrong on the way
+    (an access out of bounds, a guard byte written, an input changed); empty when nothing did.
+    """
+
+    outputs: Mapping[str, Array]
+    faults: tuple[str, ...] = ()
+    counts: tuple[Count, ...] = ()
+
+
+class Workspace(Protocol):
+    """A problem's buffers at one size, ready for launches; a context manager."""
+
+    def refill(self, inputs: Mapping[str, Array]) -> None:
+        """Other contents for the input buffers."""
+
+    def run(self, case: Case, built: Built | None) -> Execution:
+        """Poison, launch once, read back. Raises LaunchError for what cannot be launched."""
+
+    def __enter__(self) -> Workspace: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+class TimedWorkspace(Workspace, Protocol):
+    """A workspace whose backend can tell the time."""
+
+    def time(
+        self, case: Case, built: Built | None, cache: Cache, launches: int, apart: bool = False
+    ) -> list[list[float]]:
+        """Nanoseconds of each launch: one total, or with `apart` one figure a step."""
+
+
+class Backend(Protocol):
+    """Runs cases on one device."""
+
+    name: str
+    device: Device
+
+    def workspace(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> Workspace: ...
+
+    def close(self) -> None: ...
+
+
+class Parameter(Protocol):
+    """A kernel parameter, as the compiled PTX declares it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str:
+        """Its PTX type: u64, s32, f32 …"""
+
+
+_NUMPY = {
+    "u8": np.uint8, "s8": np.int8, "b8": np.uint8,
+    "u16": np.uint16, "s16": np.int16, "b16": np.uint16,
+    "u32": np.uint32, "s32": np.int32, "b32": np.uint32,
+    "u64": np.uint64, "s64": np.int64, "b64": np.uint64,
+    "f32": np.float32, "f64": np.float64,
+}  # fmt: skip
+
+
+def scalar_or_buffer(
+    parameters: Sequence[Parameter], step: Step, source: str
+) -> list[str | np.generic]:
+    """A step's arguments by the kernel's own signature: buffer names, and scalars of its types.
+
+    Raises LaunchError for a wrong number of arguments, a buffer where the kernel takes no pointer,
+    or an integer that the parameter's type cannot hold.
+    """
+    if len(parameters) != len(step.args):
+        raise LaunchError(
+            f"{source}: {step.kernel} takes {len(parameters)} arguments "
+            f"({', '.join(p.type for p in parameters)}), but args: lists {len(step.args)} "
+            f"({', '.join(map(str, step.args))})"
+        )
+    bound: list[str | np.generic] = []
+    for number, (parameter, argument) in enumerate(zip(parameters, step.args, strict=True), 1):
+        kind = _NUMPY.get(parameter.type)
+        place = f"{source}: {step.kernel}, argument {number}"
+        if kind is None:
+            raise LaunchError(f"{place}: a parameter of type .{parameter.type} cannot be passed")
+        if isinstance(argument, str):
+            if parameter.type not in ("u64", "b64"):
+                raise LaunchError(
+                    f"{place}: `{argument}` is a buffer, but the kernel takes a {parameter.type}"
+                )
+            bound.append(argument)
+            continue
+        if np.issubdtype(kind, np.integer):
+            limits = np.iinfo(kind)  # type: ignore[type-var]
+            if not limits.min <= argument <= limits.max:
+                raise LaunchError(f"{place}: {argument} does not fit a {parameter.type}")
+        bound.append(kind(argument))
+    return bound
+
+
+def poisoned(buffer: Buffer) -> Array:
+    """A host array of the buffer's shape with every byte poison, or zero where zero is promised."""
+    fill = 0 if buffer.role == "zeroed" else POISON
+    return np.full(buffer.nbytes, fill, np.uint8).view(buffer.dtype)
+
+
+def contents(buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The inputs, each checked against its buffer. Raises LaunchError where it is not."""
+    checked = {}
+    for buffer in buffers:
+        if buffer.role != "input":
+            continue
+        array = np.ascontiguousarray(inputs[buffer.name])
+        if array.dtype != np.dtype(buffer.dtype) or array.size != buffer.count:
+            raise LaunchError(
+                f"problem.py: inputs()['{buffer.name}'] is {array.size} × {array.dtype}; "
+                f"buffers() promises {buffer.count} × {buffer.dtype}"
+            )
+        checked[buffer.name] = array.reshape(-1)
+    return checked

@@ -1,0 +1,401 @@
+"""The backend on an NVIDIA GPU, through PyCUDA: the only module that imports it.
+
+Verified launches start from poisoned outputs with guard bytes around every buffer. Timed launches
+are enqueued behind a kernel that holds the stream, so that the host's speed does not enter, each
+between two CUDA events, with the L2 cache emptied before it (cold) or left as it is (warm).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import nvtx
+import pycuda.driver as cuda
+
+from harness import compile as compiler
+from harness import emulator
+from harness.backends.base import (
+    POISON,
+    Array,
+    Execution,
+    contents,
+    poisoned,
+    scalar_or_buffer,
+)
+from harness.backends.emulated import broken_promises
+from harness.compile import Built, Unit, kernel_name
+from harness.errors import BackendUnavailable, DeviceFault, LaunchError
+from harness.plan import Case, Device
+from harness.problem import Buffer, Problem
+from harness.records import Cache
+
+NVTX_DOMAIN = "kernel-harness"
+GUARD = 0xA5
+GUARD_BYTES = 512
+"""Before and after every buffer; a multiple of the alignment that cudaMalloc promises."""
+
+HOLD_SECONDS = 5
+HELD_LAUNCHES = 20
+"""Launches enqueued behind one hold: a stream's queue takes about a thousand entries."""
+
+FLUSH_FACTOR = 2
+_COMPARE_INPUTS_UP_TO = 64 << 20
+"""Inputs larger than this are not read back to see whether a kernel changed them."""
+
+_STREAM_CONTROL = Path(__file__).parent.parent / "measure" / "stream_control.cu"
+_A = cuda.device_attribute
+
+
+class CudaBackend:
+    """One GPU's primary context, which torch shares, and one stream for everything."""
+
+    name = "cuda"
+
+    def __init__(self, arch: str | None = None, index: int = 0) -> None:
+        try:
+            cuda.init()
+            if cuda.Device.count() == 0:
+                raise BackendUnavailable("the driver finds no GPU")
+        except cuda.Error as error:
+            raise BackendUnavailable(f"the CUDA driver does not start: {error}") from None
+        self._device = cuda.Device(index)
+        self._context = self._device.retain_primary_context()
+        self._context.push()
+        self.stream = cuda.Stream()
+        self.device = _describe(self._device, arch)
+        self._modules: dict[str, tuple[Any, emulator.Module]] = {}
+        self.control = _StreamControl(self)
+
+    def workspace(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> CudaWorkspace:
+        return CudaWorkspace(self, buffers, inputs)
+
+    def driver_version(self) -> str:
+        version = int(cuda.get_driver_version())
+        return f"{version // 1000}.{version % 1000 // 10}"
+
+    def function(self, built: Built, name: str, source: str) -> tuple[Any, emulator.Module]:
+        """The kernel, and the module whose PTX declares its parameters."""
+        if built.cubin_sha256 not in self._modules:
+            self._modules[built.cubin_sha256] = (
+                cuda.module_from_file(str(built.cubin)),
+                emulator.parse(built.ptx.read_text()),
+            )
+        module, parsed = self._modules[built.cubin_sha256]
+        return module.get_function(kernel_name(name, built, source)), parsed
+
+    def close(self) -> None:
+        """Leave the context as PyCUDA wants it, or the process aborts at exit."""
+        with contextlib.suppress(cuda.Error):
+            self.control.close()
+            self._modules.clear()
+        self._context.pop()
+
+
+class _StreamControl:
+    """Holds the stream, and empties the L2 cache."""
+
+    def __init__(self, backend: CudaBackend) -> None:
+        self.stream = backend.stream
+        built = compiler.build(Unit(_STREAM_CONTROL, (), (), backend.device.arch))
+        module = cuda.module_from_file(str(built.cubin))
+        self._hold = module.get_function("hold_stream").prepare("PQP")
+        self._write = module.get_function("write_buffer").prepare("PI")
+        self._read = module.get_function("read_buffer").prepare("PIP")
+        self._flag = cuda.pagelocked_zeros(2, np.uint32, mem_flags=cuda.host_alloc_flags.DEVICEMAP)
+        self._flag_pointer = self._flag.base.get_device_pointer()
+        nbytes = FLUSH_FACTOR * backend.device.l2_bytes // 16 * 16
+        self._dirty, self._clean = cuda.mem_alloc(nbytes), cuda.mem_alloc(nbytes)
+        cuda.memset_d8(self._clean, 0, nbytes)
+        self._sink = cuda.mem_alloc(4)
+        self._count = nbytes // 16
+        self._grid = (8 * backend.device.sm_count, 1)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Whatever is enqueued inside starts only after the last of it is enqueued."""
+        self._flag[:] = 0
+        self._hold.prepared_async_call(
+            (1, 1), (1, 1, 1), self.stream,
+            self._flag_pointer, HOLD_SECONDS * 10**9, self._flag_pointer + 4,
+        )  # fmt: skip
+        try:
+            yield
+        finally:
+            self._flag[0] = 1
+        self.stream.synchronize()
+        if self._flag[1]:
+            raise LaunchError(f"a batch took over {HOLD_SECONDS} s to enqueue: it was not held")
+
+    def flush_l2(self) -> None:
+        """Fill the cache with clean lines of no use: stream_control.cu says why in two steps."""
+        block = (256, 1, 1)
+        self._write.prepared_async_call(self._grid, block, self.stream, self._dirty, self._count)
+        self._read.prepared_async_call(
+            self._grid, block, self.stream, self._clean, self._count, self._sink
+        )
+
+    def close(self) -> None:
+        for allocation in (self._dirty, self._clean, self._sink):
+            allocation.free()
+
+
+class _Allocation:
+    """A buffer in device memory between guard bytes. `address` is the buffer's own."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
+        try:
+            self._memory = cuda.mem_alloc(buffer.nbytes + 2 * GUARD_BYTES)
+        except cuda.MemoryError:
+            free, total = cuda.mem_get_info()
+            raise LaunchError(
+                f"`{buffer.name}` needs {buffer.nbytes:,} bytes; {free:,} of the device's "
+                f"{total:,} are free\n  choose a smaller size"
+            ) from None
+        self.address = int(self._memory) + GUARD_BYTES
+        cuda.memset_d8(int(self._memory), GUARD, GUARD_BYTES)
+        cuda.memset_d8(self.address + buffer.nbytes, GUARD, GUARD_BYTES)
+
+    def poison(self) -> None:
+        cuda.memset_d8(
+            self.address, 0 if self.buffer.role == "zeroed" else POISON, self.buffer.nbytes
+        )
+
+    def download(self) -> Array:
+        host = poisoned(self.buffer)
+        cuda.memcpy_dtoh(host, self.address)
+        return host
+
+    def broken_guard(self) -> str:
+        """What stands in the guard bytes that should not, or nothing."""
+        for where, at in (("before", int(self._memory)),
+                          ("after", self.address + self.buffer.nbytes)):  # fmt: skip
+            guard = np.zeros(GUARD_BYTES, np.uint8)
+            cuda.memcpy_dtoh(guard, at)
+            if np.any(guard != GUARD):
+                cuda.memset_d8(at, GUARD, GUARD_BYTES)
+                return f"a kernel wrote {where} the buffer `{self.buffer.name}`"
+        return ""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """So that torch computes in the same memory."""
+        return {
+            "shape": (self.buffer.count,),
+            "typestr": np.dtype(self.buffer.dtype).str,
+            "data": (self.address, False),
+            "version": 3,
+        }
+
+    def free(self) -> None:
+        self._memory.free()
+
+
+class CudaWorkspace:
+    """A problem's buffers in device memory, shared by all of its cases at one size."""
+
+    def __init__(
+        self, backend: CudaBackend, buffers: Sequence[Buffer], inputs: Mapping[str, Array]
+    ) -> None:
+        self._backend, self._buffers = backend, buffers
+        self.stream, self._control = backend.stream, backend.control
+        self._memory: dict[str, _Allocation] = {}
+        self._pristine: dict[str, _Allocation] = {}
+        self._libraries: dict[str, Any] = {}
+        self.problem: Problem | None = None
+        try:
+            for buffer in buffers:
+                self._memory[buffer.name] = _Allocation(buffer)
+                self._memory[buffer.name].poison()
+            self.refill(inputs)
+        except BaseException:
+            self._free()
+            raise
+
+    def refill(self, inputs: Mapping[str, Array]) -> None:
+        self._inputs = contents(self._buffers, inputs)
+        for name, array in self._inputs.items():
+            cuda.memcpy_htod(self._memory[name].address, array)
+            if name in self._pristine:
+                cuda.memcpy_htod(self._pristine[name].address, array)
+
+    def run(self, case: Case, built: Built | None) -> Execution:
+        for memory in self._memory.values():
+            if memory.buffer.role != "input":
+                memory.poison()
+        try:
+            with nvtx.annotate(case.id, domain=NVTX_DOMAIN):
+                self._restore(case)
+                for launch in self._launches(case, built):
+                    launch()
+                self.stream.synchronize()
+        except cuda.Error as error:
+            raise DeviceFault(f"{case.id}: {_words(error)}") from None
+        after = {
+            b.name: self._memory[b.name].download()
+            for b in self._buffers
+            if b.role in ("output", "zeroed")
+            or (b.role == "input" and b.nbytes <= _COMPARE_INPUTS_UP_TO)
+        }
+        guards = [memory.broken_guard() for memory in self._memory.values()]
+        faults = [fault for fault in guards if fault]
+        faults += broken_promises(self._buffers, case, self._inputs, after)
+        self._restore(case)
+        self.stream.synchronize()
+        outputs = {b.name: after[b.name] for b in self._buffers if b.role == "output"}
+        return Execution(outputs, tuple(faults))
+
+    def time(
+        self, case: Case, built: Built | None, cache: Cache, launches: int, apart: bool = False
+    ) -> list[list[float]]:
+        steps = self._launches(case, built)
+        times: list[list[float]] = []
+        try:
+            with nvtx.annotate(case.id, domain=NVTX_DOMAIN):
+                while len(times) < launches:
+                    some = min(HELD_LAUNCHES, launches - len(times))
+                    times += self._time_held(case, steps, cache, some, apart)
+        except cuda.Error as error:
+            raise DeviceFault(f"{case.id}: {_words(error)}") from None
+        return times
+
+    def _time_held(
+        self, case: Case, steps: Sequence[Any], cache: Cache, launches: int, apart: bool
+    ) -> list[list[float]]:
+        """A batch that the stream's queue can hold whole."""
+        marks = [
+            [cuda.Event() for _ in range(len(steps) + 1 if apart else 2)] for _ in range(launches)
+        ]
+        with self._control.held():
+            for events in marks:
+                self._restore(case)
+                if cache == "cold":
+                    self._control.flush_l2()
+                events[0].record(self.stream)
+                for index, launch in enumerate(steps):
+                    launch()
+                    if apart:
+                        events[index + 1].record(self.stream)
+                if not apart:
+                    events[1].record(self.stream)
+        return [
+            [1e6 * later.time_since(earlier) for earlier, later in pairwise(events)]
+            for events in marks
+        ]
+
+    def _restore(self, case: Case) -> None:
+        """Put back the inputs that the case's kernels overwrite."""
+        for name in case.overwrites:
+            memory = self._memory[name]
+            if name not in self._pristine:
+                self._pristine[name] = _Allocation(memory.buffer)
+                cuda.memcpy_htod(self._pristine[name].address, self._inputs[name])
+            cuda.memcpy_dtod_async(
+                memory.address, self._pristine[name].address, memory.buffer.nbytes, self.stream
+            )
+
+    def _launches(self, case: Case, built: Built | None) -> list[Any]:
+        """A callable for each step, which enqueues it."""
+        if built is None:
+            return [self._library_call(case)]
+        launches = []
+        for step in case.steps:
+            function, parsed = self._backend.function(built, step.kernel, case.source)
+            symbol = kernel_name(step.kernel, built, case.source)
+            bound = scalar_or_buffer(parsed.kernels[symbol].params, step, case.source)
+            if step.shared_bytes > 48 << 10:
+                function.set_attribute(
+                    cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, step.shared_bytes
+                )
+            function.prepare("".join("P" if isinstance(a, str) else a.dtype.char for a in bound))
+            arguments = [self._memory[a].address if isinstance(a, str) else a for a in bound]
+            launches.append(_Launch(function, step.grid, step.block, step.shared_bytes,
+                                    self.stream, arguments))  # fmt: skip
+        return launches
+
+    def _library_call(self, case: Case) -> Any:
+        import torch
+
+        if self.problem is None:
+            raise LaunchError(f"{case.id}: no problem to ask for its library call")
+        if not self._libraries:
+            self._libraries = {
+                name: torch.as_tensor(memory, device="cuda")
+                for name, memory in self._memory.items()
+                if memory.buffer.role in ("input", "output")
+            }
+        library, tensors = self.problem.library, self._libraries
+        stream = torch.cuda.ExternalStream(self.stream.handle)
+
+        def call() -> None:
+            with torch.cuda.stream(stream):
+                library(tensors)
+
+        return call
+
+    def _free(self) -> None:
+        self._libraries = {}
+        for allocation in (*self._memory.values(), *self._pristine.values()):
+            with contextlib.suppress(cuda.Error):
+                allocation.free()
+        self._memory, self._pristine = {}, {}
+
+    def __enter__(self) -> CudaWorkspace:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._free()
+
+
+class _Launch:
+    """One step, its arguments packed once."""
+
+    def __init__(
+        self,
+        function: Any,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        shared_bytes: int,
+        stream: Any,
+        arguments: Sequence[Any],
+    ) -> None:
+        self._function, self._grid, self._block = function, grid, block
+        self._shared, self._stream, self._arguments = shared_bytes, stream, arguments
+
+    def __call__(self) -> None:
+        self._function.prepared_async_call(
+            self._grid, self._block, self._stream, *self._arguments, shared_size=self._shared
+        )
+
+
+def _describe(device: Any, arch: str | None) -> Device:
+    get = device.get_attribute
+    major, minor = device.compute_capability()
+    return Device(
+        name=device.name(),
+        arch=arch or f"sm_{major}{minor}",
+        sm_count=get(_A.MULTIPROCESSOR_COUNT),
+        warp_size=get(_A.WARP_SIZE),
+        l2_bytes=get(_A.L2_CACHE_SIZE),
+        memory_bytes=device.total_memory(),
+        max_threads_per_block=get(_A.MAX_THREADS_PER_BLOCK),
+        max_block=(get(_A.MAX_BLOCK_DIM_X), get(_A.MAX_BLOCK_DIM_Y), get(_A.MAX_BLOCK_DIM_Z)),
+        max_grid=(get(_A.MAX_GRID_DIM_X), get(_A.MAX_GRID_DIM_Y), get(_A.MAX_GRID_DIM_Z)),
+        max_shared_bytes=get(_A.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+    )
+
+
+def _words(error: Exception) -> str:
+    """The driver's error without PyCUDA's repetition."""
+    return str(error).splitlines()[0].rpartition("failed: ")[2]

@@ -1,0 +1,145 @@
+"""The backend without a GPU: runs a case's PTX on the CPU and counts; it never tells a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from harness import emulator
+from harness.backends.base import (
+    Array,
+    Count,
+    Execution,
+    Workspace,
+    contents,
+    poisoned,
+    scalar_or_buffer,
+)
+from harness.compile import Built, kernel_name
+from harness.errors import LaunchError
+from harness.plan import Case, Device
+from harness.problem import Buffer
+from harness.silicon.architectures import architecture
+
+
+def emulated_device(arch: str) -> Device:
+    """The facts of the device that stands for an architecture where there is none."""
+    facts = architecture(arch)
+    device = facts.representative
+    return Device(
+        name=f"{device.name} (emulated)",
+        arch=arch,
+        sm_count=device.sm_count,
+        warp_size=facts.warp_size,
+        l2_bytes=device.l2_bytes,
+        memory_bytes=device.memory_bytes,
+        max_threads_per_block=facts.max_threads_per_block,
+        max_block=facts.max_block,
+        max_grid=facts.max_grid,
+        max_shared_bytes=facts.max_shared_bytes_per_block,
+    )
+
+
+class EmulatorBackend:
+    """Executes PTX with NumPy."""
+
+    name = "emulator"
+
+    def __init__(self, arch: str) -> None:
+        self.device = emulated_device(arch)
+
+    def workspace(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> Workspace:
+        return EmulatedWorkspace(self.device.arch, buffers, inputs)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class EmulatedWorkspace:
+    """Host arrays that stand for device memory; every launch starts from fresh poison."""
+
+    def __init__(self, arch: str, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> None:
+        self._arch, self._buffers = arch, buffers
+        self.refill(inputs)
+
+    def refill(self, inputs: Mapping[str, Array]) -> None:
+        self._inputs = contents(self._buffers, inputs)
+
+    def run(self, case: Case, built: Built | None) -> Execution:
+        if built is None:
+            raise LaunchError(f"{case.id}: the emulator runs kernels, not a library")
+        arrays = {
+            b.name: self._inputs[b.name].copy() if b.role == "input" else poisoned(b)
+            for b in self._buffers
+        }
+        module = _module(built.ptx, built.cubin_sha256)
+        counts: list[Count] = []
+        for index, step in enumerate(case.steps):
+            symbol = kernel_name(step.kernel, built, case.source)
+            bound = scalar_or_buffer(module.kernels[symbol].params, step, case.source)
+            report = emulator.launch(
+                module,
+                symbol,
+                step.grid,
+                step.block,
+                [arrays[a] if isinstance(a, str) else a for a in bound],
+                shared_bytes=step.shared_bytes,
+                arch=self._arch,
+            )
+            counts += [
+                Count(index, step.kernel, c.name, float(c.value), c.unit, c.provenance)
+                for c in report.counters
+            ]
+            if report.faults:
+                faults = tuple(str(fault) for fault in report.faults)
+                return Execution(self._outputs(arrays), faults, tuple(counts))
+        return Execution(self._outputs(arrays), self._misuse(case, arrays), tuple(counts))
+
+    def _outputs(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        return {b.name: arrays[b.name] for b in self._buffers if b.role == "output"}
+
+    def _misuse(self, case: Case, arrays: Mapping[str, Array]) -> tuple[str, ...]:
+        return broken_promises(self._buffers, case, self._inputs, arrays)
+
+    def __enter__(self) -> EmulatedWorkspace:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._inputs = {}
+
+
+def broken_promises(
+    buffers: Sequence[Buffer], case: Case, before: Mapping[str, Array], after: Mapping[str, Array]
+) -> tuple[str, ...]:
+    """Inputs changed without `overwrites`, and zeroed buffers not left zero; compared by bits."""
+    faults = []
+    for buffer in buffers:
+        name = buffer.name
+        if name not in after:
+            continue
+        if buffer.role == "zeroed" and np.any(after[name].view(np.uint8)):
+            faults.append(f"`{name}` must be zero after the launch, and is not")
+        if buffer.role == "input" and name not in case.overwrites:
+            changed = before[name].view(np.uint8) != after[name].view(np.uint8)
+            if np.any(changed):
+                element = int(np.argmax(changed)) // before[name].itemsize
+                faults.append(
+                    f"the input `{name}` was changed at element {element}; "
+                    f"if the kernel means to, say `overwrites: [{name}]`"
+                )
+    return tuple(faults)
+
+
+@lru_cache(maxsize=16)
+def _module(ptx: Path, digest: str) -> emulator.Module:
+    """The parsed file; `digest` makes a rebuilt file a new entry."""
+    return emulator.parse(ptx.read_text())

@@ -1,0 +1,48 @@
+"""What can go wrong before a kernel runs, and how it is said.
+
+    EmulatorError
+    ├── PtxSyntaxError       the text is not PTX; names the line of the PTX
+    ├── UnknownInstruction   an instruction outside the covered set; names the CUDA source line
+    └── LaunchError          no such kernel, wrong arguments, a launch over the device's limits
+
+What goes wrong *while* a kernel runs (an out-of-bounds access, a deadlock) is not an exception:
+like a sticky CUDA error it ends the launch and is returned in the report, as a `Fault`.
+"""
+
+from __future__ import annotations
+
+
+class EmulatorError(Exception):
+    """Base of everything that the emulator refuses; `str(error)` is meant for the user."""
+
+
+class PtxSyntaxError(EmulatorError):
+    """The text cannot be read as PTX.
+
+    `line` is the line of the PTX text, from 1.
+    """
+
+    def __init__(self, line: int, problem: str) -> None:
+        self.line = line
+        super().__init__(
+            f"PTX line {line}: {problem}. The emulator reads PTX as nvcc writes it; "
+            "compile the source again with `nvcc -ptx -lineinfo`."
+        )
+
+
+class UnknownInstruction(EmulatorError):
+    """The kernel contains something that the emulator cannot execute; nothing has run."""
+
+    def __init__(self, opcode: str, where: str, ptx_line: int, detail: str = "") -> None:
+        self.opcode = opcode
+        self.where = where
+        self.ptx_line = ptx_line
+        because = f" ({detail})" if detail else ""
+        super().__init__(
+            f"{where}: the emulator does not know `{opcode}`{because}; PTX line {ptx_line}. "
+            "Nothing was run. Use a GPU for this kernel, or avoid the instruction."
+        )
+
+
+class LaunchError(EmulatorError):
+    """The launch was refused before anything ran."""

@@ -1,0 +1,237 @@
+"""Global memory: arrays of the caller and variables of the module, far apart in one address space.
+
+Every allocation has 64 GiB of addresses of its own with its data in the middle, so an index that
+runs off an array, in either direction, never lands in another one.
+"""
+
+from __future__ import annotations
+
+import bisect
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.active import Active
+from harness.emulator.faults import KernelFault
+from harness.emulator.tally import Tally
+
+Array = NDArray[Any]
+
+_SLOT_BITS = 36
+MAX_ALLOCATIONS = 1 << 9
+SHARED_WINDOW = 1 << 46
+LOCAL_WINDOW = SHARED_WINDOW + (1 << 32)
+WINDOW_BYTES = 1 << 24
+
+
+@dataclass
+class Allocation:
+    """One buffer. `data` are its bytes, in place."""
+
+    name: str
+    base: int
+    data: Array
+    writable: bool = True
+    _views: dict[np.dtype[Any], Array] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return self.data.size
+
+    def view(self, dtype: np.dtype[Any]) -> Array:
+        """The whole words of a type in the buffer."""
+        found = self._views.get(dtype)
+        if found is None:
+            usable = self.size // dtype.itemsize * dtype.itemsize
+            found = self._views[dtype] = self.data[:usable].view(dtype)
+        return found
+
+
+class GlobalMemory:
+    """The address space of one launch."""
+
+    def __init__(self) -> None:
+        self.allocations: list[Allocation] = []
+        self._bases: list[int] = []
+
+    def add(self, name: str, data: Array, writable: bool = True) -> Allocation:
+        """Place a buffer of bytes; its address is aligned as cudaMalloc aligns."""
+        base = ((len(self.allocations) + 1) << _SLOT_BITS) + (1 << (_SLOT_BITS - 1))
+        allocation = Allocation(name, base, data, writable)
+        self.allocations.append(allocation)
+        self._bases.append(base)
+        return allocation
+
+    # --- access ---------------------------------------------------------------------------
+
+    def locate(
+        self, lanes: Active, site: int, addresses: Array, width: int, unit: int, verb: str
+    ) -> Allocation | None:
+        """The one allocation that every lane's access lies in; None if there are several.
+
+        Raises KernelFault if an access lies in none, is misaligned, or may not write.
+        """
+        low, high = int(addresses.min()), int(addresses.max())
+        at = bisect.bisect_right(self._bases, low) - 1
+        if at >= 0:
+            allocation = self.allocations[at]
+            if high + width <= allocation.base + allocation.size:
+                if width > 1 and int(np.bitwise_or.reduce(addresses, axis=None)) & (width - 1):
+                    self._misaligned(lanes, site, addresses, width, verb)
+                if verb != "read" and not allocation.writable:
+                    message = f"{verb} of {width} bytes in {allocation.name}, which is read-only"
+                    raise KernelFault("read-only", message, site, lanes, 0)
+                return allocation
+        flat = lanes.full(addresses)
+        owner = np.searchsorted(self._bases, flat, side="right") - 1
+        sizes = np.array([a.size for a in self.allocations] or [0])
+        bases = np.array(self._bases or [0])
+        inside = (owner >= 0) & (flat - bases[owner] + width <= sizes[owner])
+        if not inside.all():
+            position = int(np.argmin(inside))
+            message = self._outside(int(flat[position]), width, verb)
+            raise KernelFault("out of bounds", message, site, lanes, position)
+        return None
+
+    def _misaligned(
+        self, lanes: Active, site: int, addresses: Array, width: int, verb: str
+    ) -> None:
+        flat = lanes.full(addresses)
+        position = int(np.argmax(flat & (width - 1) != 0))
+        allocation, offset = self._nearest(int(flat[position]))
+        message = (
+            f"{verb} of {width} bytes at offset {offset} of {allocation.name}, "
+            f"which is not a multiple of {width}"
+        )
+        raise KernelFault("misaligned", message, site, lanes, position)
+
+    def _nearest(self, address: int) -> tuple[Allocation, int]:
+        slot = (address >> _SLOT_BITS) - 1
+        allocation = self.allocations[min(max(slot, 0), len(self.allocations) - 1)]
+        return allocation, address - allocation.base
+
+    def _outside(self, address: int, width: int, verb: str) -> str:
+        shown = f"{address & (1 << 64) - 1:#x}"
+        if not self.allocations:
+            return f"{verb} of {width} bytes at {shown}, and the launch has no buffer"
+        if 0 <= address < 1 << 16:
+            return f"{verb} of {width} bytes at {shown}: a null pointer"
+        allocation, offset = self._nearest(address)
+        if offset < 0:
+            place = f"{-offset} bytes before {allocation.name}"
+        elif offset + width > allocation.size and offset < allocation.size:
+            place = f"across the end of {allocation.name}"
+        else:
+            place = f"{offset - allocation.size} bytes past the end of {allocation.name}"
+        return f"{verb} of {width} bytes at {place} ({allocation.size} bytes)"
+
+    def load(
+        self, tally: Tally | None, lanes: Active, site: int, addresses: Array,
+        dtype: np.dtype[Any], count: int,
+    ) -> tuple[Array, ...]:  # fmt: skip
+        """Read `count` words a lane. `tally` is None for what is not a global access."""
+        width = dtype.itemsize * count
+        allocation = self.locate(lanes, site, addresses, width, dtype.itemsize, "read")
+        if allocation is None:
+            return self._scattered(tally, lanes, site, addresses, dtype, count)
+        contiguous = _contiguous_rows(addresses, width) if addresses.shape[1] > 1 else None
+        if contiguous is not None and lanes.full_warps and addresses.shape[1] == lanes.n_columns:
+            if tally is not None:
+                tally.global_contiguous(lanes, site, contiguous, width)
+        elif tally is not None:
+            tally.global_access(lanes, site, addresses, width)
+        words = allocation.view(dtype)
+        if contiguous is not None:
+            found = _strided(allocation, contiguous, addresses.shape[1] * count, dtype)
+            if found is not None:
+                if count == 1:
+                    return (found.copy(),)
+                return tuple(np.ascontiguousarray(found[:, i::count]) for i in range(count))
+        index = addresses - allocation.base
+        index //= dtype.itemsize
+        return tuple(words.take(index + i if i else index) for i in range(count))
+
+    def store(
+        self, tally: Tally | None, lanes: Active, site: int, addresses: Array,
+        values: tuple[Array, ...],
+    ) -> None:  # fmt: skip
+        """Write a word or vector a lane; of lanes at one address the last one stays."""
+        dtype, count = values[0].dtype, len(values)
+        width = dtype.itemsize * count
+        allocation = self.locate(lanes, site, addresses, width, dtype.itemsize, "write")
+        if tally is not None:
+            tally.global_access(lanes, site, addresses, width)
+        if allocation is None:
+            flat = lanes.full(addresses)
+            for owner in self._owners(flat):
+                chosen = (flat >= owner.base) & (flat < owner.base + owner.size)
+                if not owner.writable:
+                    message = f"write of {width} bytes in {owner.name}, which is read-only"
+                    raise KernelFault("read-only", message, site, lanes, int(np.argmax(chosen)))
+                index = (flat[chosen] - owner.base) // dtype.itemsize
+                for i, value in enumerate(values):
+                    owner.view(dtype)[index + i] = lanes.full(value)[chosen]
+            return
+        words = allocation.view(dtype)
+        index = (addresses - allocation.base) // dtype.itemsize
+        for i, value in enumerate(values):
+            if value.size > index.size:
+                index = lanes.full(index)
+            if value.size == 1 and index.size == 1:
+                words[index.item() + i] = value.item()
+            elif index.size == 1 or value.size == 1 or index.shape == value.shape:
+                words[index + i] = value
+            else:
+                words[lanes.full(index) + i] = lanes.full(value)
+
+    def _scattered(
+        self, tally: Tally | None, lanes: Active, site: int, addresses: Array,
+        dtype: np.dtype[Any], count: int,
+    ) -> tuple[Array, ...]:  # fmt: skip
+        """A load whose lanes read from several buffers."""
+        if tally is not None:
+            tally.global_access(lanes, site, addresses, dtype.itemsize * count)
+        flat = lanes.full(addresses)
+        out = tuple(np.zeros(flat.shape, dtype) for _ in range(count))
+        for owner in self._owners(flat):
+            chosen = (flat >= owner.base) & (flat < owner.base + owner.size)
+            index = (flat[chosen] - owner.base) // dtype.itemsize
+            for i, each in enumerate(out):
+                each[chosen] = owner.view(dtype)[index + i]
+        return tuple(each.reshape(lanes.n_rows, lanes.n_columns) for each in out)
+
+    def _owners(self, flat: Array) -> list[Allocation]:
+        numbers = np.unique(np.searchsorted(self._bases, flat, side="right") - 1)
+        return [self.allocations[int(n)] for n in numbers]
+
+
+def _contiguous_rows(addresses: Array, width: int) -> Array | None:
+    """First address of each row if every row's lanes follow one another, else None."""
+    rows, columns = addresses.shape
+    starts = addresses[:, :1]
+    if int(addresses[-1, -1] - starts[-1, 0]) != (columns - 1) * width:
+        return None
+    run = _runs.get((columns, width))
+    if run is None:
+        if len(_runs) > 64:
+            _runs.clear()
+        run = _runs[columns, width] = np.arange(columns, dtype=np.int64)[None] * width
+    return starts if np.array_equal(addresses - starts, np.broadcast_to(run, addresses.shape)) \
+        else None
+
+
+_runs: dict[tuple[int, int], Array] = {}
+
+
+def _strided(
+    allocation: Allocation, starts: Array, words: int, dtype: np.dtype[Any]
+) -> Array | None:
+    """A view of rows of `words` words that start at equal steps, else None."""
+    rows = len(starts)
+    step = int(starts[1, 0] - starts[0, 0]) if rows > 1 else 0
+    if rows > 2 and not (np.diff(starts[:, 0]) == step).all():
+        return None
+    first = int(starts[0, 0]) - allocation.base
+    return np.ndarray((rows, words), dtype, allocation.data.data, first, (step, dtype.itemsize))

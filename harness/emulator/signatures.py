@@ -1,0 +1,177 @@
+"""Which instructions are known: their types, their modifiers, and the types of their operands.
+
+One row an opcode for everything that computes a result from registers alone. An instruction that
+does not match its row exactly, modifiers included, is unknown; guessing at a modifier's meaning
+would make wrong results look right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.emulator.program import UNSIGNED, is_float, unsigned
+from harness.emulator.ptx import TYPE_SIZES
+
+_INT16 = ("u16", "s16")
+_INT32 = ("u32", "s32")
+_INT64 = ("u64", "s64")
+_INT = _INT16 + _INT32 + _INT64
+_BITS = ("b16", "b32", "b64")
+_FLOAT = ("f32", "f64")
+
+COMPARISONS = frozenset(
+    ["eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"]
+)  # fmt: skip
+_BOOLEANS = ("and", "or", "xor")
+
+Types = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Allowed types and modifiers; `operands` gives (result types, source types) for a type."""
+
+    types: tuple[str, ...]
+    modifiers: frozenset[str]
+    operands: Callable[[str, frozenset[str]], Types]
+    required: tuple[frozenset[str], ...] = ()
+
+
+def _same(count: int, *, bitwise: bool = False) -> Callable[[str, frozenset[str]], Types]:
+    """All operands of the instruction's type; `bitwise` where the sign makes no difference."""
+
+    def operands(type_: str, _: frozenset[str]) -> Types:
+        kind = unsigned(type_) if bitwise else type_
+        return (kind,), (kind,) * count
+
+    return operands
+
+
+def _multiply(count: int) -> Callable[[str, frozenset[str]], Types]:
+    """mul and mad: .wide doubles the result's width, .lo does not care for the sign."""
+
+    def operands(type_: str, modifiers: frozenset[str]) -> Types:
+        if is_float(type_):
+            return (type_,), (type_,) * count
+        if "wide" in modifiers:
+            wide = type_[0] + str(int(type_[1:]) * 2)
+            return (wide,), (type_, type_, *(wide,) * (count - 2))
+        kind = unsigned(type_) if "lo" in modifiers else type_
+        return (kind,), (kind,) * count
+
+    return operands
+
+
+def _typed(*sources: str, result: str = "") -> Callable[[str, frozenset[str]], Types]:
+    """Source types by name; `T` is the instruction's own and `U` its unsigned counterpart."""
+
+    def operands(type_: str, _: frozenset[str]) -> Types:
+        kinds = {"T": type_, "U": unsigned(type_)}
+        own = kinds.get(result, result) or kinds["U"]
+        return (own,), tuple(kinds.get(s, s) for s in sources)
+
+    return operands
+
+
+def _row(
+    types: tuple[str, ...],
+    modifiers: str,
+    operands: Callable[[str, frozenset[str]], Types],
+    *required: str,
+) -> Signature:
+    needs = tuple(frozenset(r.split()) for r in required)
+    return Signature(types, frozenset(modifiers.split()).union(*needs), operands, needs)
+
+
+SIGNATURES: dict[str, tuple[Signature, ...]] = {
+    "add": (_row(_INT, "", _same(2, bitwise=True)), _row(_FLOAT, "rn ftz sat", _same(2))),
+    "sub": (_row(_INT, "", _same(2, bitwise=True)), _row(_FLOAT, "rn ftz sat", _same(2))),
+    "mul": (
+        _row(_INT16 + _INT32, "", _multiply(2), "lo hi wide"),
+        _row(_INT64, "", _multiply(2), "lo hi"),
+        _row(_FLOAT, "rn ftz sat", _multiply(2)),
+    ),
+    "mad": (
+        _row(_INT16 + _INT32, "", _multiply(3), "lo hi wide"),
+        _row(_INT64, "", _multiply(3), "lo hi"),
+        _row(_FLOAT, "ftz sat", _multiply(3), "rn"),
+    ),
+    "fma": (_row(_FLOAT, "ftz sat", _same(3), "rn"),),
+    "div": (_row(_INT, "", _same(2)), _row(_FLOAT, "ftz", _same(2), "rn full approx")),
+    "rem": (_row(_INT, "", _same(2)),),
+    "sad": (_row(_INT, "", _typed("T", "T", "U")),),
+    "mul24": (_row(_INT32, "", _same(2), "lo hi"),),
+    "mad24": (_row(_INT32, "", _same(3), "lo hi"),),
+    "min": (_row(_INT, "", _same(2)), _row(_FLOAT, "ftz NaN", _same(2))),
+    "max": (_row(_INT, "", _same(2)), _row(_FLOAT, "ftz NaN", _same(2))),
+    "neg": (_row(_INT, "", _same(1, bitwise=True)), _row(_FLOAT, "ftz", _same(1))),
+    "abs": (_row(("s16", "s32", "s64"), "", _same(1)), _row(_FLOAT, "ftz", _same(1))),
+    "copysign": (_row(_FLOAT, "", _same(2)),),
+    "and": (_row((*_BITS, "pred"), "", _same(2, bitwise=True)),),
+    "or": (_row((*_BITS, "pred"), "", _same(2, bitwise=True)),),
+    "xor": (_row((*_BITS, "pred"), "", _same(2, bitwise=True)),),
+    "not": (_row((*_BITS, "pred"), "", _same(1, bitwise=True)),),
+    "cnot": (_row(_BITS, "", _same(1, bitwise=True)),),
+    "shl": (_row(_BITS, "", _typed("U", "u32")),),
+    "shr": (_row(_BITS, "", _typed("U", "u32")), _row(_INT, "", _typed("T", "u32", result="T"))),
+    "shf": (_row(("b32",), "", _typed("u32", "u32", "u32"), "l r", "clamp wrap"),),
+    "bfe": (_row(_INT32 + _INT64, "", _typed("T", "u32", "u32", result="T")),),
+    "bfi": (_row(("b32", "b64"), "", _typed("U", "U", "u32", "u32")),),
+    "bfind": (_row(_INT32 + _INT64, "shiftamt", _typed("T", result="u32")),),
+    "popc": (_row(("b32", "b64"), "", _typed("U", result="u32")),),
+    "clz": (_row(("b32", "b64"), "", _typed("U", result="u32")),),
+    "brev": (_row(("b32", "b64"), "", _same(1, bitwise=True)),),
+    "prmt": (_row(("b32",), "", _same(3, bitwise=True)),),
+    "lop3": (_row(("b32",), "", _same(4, bitwise=True)),),
+    "selp": (
+        _row(_BITS + _INT, "", _typed("U", "U", "pred")),
+        _row(_FLOAT, "", _typed("T", "T", "pred")),
+    ),
+    "slct": (),  # two types: decoded apart
+    "rcp": (_row(_FLOAT, "ftz", _same(1), "rn approx"),),
+    "sqrt": (_row(_FLOAT, "ftz", _same(1), "rn approx"),),
+    "rsqrt": (_row(_FLOAT, "ftz", _same(1), "approx"),),
+    "ex2": (_row(("f32",), "ftz", _same(1), "approx"),),
+    "lg2": (_row(("f32",), "ftz", _same(1), "approx"),),
+    "sin": (_row(("f32",), "ftz", _same(1), "approx"),),
+    "cos": (_row(("f32",), "ftz", _same(1), "approx"),),
+    "tanh": (_row(("f32",), "", _same(1), "approx"),),
+    "testp": (
+        _row(
+            _FLOAT, "", _typed("T", result="pred"),
+            "finite infinite number notanumber normal subnormal",
+        ),
+    ),
+}  # fmt: skip
+
+CONVERSION_TYPES = frozenset(["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64", "f16", "f32", "f64"])
+CONVERSION_MODIFIERS = frozenset(["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "ftz", "sat"])
+COMPARE_TYPES = frozenset((*_BITS, *_INT, *_FLOAT))
+COMPARE_MODIFIERS = COMPARISONS.union(_BOOLEANS, {"ftz"})
+
+
+def split_opcode(opcode: str) -> tuple[str, list[str], list[str]]:
+    """`mul.wide.u32` → ("mul", ["wide"], ["u32"]): name, modifiers, trailing types."""
+    name, *rest = opcode.split(".")
+    types: list[str] = []
+    while rest and rest[-1] in TYPE_SIZES:
+        types.insert(0, rest.pop())
+    return name, rest, types
+
+
+def match(name: str, modifiers: list[str], types: list[str]) -> Types | None:
+    """Result and source types of a computing instruction, or None where it is unknown."""
+    given = frozenset(modifiers)
+    for row in SIGNATURES.get(name, ()):
+        if len(types) == 1 and types[0] in row.types and given <= row.modifiers:
+            if all(len(given & group) == 1 for group in row.required):
+                return row.operands(types[0], given)
+    return None
+
+
+def storage_type(register_type: str) -> str:
+    """The type that a register's bits are kept in."""
+    if register_type in ("pred", "f32", "f64"):
+        return register_type
+    return UNSIGNED[TYPE_SIZES[register_type]]

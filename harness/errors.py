@@ -1,0 +1,66 @@
+"""Every way in which the harness refuses, as one tree.
+
+    HarnessError              a person can act on it; its text says what, where and what to do
+    ├── UsageError            the command line: an unknown pattern, an unusable option
+    ├── ConfigError           bench.yaml: names the file, the line and the key
+    │   └── ExpressionError   an integer expression in it
+    ├── ProblemError          a problem.py that cannot be loaded or breaks its contract
+    ├── CompileError          nvcc missing, or a source that it rejects
+    ├── LaunchError           a kernel, argument or shape that cannot be launched
+    ├── DeviceFault           the GPU's context is lost: this process can launch nothing more
+    ├── BackendUnavailable    no GPU, no driver, no PyCUDA
+    └── JournalError          a journal that cannot be read
+
+Only these are caught at the top and printed without a traceback; anything else is a defect of ours.
+"""
+
+from __future__ import annotations
+
+
+class HarnessError(Exception):
+    """The root: a message for a person, never a traceback."""
+
+
+class UsageError(HarnessError):
+    """The command line asks for something that does not exist."""
+
+
+class ConfigError(HarnessError):
+    """bench.yaml cannot be used as it stands.
+
+    `where` is `file:line`; `key` the dotted path of the key; `remedy` what would be right.
+    """
+
+    def __init__(self, what: str, where: str = "", key: str = "", remedy: str = "") -> None:
+        place = ": ".join(part for part in (where, key) if part)
+        super().__init__(
+            (f"{place}: " if place else "") + what + (f"\n  {remedy}" if remedy else "")
+        )
+
+
+class ExpressionError(ConfigError):
+    """An integer expression that does not parse, or does not come to a usable integer."""
+
+
+class ProblemError(HarnessError):
+    """A problem.py that cannot be loaded, or that breaks the Problem protocol."""
+
+
+class CompileError(HarnessError):
+    """The compiler is missing, or it rejected a source; the text carries its own message."""
+
+
+class LaunchError(HarnessError):
+    """A launch that the kernel's signature or the device's limits do not allow."""
+
+
+class DeviceFault(HarnessError):
+    """An illegal access or a trap on the device; the process that saw it must end."""
+
+
+class BackendUnavailable(HarnessError):
+    """The backend asked for cannot work on this machine."""
+
+
+class JournalError(HarnessError):
+    """A journal line that is not what was written."""

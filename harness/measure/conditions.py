@@ -1,0 +1,82 @@
+"""The GPU's clocks, temperature, power and throttle reasons, read through NVML.
+
+A figure measured at 1200 MHz and one measured at 1980 MHz do not compare, so the state is stored
+with every round. Where the driver does not tell, the reading is None, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from harness.records import Conditions
+
+
+class Sensors:
+    """NVML for one GPU; without the library or its permission every reading is None."""
+
+    def __init__(self, index: int = 0) -> None:
+        self._nvml: Any = None
+        try:
+            import pynvml
+
+            pynvml.nvmlInit()
+            self._handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            self._nvml = pynvml
+        except Exception:  # NVML raises a class per error code, and ImportError without the wheel
+            self._handle = None
+
+    def read(self, group: str, number: int) -> Conditions:
+        """The state at this moment."""
+        n = self._nvml
+        if n is None:
+            return Conditions(group, number, None, None, None, None, ())
+        handle = self._handle
+
+        def megahertz(clock: int) -> int | None:
+            value = _try(lambda: n.nvmlDeviceGetClockInfo(handle, clock))
+            return None if value is None else int(value) * 1_000_000
+
+        power = _try(lambda: n.nvmlDeviceGetPowerUsage(handle))
+        return Conditions(
+            group,
+            number,
+            megahertz(n.NVML_CLOCK_SM),
+            megahertz(n.NVML_CLOCK_MEM),
+            _try(lambda: int(n.nvmlDeviceGetTemperature(handle, n.NVML_TEMPERATURE_GPU))),
+            None if power is None else power / 1000,
+            self._throttle(),
+        )
+
+    def _throttle(self) -> tuple[str, ...]:
+        n = self._nvml
+        bits = _try(lambda: int(n.nvmlDeviceGetCurrentClocksEventReasons(self._handle)))
+        prefix = "nvmlClocksEventReason"
+        quiet = ("None", "All", "GpuIdle", "ApplicationsClocksSetting")
+        names = [name for name in dir(n) if name.startswith(prefix)]
+        return tuple(
+            name.removeprefix(prefix)
+            for name in names
+            if name.removeprefix(prefix) not in quiet and (bits or 0) & getattr(n, name)
+        )
+
+    def __enter__(self) -> Sensors:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._nvml is not None:
+            _try(self._nvml.nvmlShutdown)
+
+
+def _try(read: Callable[[], Any]) -> Any:
+    """The reading, or None where this GPU or this user does not have it."""
+    try:
+        return read()
+    except Exception:
+        return None

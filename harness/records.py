@@ -1,0 +1,252 @@
+"""What is measured, as frozen records, and the append-only journal that keeps them.
+
+One record is one line of JSON with a checksum, flushed before anything is drawn from it, so a run
+that dies loses at most the line being written. Base units: nanoseconds, bytes, hertz, watts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from harness.errors import JournalError
+
+Status = Literal["ok", "failed", "skipped"]
+Provenance = Literal["measured", "ncu", "emulator-exact", "emulator-model", "ptx-level"]
+Cache = Literal["cold", "warm"]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A case that the run sets out to measure, with its work model (bytes, flops)."""
+
+    case: str
+    problem: str
+    variant: str
+    dtype: str
+    sizes: dict[str, int]
+    launch: dict[str, int]
+    bytes: int
+    flops: int
+    is_baseline: bool
+    is_library: bool
+    kernels: tuple[str, ...] = ()
+    kind: Literal["planned"] = "planned"
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What the compiler made for a case: one record a kernel that the case launches."""
+
+    case: str
+    step: int
+    kernel: str
+    source_sha256: str
+    cubin_sha256: str
+    registers: int
+    shared_bytes: int
+    """Static and dynamic shared memory of a block."""
+    spill_bytes: int
+    stack_bytes: int
+    threads_per_block: int
+    occupancy: float
+    """Theoretical: resident warps over the most that a multiprocessor holds."""
+    occupancy_limiter: str
+    kind: Literal["compiled"] = "compiled"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """One verified launch: at a test size, or at a bench size before or after timing."""
+
+    problem: str
+    variant: str
+    dtype: str
+    sizes: dict[str, int]
+    launch: dict[str, int]
+    phase: Literal["test", "before", "after"]
+    draw: int
+    ok: bool
+    reason: str
+    """Empty where ok."""
+    error: float | None
+    """The largest |output − reference| over its bound; None where nothing could be compared."""
+    kind: Literal["verified"] = "verified"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One counter of one step of a case."""
+
+    case: str
+    step: int
+    kernel: str
+    metric: str
+    value: float
+    unit: str
+    provenance: Provenance
+    kind: Literal["counted"] = "counted"
+
+
+@dataclass(frozen=True)
+class Round:
+    """A batch of launches of one case in one round.
+
+    samples_ns: one total a launch. steps_ns: per step, of launches other than those of the totals,
+    because an event between two kernels costs time itself. repeat: the baseline's second batch.
+    """
+
+    case: str
+    cache: Cache
+    round: int
+    repeat: bool
+    samples_ns: tuple[float, ...]
+    steps_ns: tuple[tuple[float, ...], ...] = ()
+    kind: Literal["round"] = "round"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The state of the GPU after a round; None where the driver does not tell."""
+
+    group: str
+    round: int
+    sm_clock_hz: int | None
+    memory_clock_hz: int | None
+    temperature_c: int | None
+    power_w: float | None
+    throttle: tuple[str, ...]
+    kind: Literal["conditions"] = "conditions"
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A limit of the machine, measured in this run by a small kernel of ours.
+
+    name: read_bandwidth, copy_bandwidth (bytes/s), fp32_rate (flop/s), empty_kernel (ns).
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    how: str
+    samples: tuple[float, ...]
+    kind: Literal["ceiling"] = "ceiling"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case ended; the last one of a case counts. `place` is file:line where there is one."""
+
+    case: str
+    status: Status
+    reason: str = ""
+    kind: Literal["outcome"] = "outcome"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A stage that need not be done again when the run is resumed."""
+
+    stage: str
+    kind: Literal["finished"] = "finished"
+
+
+Record = Planned | Compiled | Verified | Counted | Round | Conditions | Ceiling | Outcome | Finished
+_RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
+
+
+def to_json(record: Record) -> str:
+    """The record on one line, NaN and infinity refused."""
+    return json.dumps(_RECORD.dump_python(record, mode="json"), allow_nan=False)
+
+
+def from_json(text: str) -> Record:
+    return _RECORD.validate_json(text)
+
+
+class Journal:
+    """Appends records to a file, from any thread; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if path.exists():
+            _drop_torn_line(path)
+        self._file = path.open("a", encoding="utf-8")
+        self._lock = threading.Lock()
+
+    def append(self, record: Record) -> None:
+        body = to_json(record)
+        with self._lock:
+            self._file.write(f'{{"crc32":"{_checksum(body)}","record":{body}}}\n')
+            self._file.flush()
+
+    def close(self) -> None:
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def read_journal(path: Path) -> Iterator[Record]:
+    """The records of a journal, oldest first.
+
+    A torn last line (the run died while writing it) is left out. Any other line that is not what
+    was written raises JournalError with its number.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise JournalError(f"cannot read {path}: {error.strerror}") from None
+    for number, line in enumerate(lines, 1):
+        if not line:
+            continue
+        try:
+            yield _parsed(line)
+        except (ValueError, KeyError, TypeError, ValidationError):
+            if number == len(lines):  # no newline after it: the run died here
+                return
+            raise JournalError(
+                f"{path}:{number}: this line is not what was written\n"
+                "  delete the line to go on without it, or run the benchmark again"
+            ) from None
+
+
+def _parsed(line: bytes) -> Record:
+    prefix, separator = line[:30].split(b',"record":')[0], b',"record":'
+    body = line[len(prefix) + len(separator) : -1].decode()
+    stored: Any = json.loads(prefix + b"}")
+    if stored["crc32"] != _checksum(body) or not line.endswith(b"}}"):
+        raise ValueError("checksum")
+    return from_json(body)
+
+
+def _checksum(body: str) -> str:
+    return f"{zlib.crc32(body.encode()):08x}"
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cut what stands behind the last newline, so that the next record starts a line of its own."""
+    with path.open("rb+") as file:
+        content = file.read()
+        file.truncate(content.rfind(b"\n") + 1)

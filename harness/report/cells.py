@@ -1,0 +1,289 @@
+"""Tables as the template draws them: cells that say what they sort by, and why they are empty."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.measure.statistics import Interval
+from harness.records import Planned
+from harness.report import format as fmt
+from harness.report.anchors import case_anchor, counter_anchor, slug
+from harness.report.counted import Group
+from harness.report.glossary import LIMITERS, meaning
+from harness.report.ladder import Ladder, Rung, above_ceiling
+from harness.tables import Comparison, Run
+
+
+@dataclass(frozen=True)
+class Cell:
+    text: str
+    sort: float | str | None = None
+    title: str = ""
+    css: str = ""
+    link: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    cells: list[Cell]
+    anchor: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    title: str
+    explained: str = ""
+    link: str = ""
+    numeric: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    anchor: str
+    title: str
+    columns: list[Column]
+    rows: list[Row] = field(default_factory=list)
+
+    def plain(self) -> list[list[str]]:
+        return [[cell.text for cell in row.cells] for row in self.rows]
+
+
+def named(variant: str, link: str = "") -> Cell:
+    return Cell(variant, variant, css="name", link=link)
+
+
+def _comparison(comparison: Comparison | None, missing: str) -> tuple[Cell, Cell]:
+    if comparison is None or comparison.ratio is None:
+        return Cell(missing, css="none"), Cell("", css="none")
+    ratio = comparison.ratio
+    return (
+        Cell(fmt.ratio(ratio), ratio.median),
+        Cell(comparison.verdict, comparison.verdict, css=comparison.verdict),
+    )
+
+
+def ladder_table(ladder: Ladder) -> Table:
+    """The ladder's figures in numbers, the library last."""
+    unit = ladder.measure.unit
+    base = ladder.baseline.short if ladder.baseline else "baseline"
+    columns = [
+        Column("variant", numeric=False),
+        Column("launch", "the variant's fastest launch shape", numeric=False),
+        Column("cold time", "median over rounds, with its confidence interval"),
+        Column(unit, "compulsory work of the problem over the time"),
+        Column("of ceiling", f"of the {ladder.measure.bound} measured in this run"),
+        Column(f"× {base}", "paired by round with the baseline at its fastest launch shape"),
+        Column("verdict", numeric=False),
+        Column("× previous", "paired by round with the variant before it"),
+        Column("verdict", numeric=False),
+        Column("first step", "share of the steps' time, timed apart from the total"),
+    ]
+    rungs = [*ladder.rungs, *([ladder.library] if ladder.library else [])]
+    return Table(
+        f"table-{slug('-'.join(ladder.key))}",
+        f"{ladder.problem} at {fmt.assignments(ladder.sizes)}",
+        columns,
+        [_rung_row(ladder, rung) for rung in rungs],
+    )
+
+
+def _rung_row(ladder: Ladder, rung: Rung) -> Row:
+    p = rung.planned
+    ratio, verdict = _comparison(
+        rung.versus_baseline, "baseline" if p.is_baseline else "no baseline"
+    )
+    before, word = _comparison(rung.versus_previous, "first" if not p.is_library else "library")
+    share = rung.first_step
+    return Row(
+        [
+            named(p.variant, case_anchor(p.case)),
+            Cell(fmt.assignments(p.launch) or "its own"),
+            Cell(fmt.time_interval(rung.time), rung.time.median),
+            Cell(fmt.interval(rung.rate), rung.rate.median),
+            Cell(fmt.percent(rung.percent), rung.percent)
+            if rung.percent is not None
+            else Cell("no ceiling", css="none"),
+            ratio,
+            verdict,
+            before,
+            word,
+            Cell("one step", css="none")
+            if share is None
+            else Cell(fmt.percent(100 * share), share),
+        ],
+        "",
+    )
+
+
+def case_table(run: Run, problem: str, dtype: str) -> Table:
+    """Every case of a problem, timed or not, with what the compiler made of it."""
+    cases = [p for p in run.planned.values() if (p.problem, p.dtype) == (problem, dtype)]
+    cases.sort(key=lambda p: p.is_library)
+    sizes, launch = list(cases[0].sizes), list(dict.fromkeys(k for p in cases for k in p.launch))
+    columns = [Column("variant", numeric=False), *(Column(k) for k in (*sizes, *launch))]
+    columns += [Column("status", numeric=False)]
+    if run.is_timed:
+        columns += [
+            Column("cold", "time with an empty L2 cache: median and interval"),
+            Column("GB/s", "compulsory bytes over the cold time"),
+            Column("of ceiling", "of the read bandwidth measured in this run"),
+            Column("× baseline", "cold, at the same launch shape, paired by round"),
+            Column("verdict", numeric=False),
+            Column("warm", "time with what fits left in the L2 cache"),
+            Column("× baseline, warm", "at the same launch shape, paired by round"),
+        ]
+    columns += [
+        Column("registers", "a thread"),
+        Column("shared", "shared memory a block, static and dynamic"),
+        Column("spills", "bytes a thread that did not fit registers"),
+        Column("occupancy", "theoretical: resident warps over the most a multiprocessor holds"),
+        Column("limited by", "what keeps more warps from being resident", numeric=False),
+    ]
+    timing = _timings(run)
+    above = above_ceiling(run) if run.is_timed else set()
+    rows = [
+        Row(
+            [
+                named(p.variant),
+                *(Cell(fmt.count(p.sizes[k]), p.sizes[k]) for k in sizes),
+                *(optional(p.launch.get(k), fmt.count) for k in launch),
+                _status(run, p, p.case in above),
+                *(_timing_cells(timing[p.case]) if run.is_timed else ()),
+                *_resource_cells(run, p),
+            ],
+            case_anchor(p.case),
+        )
+        for p in cases
+    ]
+    return Table(f"cases-{slug(problem)}-{dtype}", f"{problem}, {dtype}", columns, rows)
+
+
+def optional(value: Any, show: Any, missing: str = "–") -> Cell:
+    return Cell(show(value), value) if fmt.is_number(value) else Cell(missing, css="none")
+
+
+def _status(run: Run, p: Planned, above: bool) -> Cell:
+    outcome = run.outcomes[p.case]
+    if above:
+        return Cell("above ceiling", "above", "an error of measurement", "failed")
+    first = outcome.reason.splitlines()[0] if outcome.reason else ""
+    link = "" if outcome.status == "ok" else outcome.status
+    anchors = {"failed": "failures", "skipped": "skipped"}
+    return Cell(outcome.status, outcome.status, first, outcome.status, anchors.get(link, ""))
+
+
+def _timings(run: Run) -> dict[str, dict[str, dict[str, Any]]]:
+    """Case → cache → the row of results."""
+    found: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
+    for row in run.results.to_dict("records"):
+        found[str(row["case"])][str(row["cache"])] = {str(k): v for k, v in row.items()}
+    return found
+
+
+def _timing_cells(by_cache: dict[str, dict[str, Any]]) -> list[Cell]:
+    cold, warm = by_cache.get("cold", {}), by_cache.get("warm", {})
+    return [
+        _time(cold),
+        optional(cold.get("gbps"), fmt.three),
+        optional(cold.get("pct_of_ceiling"), fmt.percent),
+        _speedup(cold),
+        _verdict(cold),
+        _time(warm),
+        _speedup(warm),
+    ]
+
+
+def _interval(row: dict[str, Any], names: Iterable[str]) -> Interval | None:
+    values = [row.get(name) for name in names]
+    return Interval(*map(float, values)) if all(map(fmt.is_number, values)) else None  # type: ignore[arg-type]
+
+
+def _time(row: dict[str, Any]) -> Cell:
+    found = _interval(row, ("median_ns", "ci_low_ns", "ci_high_ns"))
+    return Cell(fmt.time_interval(found), found.median) if found else Cell("–", css="none")
+
+
+def _speedup(row: dict[str, Any]) -> Cell:
+    found = _interval(row, ("speedup", "speedup_low", "speedup_high"))
+    return Cell(fmt.ratio(found), found.median) if found else Cell("–", css="none")
+
+
+def _verdict(row: dict[str, Any]) -> Cell:
+    word = row.get("verdict")
+    return Cell(word, word, css=word) if isinstance(word, str) else Cell("–", css="none")
+
+
+def _resource_cells(run: Run, p: Planned) -> list[Cell]:
+    steps = run.compiled.get(p.case, [])
+    if not steps:
+        why = "not ours" if p.is_library else "–"
+        return [Cell(why, css="none") for _ in range(5)]
+    lowest = steps[0]
+    kernels = "; ".join(f"{s.kernel}: {s.registers} registers" for s in steps)
+    limiter = LIMITERS.get(lowest.occupancy_limiter, "")
+    return [
+        Cell(str(max(s.registers for s in steps)), max(s.registers for s in steps), kernels),
+        Cell(fmt.data(max(s.shared_bytes for s in steps)), max(s.shared_bytes for s in steps)),
+        Cell(fmt.data(max(s.spill_bytes for s in steps)), max(s.spill_bytes for s in steps)),
+        Cell(fmt.percent(100 * lowest.occupancy), lowest.occupancy, "of the first step"),
+        Cell(lowest.occupancy_limiter, lowest.occupancy_limiter, limiter),
+    ]
+
+
+def derived_table(group: Group) -> Table:
+    """What the counters say, a row a case."""
+    known = group.known()
+    columns = [Column("variant", numeric=False), *(Column(k) for k in group.cases[0].launch)]
+    columns += [Column(d.title, d.text) for d in known]
+    rows = [
+        Row(
+            [
+                named(p.variant, case_anchor(p.case)),
+                *(Cell(fmt.count(x), x) for x in p.launch.values()),
+                *(_quantity(group.value(d, p)) for d in known),
+            ]
+        )
+        for p in group.cases
+    ]
+    return Table(f"derived-{slug('-'.join(group.key))}", _titled(group), columns, rows)
+
+
+def _quantity(value: float | str) -> Cell:
+    return Cell(value, css="none") if isinstance(value, str) else Cell(fmt.count(value), value)
+
+
+def _titled(group: Group) -> str:
+    return f"{group.key[0]} at {fmt.assignments(group.cases[0].sizes)}"
+
+
+def counter_table(run: Run, group: Group) -> Table:
+    """Every counter as it was read, a row a step."""
+    cases = {p.case: p for p in group.cases}
+    values = run.counters[run.counters.case.isin(list(cases))]
+    metrics = list(dict.fromkeys(values.metric))
+    columns = [Column("variant", numeric=False), *(Column(k) for k in group.cases[0].launch)]
+    columns += [Column("step", numeric=False)]
+    columns += [
+        Column(meaning(m).title, f"{m}: {meaning(m).text}", counter_anchor(m)) for m in metrics
+    ]
+    found: dict[tuple[str, int, str], dict[str, Cell]] = defaultdict(dict)
+    for row in values.to_dict("records"):
+        unit = f" {row['unit']}" if row["unit"] else ""
+        title = f"{row['value']:,.6g}{unit}, {row['provenance']}"
+        key = str(row["case"]), int(row["step"]), str(row["kernel"])
+        found[key][str(row["metric"])] = Cell(fmt.count(row["value"]), row["value"], title)
+    rows = [
+        Row(
+            [
+                named(cases[case].variant, case_anchor(case)),
+                *(Cell(fmt.count(x), x) for x in cases[case].launch.values()),
+                Cell(f"{step + 1}: {kernel}", step),
+                *(cells.get(m, Cell("not collected", css="none")) for m in metrics),
+            ]
+        )
+        for (case, step, kernel), cells in found.items()
+    ]
+    return Table(f"counters-{slug('-'.join(group.key))}", _titled(group), columns, rows)

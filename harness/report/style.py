@@ -1,0 +1,158 @@
+"""How every figure looks, and how one drawing serves light, dark, phone, print and file.
+
+A figure is drawn by one function for two widths. Its colours are roles; the SVG in the page refers
+to them as CSS variables, so that the reader's colour scheme applies, and the PNG uses the light ones.
+Colours are from the palette of Okabe and Ito, which the colour-blind can tell apart.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+LIGHT = {
+    "ink": "#1b1f24", "muted": "#5c636b", "grid": "#e3e6ea", "panel": "#fffffe",
+    "accent": "#0072b2", "other": "#a9cfe8", "baseline": "#8d8f93", "library": "#d55e00",
+    "counted": "#b3578a", "failed": "#b03a00", "contrast": "#fefefe",
+    "s1": "#009e73", "s2": "#e69f00", "s3": "#cc79a7", "s4": "#56b4e9", "faint": "#bcc1c7",
+}  # fmt: skip
+DARK = LIGHT | {
+    "ink": "#e8eaed", "muted": "#a3aab2", "grid": "#343a41", "panel": "#1a1d21",
+    "accent": "#56b4e9", "other": "#2c5878", "baseline": "#7d8288", "library": "#f08a3c",
+    "counted": "#d98cb8", "failed": "#ff9a66", "contrast": "#10161c", "faint": "#596069",
+}  # fmt: skip
+
+_PARAMETERS = {
+    "font.family": "DejaVu Sans", "font.size": 8.5, "text.parse_math": False,
+    "text.color": LIGHT["ink"], "axes.labelcolor": LIGHT["ink"], "axes.edgecolor": LIGHT["muted"],
+    "xtick.color": LIGHT["muted"], "ytick.color": LIGHT["ink"], "axes.facecolor": "none",
+    "figure.facecolor": LIGHT["panel"], "axes.grid": False, "svg.fonttype": "path",
+    "svg.hashsalt": "report", "axes.spines.top": False, "axes.spines.right": False,
+    "hatch.linewidth": 0.6, "axes.labelsize": 8.5, "xtick.labelsize": 8, "ytick.labelsize": 8,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The width a figure is drawn for, in inches; narrow is a phone held upright."""
+
+    width: float
+    narrow: bool
+
+
+WIDE, NARROW = Layout(10.0, False), Layout(4.3, True)
+Draw = Callable[[Layout], Canvas]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure as the page shows it: drawings for two widths, its words, and its data."""
+
+    anchor: str
+    title: str
+    caption: str
+    wide: Markup
+    narrow: Markup
+    png: str
+    """Path from the page."""
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def render(
+    folder: Path,
+    anchor: str,
+    title: str,
+    caption: str,
+    draw: Draw,
+    columns: list[str],
+    rows: list[list[str]],
+) -> Figure:
+    """Draw at both widths, leave a PNG in `folder`/figures, and return what the page embeds."""
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    png = f"figures/{anchor}.png"
+    with matplotlib.rc_context(_PARAMETERS):  # type: ignore[arg-type]
+        drawings = {layout: draw(layout) for layout in (WIDE, NARROW)}
+        drawings[WIDE].savefig(folder / png, dpi=160, metadata={"Software": None})
+        svgs = [
+            _svg(canvas, f"{anchor}-{'narrow' if layout.narrow else 'wide'}", title)
+            for layout, canvas in drawings.items()
+        ]
+    return Figure(anchor, title, caption, svgs[0], svgs[1], png, columns, rows)
+
+
+def _svg(canvas: Canvas, prefix: str, title: str) -> Markup:
+    """The drawing for inlining: ids of its own, colours as variables, no size but its shape."""
+    file = io.StringIO()
+    canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    text = file.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r' id="(?:patch|line2d|text|axes|figure|xtick|ytick|matplotlib\.axis'
+                  r'|LineCollection|PathCollection|QuadMesh|FillBetweenPolyCollection)_?\d*"', "", text)
+    text = re.sub(r' id="([^"]+)"', rf' id="{prefix}-\1"', text)
+    text = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
+    text = text.replace("url(#", f"url(#{prefix}-")
+    for role, colour in LIGHT.items():
+        text = text.replace(colour, f"var(--{role})")
+    head = text[: text.index(">") + 1]
+    box = re.search(r'viewBox="[^"]+"', head)
+    assert box is not None
+    opening = f'<svg {box.group()} role="img" aria-label="{Markup.escape(title)}">'
+    return Markup(re.sub(r"\n\s*", "\n", opening + text[len(head) :]))
+
+
+def variables(colours: dict[str, str]) -> str:
+    """The roles as CSS custom properties."""
+    return " ".join(f"--{role}: {colour};" for role, colour in colours.items())
+
+
+def canvas(layout: Layout, height: float, left: float, right: float, top: float, bottom: float
+           ) -> tuple[Canvas, Axes]:
+    """A canvas with one axes inside margins given in inches."""
+    figure = Canvas(figsize=(layout.width, height))
+    width = layout.width
+    axes = figure.add_axes(
+        (left / width, bottom / height, (width - left - right) / width, 1 - (top + bottom) / height)
+    )
+    axes.tick_params(length=0)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def text_width(text: str, size: float = 8.5) -> float:
+    """About how wide a text is set, in inches: enough to reserve a margin for it."""
+    return len(text) * size * 0.63 / 72
+
+
+def spread(positions: list[float], gap: float, low: float, high: float) -> list[float]:
+    """The positions moved apart, order kept, until neighbours are `gap` apart, within the ends."""
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
+    placed = [positions[i] for i in order]
+    for _ in range(200):
+        for i in range(1, len(placed)):
+            short = gap - (placed[i] - placed[i - 1])
+            if short > 1e-9:
+                placed[i - 1] -= short / 2
+                placed[i] += short / 2
+        if placed:
+            placed[0] = max(placed[0], low)
+            placed[-1] = min(placed[-1], high)
+    result = [0.0] * len(positions)
+    for i, position in zip(order, placed, strict=True):
+        result[i] = position
+    return result
+
+
+def grid(axes: Axes, which: Any = "x") -> None:
+    axes.grid(axis=which, color=LIGHT["grid"], linewidth=0.8)

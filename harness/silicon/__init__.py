@@ -1,0 +1,1 @@
+"""Facts about GPU architectures: limits, occupancy, and what memory instructions cost."""

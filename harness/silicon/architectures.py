@@ -1,0 +1,205 @@
+"""What one compute capability allows: the limits that a launch has to fit and occupancy follows.
+
+Sizes are in bytes, registers are 32-bit. Where a figure comes from:
+
+[guide]      CUDA Programming Guide 13.0, appendix "Compute Capabilities", the tables of technical
+             specifications and of shared memory capacity per compute capability.
+[occupancy]  `cuda_occupancy.h` of CUDA 13.0: allocation granularities, blocks per multiprocessor,
+             shared memory configurations.
+[tuning]     NVIDIA's Turing, Ampere, Ada, Hopper and Blackwell tuning guides: shared memory per
+             multiprocessor, and the 1 KiB that CUDA reserves in each block from 8.0 on.
+
+The representative device of an architecture stands for it where there is none: launch shapes such
+as `6 * sm_count` need a number. Its figures are of one product (NVIDIA's architecture white papers
+and data sheets; L2 sizes as the CUDA runtime reports them) and no property of the architecture.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from types import MappingProxyType
+
+KIB = 1024
+MIB = 1024 * KIB
+GB = 1000**3
+
+
+class UnknownArchitectureError(ValueError):
+    """No facts are known for the architecture that was asked for."""
+
+
+@dataclass(frozen=True)
+class Representative:
+    """One product of an architecture."""
+
+    name: str
+    sm_count: int
+    l2_bytes: int
+    memory_bytes: int
+    """Nominal; what the runtime reports as usable is a few per cent off."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The limits of one compute capability. The defaults hold for all that are listed here."""
+
+    name: str
+    """As nvcc's `-arch` takes it, for example `sm_90`."""
+    compute_capability: tuple[int, int]
+    family: str
+    representative: Representative
+
+    max_threads_per_sm: int  # [guide]
+    max_blocks_per_sm: int  # [guide], [occupancy]
+    shared_bytes_per_sm: int  # [guide], [tuning]
+    max_shared_bytes_per_block: int  # [guide]; more than the default needs an opt-in by attribute
+    reserved_shared_bytes_per_block: int  # [tuning]; the system's own, on top of what is asked for
+    shared_allocation_bytes: int  # [occupancy]; a block's shared memory is a multiple of this
+
+    default_shared_bytes_per_block: int = 48 * KIB  # [guide]; static shared memory ends here too
+    registers_per_sm: int = 64 * KIB  # [guide]
+    registers_per_block: int = 64 * KIB  # [guide]
+    max_registers_per_thread: int = 255  # [guide]
+    register_allocation: int = 256  # [occupancy]; a warp's registers are a multiple of this
+    sub_partitions_per_sm: int = 4  # [occupancy]; each has its quarter of the registers
+    warp_size: int = 32  # [guide]
+    max_threads_per_block: int = 1024  # [guide]
+    max_block: tuple[int, int, int] = (1024, 1024, 64)  # [guide]
+    max_grid: tuple[int, int, int] = (2**31 - 1, 65_535, 65_535)  # [guide]
+
+    @property
+    def max_warps_per_sm(self) -> int:
+        return self.max_threads_per_sm // self.warp_size
+
+
+_KNOWN = (
+    Architecture(
+        name="sm_75",
+        compute_capability=(7, 5),
+        family="Turing",
+        representative=Representative("NVIDIA T4", 40, 4 * MIB, 16 * GB),
+        max_threads_per_sm=1024,
+        max_blocks_per_sm=16,
+        shared_bytes_per_sm=64 * KIB,
+        max_shared_bytes_per_block=64 * KIB,
+        reserved_shared_bytes_per_block=0,
+        shared_allocation_bytes=256,
+    ),
+    Architecture(
+        name="sm_80",
+        compute_capability=(8, 0),
+        family="Ampere",
+        representative=Representative("NVIDIA A100-SXM4-80GB", 108, 40 * MIB, 80 * GB),
+        max_threads_per_sm=2048,
+        max_blocks_per_sm=32,
+        shared_bytes_per_sm=164 * KIB,
+        max_shared_bytes_per_block=163 * KIB,
+        reserved_shared_bytes_per_block=KIB,
+        shared_allocation_bytes=128,
+    ),
+    Architecture(
+        name="sm_86",
+        compute_capability=(8, 6),
+        family="Ampere",
+        representative=Representative("NVIDIA GeForce RTX 3090", 82, 6 * MIB, 24 * GB),
+        max_threads_per_sm=1536,
+        max_blocks_per_sm=16,
+        shared_bytes_per_sm=100 * KIB,
+        max_shared_bytes_per_block=99 * KIB,
+        reserved_shared_bytes_per_block=KIB,
+        shared_allocation_bytes=128,
+    ),
+    Architecture(
+        name="sm_87",
+        compute_capability=(8, 7),
+        family="Ampere",
+        representative=Representative("NVIDIA Jetson AGX Orin 64GB", 16, 4 * MIB, 64 * GB),
+        max_threads_per_sm=1536,
+        max_blocks_per_sm=16,
+        shared_bytes_per_sm=164 * KIB,
+        max_shared_bytes_per_block=163 * KIB,
+        reserved_shared_bytes_per_block=KIB,
+        shared_allocation_bytes=128,
+    ),
+    Architecture(
+        name="sm_89",
+        compute_capability=(8, 9),
+        family="Ada",
+        representative=Representative("NVIDIA GeForce RTX 4090", 128, 72 * MIB, 24 * GB),
+        max_threads_per_sm=1536,
+        max_blocks_per_sm=24,
+        shared_bytes_per_sm=100 * KIB,
+        max_shared_bytes_per_block=99 * KIB,
+        reserved_shared_bytes_per_block=KIB,
+        shared_allocation_bytes=128,
+    ),
+    Architecture(
+        name="sm_90",
+        compute_capability=(9, 0),
+        family="Hopper",
+        representative=Representative("NVIDIA H200", 132, 60 * MIB, 141 * GB),
+        max_threads_per_sm=2048,
+        max_blocks_per_sm=32,
+        shared_bytes_per_sm=228 * KIB,
+        max_shared_bytes_per_block=227 * KIB,
+        reserved_shared_bytes_per_block=KIB,
+        shared_allocation_bytes=128,
+    ),
+    Architecture(
+        name="sm_100",
+        compute_capability=(10, 0),
+        family="Blackwell",
+        representative=Representative("NVIDIA B200", 148, 126 * MIB + 512 * KIB, 180 * GB),
+        max_threads_per_sm=2048,
+        max_blocks_per_sm=32,
+        shared_bytes_per_sm=228 * KIB,
+        max_shared_bytes_per_block=227 * KIB,
+        reserved_shared_bytes_per_block=KIB,
+        shared_allocation_bytes=128,
+    ),
+    Architecture(
+        name="sm_103",
+        compute_capability=(10, 3),
+        family="Blackwell Ultra",
+        # L2 taken to be the B200's: no published reading was found.
+        representative=Representative("NVIDIA B300", 148, 126 * MIB + 512 * KIB, 270 * GB),
+        max_threads_per_sm=2048,
+        max_blocks_per_sm=32,
+        shared_bytes_per_sm=228 * KIB,
+        max_shared_bytes_per_block=227 * KIB,
+        reserved_shared_bytes_per_block=KIB,
+        shared_allocation_bytes=128,
+    ),
+    Architecture(
+        name="sm_120",
+        compute_capability=(12, 0),
+        family="Blackwell",
+        representative=Representative("NVIDIA GeForce RTX 5090", 170, 96 * MIB, 32 * GB),
+        max_threads_per_sm=1536,
+        max_blocks_per_sm=24,
+        shared_bytes_per_sm=100 * KIB,
+        max_shared_bytes_per_block=99 * KIB,
+        reserved_shared_bytes_per_block=KIB,
+        shared_allocation_bytes=128,
+    ),
+)
+
+ARCHITECTURES = MappingProxyType({known.name: known for known in _KNOWN})
+"""By name, in order of compute capability."""
+
+
+def architecture(name: str) -> Architecture:
+    """The facts of `sm_90`, `sm_100` and so on.
+
+    nvcc's architecture- and family-specific targets (`sm_90a`, `sm_100f`) change which instructions
+    may be used and no limit, so they have the facts of the plain one. Raises
+    `UnknownArchitectureError`, which lists the known names.
+    """
+    plain = re.sub(r"(?<=\d)[af]\Z", "", name)
+    try:
+        return ARCHITECTURES[plain]
+    except KeyError:
+        raise UnknownArchitectureError(
+            f"no facts for the architecture {name!r}; known are {', '.join(ARCHITECTURES)}"
+        ) from None

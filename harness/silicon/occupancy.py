@@ -1,0 +1,121 @@
+"""How many blocks of a kernel a multiprocessor holds at once, and how a grid fills the machine.
+
+Theoretical occupancy by the rules of NVIDIA's occupancy calculator, as `cuda_occupancy.h` of the
+CUDA toolkit states them for compute capability 7.5 and later, and with the largest shared memory
+configuration of the multiprocessor. It is an upper limit that follows from resources alone;
+achieved occupancy is what a profiler measures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.silicon.architectures import Architecture
+
+Limiter = Literal["warps", "blocks", "registers", "shared memory"]
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """What one multiprocessor holds of a kernel at once."""
+
+    blocks_per_sm: int
+    """0 if not even one block fits: such a launch fails."""
+    active_warps: int
+    ratio: float
+    """`active_warps` over the most that a multiprocessor holds, 0 to 1."""
+    limiter: Limiter
+    """The resource that ends first; where several end together, the first of warps, blocks,
+    registers, shared memory."""
+
+
+@dataclass(frozen=True)
+class Waves:
+    """How a grid is spread over time if all blocks take equally long."""
+
+    count: int
+    """Rounds that the machine needs, the last one included."""
+    blocks_per_wave: int
+    tail_fill: float
+    """How full the last round is, over 0 to 1: 1 when it is as full as the others."""
+
+    @property
+    def efficiency(self) -> float:
+        """The part of the machine's block slots, over all rounds, that has a block."""
+        return (self.count - 1 + self.tail_fill) / self.count
+
+
+def theoretical_occupancy(
+    arch: Architecture,
+    threads_per_block: int,
+    registers_per_thread: int,
+    shared_bytes_per_block: int,
+) -> Occupancy:
+    """Theoretical occupancy of a launch.
+
+    `shared_bytes_per_block` is static plus dynamic shared memory, without what the system reserves.
+    More than the default 48 KiB counts as opted in to.
+    """
+    if threads_per_block < 1:
+        raise ValueError(f"a block has at least one thread, not {threads_per_block}")
+    if registers_per_thread < 0 or shared_bytes_per_block < 0:
+        raise ValueError("registers and shared memory are not negative")
+
+    warps = -(-threads_per_block // arch.warp_size)
+    fits = threads_per_block <= arch.max_threads_per_block
+    limits: dict[Limiter, int] = {
+        "warps": arch.max_warps_per_sm // warps if fits else 0,
+        "blocks": arch.max_blocks_per_sm,
+        "registers": _blocks_by_registers(arch, warps, registers_per_thread),
+        "shared memory": _blocks_by_shared_memory(arch, shared_bytes_per_block),
+    }
+    limiter = min(limits, key=limits.__getitem__)
+    blocks = limits[limiter]
+    return Occupancy(
+        blocks_per_sm=blocks,
+        active_warps=blocks * warps,
+        ratio=blocks * warps / arch.max_warps_per_sm,
+        limiter=limiter,
+    )
+
+
+def waves(grid_blocks: int, blocks_per_sm: int, sm_count: int) -> Waves:
+    """The rounds in which a machine of `sm_count` multiprocessors works off a grid."""
+    if grid_blocks < 1 or blocks_per_sm < 1 or sm_count < 1:
+        raise ValueError("a grid, and the room for it, is at least one block on one multiprocessor")
+    per_wave = blocks_per_sm * sm_count
+    count = -(-grid_blocks // per_wave)
+    in_last = grid_blocks - (count - 1) * per_wave
+    return Waves(count=count, blocks_per_wave=per_wave, tail_fill=in_last / per_wave)
+
+
+def _blocks_by_registers(arch: Architecture, warps: int, registers_per_thread: int) -> int:
+    """Registers are handed out to whole warps, from the part of the file of a sub-partition."""
+    if registers_per_thread == 0:
+        return arch.max_blocks_per_sm
+    if registers_per_thread > arch.max_registers_per_thread:
+        return 0
+    per_warp = _round_up(registers_per_thread * arch.warp_size, arch.register_allocation)
+    # Whether a block may be launched is checked as if its warps filled all sub-partitions evenly.
+    if per_warp * _round_up(warps, arch.sub_partitions_per_sm) > arch.registers_per_block:
+        return 0
+    per_partition = arch.registers_per_sm // arch.sub_partitions_per_sm // per_warp
+    return per_partition * arch.sub_partitions_per_sm // warps
+
+
+def _blocks_by_shared_memory(arch: Architecture, shared_bytes_per_block: int) -> int:
+    """A block also holds what the system reserves in it, which matters for small blocks."""
+    if shared_bytes_per_block > arch.max_shared_bytes_per_block:
+        return 0
+    per_block = _round_up(
+        shared_bytes_per_block + arch.reserved_shared_bytes_per_block,
+        arch.shared_allocation_bytes,
+    )
+    if per_block == 0:
+        return arch.max_blocks_per_sm
+    return arch.shared_bytes_per_sm // per_block
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit

@@ -1,0 +1,130 @@
+"""YAML read strictly, with the line of every key.
+
+A benchmark matrix decides what is measured, so nothing in it may be silently reinterpreted: a
+duplicate key, an alias, a tag or a merge key is refused, as is a number that is not finite or has
+more than 64 bits. What remains is plain dicts, lists, strings, integers, floats and booleans, and
+a map from each value's path to the line it stands on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.errors import ConfigError
+
+Key = str | int
+_LARGEST_FILE = 1 << 20
+_DEEPEST = 20
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file's plain data, and `lines`: the path of keys and indices → line number from 1."""
+
+    path: Path
+    data: Any
+    lines: dict[tuple[Key, ...], int]
+
+    def where(self, path: tuple[Key, ...]) -> str:
+        """`file:line` of the value at the path, or of its nearest ancestor in the file."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return f"{self.path}:{self.lines.get(path, 1)}"
+
+
+def read(path: Path) -> Document:
+    """The document in a file. Raises ConfigError naming the line of whatever is refused."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read {path}: {error.strerror}", remedy="name another with --config"
+        ) from None
+    if len(raw) > _LARGEST_FILE:
+        raise ConfigError(f"{len(raw)} bytes", str(path), remedy=f"at most {_LARGEST_FILE} bytes")
+    try:
+        text = raw.decode()
+        for event in yaml.parse(text):
+            _refuse_event(path, event)
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise ConfigError("not UTF-8 text", f"{path}:{line}") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise ConfigError(f"not YAML: {error.problem or error.context}", where) from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"not YAML: {error}", str(path)) from None
+    except RecursionError:
+        raise ConfigError("nested too deeply", str(path)) from None
+    lines: dict[tuple[Key, ...], int] = {}
+    return Document(path, _plain(path, root, (), lines) if root else None, lines)
+
+
+def _refuse_event(path: Path, event: yaml.Event) -> None:
+    where = f"{path}:{event.start_mark.line + 1 if event.start_mark else 1}"
+    anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
+    if isinstance(event, yaml.AliasEvent):
+        raise ConfigError(f"alias *{anchor}", where, remedy="write the value out")
+    if anchor:
+        raise ConfigError(f"anchor &{anchor}", where, remedy="remove it; write values out")
+    if tag:
+        raise ConfigError(f"tag {tag}", where, remedy="remove it; values are plain")
+
+
+def _plain(
+    path: Path, node: yaml.Node, at: tuple[Key, ...], lines: dict[tuple[Key, ...], int]
+) -> Any:
+    line = node.start_mark.line + 1
+    lines.setdefault(at, line)
+    key = ".".join(map(str, at))
+    if len(at) > _DEEPEST:
+        raise ConfigError("nested too deeply", f"{path}:{line}")
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(path, item, (*at, i), lines) for i, item in enumerate(node.value)]
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(path, node, at, lines)
+    try:
+        value = yaml.SafeLoader("").construct_object(node)
+    except (yaml.YAMLError, ValueError):
+        raise ConfigError(f"`{node.value}` cannot be read", f"{path}:{line}", key) from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{node.value} is not a finite number", f"{path}:{line}", key)
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise ConfigError(
+            f"a number of {len(node.value)} digits", f"{path}:{line}", key, "at most 2^63 - 1"
+        )
+    if not isinstance(value, str | int | float | bool | None):
+        return str(node.value)  # a date, say, is only its text here
+    return value
+
+
+def _mapping(
+    path: Path, node: yaml.MappingNode, at: tuple[Key, ...], lines: dict[tuple[Key, ...], int]
+) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        if not isinstance(key_node, yaml.ScalarNode):
+            raise ConfigError("a key must be a word", f"{path}:{line}")
+        key = key_node.value
+        here = (*at, key)
+        dotted = ".".join(map(str, here))
+        if key == "<<":
+            raise ConfigError("merge key <<", f"{path}:{line}", remedy="write the values out")
+        if key in result:
+            raise ConfigError(
+                f"written twice (first on line {lines[here]})",
+                f"{path}:{line}",
+                dotted,
+                "keep one of them",
+            )
+        lines[here] = line
+        result[key] = _plain(path, value_node, here, lines)
+    return result

@@ -1,0 +1,301 @@
+"""A run's folder → pandas tables. Reads only the journal and run.json, so it works anywhere.
+
+run = harness.tables.load("reports/latest")
+run.results       # one row a case and cache state, as results.csv
+run.counters      # one row a case, step and metric, as counters.csv
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from harness.errors import JournalError
+from harness.measure.statistics import (
+    Interval,
+    median_interval,
+    noise_floor,
+    speedup,
+    verdict,
+)
+from harness.records import (
+    Ceiling,
+    Compiled,
+    Conditions,
+    Counted,
+    Outcome,
+    Planned,
+    Record,
+    Round,
+    Verified,
+    read_journal,
+)
+
+R = TypeVar("R", bound=Record)
+Times = Mapping[int, float]
+"""Round → that round's time, ns."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One case against another at the same sizes, round by round."""
+
+    ratio: Interval | None
+    """How many times faster, with its interval."""
+    verdict: str
+
+
+class Run:
+    """What one run measured. `info` is run.json."""
+
+    def __init__(self, folder: Path, info: Mapping[str, Any], records: Iterable[Record]) -> None:
+        self.folder, self.info = folder, info
+        self.records = list(records)
+        self.confidence = float(info["timing"]["confidence"])
+        self.same_within = float(info["timing"]["same_within"])
+
+    def of(self, kind: type[R]) -> list[R]:
+        """The journal's records of one kind, oldest first."""
+        return [record for record in self.records if isinstance(record, kind)]
+
+    @cached_property
+    def planned(self) -> dict[str, Planned]:
+        return {record.case: record for record in self.of(Planned)}
+
+    @cached_property
+    def outcomes(self) -> dict[str, Outcome]:
+        """The last outcome of every case; a case without one was not reached."""
+        ended = {record.case: record for record in self.of(Outcome)}
+        missing = "not reached: the run ended first"
+        return {case: ended.get(case, Outcome(case, "skipped", missing)) for case in self.planned}
+
+    @cached_property
+    def compiled(self) -> dict[str, list[Compiled]]:
+        """Case → a record for each of its steps."""
+        steps: dict[str, dict[int, Compiled]] = defaultdict(dict)
+        for record in self.of(Compiled):
+            steps[record.case][record.step] = record
+        return {case: [found[i] for i in sorted(found)] for case, found in steps.items()}
+
+    @cached_property
+    def ceilings(self) -> dict[str, Ceiling]:
+        return {record.name: record for record in self.of(Ceiling)}
+
+    @cached_property
+    def is_timed(self) -> bool:
+        return any(isinstance(record, Round) for record in self.records)
+
+    @cached_property
+    def _rounds(self) -> dict[tuple[str, str, bool], dict[int, Round]]:
+        found: dict[tuple[str, str, bool], dict[int, Round]] = defaultdict(dict)
+        for record in self.of(Round):
+            found[record.case, record.cache, record.repeat][record.round] = record
+        return found
+
+    def rounds(self, case: str, cache: str, repeat: bool = False) -> list[Round]:
+        return list(self._rounds.get((case, cache, repeat), {}).values())
+
+    def times(self, case: str, cache: str, repeat: bool = False) -> Times:
+        """Round → the median of that round's launches, ns."""
+        rounds = self._rounds.get((case, cache, repeat), {})
+        return {i: float(np.median(r.samples_ns)) for i, r in rounds.items() if r.samples_ns}
+
+    def step_times(self, case: str, cache: str) -> list[float]:
+        """Each step's median over rounds, ns; empty where steps were not timed apart."""
+        per_round = [
+            [float(np.median(step)) for step in r.steps_ns if step]
+            for r in self.rounds(case, cache)
+            if r.steps_ns
+        ]
+        return [float(np.median(step)) for step in zip(*per_round, strict=True)]
+
+    def floor(self, case: str, cache: str) -> float:
+        """The noise floor of the cases measured with this one: what A/A could not exclude."""
+        group = self._group(self.planned[case])
+        repeats = [
+            speedup(self.times(p.case, cache), self.times(p.case, cache, True), self.confidence)
+            for p in self.planned.values()
+            if p.is_baseline and self._group(p) == group
+        ]
+        return noise_floor([interval for interval in repeats if interval])
+
+    @staticmethod
+    def _group(p: Planned) -> tuple[Any, ...]:
+        return p.problem, p.dtype, tuple(p.sizes.items())
+
+    def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
+        """How many times faster `case` is than `against`; the two share problem and sizes."""
+        ratio = speedup(self.times(against, cache), self.times(case, cache), self.confidence)
+        return Comparison(ratio, verdict(ratio, self.floor(case, cache), self.same_within))
+
+    def baseline_of(self, case: str) -> str | None:
+        """The baseline at the same launch shape; for the library, the baseline's fastest shape."""
+        wanted = self.planned[case]
+        candidates = [
+            p.case
+            for p in self.planned.values()
+            if p.is_baseline
+            and self._group(p) == self._group(wanted)
+            and (wanted.is_library or p.launch == wanted.launch)
+        ]
+        return min(candidates, key=self._median_or_inf, default=None)
+
+    def _median_or_inf(self, case: str) -> float:
+        return float(np.median(list(self.times(case, "cold").values()) or [math.inf]))
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        """One row a case and cache state; a value that does not exist is missing, never 0."""
+        caches = ("cold", "warm") if self.is_timed else ("",)
+        rows = [self._row(p, cache) for p in self.planned.values() for cache in caches]
+        return _ordered(pd.DataFrame(rows))
+
+    def _row(self, p: Planned, cache: str) -> dict[str, Any]:
+        outcome, steps = self.outcomes[p.case], self.compiled.get(p.case, [])
+        row: dict[str, Any] = {
+            "case": p.case, "problem": p.problem, "variant": p.variant, "dtype": p.dtype,
+            **p.sizes, **p.launch,
+            "backend": self.info["backend"], "cache": cache,
+            "status": outcome.status, "reason": outcome.reason,
+            "bytes": p.bytes, "flops": p.flops,
+        }  # fmt: skip
+        if steps:
+            row |= {
+                "registers": max(s.registers for s in steps),
+                "shared_bytes": max(s.shared_bytes for s in steps),
+                "spill_bytes": max(s.spill_bytes for s in steps),
+                "occupancy_theoretical": min(s.occupancy for s in steps[:1]),
+            }
+        if self.is_timed:
+            row |= self._timing(p, cache)
+        return row
+
+    def _timing(self, p: Planned, cache: str) -> dict[str, Any]:
+        times = self.times(p.case, cache)
+        interval = median_interval(list(times.values()), self.confidence)
+        if interval is None:
+            return {"rounds": len(times) or None}
+        baseline = self.baseline_of(p.case)
+        versus = self.compare(p.case, baseline, cache) if baseline else None
+        ratio = versus.ratio if versus else None
+        failed = self.outcomes[p.case].status == "failed"
+        ceiling = self.ceilings.get("read_bandwidth")
+        # In cache, DRAM's ceiling says nothing.
+        bound = ceiling.value if ceiling and cache == "cold" else math.nan
+        gbps = p.bytes / interval.median
+        above = bool(ceiling and cache == "cold" and p.bytes / interval.high > ceiling.high / 1e9)
+        return {
+            "rounds": len(times),
+            "samples": sum(len(r.samples_ns) for r in self.rounds(p.case, cache)),
+            "median_ns": interval.median, "ci_low_ns": interval.low, "ci_high_ns": interval.high,
+            "gbps": gbps,
+            "pct_of_ceiling": 100 * gbps * 1e9 / bound,
+            "speedup": ratio.median if ratio and not failed else None,
+            "speedup_low": ratio.low if ratio and not failed else None,
+            "speedup_high": ratio.high if ratio and not failed else None,
+            "verdict": "invalid" if failed or above or not versus else versus.verdict,
+            "above_ceiling": above,
+        }  # fmt: skip
+
+    @cached_property
+    def counters(self) -> pd.DataFrame:
+        """One row a case, step and metric."""
+        columns = ["case", "step", "kernel", "metric", "value", "unit", "provenance"]
+        return pd.DataFrame(
+            [[getattr(record, name) for name in columns] for record in self.of(Counted)],
+            columns=columns,
+        )
+
+    @cached_property
+    def verified(self) -> pd.DataFrame:
+        """One row a verified launch."""
+        return pd.DataFrame(
+            [
+                {
+                    "problem": v.problem, "variant": v.variant, "dtype": v.dtype,
+                    "sizes": " ".join(f"{k}={x}" for k, x in v.sizes.items()),
+                    "launch": " ".join(f"{k}={x}" for k, x in v.launch.items()),
+                    "phase": v.phase, "draw": v.draw, "ok": v.ok, "reason": v.reason,
+                    "error": v.error,
+                }
+                for v in self.of(Verified)
+            ]
+        )  # fmt: skip
+
+    @cached_property
+    def conditions(self) -> pd.DataFrame:
+        """The GPU's clocks, temperature, power and throttling, a row a round."""
+        return pd.DataFrame([vars(record) for record in self.of(Conditions)]).drop(
+            columns="kind", errors="ignore"
+        )
+
+    def fastest_shapes(self, group: Sequence[Planned], cache: str = "cold") -> list[Planned]:
+        """Of the cases given, each variant's fastest sound one, in the matrix's order.
+
+        Without times (an emulated run), each variant's first sound one.
+        """
+        best: dict[str, tuple[float, Planned]] = {}
+        for p in group:
+            if self.outcomes[p.case].status != "ok":
+                continue
+            times = list(self.times(p.case, cache).values())
+            cost = float(np.median(times)) if times else math.inf
+            if p.variant not in best or cost < best[p.variant][0]:
+                best[p.variant] = cost, p
+        return [p for _, p in best.values()]
+
+    def groups(self) -> dict[tuple[str, str, str], list[Planned]]:
+        """(problem, dtype, sizes as text) → its cases, the library's last."""
+        found: dict[tuple[str, str, str], list[Planned]] = defaultdict(list)
+        for p in sorted(self.planned.values(), key=lambda p: p.is_library):
+            sizes = " ".join(f"{k}={v}" for k, v in p.sizes.items())
+            found[p.problem, p.dtype, sizes].append(p)
+        return dict(found)
+
+
+_FIRST = ["case", "problem", "variant", "dtype"]
+_LAST = [
+    "backend", "cache", "status", "reason", "rounds", "samples", "median_ns", "ci_low_ns",
+    "ci_high_ns", "bytes", "flops", "gbps", "pct_of_ceiling", "speedup", "speedup_low",
+    "speedup_high", "verdict", "above_ceiling", "registers", "shared_bytes", "spill_bytes",
+    "occupancy_theoretical",
+]  # fmt: skip
+
+
+def _ordered(table: pd.DataFrame) -> pd.DataFrame:
+    """Columns in the order that results.csv promises, sizes and launch keys in the middle."""
+    for name in _LAST:
+        if name not in table:
+            table[name] = None
+    middle = [name for name in table if name not in _FIRST + _LAST]
+    for name in map(str, middle):
+        table[name] = table[name].astype("Int64")
+    return table[_FIRST + middle + _LAST]
+
+
+def load(folder: str | Path) -> Run:
+    """The run in a folder. Raises JournalError with the place and the remedy."""
+    folder = Path(folder)
+    try:
+        info = json.loads((folder / "run.json").read_text())
+    except (OSError, ValueError) as error:
+        raise JournalError(
+            f"{folder / 'run.json'} cannot be read ({error})\n"
+            "  name a run's folder, such as reports/latest, or make one: make bench"
+        ) from None
+    return Run(folder, info, read_journal(folder / "journal.jsonl"))
+
+
+def write(run: Run) -> None:
+    """results.csv and counters.csv beside the journal."""
+    run.results.to_csv(run.folder / "results.csv", index=False)
+    run.counters.to_csv(run.folder / "counters.csv", index=False)

@@ -1,0 +1,73 @@
+"""Outputs against the float64 reference. NaN never passes, and every failure has its own name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.backends.base import POISON, Execution
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Check:
+    """ok, or the reason why not. error: the largest |output − reference| over its bound."""
+
+    ok: bool
+    reason: str = ""
+    error: float | None = None
+
+
+def check(
+    execution: Execution, reference: Mapping[str, Array], tolerance: Mapping[str, Array | float]
+) -> Check:
+    """Whether a verified launch computed what the problem defines, and broke nothing on the way."""
+    if execution.faults:
+        return Check(False, "; ".join(execution.faults))
+    worst: float | None = None
+    for name, expected in reference.items():
+        found = _compare(name, execution.outputs[name], expected, tolerance[name])
+        if not found.ok:
+            return found
+        worst = max(worst or 0.0, found.error or 0.0)
+    return Check(True, error=worst)
+
+
+def _compare(name: str, output: Array, expected: Array, bound: Array | float) -> Check:
+    output = output.reshape(-1)
+    expected = np.asarray(expected, np.float64).reshape(-1)
+    limit = np.broadcast_to(np.asarray(bound, np.float64), expected.shape)
+    if output.shape != expected.shape:
+        return Check(False, f"`{name}` has {output.size} elements, its reference {expected.size}")
+    if not (np.all(np.isfinite(expected)) and np.all(limit > 0) and np.all(np.isfinite(limit))):
+        return Check(False, f"problem.py: the reference or tolerance of `{name}` is not usable")
+    error = np.abs(output.astype(np.float64) - expected) / limit
+    wrong = ~(error <= 1)  # written so that NaN is wrong
+    if not np.any(wrong):
+        return Check(True, error=float(error.max()))
+    unwritten = np.all(output.view(np.uint8).reshape(output.size, -1) == POISON, axis=1) & wrong
+    if np.any(unwritten):
+        return Check(False, _at(name, unwritten, "was never written"))
+    values = output.astype(np.float64)
+    if np.any(np.isnan(values)):
+        return Check(False, _at(name, np.isnan(values), "is NaN"))
+    if np.any(np.isinf(values)):
+        return Check(False, _at(name, np.isinf(values), "is infinite"))
+    at = int(np.argmax(error))
+    return Check(
+        False,
+        _at(name, wrong, f"is wrong: worst [{at}] = {values[at]:.9g}, expected "
+            f"{expected[at]:.9g} ± {limit[at]:.2g}"),
+        float(error.max()),
+    )  # fmt: skip
+
+
+def _at(name: str, where: npt.NDArray[np.bool_], what: str) -> str:
+    count = int(np.count_nonzero(where))
+    of = f" ({count} of {where.size} elements)" if where.size > 1 else ""
+    return f"`{name}[{int(np.argmax(where))}]` {what}{of}"

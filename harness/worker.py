@@ -1,0 +1,244 @@
+"""The process that runs kernels: one job, its records written as lines to a pipe.
+
+    python -m harness.worker JOB.json FD
+
+A kernel may crash the process, hang it or lose the GPU's context; whoever started it
+(harness/runner.py) keeps what was written, knows from the last `now` line what was running, and
+goes on with the others.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import TypeAdapter
+
+from harness import problem as problems
+from harness.backends.base import Backend, Execution, Workspace
+from harness.backends.emulated import EmulatorBackend
+from harness.compile import Built
+from harness.errors import DeviceFault, HarnessError
+from harness.plan import Case, Device
+from harness.problem import Problem
+from harness.records import Counted, Outcome, Record, Verified, to_json
+from harness.verify import Check, check
+
+DRAWS = (0, 1)
+"""Every test is run on two draws of inputs, which a problem may make different in kind."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one worker does.
+
+    describe: tell the device. qualify: verify a variant at its test sizes, and on the emulator
+    verify and count its bench sizes. ceilings: measure the machine. measure: time cases of one
+    group together.
+    """
+
+    task: Literal["describe", "qualify", "ceilings", "measure"]
+    backend: Literal["cuda", "emulator"]
+    arch: str | None
+    kernels: Path
+    seed: int
+    tests: tuple[Case, ...] = ()
+    cases: tuple[Case, ...] = ()
+    built: dict[str, Built] = field(default_factory=dict)
+    """Case id → what was compiled for it; the library's cases have none."""
+    baseline: str = ""
+    rounds: int = 0
+    batch: int = 0
+    first_round: int = 0
+
+
+JOB: TypeAdapter[Job] = TypeAdapter(Job)
+DEVICE: TypeAdapter[Device] = TypeAdapter(Device)
+
+
+class Pipe:
+    """Lines to the parent: `now CASE`, `record JSON`, `device JSON`, `error TEXT`."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._file = os.fdopen(descriptor, "w", encoding="utf-8")
+
+    def now(self, what: str) -> None:
+        self._line("now", what)
+
+    def record(self, record: Record) -> None:
+        self._line("record", to_json(record))
+
+    def device(self, device: Device) -> None:
+        self._line("device", DEVICE.dump_json(device).decode())
+
+    def error(self, text: str) -> None:
+        self._line("error", text.replace("\n", "\\n"))
+
+    def _line(self, word: str, rest: str) -> None:
+        self._file.write(f"{word} {rest}\n")
+        self._file.flush()
+
+
+def generator(seed: int, *key: Any) -> np.random.Generator:
+    """Random numbers that depend on the seed and on what they are for, and on nothing else."""
+    return np.random.default_rng([seed, zlib.crc32(repr(key).encode())])
+
+
+class Inputs:
+    """One draw of a group's inputs, with the float64 reference and its bound."""
+
+    def __init__(self, problem: Problem, case: Case, seed: int, draw: int) -> None:
+        rng = generator(seed, case.group, draw)
+        self.draw = draw
+        self.values = problem.inputs(case.sizes, case.dtype, rng, draw)
+        self.reference = problem.reference(case.sizes, case.dtype, self.values)
+        self.tolerance = problem.tolerance(case.sizes, case.dtype, self.values)
+
+    def verify(
+        self,
+        workspace: Workspace,
+        case: Case,
+        built: Built | None,
+        phase: Literal["test", "before", "after"],
+    ) -> tuple[Verified, Execution]:
+        """Run the case once on these inputs, and say whether it was right."""
+        try:
+            execution = workspace.run(case, built)
+            result = check(execution, self.reference, self.tolerance)
+        except DeviceFault:
+            raise
+        except HarnessError as error:
+            execution, result = Execution({}), Check(False, str(error))
+        verified = Verified(
+            case.problem, case.variant, case.dtype, case.sizes, case.launch,
+            phase, self.draw, result.ok, result.reason, result.error,
+        )  # fmt: skip
+        return verified, execution
+
+
+def by_group(cases: Iterable[Case]) -> Iterable[list[Case]]:
+    """Cases that share a problem, dtype and sizes, and so their inputs."""
+    ordered = sorted(cases, key=lambda case: case.group)
+    return (list(group) for _, group in groupby(ordered, key=lambda case: case.group))
+
+
+def qualify(job: Job, backend: Backend, pipe: Pipe) -> None:
+    """Verify every test case; then, where nothing is timed, verify and count the bench cases."""
+    problem = problems.load(job.kernels / (job.tests or job.cases)[0].problem)
+    for group in by_group(job.tests):
+        for draw in DRAWS:
+            inputs = Inputs(problem, group[0], job.seed, draw)
+            needed = problem.buffers(group[0].sizes, group[0].dtype)
+            with backend.workspace(needed, inputs.values) as workspace:
+                for case in group:
+                    pipe.now(case.id)
+                    verified, _ = inputs.verify(workspace, case, job.built[case.id], "test")
+                    pipe.record(verified)
+    for group in by_group(job.cases):
+        inputs = Inputs(problem, group[0], job.seed, 0)
+        needed = problem.buffers(group[0].sizes, group[0].dtype)
+        with backend.workspace(needed, inputs.values) as workspace:
+            for case in group:
+                pipe.now(case.id)
+                verified, execution = inputs.verify(workspace, case, job.built[case.id], "before")
+                pipe.record(verified)
+                for count in execution.counts:
+                    pipe.record(Counted(case.id, **vars(count)))
+
+
+def measure(job: Job, backend: Backend, pipe: Pipe) -> None:
+    """Verify, time in rounds, verify again on other inputs: one group, on a GPU."""
+    from harness.backends.cuda import CudaWorkspace
+    from harness.measure.conditions import Sensors
+    from harness.measure.rounds import Entry
+    from harness.measure.rounds import measure as timed_rounds
+
+    first = job.cases[0]
+    problem = problems.load(job.kernels / first.problem)
+    needed = problem.buffers(first.sizes, first.dtype)
+    before, after = (Inputs(problem, first, job.seed, draw) for draw in DRAWS)
+    with backend.workspace(needed, before.values) as workspace, Sensors() as sensors:
+        assert isinstance(workspace, CudaWorkspace)
+        workspace.problem = problem
+        sound = _still_right(job, job.cases, workspace, before, "before", pipe)
+        entries = [Entry(case, job.built.get(case.id)) for case in sound]
+        entries += [Entry(e.case, e.built, repeat=True)
+                    for e in entries if e.case.variant == job.baseline]  # fmt: skip
+        rng = generator(job.seed, "order", first.group, job.first_round)
+        for record in timed_rounds(
+            workspace, entries, job.rounds, job.batch, rng, job.first_round,
+            starting=lambda case: pipe.now(case.id),
+            conditions=lambda number: sensors.read(first.group, number),
+        ):  # fmt: skip
+            pipe.record(record)
+        workspace.refill(after.values)
+        for case in _still_right(job, sound, workspace, after, "after", pipe):
+            pipe.record(Outcome(case.id, "ok"))
+
+
+def _still_right(
+    job: Job,
+    cases: Iterable[Case],
+    workspace: Workspace,
+    inputs: Inputs,
+    phase: Literal["before", "after"],
+    pipe: Pipe,
+) -> list[Case]:
+    """The cases that compute the right thing; the others get their outcome here."""
+    right = []
+    for case in cases:
+        pipe.now(case.id)
+        verified, _ = inputs.verify(workspace, case, job.built.get(case.id), phase)
+        pipe.record(verified)
+        if verified.ok:
+            right.append(case)
+        else:
+            pipe.record(Outcome(case.id, "failed", f"{phase} timing: {verified.reason}"))
+    return right
+
+
+def ceilings(job: Job, backend: Backend, pipe: Pipe) -> None:
+    from harness.measure.ceilings import measure_ceilings
+
+    pipe.now("the ceilings")
+    for ceiling in measure_ceilings(backend, generator(job.seed, "ceilings")):
+        pipe.record(ceiling)
+
+
+def open_backend(name: str, arch: str | None) -> Backend:
+    if name == "emulator":
+        return EmulatorBackend(arch or "sm_90")
+    from harness.backends.cuda import CudaBackend
+
+    return CudaBackend(arch)
+
+
+def main(arguments: Mapping[int, str]) -> int:
+    job = JOB.validate_json(Path(arguments[1]).read_bytes())
+    pipe = Pipe(int(arguments[2]))
+    try:
+        backend = open_backend(job.backend, job.arch)
+        try:
+            if job.task == "describe":
+                pipe.device(backend.device)
+            else:
+                {"qualify": qualify, "measure": measure, "ceilings": ceilings}[job.task](
+                    job, backend, pipe
+                )
+        finally:
+            backend.close()
+    except (HarnessError, ImportError, MemoryError) as error:
+        pipe.error(str(error) or type(error).__name__)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(dict(enumerate(sys.argv))))

@@ -1,0 +1,40 @@
+// output[0] = sum of input[0 .. n), float32
+//
+// A trap: give each thread neighbouring elements, thread t the k from k * t on, as one would for
+// the cache of a CPU core. The lanes of a warp are then k words apart in every load, so that from
+// k = 8 on each load touches 32 sectors where v8's touches four. The next seven loads find their
+// words in the same sectors, but only if those are still in the L1 cache, where each thread of the
+// SM now needs a line of its own.
+//
+// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a multiple of 32; any grid is
+// correct, a multiple of sm_count gives each SM the same:
+//   block_sums:   grid 6 * sm_count, block block, shared 0, args [input, partials, n]
+//   sum_partials: grid 1, block 1024, shared 0, args [partials, output, 6 * sm_count]
+//
+// Compare with v8: the same number of threads and of elements a thread, in an order that suits the
+// machine; the tree is the same (common/block.cuh). Neighbours in one 128-bit load (v9) are no
+// trap: what costs is the gap between the lanes of a load, not the distance to the next load.
+#include "common/block.cuh"
+#include "reduce_sum/sum_partials.cuh"
+
+extern "C" __global__ void block_sums(const float* input, float* partials, unsigned int n) {
+    const unsigned int threads = gridDim.x * blockDim.x;
+    const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    // Rounded up, so the last threads may have fewer elements or none. threads * k, the highest
+    // `begin` + k, is below n + threads, far from 2^32.
+    const unsigned int k = (n - 1) / threads + 1;
+    const unsigned int begin = thread * k;
+    const unsigned int end = min(begin + k, n);
+
+    float sum = 0.0f;
+    // Two loads under way, as in v8. Left alone, nvcc unrolls this to eight, and then the number of
+    // loads would be compared and not their addresses.
+#pragma unroll 1
+    for (unsigned int i = begin; i < end; i += 2) {
+        sum += input[i];
+        if (i + 1 < end) sum += input[i + 1];
+    }
+
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}

@@ -1,0 +1,52 @@
+// output[0] = sum of input[0 .. n), float32
+//
+// Idea: no second pass over partial sums. Each block of v9 adds its sum straight to output with one
+// atomic. What that costs: output has to be zero before, which takes a (tiny) step of its own,
+// and the additions happen in the order in which the blocks finish, so the last bits of the result
+// differ from run to run.
+//
+// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a multiple of 32; any grid is
+// correct. input is 16-byte aligned, as every device allocation is:
+//   zero_output: grid 1, block 1, shared 0, args [output]
+//   sum:         grid min(ceil_div(n, 16 * block), sm_count * (2048 // block)), block block,
+//                shared 0, args [input, output, n]
+//
+// From: Justin Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA developer blog, 2014).
+#include "common/block.cuh"
+#include "common/vector.cuh"
+
+// What this thread adds up: four float4 of each of its block's tiles, where the tiles are dealt out
+// to the blocks in turn. A tile is 4 * blockDim.x float4 in a row, and at each of its four loads
+// consecutive threads read consecutive float4: a warp gets four whole 128-byte lines.
+__device__ __forceinline__ float thread_sum(const float* values, unsigned int count,
+                                            unsigned int block, unsigned int blocks) {
+    const float4* values4 = reinterpret_cast<const float4*>(values);
+    const unsigned int count4 = count / 4;
+    const unsigned int threads = blockDim.x;
+    const unsigned int tid = threadIdx.x;
+    float x = 0.0f;
+
+    for (unsigned int i = block * (4 * threads) + tid; i < count4; i += blocks * (4 * threads)) {
+        // All four are issued before the first is waited for. The guards for an incomplete last
+        // tile are predicates on the loads and do not stand in the way.
+        const float4 a = values4[i];
+        const float4 b = load_or_zero(values4, i + threads, count4);
+        const float4 c = load_or_zero(values4, i + 2 * threads, count4);
+        const float4 d = load_or_zero(values4, i + 3 * threads, count4);
+        x += (sum(a) + sum(b)) + (sum(c) + sum(d));
+    }
+    // Up to three floats are left that fill no float4.
+    if (block == 0 && tid < count % 4) x += values[4 * count4 + tid];
+    return x;
+}
+
+extern "C" __global__ void zero_output(float* output) {
+    *output = 0.0f;
+}
+
+extern "C" __global__ void sum(const float* input, float* output, unsigned int n) {
+    const float x = block_sum(thread_sum(input, n, blockIdx.x, gridDim.x));
+    // One atomic a block: the blocks queue at a single address, so one a warp or a thread would
+    // make that queue the bottleneck.
+    if (threadIdx.x == 0) atomicAdd(output, x);
+}

@@ -1,0 +1,82 @@
+// output[0] = sum of input[0 .. n), float32
+//
+// Idea: one launch and still the same bits every time. Each block of v9 stores its partial sum and
+// then draws a ticket; the block that draws the last one knows that all partial sums are there and
+// adds them up, in the order of their indices and not of their arrival. This saves the second
+// launch of v9 and the zeroing of v11; what is left of the second pass is one trip to the L2 cache
+// by a block that is running anyway.
+//
+// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a multiple of 32; any grid is
+// correct, and a result is reproduced to the bit with the same grid and block. input and partials
+// are 16-byte aligned, as every device allocation is. ticket is one word, zero before the launch; it
+// is zero again after it:
+//   sum: grid min(ceil_div(n, 16 * block), sm_count * (2048 // block)), block block, shared 0,
+//        args [input, partials, output, ticket, n]
+//
+// From: the threadFenceReduction sample of the CUDA toolkit, and "Memory Fence Functions" in the
+// CUDA C++ Programming Guide. Those order the writes but not the last block's reads; draw_ticket
+// orders both.
+#include "common/block.cuh"
+#include "common/vector.cuh"
+
+// What this thread adds up: four float4 of each of its block's tiles, where the tiles are dealt out
+// to the blocks in turn. A tile is 4 * blockDim.x float4 in a row, and at each of its four loads
+// consecutive threads read consecutive float4: a warp gets four whole 128-byte lines.
+__device__ __forceinline__ float thread_sum(const float* values, unsigned int count,
+                                            unsigned int block, unsigned int blocks) {
+    const float4* values4 = reinterpret_cast<const float4*>(values);
+    const unsigned int count4 = count / 4;
+    const unsigned int threads = blockDim.x;
+    const unsigned int tid = threadIdx.x;
+    float x = 0.0f;
+
+    for (unsigned int i = block * (4 * threads) + tid; i < count4; i += blocks * (4 * threads)) {
+        // All four are issued before the first is waited for. The guards for an incomplete last
+        // tile are predicates on the loads and do not stand in the way.
+        const float4 a = values4[i];
+        const float4 b = load_or_zero(values4, i + threads, count4);
+        const float4 c = load_or_zero(values4, i + 2 * threads, count4);
+        const float4 d = load_or_zero(values4, i + 3 * threads, count4);
+        x += (sum(a) + sum(b)) + (sum(c) + sum(d));
+    }
+    // Up to three floats are left that fill no float4.
+    if (block == 0 && tid < count % 4) x += values[4 * count4 + tid];
+    return x;
+}
+
+// Atomically takes the next number: 0 for the first block, gridDim.x - 1 for the last.
+//
+// Release: the partial sum that this thread stored before is visible to whoever draws a later
+// ticket. Acquire: whoever draws a later ticket sees it, and does not find an older copy of the
+// line in its L1 cache. Written in PTX because __threadfence() on both sides of an atomicAdd() is
+// a stronger and dearer fence than this needs.
+__device__ __forceinline__ unsigned int draw_ticket(unsigned int* ticket) {
+    unsigned int drawn;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;"
+                 : "=r"(drawn)
+                 : "l"(__cvta_generic_to_global(ticket))
+                 : "memory");
+    return drawn;
+}
+
+extern "C" __global__ void sum(const float* input, float* partials, float* output,
+                               unsigned int* ticket, unsigned int n) {
+    __shared__ bool is_last_block;
+
+    float x = block_sum(thread_sum(input, n, blockIdx.x, gridDim.x));
+    if (threadIdx.x == 0) {
+        partials[blockIdx.x] = x;
+        is_last_block = draw_ticket(ticket) == gridDim.x - 1;
+    }
+    // The barrier hands thread 0's acquire on to the rest of the block.
+    __syncthreads();
+    if (!is_last_block) return;  // the whole block or none of it
+
+    // The same walk with this block alone: one trip to the L2 cache for up to 16 * blockDim.x
+    // partial sums.
+    x = block_sum(thread_sum(partials, gridDim.x, 0, 1));
+    if (threadIdx.x == 0) {
+        *output = x;
+        *ticket = 0;  // for the next launch
+    }
+}
