@@ -22,6 +22,7 @@ from harness import config, devices, doctor, machine, plan, report, tables
 from harness.errors import HarnessError, UsageError
 from harness.plan import Device
 from harness.progress import console
+from harness.records import Outcome
 from harness.runner import Runner, buffer_names, load_problems
 
 REPORTS = Path("reports")
@@ -195,13 +196,22 @@ def _point_latest(folder: Path) -> None:
 def _summarise(folder: Path, interrupted: bool) -> None:
     run = tables.load(folder)
     ended = [(case, run.outcomes[case]) for case in run.planned]
-    for case, outcome in ended:
-        if outcome.status == "failed":
-            console.print(f"FAILED {case}\n  {outcome.reason}", markup=False)
+    for reason, cases in _by_reason(ended).items():
+        more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+        console.print(f"FAILED {cases[0]}{more}\n  {reason}", markup=False)
     counts = {s: sum(o.status == s for _, o in ended) for s in ("ok", "failed", "skipped")}
     console.print(", ".join(f"{n} {status}" for status, n in counts.items() if n))
     if interrupted:
         console.print(f"interrupted; to go on: the same command with --out {folder}", markup=False)
+
+
+def _by_reason(ended: list[tuple[str, Outcome]]) -> dict[str, list[str]]:
+    """Why cases failed → those that failed so."""
+    found: dict[str, list[str]] = {}
+    for case, outcome in ended:
+        if outcome.status == "failed":
+            found.setdefault(outcome.reason, []).append(case)
+    return found
 
 
 def _count(cases: list[plan.Case]) -> str:

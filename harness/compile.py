@@ -140,15 +140,17 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> None:
                "-o", str(ptx), str(one.source)])  # fmt: skip
     said = _run(one, [compiler.nvcc, f"-arch={one.arch}", "-lineinfo", "-Xptxas", "-v",
                       "-cubin", "-o", str(cubin), str(ptx)])  # fmt: skip
+    listed = depends.read_text().partition(" : ")[2].replace("\\\n", " ").strip()
     headers = [
         Path(name)
-        for name in re.split(r"\s*\\?\s+", depends.read_text().partition(" : ")[2].strip())
+        for name in re.sub(r"(?<!\\)\s+", "\n", listed).replace("\\ ", " ").split("\n")
         # The toolkit's own headers change with its version, which is in the key.
         if any(Path(name).resolve().is_relative_to(f.resolve()) for f in one.include)
     ]
     about = {
         "source_sha256": _sha256(one.source),
         "cubin_sha256": _sha256(cubin),
+        "ptx_sha256": _sha256(ptx),
         "kernels": {name: asdict(found) for name, found in resources(said).items()},
         "headers": {str(path.resolve()): _sha256(path) for path in headers},
     }
@@ -160,7 +162,9 @@ def _cached(entry: Path) -> Built | None:
     try:
         about = json.loads((entry / "about.json").read_text())
         current = all(_sha256(Path(path)) == was for path, was in about["headers"].items())
-        if not current or _sha256(entry / "kernel.cubin") != about["cubin_sha256"]:
+        for kind in ("cubin", "ptx"):
+            current &= _sha256(entry / f"kernel.{kind}") == about[f"{kind}_sha256"]
+        if not current:
             return None
         kernels = {name: Resources(**found) for name, found in about["kernels"].items()}
     except (OSError, ValueError, KeyError, TypeError):

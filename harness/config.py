@@ -7,6 +7,7 @@ is checked in plan.py, where the sizes, the launch keys and the device are known
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import product
 from pathlib import Path, PurePosixPath
@@ -56,7 +57,7 @@ def _inside(value: Any) -> str:
     path = PurePosixPath(str(value))
     if path.is_absolute() or ".." in path.parts or "\\" in str(value):
         raise ValueError("a source lies in its problem's folder: no absolute path, no ..")
-    if path.suffix != ".cu":
+    if path.suffix != ".cu" or len(str(path)) > 200:
         raise ValueError("a source is a .cu file")
     return str(path)
 
@@ -75,7 +76,10 @@ def _axis(key: str) -> tuple[str, ...]:
 
 
 def _positive(value: Any) -> int:
-    number = _expression(value).evaluate({})
+    try:
+        number = _expression(value).evaluate({})
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
     if number < 1:
         raise ValueError(f"{number} is not a positive number")
     return number
@@ -93,19 +97,22 @@ def _axes(value: Any) -> tuple[dict[str, int], ...]:
     for key, rows in value.items():
         names = _axis(key)
         if seen & set(names) or len(set(names)) < len(names):
-            raise ValueError(f"`{key}` is given twice")
+            raise ValueError(f"{key}: a name is given twice")
         seen |= set(names)
         column = []
         for row in rows if isinstance(rows, list) else [rows]:
             cells = row if isinstance(row, list) else [row]
             if len(cells) != len(names):
-                raise ValueError(f"`{key}` takes rows of {len(names)} numbers, not {row!r}")
-            column.append(dict(zip(names, map(_positive, cells), strict=True)))
+                raise ValueError(f"{key}: takes rows of {len(names)} numbers, not {row!r}")
+            try:
+                column.append(dict(zip(names, map(_positive, cells), strict=True)))
+            except ValueError as error:
+                raise ValueError(f"{key}: {error}") from None
         if not column:
-            raise ValueError(f"`{key}` is an empty list")
+            raise ValueError(f"{key}: an empty list")
         columns.append(column)
         if len(column) > MOST_SHAPES:
-            raise ValueError(f"`{key}` has {len(column)} values; at most {MOST_SHAPES}")
+            raise ValueError(f"{key}: {len(column)} values; at most {MOST_SHAPES}")
     combinations = 1
     for column in columns:
         combinations *= len(column)
@@ -122,10 +129,17 @@ def _macros(value: Any) -> Any:
     return value
 
 
+def _argument(value: Any) -> str | int:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError("an argument is the name of a buffer or an integer expression")
+    return value
+
+
 AsText = PlainSerializer(str, return_type=str)
 AnExpression = Annotated[Expression, BeforeValidator(_expression), AsText]
 Extents = Annotated[tuple[AnExpression, ...], BeforeValidator(_extents)]
 Axes = Annotated[tuple[dict[str, int], ...], BeforeValidator(_axes)]
+Argument = Annotated[str | int, BeforeValidator(_argument)]
 Name = Annotated[str, BeforeValidator(_name)]
 
 
@@ -145,7 +159,7 @@ class Step(Strict):
     block: Extents
     shared: AnExpression = Expression("0")
     """Dynamic shared memory, bytes."""
-    args: Annotated[list[str | int], Field(max_length=100)]
+    args: Annotated[list[Argument], Field(max_length=100)]
     """Buffers of the problem by name, or integer expressions."""
 
 
@@ -188,6 +202,8 @@ class Problem(Strict):
                 f"baseline: `{self.baseline}` is not a variant; "
                 f"there are {', '.join(self.variants)}"
             )
+        if len(set(self.dtypes)) < len(self.dtypes):
+            raise ValueError("dtypes: one of them is listed twice")
         if "torch" in self.variants:
             raise ValueError("variants: `torch` is the library's name; choose another")
         sizes = {frozenset(s) for s in (*self.sizes.test, *self.sizes.bench)}
@@ -208,6 +224,14 @@ class Timing(Strict):
     same_within: Annotated[float, Field(ge=0, lt=1)] = 0.01
     """Variants whose ratio is certainly this near to 1 are called the same."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 20_260_101
+
+    @model_validator(mode="after")
+    def _enough_rounds(self) -> Timing:
+        # The widest interval, least to greatest round, misses the median with chance 2 / 2^rounds.
+        needed = math.ceil(1 - math.log2(1 - self.confidence))
+        if self.rounds < needed:
+            raise ValueError(f"rounds: a confidence of {self.confidence} needs {needed} or more")
+        return self
 
 
 class Limits(Strict):
@@ -263,23 +287,25 @@ def _explained(document: strict_yaml.Document, error: ValidationError) -> Config
         path = tuple(part for part in item["loc"] if part not in ("[key]",))
         what = item["msg"].removeprefix("Value error, ")
         if item["type"] == "extra_forbidden":
-            what = "unknown key" + _near(document, path)
+            what = "unknown key" + _near(path)
         elif item["type"] == "missing":
             what = "this key is missing"
+        key, colon, rest = what.partition(": ")
+        if colon and (*path, key) in document.lines:  # a finding about what stands below
+            path, what = (*path, key), rest
         findings.append((document.where(path), ".".join(map(str, path)), what))
     where, key, what = findings[0]
-    rest = "\n".join(f"{w}: {k}: {t}" for w, k, t in findings[1:10])
-    return ConfigError(what, where, key, rest)
+    more = "\n".join(f"{w}: {k}: {t}" for w, k, t in findings[1:10])
+    return ConfigError(what, where, key, more)
 
 
-def _near(document: strict_yaml.Document, path: tuple[str | int, ...]) -> str:
+def _near(path: tuple[str | int, ...]) -> str:
     """The keys that stand where an unknown one was found."""
-    models: list[type[BaseModel]] = [Bench, Problem, Variant, Step, Timing, Limits, Sizes]
-    siblings = document.data
-    for part in path[:-1]:
-        siblings = siblings[part]
-    fitting = max(models, key=lambda model: len(set(siblings) & set(model.model_fields)))
-    known = [name for name in fitting.model_fields if name not in ("kernels", "document")]
+    if path[0] in ("timing", "limits"):
+        model: type[BaseModel] = Timing if path[0] == "timing" else Limits
+    else:  # problems.<name>, .sizes, .variants.<name>, .steps.<number>
+        model = {1: Bench, 3: Problem, 4: Sizes, 5: Variant, 7: Step}[len(path)]
+    known = [name for name in model.model_fields if name not in ("kernels", "document")]
     return f"; known here: {', '.join(known)}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import os
 import platform
 import subprocess
 from collections.abc import Sequence
@@ -33,10 +34,15 @@ def driver() -> str | None:
 
 
 def commit() -> dict[str, Any] | None:
-    """The commit that is checked out, and whether files differ from it; None outside git."""
+    """The commit that is checked out, and whether files differ from it.
+
+    In a copy without .git it is what HARNESS_COMMIT says, if anything; run.json has the hash of
+    every source beside it.
+    """
     head = _output("git", "rev-parse", "HEAD")
     if not head:
-        return None
+        named = os.environ.get("HARNESS_COMMIT")
+        return {"id": named, "dirty": None} if named else None
     return {"id": head, "dirty": bool(_output("git", "status", "--porcelain", "-uno"))}
 
 

@@ -17,6 +17,9 @@ from harness.expressions import Expression
 
 LIBRARY = "torch"
 
+Shape = tuple[str, str, str, str]
+"""Problem, variant, dtype and launch keys."""
+
 
 @dataclass(frozen=True)
 class Device:
@@ -87,6 +90,11 @@ class Case:
     def group(self) -> str:
         """The cases that are measured together: same problem, dtype and sizes."""
         return "/".join([self.problem, self.dtype, *(f"{k}={v}" for k, v in self.sizes.items())])
+
+    @property
+    def shape(self) -> Shape:
+        """What is right or wrong at all sizes alike."""
+        return self.problem, self.variant, self.dtype, str(self.launch)
 
     @property
     def is_library(self) -> bool:

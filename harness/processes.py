@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +73,8 @@ class Workers:
         try:
             with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
                 for line in lines:
+                    if not line.endswith("\n"):
+                        break  # it died while writing this
                     word, _, rest = line.rstrip("\n").partition(" ")
                     if word == "now":
                         at = rest
@@ -105,11 +108,8 @@ class Workers:
 
 def _kill(worker: subprocess.Popen[bytes]) -> None:
     """The worker and what it started."""
-    if worker.poll() is None:
-        try:
-            os.killpg(worker.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
+    with suppress(ProcessLookupError):  # what it started may outlive it
+        os.killpg(worker.pid, signal.SIGKILL)
 
 
 def _died(code: int) -> str:

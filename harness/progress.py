@@ -12,6 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 Advance = Callable[[str], None]
 
 console = Console(highlight=False, soft_wrap=True)
+if not console.is_terminal:
+    console = Console(highlight=False, soft_wrap=True, width=200)
 
 
 @contextmanager

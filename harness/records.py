@@ -246,7 +246,13 @@ def _checksum(body: str) -> str:
 
 
 def _drop_torn_line(path: Path) -> None:
-    """Cut what stands behind the last newline, so that the next record starts a line of its own."""
+    """Cut a torn line behind the last newline, so that the next record starts one of its own."""
     with path.open("rb+") as file:
         content = file.read()
-        file.truncate(content.rfind(b"\n") + 1)
+        start = content.rfind(b"\n") + 1
+        try:
+            _parsed(content[start:])
+        except (ValueError, KeyError, TypeError):
+            file.truncate(start)
+        else:  # all but its newline was written; a reader has counted it
+            file.write(b"\n")

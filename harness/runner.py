@@ -18,7 +18,7 @@ from harness import config, plan
 from harness import problem as problems
 from harness.compile import Built
 from harness.errors import CompileError, HarnessError
-from harness.plan import Case, Device
+from harness.plan import Case, Device, Shape
 from harness.problem import Problem
 from harness.processes import Ended, Workers
 from harness.progress import stage
@@ -121,8 +121,6 @@ class Runner:
                 self._finish(case, "skipped", case.skip)
             elif reason := case.refusal or self._too_large(case):
                 self._finish(case, "failed", reason)
-            elif reason := self._over_budget(case):
-                self._finish(case, "skipped", reason)
 
     def _too_large(self, case: Case) -> str:
         """Why the case's buffers cannot be held, or nothing."""
@@ -142,8 +140,8 @@ class Runner:
         if work.bytes <= budget:
             return ""
         return (
-            f"not emulated: {work.bytes / 2**20:.0f} MiB of compulsory traffic exceeds "
-            f"limits.emulate_bytes, {budget / 2**20:.0f} MiB"
+            f"verified at the test sizes, but not counted: {work.bytes / 2**20:.0f} MiB of "
+            f"compulsory traffic exceeds limits.emulate_bytes, {budget / 2**20:.0f} MiB"
         )
 
     def _compile(self) -> None:
@@ -153,7 +151,7 @@ class Runner:
         distinct = dict.fromkeys(units.values())
         with stage("compile", len(distinct)) as advance:
             results = compiler.build_all(list(distinct), lambda one: advance(one.source.name))
-        refused: dict[tuple[str, str, str, str], str] = {}
+        refused: dict[Shape, str] = {}
         for case in runnable:
             result = results[units[case.id]]
             try:
@@ -163,10 +161,10 @@ class Runner:
                     compiler.kernel_name(step.kernel, result, units[case.id].source.name)
                 self._built[case.id] = result
             except CompileError as error:
-                refused[_shape(case)] = str(error)
+                refused[case.shape] = str(error)
         for case in self._open(self.cases):
-            if _shape(case) in refused:
-                self._finish(case, "failed", refused[_shape(case)])
+            if case.shape in refused:
+                self._finish(case, "failed", refused[case.shape])
             elif not case.is_library:
                 self._describe(case)
 
@@ -210,10 +208,10 @@ class Runner:
     def _qualify_variant(self, cases: Sequence[Case]) -> str:
         """Verify one variant's test sizes, and on the emulator count its bench sizes."""
         name = cases[0].problem, cases[0].variant
-        shapes = {_shape(case) for case in cases}
-        tests = [t for t in self.tests if t.id in self._built and _shape(t) in shapes]
-        counted = () if self.backend == "cuda" else tuple(cases)
-        job = self._job("qualify", tests=tuple(tests), cases=counted)
+        shapes = {case.shape for case in cases}
+        tests = [t for t in self.tests if t.id in self._built and t.shape in shapes]
+        counted = [c for c in cases if self.backend != "cuda" and not self._over_budget(c)]
+        job = self._job("qualify", tests=tuple(tests), cases=tuple(counted))
         seen: list[Verified] = []
 
         def keep(record: Record) -> None:
@@ -223,17 +221,17 @@ class Runner:
 
         ended = self.workers.do(job, self.bench.limits.qualify_s, keep)
         wrong = _first_failures(seen)
-        expected = {_shape(t): 0 for t in cases}
+        expected = {t.shape: 0 for t in cases}
         for test in tests:
-            expected[_shape(test)] += 1
-        done: dict[tuple[str, str, str, str], int] = defaultdict(int)
+            expected[test.shape] += 1
+        done: dict[Shape, int] = defaultdict(int)
         for verified in seen:
             done[_verified_shape(verified)] += verified.phase == "test" and verified.draw == 1
         counted_sizes = {(_verified_shape(v), str(v.sizes)) for v in seen if v.phase == "before"}
         for case in cases:
-            shape = _shape(case)
+            shape = case.shape
             complete = done[shape] >= expected[shape] and (
-                self.backend == "cuda" or (shape, str(case.sizes)) in counted_sizes
+                case not in counted or (shape, str(case.sizes)) in counted_sizes
             )
             if shape in wrong:
                 self._finish(case, "failed", wrong[shape])
@@ -241,6 +239,8 @@ class Runner:
                 self._finish(case, "failed", _unfinished(ended, case))
             elif not expected[shape]:
                 self._finish(case, "failed", "no test size runs at this launch shape")
+            elif reason := self._over_budget(case):
+                self._finish(case, "skipped", reason)
             elif self.backend != "cuda":
                 self._finish(case, "ok")
         self._keep(Finished("qualify " + "/".join(name)))
@@ -299,14 +299,6 @@ class Runner:
         job = replace(job, **more)  # type: ignore[arg-type]
         used = {case.id for case in (*job.tests, *job.cases)}
         return replace(job, built={k: b for k, b in self._built.items() if k in used})
-
-
-Shape = tuple[str, str, str, str]
-"""Problem, variant, dtype and launch: what is right or wrong at all sizes alike."""
-
-
-def _shape(case: Case) -> Shape:
-    return case.problem, case.variant, case.dtype, str(case.launch)
 
 
 def _verified_shape(v: Verified) -> Shape:

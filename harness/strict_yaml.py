@@ -9,6 +9,7 @@ a map from each value's path to the line it stands on.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from harness.errors import ConfigError
 Key = str | int
 _LARGEST_FILE = 1 << 20
 _DEEPEST = 20
+_OLD_NUMBER = re.compile(r"[-+]?(0[0-7_]+\Z|[^:]*:)")
+"""YAML 1.1 reads 0777 in base 8 and 1:30 in base 60, which few people mean."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ def read(path: Path) -> Document:
         raise ConfigError(f"not YAML: {error.problem or error.context}", where) from None
     except yaml.YAMLError as error:
         raise ConfigError(f"not YAML: {error}", str(path)) from None
+    except (ValueError, OverflowError):  # PyYAML on "\U00110000", which no character has
+        raise ConfigError("not YAML: an escape that stands for no character", str(path)) from None
     except RecursionError:
         raise ConfigError("nested too deeply", str(path)) from None
     lines: dict[tuple[Key, ...], int] = {}
@@ -76,6 +81,8 @@ def _refuse_event(path: Path, event: yaml.Event) -> None:
         raise ConfigError(f"anchor &{anchor}", where, remedy="remove it; write values out")
     if tag:
         raise ConfigError(f"tag {tag}", where, remedy="remove it; values are plain")
+    if not all(c.isprintable() or c in "\n\t" for c in getattr(event, "value", None) or ""):
+        raise ConfigError("a character that cannot be printed", where, remedy="remove it")
 
 
 def _plain(
@@ -93,9 +100,13 @@ def _plain(
     try:
         value = yaml.SafeLoader("").construct_object(node)
     except (yaml.YAMLError, ValueError):
-        raise ConfigError(f"`{node.value}` cannot be read", f"{path}:{line}", key) from None
+        raise ConfigError(f"`{node.value[:40]}` cannot be read", f"{path}:{line}", key) from None
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{node.value} is not a finite number", f"{path}:{line}", key)
+    if isinstance(value, int | float) and _OLD_NUMBER.match(node.value):
+        raise ConfigError(
+            f"{node.value} would be read as {value}", f"{path}:{line}", key, "write it in decimal"
+        )
     if isinstance(value, int) and abs(value) >= 2**63:
         raise ConfigError(
             f"a number of {len(node.value)} digits", f"{path}:{line}", key, "at most 2^63 - 1"

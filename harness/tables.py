@@ -146,6 +146,7 @@ class Run:
             if p.is_baseline
             and self._group(p) == self._group(wanted)
             and (wanted.is_library or p.launch == wanted.launch)
+            and self.outcomes[p.case].status != "failed"  # a wrong one is nothing to compare with
         ]
         return min(candidates, key=self._median_or_inf, default=None)
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 import sys
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ from harness.backends.base import Backend, Execution, Workspace
 from harness.backends.emulated import EmulatorBackend
 from harness.compile import Built
 from harness.errors import DeviceFault, HarnessError
-from harness.plan import Case, Device
+from harness.plan import Case, Device, Shape
 from harness.problem import Problem
 from harness.records import Counted, Outcome, Record, Verified, to_json
 from harness.verify import Check, check
@@ -125,27 +125,39 @@ class Inputs:
 
 def by_group(cases: Iterable[Case]) -> Iterable[list[Case]]:
     """Cases that share a problem, dtype and sizes, and so their inputs."""
-    ordered = sorted(cases, key=lambda case: case.group)
-    return (list(group) for _, group in groupby(ordered, key=lambda case: case.group))
+    groups: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        groups[case.group].append(case)
+    return groups.values()
 
 
 def qualify(job: Job, backend: Backend, pipe: Pipe) -> None:
-    """Verify every test case; then, where nothing is timed, verify and count the bench cases."""
+    """Verify every test case; then, where nothing is timed, verify and count the bench cases.
+
+    A launch shape is given up at its first failure: one reason is enough.
+    """
     problem = problems.load(job.kernels / (job.tests or job.cases)[0].problem)
+    given_up: set[Shape] = set()
     for group in by_group(job.tests):
         for draw in DRAWS:
             inputs = Inputs(problem, group[0], job.seed, draw)
             needed = problem.buffers(group[0].sizes, group[0].dtype)
             with backend.workspace(needed, inputs.values) as workspace:
                 for case in group:
+                    if case.shape in given_up:
+                        continue
                     pipe.now(case.id)
                     verified, _ = inputs.verify(workspace, case, job.built[case.id], "test")
                     pipe.record(verified)
+                    if not verified.ok:
+                        given_up.add(case.shape)
     for group in by_group(job.cases):
         inputs = Inputs(problem, group[0], job.seed, 0)
         needed = problem.buffers(group[0].sizes, group[0].dtype)
         with backend.workspace(needed, inputs.values) as workspace:
             for case in group:
+                if case.shape in given_up:
+                    continue
                 pipe.now(case.id)
                 verified, execution = inputs.verify(workspace, case, job.built[case.id], "before")
                 pipe.record(verified)

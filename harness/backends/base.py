@@ -163,3 +163,25 @@ def contents(buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> dict[str
             )
         checked[buffer.name] = array.reshape(-1)
     return checked
+
+
+def broken_promises(
+    buffers: Sequence[Buffer], case: Case, before: Mapping[str, Array], after: Mapping[str, Array]
+) -> tuple[str, ...]:
+    """Inputs changed without `overwrites`, and zeroed buffers not left zero; compared by bits."""
+    faults = []
+    for buffer in buffers:
+        name = buffer.name
+        if name not in after:
+            continue
+        if buffer.role == "zeroed" and np.any(after[name].view(np.uint8)):
+            faults.append(f"`{name}` must be zero after the launch, and is not")
+        if buffer.role == "input" and name not in case.overwrites:
+            changed = before[name].view(np.uint8) != after[name].view(np.uint8)
+            if np.any(changed):
+                element = int(np.argmax(changed)) // before[name].itemsize
+                faults.append(
+                    f"the input `{name}` was changed at element {element}; "
+                    f"if the kernel means to, say `overwrites: [{name}]`"
+                )
+    return tuple(faults)

@@ -19,17 +19,18 @@ import nvtx
 import pycuda.driver as cuda
 
 from harness import compile as compiler
-from harness import emulator
 from harness.backends.base import (
     POISON,
     Array,
     Execution,
+    broken_promises,
     contents,
     poisoned,
     scalar_or_buffer,
 )
-from harness.backends.emulated import broken_promises
 from harness.compile import Built, Unit, kernel_name
+from harness.emulator.parser import parse
+from harness.emulator.ptx import Module
 from harness.errors import BackendUnavailable, DeviceFault, LaunchError
 from harness.plan import Case, Device
 from harness.problem import Buffer, Problem
@@ -69,7 +70,7 @@ class CudaBackend:
         self._context.push()
         self.stream = cuda.Stream()
         self.device = _describe(self._device, arch)
-        self._modules: dict[str, tuple[Any, emulator.Module]] = {}
+        self._modules: dict[str, tuple[Any, Module]] = {}
         self.control = _StreamControl(self)
 
     def workspace(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> CudaWorkspace:
@@ -79,12 +80,12 @@ class CudaBackend:
         version = int(cuda.get_driver_version())
         return f"{version // 1000}.{version % 1000 // 10}"
 
-    def function(self, built: Built, name: str, source: str) -> tuple[Any, emulator.Module]:
+    def function(self, built: Built, name: str, source: str) -> tuple[Any, Module]:
         """The kernel, and the module whose PTX declares its parameters."""
         if built.cubin_sha256 not in self._modules:
             self._modules[built.cubin_sha256] = (
                 cuda.module_from_file(str(built.cubin)),
-                emulator.parse(built.ptx.read_text()),
+                parse(built.ptx.read_text()),
             )
         module, parsed = self._modules[built.cubin_sha256]
         return module.get_function(kernel_name(name, built, source)), parsed

@@ -125,13 +125,11 @@ class Active:
             value = value[:, self.columns]
         return value
 
-    def put(self, old: Array | None, new: Array) -> Array:
+    def put(self, old: Array, new: Array) -> Array:
         """A register with its active lanes replaced; `old` is not changed."""
         if self.whole:
             return new
         geometry = self.geometry
-        if old is None:
-            old = np.zeros((1, 1), new.dtype)
         if self.flat is not None:
             out = np.empty((geometry.blocks, geometry.threads), new.dtype)
             out[...] = old

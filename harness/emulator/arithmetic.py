@@ -85,9 +85,12 @@ def _integer(op: Op) -> Function:
     variant = frozenset(op.variant)
     if op.name in ("mul", "mad"):
         part = next(p for p in ("lo", "hi", "wide") if p in variant)
-        product: Function = {"lo": np.multiply, "hi": bits.multiply_high, "wide": bits.multiply_wide}[
-            part
-        ]
+        products: dict[str, Function] = {
+            "lo": np.multiply,
+            "hi": bits.multiply_high,
+            "wide": bits.multiply_wide,
+        }
+        product = products[part]
         if op.name == "mul":
             return product
         if part == "lo":
@@ -114,7 +117,7 @@ def _compare_function(comparison: str) -> Function:
         "equ": lambda a, b: ~less_or_greater(a, b),
         "ltu": lambda a, b: ~(a >= b), "leu": lambda a, b: ~(a > b),
         "gtu": lambda a, b: ~(a <= b), "geu": lambda a, b: ~(a < b),
-        "num": lambda a, b: (a == a) & (b == b), "nan": lambda a, b: (a != a) | (b != b),
+        "num": lambda a, b: ~(np.isnan(a) | np.isnan(b)), "nan": lambda a, b: np.isnan(a) | np.isnan(b),
     }  # fmt: skip
     return table[comparison]
 
@@ -166,7 +169,9 @@ def _lop3(a: Array, b: Array, c: Array, table: Array) -> Array:
             term = a if minterm & 4 else ~a
             term = term & (b if minterm & 2 else ~b) & (c if minterm & 1 else ~c)
             out = term if out is None else out | term
-    return np.zeros(np.broadcast_shapes(a.shape, b.shape, c.shape), np.uint32) if out is None else out
+    return (
+        np.zeros(np.broadcast_shapes(a.shape, b.shape, c.shape), np.uint32) if out is None else out
+    )
 
 
 def _absolute_difference(a: Array, b: Array, c: Array) -> Array:

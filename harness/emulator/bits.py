@@ -127,7 +127,9 @@ def field_extract(a: Array, position: Array, length: Array) -> Array:
     if _signed(a):
         top = np.minimum(start + count - 1, size - 1)
         sign = (np.right_shift(raw, np.maximum(top, 0).astype(kind)) & kind.type(1)) != 0
-        field = np.where(sign & (count > 0), field | ~_ones(kind, _valid(start, count, size)), field)
+        field = np.where(
+            sign & (count > 0), field | ~_ones(kind, _valid(start, count, size)), field
+        )
     return field.astype(kind).view(a.dtype)
 
 

@@ -95,7 +95,7 @@ class BlockMemory:
 
     @staticmethod
     def _add(tally: Tally, site: int, requests: int, cost: int, ideal: int) -> None:
-        tally.requests[site] += requests
+        tally.shared_requests[site] += requests
         tally.wavefronts[site] += cost
         tally.wavefronts_ideal[site] += ideal
 

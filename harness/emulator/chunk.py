@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from harness.emulator import atomics
 from harness.emulator.active import WARP, Active, Geometry
+from harness.emulator.arithmetic import NUMPY_TYPES
 from harness.emulator.block_memory import BlockMemory
 from harness.emulator.faults import KernelFault
 from harness.emulator.global_memory import (
@@ -43,7 +44,9 @@ class Chunk:
         self.tally = tally
         self.params = params
         self.shared_bytes = shared_bytes
-        self.registers: list[Array | None] = [None] * len(program.registers)
+        # What nothing has written yet reads as zero.
+        self._zeros = [np.zeros((1, 1), NUMPY_TYPES[r.type]) for r in program.registers]
+        self.registers: list[Array] = []
         self.shared = BlockMemory("shared", geometry.blocks, shared_bytes, per_thread=False)
         lanes = geometry.blocks * geometry.threads
         self.local = BlockMemory(
@@ -55,7 +58,7 @@ class Chunk:
     def start(self, first_block: int) -> None:
         """Begin with the blocks from `first_block` on."""
         self.first_block = first_block
-        self.registers = [None] * len(self.registers)
+        self.registers = list(self._zeros)
         if self.shared_bytes:
             self.shared.clear()
         if self.program.local_bytes:
@@ -190,7 +193,7 @@ class Chunk:
             if space == "shared":
                 cycles, ideal = self.tally.shared_cost(lanes, addresses, width, cost)
                 rows = lanes.n_rows // addresses.shape[0]
-                self.tally.requests[site] += lanes.warps
+                self.tally.shared_requests[site] += lanes.warps
                 self.tally.wavefronts[site] += cycles * rows
                 self.tally.wavefronts_ideal[site] += ideal * rows
             words = block_memory.view(operands[0].dtype).reshape(-1)

@@ -89,7 +89,7 @@ def _components(nodes: list[int], edges: dict[int, list[int]]) -> list[list[int]
                     low[node] = min(low[node], index[target])
             else:
                 if low[node] == index[node]:
-                    component = []
+                    component: list[int] = []
                     while not component or component[-1] != node:
                         component.append(stack.pop())
                         on_stack.discard(component[-1])

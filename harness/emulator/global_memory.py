@@ -209,7 +209,7 @@ class GlobalMemory:
 
 def _contiguous_rows(addresses: Array, width: int) -> Array | None:
     """First address of each row if every row's lanes follow one another, else None."""
-    rows, columns = addresses.shape
+    columns = addresses.shape[1]
     starts = addresses[:, :1]
     if int(addresses[-1, -1] - starts[-1, 0]) != (columns - 1) * width:
         return None
@@ -218,8 +218,11 @@ def _contiguous_rows(addresses: Array, width: int) -> Array | None:
         if len(_runs) > 64:
             _runs.clear()
         run = _runs[columns, width] = np.arange(columns, dtype=np.int64)[None] * width
-    return starts if np.array_equal(addresses - starts, np.broadcast_to(run, addresses.shape)) \
+    return (
+        starts
+        if np.array_equal(addresses - starts, np.broadcast_to(run, addresses.shape))
         else None
+    )
 
 
 _runs: dict[tuple[int, int], Array] = {}

@@ -6,11 +6,12 @@ directives, declarations, labels, guards, operands. Opcodes stay strings.
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Iterable
+from typing import Any
 
 from harness.emulator.errors import PtxSyntaxError
+from harness.emulator.lexer import Tokens, parse_integer
 from harness.emulator.ptx import (
     TYPE_SIZES,
     Function,
@@ -30,20 +31,6 @@ from harness.emulator.ptx import (
 )
 from harness.emulator.source_lines import SourceLines
 
-_TOKEN = re.compile(
-    r"""
-    (?P<newline>\n)
-  | (?P<space>[ \t\r\f\v]+|//[^\n]*)
-  | (?P<comment>/\*.*?\*/)
-  | (?P<string>"[^"\n]*")
-  | (?P<bits>0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16})
-  | (?P<float>\d+\.\d*(?:[eE][+-]?\d+)?)
-  | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)
-  | (?P<name>[%$A-Za-z_.](?:[\w$.]|::)*)
-  | (?P<mark>[\[\]{}()<>,;:=+\-*/@!|&~^?])
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 _SPACES = {"reg", "shared", "local", "global", "const", "param"}
 _LINKAGE = {".visible", ".extern", ".weak", ".common"}
 _LINE_DIRECTIVES = {".loc", ".file", ".version", ".target", ".address_size"}
@@ -54,75 +41,14 @@ def parse(ptx: str) -> Module:
     return _Parser(ptx).module()
 
 
-class _Parser:
+class _Parser(Tokens):
     def __init__(self, text: str) -> None:
-        self.tokens: list[str] = []
-        self.lines: list[int] = []
-        self._tokenize(text)
-        self.at = 0
+        super().__init__(text)
         self.source = SourceLines(text)
         self.scopes: list[dict[str, str]] = []
         self.unique = 0
         self.version = ""
         self.target = ""
-
-    # --- tokens ---------------------------------------------------------------------------
-
-    def _tokenize(self, text: str) -> None:
-        line, at = 1, 0
-        while at < len(text):
-            match = _TOKEN.match(text, at)
-            if match is None:
-                raise PtxSyntaxError(line, f"unexpected character {text[at]!r}")
-            at = match.end()
-            kind = match.lastgroup
-            if kind == "newline":
-                line += 1
-            elif kind == "comment":
-                line += match.group().count("\n")
-            elif kind != "space":
-                self.tokens.append(match.group())
-                self.lines.append(line)
-        self.tokens.append("")
-        self.lines.append(line)
-
-    @property
-    def line(self) -> int:
-        return self.lines[self.at]
-
-    def peek(self, ahead: int = 0) -> str:
-        return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
-
-    def take(self, expected: str | None = None) -> str:
-        token = self.tokens[self.at]
-        if expected is not None and token != expected:
-            raise PtxSyntaxError(self.line, f"expected {expected!r}, found {token or 'the end'!r}")
-        if token == "":
-            raise PtxSyntaxError(self.line, "the file ends in the middle of a statement")
-        self.at += 1
-        return token
-
-    def accept(self, token: str) -> bool:
-        if self.tokens[self.at] != token:
-            return False
-        self.at += 1
-        return True
-
-    def integer(self) -> int:
-        sign = -1 if self.accept("-") else 1
-        token = self.take()
-        try:
-            return sign * _integer(token)
-        except ValueError:
-            raise PtxSyntaxError(
-                self.lines[self.at - 1], f"expected a number, found {token!r}"
-            ) from None
-
-    def rest_of_line(self) -> list[str]:
-        line, out = self.line, []
-        while self.peek() != "" and self.line == line:
-            out.append(self.take())
-        return out
 
     # --- the module -----------------------------------------------------------------------
 
@@ -139,24 +65,7 @@ class _Parser:
             elif token in (".pragma", ".alias"):
                 self._until(";")
             else:
-                extern = False
-                while self.peek() in _LINKAGE:
-                    extern |= self.take() == ".extern"
-                token = self.peek()
-                if token == ".entry":
-                    kernel = self._function(Kernel)
-                    if kernel.body is not None or kernel.name not in kernels:
-                        assert isinstance(kernel, Kernel)
-                        kernels[kernel.name] = kernel
-                elif token == ".func":
-                    function = self._function(Function)
-                    if function.body is not None or function.name not in functions:
-                        functions[function.name] = function
-                elif token.startswith(".") and token[1:].partition("::")[0] in _SPACES:
-                    for variable in self._variables(extern):
-                        variables[variable.name] = variable
-                else:
-                    raise PtxSyntaxError(self.line, f"unexpected {token!r} outside a function")
+                self._declaration(kernels, functions, variables)
         if not self.version:
             raise PtxSyntaxError(1, "no .version directive, so this is not PTX")
         module_shared = [v for v in variables.values() if v.space == "shared"]
@@ -164,6 +73,26 @@ class _Parser:
             used = {name for i in kernel.body or () for name in _names(i)}
             kernel.shared_bytes += _packed(v for v in module_shared if v.name in used)
         return Module(kernels, functions, variables, self.target, self.version)
+
+    def _declaration(
+        self,
+        kernels: dict[str, Kernel],
+        functions: dict[str, Function],
+        variables: dict[str, Variable],
+    ) -> None:
+        extern = False
+        while self.peek() in _LINKAGE:
+            extern |= self.take() == ".extern"
+        token = self.peek()
+        if token in (".entry", ".func"):
+            function = self._function(Kernel if token == ".entry" else Function)
+            among: dict[str, Any] = kernels if token == ".entry" else functions
+            if function.body is not None or function.name not in among:
+                among[function.name] = function
+        elif token.startswith(".") and token[1:].partition("::")[0] in _SPACES:
+            variables.update({v.name: v for v in self._variables(extern)})
+        else:
+            raise PtxSyntaxError(self.line, f"unexpected {token!r} outside a function")
 
     def _line_directive(self) -> None:
         words = self.rest_of_line()
@@ -366,7 +295,8 @@ class _Parser:
         operands = []
         while self.peek() != ";":
             operands.append(self._operand())
-            if not self.accept(",") and self.peek() != ";":
+            comma = self.accept(",")
+            if comma == (self.peek() == ";"):
                 raise PtxSyntaxError(self.line, f"expected ',' or ';', found {self.peek()!r}")
         self.take(";")
         return Instruction(opcode, tuple(operands), guard, line, self.source.current())
@@ -421,7 +351,7 @@ class _Parser:
                 return Number(sign * value, bits ^ (1 << 63 if sign < 0 else 0), 8)
             if "." in token:
                 return Number(sign * float(token))
-            return Number(sign * _integer(token))
+            return Number(sign * parse_integer(token))
         except ValueError:
             raise PtxSyntaxError(
                 self.lines[self.at - 1], f"expected a number, found {token!r}"
@@ -438,13 +368,6 @@ class _Parser:
                 offset += self.integer()
         self.take("]")
         return Memory(base, offset)
-
-
-def _integer(token: str) -> int:
-    token = token.rstrip("U")
-    if len(token) > 1 and token[0] == "0" and token[1].isdigit():
-        return int(token, 8)
-    return int(token, 0)
 
 
 def _packed(variables: Iterable[Variable]) -> int:

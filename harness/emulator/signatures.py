@@ -20,9 +20,9 @@ _INT = _INT16 + _INT32 + _INT64
 _BITS = ("b16", "b32", "b64")
 _FLOAT = ("f32", "f64")
 
-COMPARISONS = frozenset(
-    ["eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"]
-)  # fmt: skip
+_INTEGER_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs")
+_UNORDERED_COMPARISONS = ("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
+COMPARISONS = frozenset((*_INTEGER_COMPARISONS, *_UNORDERED_COMPARISONS))
 _BOOLEANS = ("and", "or", "xor")
 
 Types = tuple[tuple[str, ...], tuple[str, ...]]
@@ -145,7 +145,9 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     ),
 }  # fmt: skip
 
-CONVERSION_TYPES = frozenset(["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64", "f16", "f32", "f64"])
+CONVERSION_TYPES = frozenset(
+    ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64", "f16", "f32", "f64"]
+)
 CONVERSION_MODIFIERS = frozenset(["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "ftz", "sat"])
 COMPARE_TYPES = frozenset((*_BITS, *_INT, *_FLOAT))
 COMPARE_MODIFIERS = COMPARISONS.union(_BOOLEANS, {"ftz"})
@@ -164,9 +166,9 @@ def match(name: str, modifiers: list[str], types: list[str]) -> Types | None:
     """Result and source types of a computing instruction, or None where it is unknown."""
     given = frozenset(modifiers)
     for row in SIGNATURES.get(name, ()):
-        if len(types) == 1 and types[0] in row.types and given <= row.modifiers:
-            if all(len(given & group) == 1 for group in row.required):
-                return row.operands(types[0], given)
+        fits = len(types) == 1 and types[0] in row.types and given <= row.modifiers
+        if fits and all(len(given & group) == 1 for group in row.required):
+            return row.operands(types[0], given)
     return None
 
 

@@ -23,6 +23,7 @@ class Tally:
     def __init__(self, sites: int, blocks: int) -> None:
         self.requests = [0] * sites
         self.sectors = [0] * sites
+        self.shared_requests = [0] * sites
         self.wavefronts = [0] * sites
         self.wavefronts_ideal = [0] * sites
         self.block_warps = [0] * blocks

@@ -245,8 +245,9 @@ class _Translator:
                 at.update(dict.fromkeys(pending, len(drafts)))
                 pending, started = [], True
             if isinstance(entry, _To):
-                block.guarded_site = entry.guarded if block.guarded_site is None else \
-                    block.guarded_site
+                block.guarded_site = (
+                    entry.guarded if block.guarded_site is None else block.guarded_site
+                )
                 close(entry.terminator, entry.labels, isinstance(entry.terminator, Branch))
                 started = False
             else:

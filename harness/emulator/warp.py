@@ -44,9 +44,7 @@ def shuffle(
             taken = np.where(active[:, source[0]], taken, values)
         shown = np.broadcast_to(in_range, values.shape)
         return lanes.from_warps(taken, rows), lanes.from_warps(shown, rows)
-    source, in_range = _source_lanes(
-        mode, _laid_out(lanes, b, rows), _laid_out(lanes, c, rows)
-    )
+    source, in_range = _source_lanes(mode, _laid_out(lanes, b, rows), _laid_out(lanes, c, rows))
     taken = np.take_along_axis(values, source, axis=1)
     active = np.take_along_axis(lanes.warp_mask(rows), source, axis=1)
     taken = np.where(active, taken, values)
@@ -93,7 +91,8 @@ def vote(mode: str, lanes: Active, predicate: Array, mask: Array) -> Array:
     holds = _laid_out(lanes, predicate, rows)
     if mode == "ballot":
         return _to_all(lanes, _bits(holds & who), rows)
-    every, some = (holds | ~who).all(axis=1), (holds & who).any(axis=1)
+    every: Array = np.all(holds | ~who, axis=1)
+    some: Array = np.any(holds & who, axis=1)
     if mode == "all":
         return _to_all(lanes, every, rows)
     if mode == "any":

@@ -1,4 +1,4 @@
-"""Stable anchors: the same case has the same link in every report, and so does a PNG's file name."""
+"""Stable anchors: a case has the same link in every report, and a figure the same file name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def counter_anchor(metric: str) -> str:
 
 
 def short_names(variants: list[str]) -> dict[str, str]:
-    """`v12` for `v12_single_pass_last_block`, where no other variant starts so; else the full name."""
+    """`v12` for `v12_single_pass_last_block` where no other variant starts so, else its name."""
     heads = [name.split("_")[0] for name in variants]
     return {
         name: head if heads.count(head) == 1 else name

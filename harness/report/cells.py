@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,12 +55,14 @@ def named(variant: str, link: str = "") -> Cell:
     return Cell(variant, variant, css="name", link=link)
 
 
-def _comparison(comparison: Comparison | None, missing: str) -> tuple[Cell, Cell]:
+def _comparison(
+    comparison: Comparison | None, missing: str, against: str = ""
+) -> tuple[Cell, Cell]:
     if comparison is None or comparison.ratio is None:
         return Cell(missing, css="none"), Cell("", css="none")
     ratio = comparison.ratio
     return (
-        Cell(fmt.ratio(ratio), ratio.median),
+        Cell(fmt.ratio(ratio), ratio.median, against and f"against {against}"),
         Cell(comparison.verdict, comparison.verdict, css=comparison.verdict),
     )
 
@@ -95,12 +97,14 @@ def _rung_row(ladder: Ladder, rung: Rung) -> Row:
     ratio, verdict = _comparison(
         rung.versus_baseline, "baseline" if p.is_baseline else "no baseline"
     )
-    before, word = _comparison(rung.versus_previous, "first" if not p.is_library else "library")
+    before, word = _comparison(
+        rung.versus_previous, "first" if not p.is_library else "library", rung.previous or ""
+    )
     share = rung.first_step
     return Row(
         [
             named(p.variant, case_anchor(p.case)),
-            Cell(fmt.assignments(p.launch) or "its own"),
+            Cell(", ".join(f"{k} {v}" for k, v in p.launch.items()) or "its own"),
             Cell(fmt.time_interval(rung.time), rung.time.median),
             Cell(fmt.interval(rung.rate), rung.rate.median),
             Cell(fmt.percent(rung.percent), rung.percent)
@@ -151,7 +155,7 @@ def case_table(run: Run, problem: str, dtype: str) -> Table:
                 *(Cell(fmt.count(p.sizes[k]), p.sizes[k]) for k in sizes),
                 *(optional(p.launch.get(k), fmt.count) for k in launch),
                 _status(run, p, p.case in above),
-                *(_timing_cells(timing[p.case]) if run.is_timed else ()),
+                *(_timing_cells(timing[p.case], p) if run.is_timed else ()),
                 *_resource_cells(run, p),
             ],
             case_anchor(p.case),
@@ -183,16 +187,16 @@ def _timings(run: Run) -> dict[str, dict[str, dict[str, Any]]]:
     return found
 
 
-def _timing_cells(by_cache: dict[str, dict[str, Any]]) -> list[Cell]:
+def _timing_cells(by_cache: dict[str, dict[str, Any]], p: Planned) -> list[Cell]:
     cold, warm = by_cache.get("cold", {}), by_cache.get("warm", {})
     return [
         _time(cold),
         optional(cold.get("gbps"), fmt.three),
         optional(cold.get("pct_of_ceiling"), fmt.percent),
-        _speedup(cold),
-        _verdict(cold),
+        _speedup(cold, p),
+        _verdict(cold, p),
         _time(warm),
-        _speedup(warm),
+        _speedup(warm, p),
     ]
 
 
@@ -206,13 +210,15 @@ def _time(row: dict[str, Any]) -> Cell:
     return Cell(fmt.time_interval(found), found.median) if found else Cell("–", css="none")
 
 
-def _speedup(row: dict[str, Any]) -> Cell:
+def _speedup(row: dict[str, Any], p: Planned) -> Cell:
+    if p.is_baseline:
+        return Cell("baseline", css="none")
     found = _interval(row, ("speedup", "speedup_low", "speedup_high"))
     return Cell(fmt.ratio(found), found.median) if found else Cell("–", css="none")
 
 
-def _verdict(row: dict[str, Any]) -> Cell:
-    word = row.get("verdict")
+def _verdict(row: dict[str, Any], p: Planned) -> Cell:
+    word = row.get("verdict") if not p.is_baseline else None
     return Cell(word, word, css=word) if isinstance(word, str) else Cell("–", css="none")
 
 
@@ -243,7 +249,7 @@ def derived_table(group: Group) -> Table:
             [
                 named(p.variant, case_anchor(p.case)),
                 *(Cell(fmt.count(x), x) for x in p.launch.values()),
-                *(_quantity(group.value(d, p)) for d in known),
+                *(_quantity(group.value(d, p), fmt.three if d.under else fmt.amount) for d in known),
             ]
         )
         for p in group.cases
@@ -251,8 +257,8 @@ def derived_table(group: Group) -> Table:
     return Table(f"derived-{slug('-'.join(group.key))}", _titled(group), columns, rows)
 
 
-def _quantity(value: float | str) -> Cell:
-    return Cell(value, css="none") if isinstance(value, str) else Cell(fmt.count(value), value)
+def _quantity(value: float | str, show: Callable[[float], str]) -> Cell:
+    return Cell(value, css="none") if isinstance(value, str) else Cell(show(value), value)
 
 
 def _titled(group: Group) -> str:
@@ -274,7 +280,7 @@ def counter_table(run: Run, group: Group) -> Table:
         unit = f" {row['unit']}" if row["unit"] else ""
         title = f"{row['value']:,.6g}{unit}, {row['provenance']}"
         key = str(row["case"]), int(row["step"]), str(row["kernel"])
-        found[key][str(row["metric"])] = Cell(fmt.count(row["value"]), row["value"], title)
+        found[key][str(row["metric"])] = Cell(fmt.amount(row["value"]), row["value"], title)
     rows = [
         Row(
             [

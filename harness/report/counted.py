@@ -44,8 +44,8 @@ _LD = "l1tex__t_{}_pipe_lsu_mem_global_op_ld"
 _INST, _ON = "smsp__inst_executed", "smsp__thread_inst_executed_pred_on"
 DERIVED = (
     Derived(
-        "shared-over-ideal", "Shared-memory wavefronts over ideal", "×",
-        "How many times the passes that conflict-free accesses would need; 1 means no bank conflict.",
+        "shared-over-ideal", "Shared-memory wavefronts over ideal", "× ideal",
+        "How many times the passes that conflict-free accesses need; 1 means no bank conflict.",
         "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal", 1.0, True,
     ),
     Derived(
@@ -156,8 +156,8 @@ def bars(group: Group, derived: Derived) -> Callable[[Layout], Canvas]:
                           ha="center", va="bottom", color=LIGHT["muted"], fontsize=8)  # fmt: skip
         axes.set_yticks(range(len(shown)), labels)
         axes.spines["left"].set_visible(False)
-        unit = f", {derived.unit}" if derived.unit else ""
-        axes.set_xlabel((derived.title if not layout.narrow else derived.title[:46]) + unit)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
+        axes.set_xlabel(derived.unit if layout.narrow else f"{derived.title}, {derived.unit}")
         return figure
 
     return draw

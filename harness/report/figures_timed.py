@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 
 from harness.records import Planned
 from harness.report import format as fmt
-from harness.report.ladder import Ladder, Rung
+from harness.report.ladder import Ladder, Rung, Unranked
 from harness.report.style import LIGHT, Layout, canvas, grid, spread, text_width
 from harness.tables import Run
 
@@ -19,72 +19,99 @@ C = LIGHT
 
 
 def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:
-    """Bars with intervals, first rung on top; the ceiling and the library as dashed lines."""
-    names = [r.planned.variant for r in ladder.rungs] + [u.variant for u in ladder.unranked]
+    """Bars with intervals, first rung on top; the ceiling and the library as dashed lines.
+
+    Numbers stand in columns of their own at the right, clear of every line.
+    """
+    names = [x.variant if isinstance(x, Unranked) else x.planned.variant for x in ladder.rows]
     rows, step = len(names), 0.37 if layout.narrow else 0.27
     left = 0.1 if layout.narrow else text_width(max(names, key=len)) + 0.15
-    figure, axes = canvas(layout, rows * step + 1.05, left, 0.2, 0.5, 0.55)
+    steps = any(r.first_step is not None for r in ladder.rungs)
+    right = 0.5 if layout.narrow else 1.6 if steps else 0.7
+    figure, axes = canvas(layout, rows * step + 1.05, left, right, 0.5, 0.55)
     limit = ladder.measure.limit
     marks = [(limit.median, ladder.measure.bound, "muted")] if limit else []
     if ladder.library:
         marks.append((ladder.library.rate.median, ladder.library.planned.variant, "library"))
-    most = max([r.rate.high for r in ladder.rungs] + [m[0] for m in marks])
-    axes.set_xlim(0, most * 1.06)
+    most = max([r.rate.high for r in ladder.rungs] + [m[0] for m in marks]) * 1.02
+    axes.set_xlim(0, most)
     axes.set_ylim(rows - 0.45, -0.55)
     grid(axes)
-    for row, rung in enumerate(ladder.rungs):
-        _bar(axes, ladder, rung, row, layout, most)
-    for row, unranked in enumerate(ladder.unranked, len(ladder.rungs)):
-        why = "failed: not ranked" if unranked.failed else "not timed"
-        at = 0.62 if layout.narrow else 0
-        name = f"{unranked.variant}  " if layout.narrow else ""
-        axes.text(most * 0.005, row + 0.1 * bool(at), name + why, va="center", color=C["failed"])
+    for row, rung in enumerate(ladder.rows):
+        if isinstance(rung, Rung):
+            _bar(axes, ladder, rung, row, layout)
+            continue
+        why = "failed: not ranked" if rung.failed else "not timed"
+        name = f"{rung.variant}: " if layout.narrow else ""
+        axes.text(
+            most * 0.005,
+            row,
+            name + why,
+            va="center",
+            fontsize=8,
+            color=C["failed"],
+            zorder=5,
+            bbox=_PATCH,
+        )
     if layout.narrow:
         axes.set_yticks([])
     else:
         axes.set_yticks(range(rows), names)
+        _beside(axes, -0.95, 0.55, ladder.measure.unit, "muted")
+        if steps:
+            _beside(axes, -0.95, 1.5, "first step", "muted")
     for level, (value, name, role) in enumerate(marks):
         axes.axvline(value, color=C[role], linestyle=(0, (4, 3)), linewidth=1.2, zorder=4)
+        after = value < most * 0.5
         axes.annotate(
             f"{name} {fmt.three(value)}", (value, 1), xycoords=("data", "axes fraction"),
-            xytext=(2 if value < most * 0.5 else -2, 15 - 11 * level), textcoords="offset points",
-            ha="left" if value < most * 0.5 else "right", color=C[role], va="bottom",
+            xytext=(2 if after else -2, 15 - 11 * level), textcoords="offset points",
+            ha="left" if after else "right", color=C[role], va="bottom",
         )  # fmt: skip
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.spines["left"].set_visible(False)
     axes.set_xlabel(f"{ladder.measure.name}, {ladder.measure.unit}")
     return figure
 
 
-def _bar(
-    axes: Axes, ladder: Ladder, rung: Rung, row: int, layout: Layout, most: float
+def _beside(
+    axes: Axes, row: float, inches: float, text: str, role: str, bold: bool = False
 ) -> None:
+    """Text that ends so many inches right of the axes."""
+    axes.annotate(
+        text, (1, row), xycoords=("axes fraction", "data"), xytext=(72 * inches, 0),
+        textcoords="offset points", ha="right", va="center", color=C[role],
+        fontweight="bold" if bold else "normal", annotation_clip=False,
+    )  # fmt: skip
+
+
+def _bar(axes: Axes, ladder: Ladder, rung: Rung, row: int, layout: Layout) -> None:
     role = "other"
     if rung is ladder.winner or rung in ladder.tied:
         role = "accent"
     elif rung.planned.is_baseline:
         role = "baseline"
     centre, height = (row + 0.18, 0.38) if layout.narrow else (row, 0.7)
+    value, bold, most = fmt.three(rung.rate.median), role == "accent", axes.get_xlim()[1]
     axes.barh(centre, rung.rate.median, height, color=C[role])
-    axes.plot([rung.rate.low, rung.rate.high], [centre, centre], color=C["ink"], linewidth=1.4)
-    value, share = fmt.three(rung.rate.median), ""
+    axes.plot([rung.rate.low, rung.rate.high], [centre, centre], color=C["ink"], linewidth=1.6)
     if rung.first_step is not None and rung.first_step_rate is not None:
-        share = f"first step {fmt.percent(100 * rung.first_step)} of its time"
-        first = min(rung.first_step_rate, most * 1.05)
+        first = min(rung.first_step_rate, most)
         axes.plot([first] * 2, [centre - height / 2, centre + height / 2], color=C["ink"], lw=1)
         axes.plot([rung.rate.median, first], [centre, centre], color=C["muted"], lw=0.7, ls=":")
     if layout.narrow:
-        top = row - 0.22
-        bold = "bold" if role == "accent" else "normal"
-        axes.text(0, top, rung.planned.variant, va="center", fontsize=8, fontweight=bold)
-        axes.text(most * 1.06, top, value, va="center", ha="right", fontsize=8, fontweight=bold)
+        weight = "bold" if bold else "normal"
+        axes.text(0, row - 0.22, rung.planned.variant, va="center", fontsize=8, fontweight=weight,
+                  zorder=5, bbox=_PATCH)  # fmt: skip
+        _beside(axes, row + 0.1, 0.45, value, "ink", bold)
         return
-    label = f"{value}   {share}" if share else value
-    if rung.rate.median > most * 0.5:
-        ink = "contrast" if role in {"accent", "baseline"} else "ink"
-        axes.text(most * 0.01, centre, label, va="center", color=C[ink])
-    else:
-        end = max(rung.rate.high, min(rung.first_step_rate or 0, most * 1.05))
-        axes.text(end + most * 0.008, centre, label, va="center", color=C["ink"])
+    _beside(axes, row, 0.55, value, "ink", bold)
+    if rung.first_step is not None:
+        _beside(axes, row, 1.5, fmt.percent(100 * rung.first_step), "muted")
+
+
+_PATCH = {"facecolor": C["panel"], "edgecolor": "none", "pad": 0.5}
+"""Behind text that a line may cross."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +139,12 @@ def lines_over_size(ladders: list[Ladder]) -> list[Line]:
         notable += [v for v in plain if v not in notable]
     roles = dict(zip(notable[:5], ["accent", "s1", "s2", "s3", "s4"], strict=False))
     return [
-        Line(variant, found[0][1].short, _role(found[0][1], roles), [(x, r.rate.median) for x, r in found])
+        Line(
+            variant,
+            found[0][1].short,
+            _role(found[0][1], roles),
+            [(x, r.rate.median) for x, r in found],
+        )
         for variant, found in by_variant.items()
     ]
 
@@ -148,7 +180,8 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
     lines, measure = lines_over_size(ladders), ladders[0].measure
     texts = [line.short if layout.narrow else line.variant for line in lines]
     right = text_width(max(texts, key=len), 8) + 0.25
-    figure, axes = canvas(layout, 4.6 if layout.narrow else 4.4, 0.68, right, 0.3, 0.5)
+    height = max(4.4, 0.9 + 0.155 * len(lines))
+    figure, axes = canvas(layout, height, 0.68, right, 0.3, 0.5)
     xs = sorted({x for line in lines for x, _ in line.points})
     most = max(y for line in lines for _, y in line.points)
     limit = measure.limit
@@ -157,7 +190,7 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
     axes.set_xlim(xs[0], xs[-1])
     axes.set_ylim(0, top)
     axes.minorticks_off()
-    axes.set_xticks(xs, [fmt.count(x) for x in xs])
+    axes.set_xticks(xs, [fmt.count(x) for x in xs], fontsize=9.5)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     grid(axes, "y")
     if limit:
@@ -165,7 +198,7 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
         label = f"{measure.bound} {fmt.three(limit.median)}"
         axes.annotate(label, (xs[0], limit.median), xytext=(3, -3), textcoords="offset points",
                       va="top", color=C["muted"])  # fmt: skip
-    gap = top * 0.026 * 4.4 / 3.6
+    gap = top * 0.15 / (height - 0.8)
     ends = spread([line.points[-1][1] for line in lines], gap, 0, top)
     for line, text, end in zip(lines, texts, ends, strict=True):
         thin = line.role == "faint"
@@ -178,7 +211,7 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
             color=C["muted" if thin else "ink"], annotation_clip=False,
             fontweight="bold" if line.role == "accent" else "normal",
             arrowprops={"arrowstyle": "-", "color": C[line.role], "linewidth": 0.8 if thin else 1.6,
-                        "shrinkA": 1, "shrinkB": 3},
+                        "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)},
         )  # fmt: skip
     key = axis_of(ladders)
     axes.set_xlabel("Compulsory traffic, bytes" if key == "bytes" else f"{key} (elements)")
@@ -224,10 +257,11 @@ def draw_shapes(shapes: Shapes, unit: str, layout: Layout) -> Canvas:
     """A heat map whose cells say their number; a cell with none is hatched and says why."""
     labels = shapes.shorts if layout.narrow else shapes.variants
     rows, columns = len(labels), len(shapes.shapes)
-    slanted = columns * max(text_width(s) for s in shapes.shapes) > layout.width - 3
     left = text_width(max(labels, key=len)) + 0.12
+    each = min((layout.width - left - 0.2) / columns, 0.8 if layout.narrow else 1.3)
+    slanted = max(text_width(s, 8) for s in shapes.shapes) > each
     bottom = 0.95 if slanted else 0.42
-    width = left + 0.2 + columns * (0.8 if layout.narrow else 1.3)
+    width = left + 0.2 + columns * each
     right = max(layout.width - width, 0.15)
     figure, axes = canvas(layout, rows * 0.25 + bottom + 0.12, left, right, 0.12, bottom)
     most = max(shapes.rates.values(), default=1.0)

@@ -43,10 +43,20 @@ def power_of_two(value: int) -> str | None:
 
 
 def count(value: float) -> str:
-    """A whole number: as a power of two, with separators, or from ten million on in three digits."""
+    """A whole number: a power of two, with separators, or from ten million on in three digits."""
     if value == int(value):
         return power_of_two(int(value)) or (f"{value:,.0f}" if abs(value) < 1e7 else three(value))
     return three(value)
+
+
+def amount(value: float) -> str:
+    """How many: with separators below ten million, then 13.6 million, 2.10 billion."""
+    if abs(value) < 1e7:
+        return f"{value:,.0f}" if value == int(value) else three(value)
+    for scale, name in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if abs(value) >= scale:
+            return f"{three(value / scale)} {name}"
+    raise AssertionError(value)
 
 
 def assignments(values: Mapping[str, int]) -> str:

@@ -20,7 +20,7 @@ from harness.tables import Comparison, Run
 
 @dataclass(frozen=True)
 class Measure:
-    """What a problem is rated in: GB/s of compulsory traffic, or GFLOP/s where arithmetic bounds it."""
+    """What a problem is rated in: GB/s of compulsory traffic, or GFLOP/s where arithmetic binds."""
 
     name: str
     unit: str
@@ -77,6 +77,8 @@ class Ladder:
     measure: Measure
     rungs: list[Rung]
     unranked: list[Unranked]
+    order: list[str]
+    """Every variant, as the matrix lists them."""
     baseline: Rung | None
     library: Rung | None
     winner: Rung | None
@@ -85,14 +87,22 @@ class Ladder:
     winner_versus_library: Comparison | None
     floor: float
 
+    @property
+    def rows(self) -> list[Rung | Unranked]:
+        """Ranked or not, in the matrix's order."""
+        every: dict[str, Rung | Unranked] = {r.planned.variant: r for r in self.rungs}
+        every |= {u.variant: u for u in self.unranked}
+        return [every[variant] for variant in self.order if variant in every]
+
 
 def measure_of(run: Run, cases: list[Planned]) -> Measure:
     """By the largest case: what bounds it is what its flops and bytes say, given the ceilings."""
     largest = max(cases, key=lambda p: p.bytes)
     read, fp32 = run.ceilings.get("read_bandwidth"), run.ceilings.get("fp32_rate")
-    if read and fp32 and largest.dtype == "float32" and largest.bytes:
-        if largest.flops / largest.bytes > fp32.value / read.value:
-            return Measure("Arithmetic rate", "GFLOP/s", "FP32 ceiling", fp32)
+    if not (read and fp32 and largest.dtype == "float32"):
+        return Measure("Bandwidth", "GB/s", "read ceiling", read)
+    if largest.flops * read.value > largest.bytes * fp32.value:
+        return Measure("Arithmetic rate", "GFLOP/s", "FP32 ceiling", fp32)
     return Measure("Bandwidth", "GB/s", "read ceiling", read)
 
 
@@ -134,6 +144,7 @@ def _ladder(
         sizes=cases[0].sizes,
         measure=measure,
         rungs=variants,
+        order=list(shorts),
         unranked=_unranked(run, cases, {p.variant for p in best}, shorts, cache),
         baseline=next((r for r in variants if r.planned.is_baseline), None),
         library=library,
@@ -206,7 +217,7 @@ def _unranked(
     found: dict[str, Unranked] = {}
     above = above_ceiling(run)
     for p in cases:
-        if p.variant in ranked:
+        if p.variant in ranked or p.is_library:
             continue
         outcome = run.outcomes[p.case]
         failed = outcome.status == "failed" or p.case in above

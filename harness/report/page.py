@@ -50,8 +50,8 @@ def write_page(run: Run) -> Path:
         stories=story.timed(rungs) if run.is_timed else story.emulated(run),
         sections=_sections(run, rungs),
         counters=_counter_tables(run),
-        failures=_endings(run, "failed"),
-        skipped=_skipped(run),
+        failures=_by_reason(_endings(run, "failed")),
+        skipped=_by_reason(_endings(run, "skipped")),
         verified=run_tables.verification_table(run),
         machine=_machine(run.info),
         machine_tables=_machine_tables(run),
@@ -80,7 +80,9 @@ def _title(run: Run) -> str:
 
 def _subtitle(info: Mapping[str, Any]) -> str:
     device = info.get("device") or {}
-    parts = [str(device.get("name") or ""), str(device.get("arch") or "")]
+    name = str(device.get("name") or "")
+    emulated = "compiled for " if name and info.get("backend") == "emulator" else ""
+    parts = [emulated + name, str(device.get("arch") or "")]
     started = info.get("started")
     if started:
         try:
@@ -126,7 +128,8 @@ def _ladder_figure(folder: Path, ladder: Ladder) -> Figure:
     )
     if any(rung.first_step is not None for rung in ladder.rungs):
         caption += (
-            " Of two launches, the tick shows the rate that the first alone would have, timed apart."
+            " Where there are two launches, the tick shows the rate that the first alone would "
+            "have; its share of the time stands beside or below. Both were timed apart."
         )
     return render(
         folder,
@@ -249,6 +252,14 @@ def _counter_tables(run: Run) -> list[tuple[Table | None, Table]]:
     ]
 
 
+def _by_reason(endings: list[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Reason → the cases that share it."""
+    reasons: dict[str, list[str]] = {}
+    for case, reason in endings:
+        reasons.setdefault(reason or "no reason was recorded", []).append(case)
+    return list(reasons.items())
+
+
 def _endings(run: Run, status: str) -> list[tuple[str, str]]:
     """(case, reason) of every case that ended so; a result above its ceiling is a failure."""
     found = [(o.case, o.reason) for o in run.outcomes.values() if o.status == status]
@@ -256,14 +267,6 @@ def _endings(run: Run, status: str) -> list[tuple[str, str]]:
         why = "faster than the ceiling measured in this run: an error of measurement"
         found += [(case, why) for case in sorted(above_ceiling(run))]
     return found
-
-
-def _skipped(run: Run) -> list[tuple[str, list[str]]]:
-    """Reason → the cases skipped for it: a reason is often shared."""
-    reasons: dict[str, list[str]] = {}
-    for case, reason in _endings(run, "skipped"):
-        reasons.setdefault(reason or "no reason recorded", []).append(case)
-    return list(reasons.items())
 
 
 def _machine(info: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -283,7 +286,10 @@ def _machine(info: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("compiler", str(compiler.get("version") or "")),
         ("command", str(info.get("command") or "")),
         ("seed", str(info.get("seed") if info.get("seed") is not None else "")),
-        ("commit", str(commit.get("id") or "") + (", changed since" if commit.get("dirty") else "")),
+        (
+            "commit",
+            str(commit.get("id") or "") + (", changed since" if commit.get("dirty") else ""),
+        ),
         ("run", str(info.get("id") or "")),
         ("finished", str(info.get("finished") or "")),
     ]
@@ -319,7 +325,6 @@ def _glossary(run: Run) -> list[tuple[str, glossary.Meaning, str]]:
         origins = ", ".join(dict.fromkeys(table[table.metric == metric].provenance))
         found.append((metric, glossary.meaning(metric), origins))
     return found
-
 
 
 def _provenance(run: Run) -> dict[str, str]:

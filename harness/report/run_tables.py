@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from harness.measure.statistics import Interval, median_interval
+from harness.measure.statistics import Interval
 from harness.records import Verified
 from harness.report import format as fmt
 from harness.report.anchors import slug
@@ -116,18 +116,14 @@ def ceilings_table(run: Run) -> Table:
 
 def noise_table(run: Run) -> Table:
     """The A/A noise floor of every group, cold and warm."""
-    columns = [Column("group", numeric=False), Column("baseline, cold"), Column("floor, cold")]
-    columns += [Column("baseline, warm"), Column("floor, warm")]
+    columns = [Column("group", numeric=False), Column("noise floor, cold")]
+    columns += [Column("noise floor, warm")]
     rows = []
     for key, cases in run.groups().items():
         cells = [Cell(f"{key[0]}, {key[1]}, {fmt.assignments(cases[0].sizes)}")]
-        base = next((p for p in cases if p.is_baseline), None)
         for cache in ("cold", "warm"):
-            times = list(run.times(base.case, cache).values()) if base else []
-            found = median_interval(times, run.confidence)
-            cells.append(optional(found and found.median, fmt.time, "not timed"))
             floor = run.floor(cases[0].case, cache)
             shown = 100 * floor if fmt.is_number(floor) else None
             cells.append(optional(shown, fmt.percent, "not measured"))
         rows.append(Row(cells))
-    return Table("table-noise", "Noise floor", columns, rows)
+    return Table("table-noise", "Noise floor (A/A)", columns, rows)

@@ -1,4 +1,4 @@
-"""The first screen: what was found, a sentence a problem and size, with no more claimed than shown."""
+"""The first screen: a sentence a problem and size, which claims no more than was shown."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ def sentence(ladder: Ladder) -> Markup:
         lead = Markup("the first ") if facts else Markup("")
         return Markup(text).format(names, where, lead, facts, floor)
     only = len(ladder.rungs) == 1
-    lead = Markup("{} is the only variant ranked" if only else "{} is fastest").format(_name(winner))
+    lead = Markup("{} is the only variant ranked" if only else "{} is fastest").format(
+        _name(winner)
+    )
     sure = "" if only else "; certain"
     return Markup("{} at {}: {}{} ({}).").format(lead, where, facts, sure, floor)
 
@@ -86,7 +88,7 @@ def _times(comparison: Comparison | None, other: Markup) -> Markup:
     if comparison.verdict in words:
         text = words[comparison.verdict] + " ({}×)"
         return Markup(text).format(other, fmt.three(comparison.ratio.median))
-    slower = ", so slower" if comparison.verdict == "slower" else ""
+    slower = " (slower)" if comparison.verdict == "slower" else ""
     return Markup("{}× {}{}").format(fmt.three(comparison.ratio.median), other, slower)
 
 
@@ -118,9 +120,7 @@ def emulated(run: Run) -> list[Story]:
     stories: list[Story] = []
     for pair in dict.fromkeys((p.problem, p.dtype) for p in run.planned.values()):
         cases = [
-            p
-            for p in run.planned.values()
-            if (p.problem, p.dtype) == pair and not p.is_library
+            p for p in run.planned.values() if (p.problem, p.dtype) == pair and not p.is_library
         ]
         checks = [v for v in run.of(Verified) if (v.problem, v.dtype) == pair]
         if cases:

@@ -1,7 +1,7 @@
 """How every figure looks, and how one drawing serves light, dark, phone, print and file.
 
 A figure is drawn by one function for two widths. Its colours are roles; the SVG in the page refers
-to them as CSS variables, so that the reader's colour scheme applies, and the PNG uses the light ones.
+to them as CSS variables, so that the reader's colour scheme applies; the PNG is light.
 Colours are from the palette of Okabe and Ito, which the colour-blind can tell apart.
 """
 
@@ -35,7 +35,7 @@ _PARAMETERS = {
     "font.family": "DejaVu Sans", "font.size": 8.5, "text.parse_math": False,
     "text.color": LIGHT["ink"], "axes.labelcolor": LIGHT["ink"], "axes.edgecolor": LIGHT["muted"],
     "xtick.color": LIGHT["muted"], "ytick.color": LIGHT["ink"], "axes.facecolor": "none",
-    "figure.facecolor": LIGHT["panel"], "axes.grid": False, "svg.fonttype": "path",
+    "figure.facecolor": LIGHT["panel"], "axes.grid": False, "svg.fonttype": "none",
     "svg.hashsalt": "report", "axes.spines.top": False, "axes.spines.right": False,
     "hatch.linewidth": 0.6, "axes.labelsize": 8.5, "xtick.labelsize": 8, "ytick.labelsize": 8,
 }  # fmt: skip
@@ -49,7 +49,7 @@ class Layout:
     narrow: bool
 
 
-WIDE, NARROW = Layout(10.0, False), Layout(4.3, True)
+WIDE, NARROW = Layout(10.0, False), Layout(3.9, True)
 Draw = Callable[[Layout], Canvas]
 
 
@@ -98,18 +98,22 @@ def _svg(canvas: Canvas, prefix: str, title: str) -> Markup:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    text = re.sub(r' id="(?:patch|line2d|text|axes|figure|xtick|ytick|matplotlib\.axis'
-                  r'|LineCollection|PathCollection|QuadMesh|FillBetweenPolyCollection)_?\d*"', "", text)
-    text = re.sub(r' id="([^"]+)"', rf' id="{prefix}-\1"', text)
-    text = re.sub(r'href="#([^"]+)"', rf'href="#{prefix}-\1"', text)
-    text = text.replace("url(#", f"url(#{prefix}-")
+    used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
+    text = re.sub(
+        r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text
+    )
+    text = re.sub(r'(href="|url\()#', rf"\1#{prefix}-", text)
+    text = text.replace("'DejaVu Sans'", "var(--figure-font)")
+    text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL)
+    text = re.sub(r"\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), text)
     for role, colour in LIGHT.items():
         text = text.replace(colour, f"var(--{role})")
     head = text[: text.index(">") + 1]
     box = re.search(r'viewBox="[^"]+"', head)
     assert box is not None
     opening = f'<svg {box.group()} role="img" aria-label="{Markup.escape(title)}">'
-    return Markup(re.sub(r"\n\s*", "\n", opening + text[len(head) :]))
+    body = re.sub(r"<g/>|\s*\n\s*(?=<)", "", text[len(head) :])
+    return Markup(opening + re.sub(r"\s+", " ", body))
 
 
 def variables(colours: dict[str, str]) -> str:
@@ -117,8 +121,9 @@ def variables(colours: dict[str, str]) -> str:
     return " ".join(f"--{role}: {colour};" for role, colour in colours.items())
 
 
-def canvas(layout: Layout, height: float, left: float, right: float, top: float, bottom: float
-           ) -> tuple[Canvas, Axes]:
+def canvas(
+    layout: Layout, height: float, left: float, right: float, top: float, bottom: float
+) -> tuple[Canvas, Axes]:
     """A canvas with one axes inside margins given in inches."""
     figure = Canvas(figsize=(layout.width, height))
     width = layout.width

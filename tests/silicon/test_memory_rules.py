@@ -31,7 +31,7 @@ def _predict(
     instruction: str, width: int, addresses: np.ndarray, active: np.ndarray
 ) -> dict[str, np.ndarray]:
     """Every counter column of the file that the instruction moves."""
-    opcode, space, *rest = instruction.split(" ")[0].split(".")
+    opcode, space, *rest = instruction.split(" ", maxsplit=1)[0].split(".")
     if space == "global":
         requests = memory_rules.global_requests(active)
         if opcode in ("ld", "st"):

@@ -1,0 +1,30 @@
+"""A CUDA kernel on the CPU: nvcc's PTX, executed by NumPy over thousands of threads at once.
+
+    module = parse(ptx)
+    report = launch(module, "sum", grid=64, block=256, args=[values, out, n])
+
+`docs/emulator.md` has the rest.
+"""
+
+from harness.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError, UnknownInstruction
+from harness.emulator.faults import Fault
+from harness.emulator.launch import launch
+from harness.emulator.parser import parse
+from harness.emulator.ptx import Kernel, Module, Param
+from harness.emulator.report import Counter, InstructionCount, LaunchReport
+
+__all__ = [
+    "Counter",
+    "EmulatorError",
+    "Fault",
+    "InstructionCount",
+    "Kernel",
+    "LaunchError",
+    "LaunchReport",
+    "Module",
+    "Param",
+    "PtxSyntaxError",
+    "UnknownInstruction",
+    "launch",
+    "parse",
+]

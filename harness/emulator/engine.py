@@ -1,0 +1,258 @@
+"""Runs the blocks of a program over a chunk: who executes what next, and who waits.
+
+All runnable lanes at the lowest-numbered basic block go next. Since blocks are numbered so that a
+block comes after everything that leads to it, diverged lanes meet again. What one thread block does
+never depends on which others share its chunk (except through memory), so counts do not depend on
+the chunk's size.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.active import WARP, Active, Mask
+from harness.emulator.chunk import Chunk
+from harness.emulator.faults import KernelFault
+from harness.emulator.generate import BlockFunction
+from harness.emulator.program import Barrier, Branch, Exit, Jump, Program, Switch
+
+Array = NDArray[Any]
+
+# A step costs about as much for one lane as for this many, so the budget charges at least that.
+LEAST_CHARGE = 4096
+
+
+class Engine:
+    """Executes chunks of one launch."""
+
+    def __init__(self, program: Program, functions: list[BlockFunction], budget: int) -> None:
+        self.program = program
+        self.functions = functions
+        self.budget = budget
+        self.sizes = [
+            len(block.sites) + isinstance(block.terminator, Branch) for block in program.blocks
+        ]
+
+    def run(self, chunk: Chunk) -> None:
+        """Run a chunk to its end. Raises KernelFault."""
+        _Run(self, chunk).to_end()
+
+
+class _Run:
+    def __init__(self, engine: Engine, chunk: Chunk) -> None:
+        self.engine = engine
+        self.chunk = chunk
+        self.ready: dict[int, Mask] = {0: chunk.geometry.whole.mask}
+        # Waiting lanes: (basic block of the barrier, barrier number, thread count) to mask.
+        self.waiting: dict[tuple[int, int, int], Mask] = {}
+        self.exited: Mask | None = None
+
+    def to_end(self) -> None:
+        engine, chunk, ready = self.engine, self.chunk, self.ready
+        functions, sizes = engine.functions, engine.sizes
+        tally, select = chunk.tally, chunk.geometry.select
+        whole = chunk.geometry.whole
+        while True:
+            if not ready:
+                if not self.waiting:
+                    return
+                self._release()
+                continue
+            number = min(ready)
+            mask = ready.pop(number)
+            lanes = whole if mask.size == 1 else select(mask)
+            tally.budget += max(lanes.count, LEAST_CHARGE) * sizes[number]
+            if tally.budget > engine.budget:
+                self._over_budget(number, lanes)
+            tally.block_warps[number] += lanes.warps
+            tally.block_lanes[number] += lanes.count
+            self._leave(number, lanes, functions[number](chunk, lanes))
+
+    def _leave(self, number: int, lanes: Active, result: Any) -> None:
+        """Send lanes on from a basic block, given what its function returned."""
+        terminator = self.engine.program.blocks[number].terminator
+        if isinstance(terminator, Jump):
+            self._go(terminator.target, lanes.mask)
+        elif isinstance(terminator, Branch):
+            on, off = lanes.masks(result)
+            if not terminator.taken_if:
+                on, off = off, on
+            if on is not None:
+                taken = lanes.count if off is None else self._size(on)
+                self.chunk.tally.taken_lanes[number] += taken
+                self._go(terminator.target, on)
+            if off is not None:
+                self._go(terminator.otherwise, off)
+        elif isinstance(terminator, Barrier):
+            self._arrive(number, terminator, lanes, result)
+        elif isinstance(terminator, Exit):
+            self.exited = lanes.mask if self.exited is None else self.exited | lanes.mask
+        elif isinstance(terminator, Switch):
+            self._switch(terminator, lanes, result)
+        else:
+            raise KernelFault("trap", "the kernel executed trap", terminator.site, lanes, 0)
+
+    def _go(self, target: int, mask: Mask) -> None:
+        there = self.ready.get(target)
+        if there is None:
+            self.ready[target] = mask
+        else:
+            joined = there | mask
+            if joined.size > 1 and joined.all():
+                joined = self.chunk.geometry.whole.mask
+            self.ready[target] = joined
+
+    def _size(self, mask: Mask) -> int:
+        """How many lanes a mask of any shape stands for."""
+        geometry = self.chunk.geometry
+        lanes = int(np.count_nonzero(mask))
+        lanes *= 1 if mask.shape[0] > 1 else geometry.blocks
+        return lanes * (1 if mask.shape[1] > 1 else geometry.threads)
+
+    def _switch(self, terminator: Switch, lanes: Active, index: Array) -> None:
+        for value in np.unique(index).tolist():
+            if value >= len(terminator.targets):
+                message = f"indirect branch to entry {value} of {len(terminator.targets)}"
+                position = int(np.argmax(lanes.full(index) == value))
+                raise KernelFault("out of bounds", message, terminator.site, lanes, position)
+            on, _ = lanes.masks(index == value)
+            assert on is not None
+            self._go(terminator.targets[value], on)
+
+    def _over_budget(self, number: int, lanes: Active) -> None:
+        block = self.engine.program.blocks[number]
+        site = block.sites[0] if block.sites else getattr(block.terminator, "site", 0)
+        message = (
+            f"the launch reached its budget of {self.engine.budget} thread instructions here; "
+            "an endless loop, or raise max_thread_instructions"
+        )
+        raise KernelFault("budget", message, site or 0, lanes, 0)
+
+    # --- barriers -------------------------------------------------------------------------
+
+    def _arrive(self, number: int, barrier: Barrier, lanes: Active, operands: Any) -> None:
+        ids, counts = operands
+        if (
+            lanes.whole
+            and self.exited is None
+            and not self.waiting
+            and not barrier.reduction
+            and counts is None
+            and ids.size == 1
+            and not self.ready
+        ):
+            self._go(barrier.target, lanes.mask)  # everybody is here
+            return
+        no_count = np.zeros((1, 1), np.uint32)
+        pairs = ids.astype(np.int64) << 32 | (no_count if counts is None else counts)
+        for pair in np.unique(pairs).tolist():
+            on, _ = lanes.masks(pairs == pair)
+            assert on is not None
+            key = (number, pair >> 32, pair & 0xFFFFFFFF)
+            waiting = self.waiting.get(key)
+            self.waiting[key] = on if waiting is None else waiting | on
+
+    def _release(self) -> None:
+        """Nobody can go on: let those blocks go on whose barriers are complete."""
+        geometry = self.chunk.geometry
+        shape = (geometry.blocks, geometry.threads)
+        gone = (
+            np.zeros(shape, np.bool_)
+            if self.exited is None
+            else np.broadcast_to(self.exited, shape)
+        )
+        released = False
+        for barrier_id in sorted({key[1] for key in self.waiting}):
+            keys = [key for key in self.waiting if key[1] == barrier_id]
+            arrived = np.zeros(shape, np.bool_)
+            expected = np.zeros((geometry.blocks, 1), np.int64)
+            for key in keys:
+                mask = np.broadcast_to(self.waiting[key], shape)
+                arrived |= mask
+                expected = np.where(mask.any(axis=1, keepdims=True), key[2], expected)
+            everybody = (arrived | gone).all(axis=1, keepdims=True)
+            counted = _warps_arrived(arrived, gone) * WARP >= expected
+            complete = np.where(expected == 0, everybody, counted)
+            complete &= arrived.any(axis=1, keepdims=True)
+            if not complete.any():
+                continue
+            released = True
+            for key in keys:
+                self._let_go(key, complete, arrived)
+        if not released:
+            self._deadlock()
+
+    def _let_go(self, key: tuple[int, int, int], complete: Mask, arrived: Mask) -> None:
+        mask = self.waiting[key]
+        free = mask if complete.all() else mask & complete
+        if not free.any():
+            return
+        barrier = self.engine.program.blocks[key[0]].terminator
+        assert isinstance(barrier, Barrier)
+        if barrier.reduction:
+            self._reduce(barrier, free, arrived)
+        if complete.all():
+            del self.waiting[key]
+        else:
+            rest = mask & ~complete
+            if rest.any():
+                self.waiting[key] = rest
+            else:
+                del self.waiting[key]
+        self._go(barrier.target, self.chunk.geometry.whole.mask if free.all() else free)
+
+    def _reduce(self, barrier: Barrier, free: Mask, arrived: Mask) -> None:
+        registers = self.chunk.registers
+        if barrier.result is None or barrier.predicate is None:
+            return
+        holds = registers[barrier.predicate.slot]
+        result: Array
+        if barrier.reduction == "popc":
+            result = (arrived & holds).sum(axis=1, keepdims=True).astype(np.uint32)
+        elif barrier.reduction == "and":
+            result = np.all(~arrived | holds, axis=1, keepdims=True)
+        else:
+            result = np.any(arrived & holds, axis=1, keepdims=True)
+        lanes = self.chunk.geometry.select(free)
+        slot = barrier.result.slot
+        registers[slot] = lanes.put(registers[slot], lanes.get(result))
+
+    def _deadlock(self) -> None:
+        """No barrier can complete: name the lines where the first such block's threads wait."""
+        program, geometry = self.engine.program, self.chunk.geometry
+        shape = (geometry.blocks, geometry.threads)
+        masks = {k: np.broadcast_to(m, shape) for k, m in self.waiting.items()}
+        row = min(int(np.argmax(m.any(axis=1))) for m in masks.values())
+        places = []
+        for key, mask in sorted(masks.items()):
+            threads = np.count_nonzero(mask[row])
+            if threads:
+                site = program.sites[getattr(program.blocks[key[0]].terminator, "site", 0)]
+                need = f" for {key[2]} threads" if key[2] else ""
+                line = site.location.line if site.location else f"? (PTX line {site.ptx_line})"
+                places.append((key, f"{threads} at barrier {key[1]}{need} in line {line}"))
+        key = places[0][0]
+        one = np.zeros(shape, np.bool_)
+        one[row, int(np.argmax(masks[key][row]))] = True
+        site_number = getattr(program.blocks[key[0]].terminator, "site", 0)
+        message = "threads wait at a barrier that can never complete: " + ", ".join(
+            text for _, text in places
+        )
+        raise KernelFault("deadlock", message, site_number, geometry.select(one), 0)
+
+
+def _warps_arrived(arrived: Mask, gone: Mask) -> Array:
+    """Warps of each block that have arrived: all their lanes that have not exited, and some."""
+    blocks, threads = arrived.shape
+    padded = -(-threads // WARP) * WARP
+    here = np.zeros((blocks, padded), np.bool_)
+    here[:, :threads] = arrived
+    left = np.ones((blocks, padded), np.bool_)
+    left[:, :threads] = gone
+    by_warp, left_by_warp = here.reshape(blocks, -1, WARP), left.reshape(blocks, -1, WARP)
+    whole = (by_warp | left_by_warp).all(axis=2) & by_warp.any(axis=2)
+    warps: Array = whole.sum(axis=1, keepdims=True)
+    return warps

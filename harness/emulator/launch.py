@@ -1,0 +1,277 @@
+"""Launching a kernel: everything is checked first, then chunks of blocks run one after another."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.active import Geometry
+from harness.emulator.chunk import Chunk
+from harness.emulator.engine import Engine
+from harness.emulator.errors import LaunchError
+from harness.emulator.faults import Fault, KernelFault
+from harness.emulator.generate import Generated, generate
+from harness.emulator.global_memory import MAX_ALLOCATIONS, GlobalMemory
+from harness.emulator.program import Program
+from harness.emulator.ptx import TYPE_SIZES, Kernel, Module, Number, Param, Variable
+from harness.emulator.report import LaunchReport, counters, instruction_counts
+from harness.emulator.tally import Tally
+from harness.emulator.translate import translate
+
+Array = NDArray[Any]
+Dim3 = tuple[int, int, int]
+
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_BLOCK = (1024, 1024, 64)
+MAX_THREADS = 1024
+# CUDA C++ Programming Guide, technical specifications: shared memory a thread block, opted in to.
+MAX_SHARED = {
+    "sm_75": 64, "sm_80": 163, "sm_86": 99, "sm_87": 163, "sm_89": 99, "sm_90": 227,
+    "sm_100": 227, "sm_103": 227, "sm_110": 227, "sm_120": 99, "sm_121": 99,
+}  # fmt: skip
+LEAST_BUDGET = 2**34
+BUDGET_PER_THREAD = 2**14
+
+
+@dataclass
+class _Device:
+    """What outlives a launch: translated kernels, and the contents of module variables."""
+
+    programs: dict[str, tuple[Program, Generated]]
+    variables: dict[str, Array]
+
+
+def launch(
+    module: Module,
+    kernel: str,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    shared_bytes: int = 0,
+    *,
+    arch: str = "sm_90",
+    chunk_threads: int = 65536,
+    max_thread_instructions: int | None = None,
+) -> LaunchReport:
+    """Execute a kernel on the CPU; arrays among the arguments are changed in place.
+
+    `args` has one entry for each parameter: a NumPy array for a pointer, a number for a scalar,
+    `bytes` for a struct. `shared_bytes` is dynamic shared memory. A launch that runs longer than
+    `max_thread_instructions` (by default 2^34, or 2^14 a thread if that is more) ends with a
+    fault. Raises UnknownInstruction and LaunchError before anything has run.
+    """
+    entry = _kernel(module, kernel)
+    grid3, block3 = _dim3("grid", grid, MAX_GRID), _dim3("block", block, MAX_BLOCK)
+    threads = block3[0] * block3[1] * block3[2]
+    _check_block(entry, block3, threads)
+    device = _device(module)
+    if kernel not in device.programs:
+        program = translate(module, entry)
+        device.programs[kernel] = program, generate(program)
+    program, generated = device.programs[kernel]
+    total_shared = _shared(program, shared_bytes, arch)
+    memory, params = _memory(program, entry, args, device)
+    tally = Tally(len(program.sites), len(program.blocks))
+    blocks = grid3[0] * grid3[1] * grid3[2]
+    budget = max_thread_instructions
+    if budget is None:
+        budget = max(LEAST_BUDGET, BUDGET_PER_THREAD * blocks * threads)
+    engine = Engine(program, generated.functions, budget)
+    fault = _run(engine, program, tally, memory, params, grid3, block3, total_shared, chunk_threads)
+    instructions = instruction_counts(program, tally)
+    return LaunchReport(
+        kernel, grid3, block3, total_shared, counters(program, tally, instructions),
+        () if fault is None else (fault,),
+        sum(i.threads_predicated_on for i in instructions), instructions,
+    )  # fmt: skip
+
+
+def _run(
+    engine: Engine, program: Program, tally: Tally, memory: GlobalMemory, params: bytes,
+    grid: Dim3, block: Dim3, shared_bytes: int, chunk_threads: int,
+) -> Fault | None:  # fmt: skip
+    blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
+    together = min(max(1, chunk_threads // threads), blocks)
+    chunk: Chunk | None = None
+    with np.errstate(all="ignore"):
+        for first in range(0, blocks, together):
+            size = min(together, blocks - first)
+            if chunk is None or chunk.geometry.blocks != size:
+                geometry = Geometry(size, threads)
+                chunk = Chunk(program, geometry, grid, block, shared_bytes, memory, tally, params)
+            chunk.start(first)
+            try:
+                engine.run(chunk)
+            except KernelFault as found:
+                return _fault(found, chunk, program)
+    return None
+
+
+def _fault(found: KernelFault, chunk: Chunk, program: Program) -> Fault:
+    location = program.sites[found.site].location
+    block, thread = chunk.block_index(found.lanes, found.position)
+    file, line = (location.file, location.line) if location else ("", 0)
+    return Fault(found.kind, found.message, file, line, block, thread)
+
+
+# --- checks -----------------------------------------------------------------------------------
+
+
+def _kernel(module: Module, name: str) -> Kernel:
+    if name not in module.kernels:
+        there = ", ".join(sorted(module.kernels)) or "none"
+        raise LaunchError(f"no kernel `{name}` in this module; it has: {there}")
+    return module.kernels[name]
+
+
+def _dim3(what: str, value: int | Sequence[int], limits: Dim3) -> Dim3:
+    given: Any = value
+    parts = [given] if isinstance(given, numbers.Integral) else given
+    if not isinstance(parts, Sequence) or not 1 <= len(parts) <= 3:
+        raise LaunchError(f"{what} {value!r}: give an integer, or one to three of them")
+    out = []
+    for axis, part, limit in zip("xyz", (*parts, 1, 1)[:3], limits, strict=True):
+        if isinstance(part, bool) or not isinstance(part, numbers.Integral):
+            raise LaunchError(f"{what}.{axis} is {part!r}: give an integer")
+        if not 1 <= int(part) <= limit:
+            raise LaunchError(f"{what}.{axis} is {part}: it must be from 1 to {limit}")
+        out.append(int(part))
+    return out[0], out[1], out[2]
+
+
+def _check_block(kernel: Kernel, block: Dim3, threads: int) -> None:
+    if threads > MAX_THREADS:
+        raise LaunchError(f"block {block} has {threads} threads; a block has at most {MAX_THREADS}")
+    most = kernel.directives.get("maxntid")
+    if most is not None:
+        limit = int(np.prod(most))
+        if threads > limit:
+            raise LaunchError(
+                f"block {block} has {threads} threads; kernel `{kernel.name}` was compiled with "
+                f"__launch_bounds__({limit})"
+            )
+
+
+def _shared(program: Program, dynamic: Any, arch: str) -> int:
+    if not isinstance(dynamic, numbers.Integral) or dynamic < 0:
+        raise LaunchError(f"shared_bytes is {dynamic!r}: give a number of bytes, 0 or more")
+    kilobytes = MAX_SHARED.get(arch.rstrip("af"))
+    if kilobytes is None:
+        raise LaunchError(f"arch {arch!r} is not known; known are {', '.join(MAX_SHARED)}")
+    total = program.shared_static + int(dynamic)
+    if total > kilobytes * 1024:
+        raise LaunchError(
+            f"the kernel asks for {total} bytes of shared memory a block "
+            f"({program.shared_static} static, {dynamic} dynamic); {arch} has {kilobytes * 1024}"
+        )
+    return total
+
+
+# --- arguments and memory ---------------------------------------------------------------------
+
+
+def _device(module: Module) -> _Device:
+    if module.device is None:
+        module.device = _Device({}, {})
+    device: _Device = module.device
+    return device
+
+
+def _memory(
+    program: Program, kernel: Kernel, args: Sequence[Any], device: _Device
+) -> tuple[GlobalMemory, bytes]:
+    """Lay out the address space and pack the parameters."""
+    if len(args) != len(kernel.params):
+        wanted = ", ".join(f"{p.name}: {p.type}" for p in kernel.params) or "none"
+        raise LaunchError(
+            f"kernel `{kernel.name}` takes {len(kernel.params)} arguments, {len(args)} were given; "
+            f"its parameters are {wanted}"
+        )
+    memory = GlobalMemory()
+    packed = bytearray()
+    placed: dict[tuple[int, int], int] = {}
+    for i, (param, arg) in enumerate(zip(kernel.params, args, strict=True)):
+        packed += bytes(-len(packed) % param.align)
+        packed += _pack(i, param, arg, memory, placed)
+    for variable in program.symbols:
+        if variable.space in ("global", "const"):
+            data = device.variables.get(variable.name)
+            if data is None:
+                data = device.variables[variable.name] = _initial(variable)
+            memory.add(variable.name, data, variable.space != "const")
+    memory.add("kernel parameters", np.frombuffer(bytes(packed), np.uint8), False)
+    if len(memory.allocations) > MAX_ALLOCATIONS:
+        raise LaunchError(f"{len(memory.allocations)} buffers; at most {MAX_ALLOCATIONS}")
+    return memory, bytes(packed)
+
+
+def _pack(
+    number: int, param: Param, arg: Any, memory: GlobalMemory, placed: dict[tuple[int, int], int]
+) -> bytes:
+    where = f"argument {number} ({param.name}: {param.type})"
+    if isinstance(arg, np.ndarray):
+        if param.size != 8 or param.is_array:
+            raise LaunchError(f"{where} is an array, but the parameter is not a pointer")
+        if not arg.flags.c_contiguous:
+            raise LaunchError(f"{where} is not contiguous; pass np.ascontiguousarray(...)")
+        if arg.dtype.hasobject:
+            raise LaunchError(f"{where} holds Python objects; pass an array of numbers")
+        key = (arg.__array_interface__["data"][0], arg.nbytes)
+        if key not in placed or not arg.nbytes:
+            data = arg.reshape(-1).view(np.uint8) if arg.nbytes else np.empty(0, np.uint8)
+            placed[key] = memory.add(
+                f"argument {number} ({param.name})", data, arg.flags.writeable
+            ).base
+        return placed[key].to_bytes(8, "little")
+    if isinstance(arg, (bytes, np.void)):
+        raw = arg if isinstance(arg, bytes) else arg.tobytes()
+        if len(raw) != param.size:
+            raise LaunchError(f"{where} is {len(raw)} bytes; the parameter has {param.size}")
+        return raw
+    if param.is_array:
+        raise LaunchError(f"{where} is a struct of {param.size} bytes; pass it as bytes")
+    return _pack_scalar(where, param, arg)
+
+
+def _pack_scalar(where: str, param: Param, arg: Any) -> bytes:
+    if arg is None and param.size == 8:
+        return bytes(8)  # a null pointer
+    if param.type.startswith("f"):
+        if isinstance(arg, bool) or not isinstance(arg, numbers.Real):
+            raise LaunchError(f"{where} is {arg!r}; pass a number")
+        return np.array(arg, f"f{param.size}").tobytes()
+    if not isinstance(arg, (numbers.Integral, np.bool_)):
+        raise LaunchError(f"{where} is {arg!r}; pass an integer" + _pointer_hint(param))
+    # PTX does not keep the sign of a parameter, so both ranges of the width are accepted.
+    bits = 8 * TYPE_SIZES[param.type]
+    low, high = -(1 << (bits - 1)), (1 << bits) - 1
+    if not low <= int(arg) <= high:
+        raise LaunchError(f"{where} is {arg}, outside its {bits} bits ({low} to {high})")
+    return (int(arg) & high).to_bytes(param.size, "little")
+
+
+def _pointer_hint(param: Param) -> str:
+    return ", or an array for a pointer" if param.size == 8 else ""
+
+
+def _initial(variable: Variable) -> Array:
+    """The first contents of a module variable."""
+    data = np.zeros(max(variable.size, 0), np.uint8)
+    size = TYPE_SIZES[variable.type]
+    for i, item in enumerate(variable.initial):
+        if not isinstance(item, Number):
+            raise LaunchError(
+                f"variable `{variable.name}` is initialised with an address, which the emulator "
+                "does not support; set it in a kernel instead"
+            )
+        if item.bits is not None:
+            raw = item.bits.to_bytes(size, "little")
+        else:
+            raw = (int(item.value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+        data[i * size : (i + 1) * size] = np.frombuffer(raw, np.uint8)
+    return data

@@ -1,0 +1,135 @@
+"""A tiny problem (a vector doubled), its matrix, and a device that exists nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness import compile as compiler
+from harness.plan import Case, Device, Step
+
+REPOSITORY = Path(__file__).parents[1]
+
+MATRIX = """\
+problems:
+  double:
+    dtypes: [float32]
+    sizes:
+      test:
+        n: [1, 33]
+      bench:
+        n: [2**10]
+    launch:
+      block: [64, 128]
+    baseline: v0
+    variants:
+      v0:
+        source: v0.cu
+        steps:
+          - kernel: twice
+            grid: ceil_div(n, block)
+            block: block
+            args: [input, output, n]
+timing:
+  rounds: 6
+limits:
+  qualify_s: 60
+"""
+
+PROBLEM = """\
+from harness.problem import Buffer, Problem, Work
+
+
+class Double(Problem):
+    title = "output[i] = 2 input[i]"
+
+    def buffers(self, sizes, dtype):
+        n = sizes["n"]
+        return [Buffer("input", "input", dtype, n), Buffer("output", "output", dtype, n)]
+
+    def inputs(self, sizes, dtype, rng, draw):
+        return {"input": rng.random(sizes["n"], dtype=dtype) + 1}
+
+    def reference(self, sizes, dtype, inputs):
+        return {"output": 2.0 * inputs["input"].astype("float64")}
+
+    def tolerance(self, sizes, dtype, inputs):
+        return {"output": 1e-6}
+
+    def work(self, sizes, dtype):
+        return Work(4 * sizes["n"], 4 * sizes["n"], sizes["n"])
+"""
+
+KERNEL = """\
+extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = 2 * input[i];
+}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with bench.yaml and kernels/double/{problem.py, v0.cu}."""
+    double = tmp_path / "kernels" / "double"
+    double.mkdir(parents=True)
+    (tmp_path / "bench.yaml").write_text(MATRIX)
+    (double / "problem.py").write_text(PROBLEM)
+    (double / "v0.cu").write_text(KERNEL)
+    return tmp_path
+
+
+@pytest.fixture
+def edited(folder: Path) -> Callable[[str, str], Path]:
+    """The matrix with one passage replaced: edited(old, new) → its path."""
+
+    def edit(old: str, new: str) -> Path:
+        path = folder / "bench.yaml"
+        text = path.read_text()
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in the matrix"
+        path.write_text(text.replace(old, new))
+        return path
+
+    return edit
+
+
+@pytest.fixture
+def device() -> Device:
+    return Device(
+        name="a device",
+        arch="sm_90",
+        sm_count=132,
+        warp_size=32,
+        l2_bytes=50 * 2**20,
+        memory_bytes=80 * 2**30,
+        max_threads_per_block=1024,
+        max_block=(1024, 1024, 64),
+        max_grid=(2**31 - 1, 65535, 65535),
+        max_shared_bytes=227 * 1024,
+    )
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A compile cache of this test's own."""
+    monkeypatch.setattr(compiler, "CACHE", tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def double() -> Callable[..., Case]:
+    """A case of the tiny problem: double(variant="v0", n=33, block=64)."""
+
+    def make(variant: str = "v0", n: int = 33, block: int = 64, kernel: str = "twice") -> Case:
+        step = Step(kernel, (-(-n // block), 1, 1), (block, 1, 1), 0, ("input", "output", n))
+        return Case("double", variant, "float32", {"n": n}, {"block": block}, "v0.cu", {}, (step,))
+
+    return make
+
+
+@pytest.fixture
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a worker process import the package, whatever folder the tests are run from."""
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))

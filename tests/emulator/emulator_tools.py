@@ -1,0 +1,113 @@
+"""What the emulator's tests share: finding nvcc, and one-instruction kernels written by hand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sysconfig
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.emulator import LaunchReport, Module, launch, parse
+
+ROOT = Path(__file__).parents[2]
+KERNELS = ROOT / "kernels"
+
+CompilePtx = Callable[..., Module]
+
+
+def find_nvcc() -> str:
+    """nvcc from NVCC, CUDA_HOME, PATH, or the wheels. Fails if there is none."""
+    candidates = [os.environ.get("NVCC", "")]
+    if "CUDA_HOME" in os.environ:
+        candidates.append(str(Path(os.environ["CUDA_HOME"]) / "bin" / "nvcc"))
+    candidates.append(shutil.which("nvcc") or "")
+    candidates.append(str(Path(sysconfig.get_path("purelib")) / "nvidia/cu13/bin/nvcc"))
+    for candidate in candidates:
+        if candidate and shutil.which(candidate):
+            return candidate
+    pytest.fail(f"no nvcc: none of {[c for c in candidates if c]}; set NVCC, or install the wheels")
+
+
+SIZES = {"pred": 1, "b16": 2, "b32": 4, "b64": 8, "f32": 4, "f64": 8}
+LETTERS = {"b16": "h", "b32": "r", "b64": "l", "f32": "f", "f64": "d"}
+
+
+def ptx_kernel(body: str, params: Sequence[str] = (), declarations: str = "") -> str:
+    """A module with one kernel `k`. Registers of every type are declared; `%i` is the thread."""
+    parameters = ",\n".join(f".param .{t} p{n}" for n, t in enumerate(params))
+    return f"""
+.version 8.0
+.target sm_90
+.address_size 64
+{declarations}
+.visible .entry k(
+{parameters}
+)
+{{
+    .reg .pred %p<20>;
+    .reg .b16 %h<20>;
+    .reg .b32 %r<20>;
+    .reg .b64 %l<20>;
+    .reg .f32 %f<20>;
+    .reg .f64 %d<20>;
+    .reg .b32 %i;
+    .reg .b64 %a<20>;
+    mov.u32 %a0, %tid.x;
+{body}
+    ret;
+}}
+""".replace("mov.u32 %a0, %tid.x;", "mov.u32 %i, %tid.x;")
+
+
+def elementwise(
+    instruction: str, sources: Sequence[tuple[str, np.ndarray]], result: str, out: np.dtype | type
+) -> np.ndarray:
+    """Run one instruction for each element. `$0` is its result, `$1` … its operands.
+
+    `sources` pairs a register class (b16, b32, b64, f32, f64) with the operands' values; `result`
+    is the class of the result, or `pred`, which gives 0 or 1 as u32.
+    """
+    body, text = [], instruction
+    operands = [np.ascontiguousarray(np.atleast_1d(values)) for _, values in sources]
+    count = max(len(v) for v in operands)
+    operands = [np.ascontiguousarray(np.broadcast_to(v, (count,))) for v in operands]
+    for n, (kind, _) in enumerate(sources):
+        register = f"%{LETTERS[kind]}{n + 1}"
+        body += [
+            f"ld.param.u64 %a{n}, [p{n}];",
+            f"mad.wide.u32 %a{n}, %i, {SIZES[kind]}, %a{n};",
+            f"ld.global.{kind} {register}, [%a{n}];",
+        ]
+        text = text.replace(f"${n + 1}", register)
+    kind = "b32" if result == "pred" else result
+    target = "%p0" if result == "pred" else f"%{LETTERS[result]}0"
+    at = len(sources)
+    body.append(text.replace("$0", target))
+    if result == "pred":
+        body.append("selp.b32 %r0, 1, 0, %p0;")
+        target = "%r0"
+    body += [
+        f"ld.param.u64 %a{at}, [p{at}];",
+        f"mad.wide.u32 %a{at}, %i, {SIZES[kind]}, %a{at};",
+        f"st.global.{kind} [%a{at}], {target};",
+    ]
+    module = parse(ptx_kernel("\n".join(body), ["u64"] * (at + 1)))
+    found = np.empty(count, out)
+    for first in range(0, count, 1024):
+        part = found[first : first + 1024]
+        report = launch(
+            module, "k", 1, len(part), [*(v[first : first + 1024] for v in operands), part]
+        )
+        assert not report.faults, str(report.faults[0])
+    return found
+
+
+def run(module: Module, kernel: str, *args: object, **keywords: object) -> LaunchReport:
+    """Launch and insist that nothing went wrong."""
+    report = launch(module, kernel, *args, **keywords)  # type: ignore[arg-type]
+    assert not report.faults, str(report.faults[0])
+    return report

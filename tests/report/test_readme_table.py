@@ -1,0 +1,102 @@
+"""README.md's table is generated from committed runs, and known to be out of date when it is."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from synthetic_runs import BLOCKS, SIZES, WRONG, Bench
+
+from harness import tables
+
+Make = Callable[..., Bench]
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    path = Path(__file__).parents[2] / "scripts" / "readme_table.py"
+    spec = importlib.util.spec_from_file_location("readme_table", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def project(bench: Make, few: dict[str, float], tmp_path: Path) -> Path:
+    """A README with markers, and a committed run."""
+    folder = tmp_path / "reports" / "h200" / "reduce_sum"
+    folder.mkdir(parents=True)
+    made = bench(gbps={**few, "v5_wrong": 9.0}, failed={"v5_wrong": WRONG}, rounds=8,
+                 sizes=SIZES[1:], launches=BLOCKS[:2])  # fmt: skip
+    _save(made.timed(folder))
+    text = "# Title\n\n<!-- results:begin -->\nold\n<!-- results:end -->\n\nThe end.\n"
+    (tmp_path / "README.md").write_text(text)
+    return tmp_path
+
+
+def _save(run: tables.Run) -> None:
+    tables.write(run)
+    (run.folder / "run.json").write_text(json.dumps(run.info))
+
+
+def _run(script: ModuleType, project: Path, *flags: str) -> int:
+    paths = ["--readme", str(project / "README.md"), "--runs", str(project / "reports" / "h200")]
+    code: int = script.main([*flags, *paths])
+    return code
+
+
+def test_the_table_replaces_what_stands_between_the_markers(
+    script: ModuleType, project: Path
+) -> None:
+    assert _run(script, project) == 0
+    text = (project / "README.md").read_text()
+    assert text.startswith("# Title\n")
+    assert text.endswith("\n\nThe end.\n")
+    assert "old" not in text
+    assert "time at n = 2²⁸ | GB/s | of ceiling" in text
+    assert "| `v9_vectorized` | block 256 | 252" in text
+    assert "| `v5_wrong` |  | failed |" in text
+    assert "NVIDIA H200" in text
+    assert "commit `0123456789`" in text
+    assert "nan" not in text
+
+
+def test_check_tells_a_stale_table_from_a_current_one(script: ModuleType, project: Path) -> None:
+    assert _run(script, project, "--check") == 1
+    assert "old" in (project / "README.md").read_text()
+    _run(script, project)
+    assert _run(script, project, "--check") == 0
+    edited = (project / "README.md").read_text().replace("4,2", "9,9")
+    (project / "README.md").write_text(edited)
+    assert _run(script, project, "--check") == 1
+
+
+def test_with_no_committed_run_it_says_so(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "README.md").write_text("x")
+    assert _run(script, tmp_path) == 1
+    assert "no run in" in capsys.readouterr().err
+
+
+def test_a_readme_with_no_markers_is_left_alone(
+    script: ModuleType, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "README.md").write_text("no markers")
+    assert _run(script, project) == 1
+    assert (project / "README.md").read_text() == "no markers"
+    assert "results:begin" in capsys.readouterr().err
+
+
+def test_sizes_are_told_from_launch_keys_with_and_without_a_library(
+    script: ModuleType, bench: Make, few: dict[str, float], tmp_path: Path
+) -> None:
+    for gbps in (few, {k: v for k, v in few.items() if k != "torch"}):
+        results = bench(gbps=gbps, rounds=6, sizes=SIZES[:2]).timed(tmp_path).results
+        assert script.key_columns(results, "torch") == (["n"], ["block"])

@@ -1,0 +1,132 @@
+"""The command line as a person uses it: exit codes, and messages without tracebacks."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FAULTY = ROOT / "tests" / "faulty" / "bench.yaml"
+
+
+def harness(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "harness", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+
+
+def emulate(out: Path, *only: str, matrix: Path = FAULTY) -> subprocess.CompletedProcess[str]:
+    patterns = [word for pattern in only for word in ("--only", pattern)]
+    return harness("run", "--config", matrix, "--backend", "emulator", "--out", out, *patterns)
+
+
+def test_a_run_in_which_every_case_is_ok_exits_with_0_and_prints_the_report_last(
+    tmp_path: Path,
+) -> None:
+    ended = emulate(tmp_path / "run", "double/right")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.splitlines()[-1] == str(tmp_path / "run" / "report.html")
+    files = {path.name for path in (tmp_path / "run").iterdir()}
+    assert files >= {"run.json", "journal.jsonl", "results.csv", "counters.csv", "report.html"}
+
+
+def test_a_run_with_a_failed_case_exits_with_1_and_says_why(tmp_path: Path) -> None:
+    ended = emulate(tmp_path / "run", "double/not_a_number")
+    assert ended.returncode == 1
+    assert "FAILED double/not_a_number/float32/n=4096/block=64 and 1 more" in ended.stdout
+    assert "`y[7]` is NaN" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("run", "--only", "no_such/*"), "--only 'no_such/*' matches nothing"),
+        (("run", "--config", "no_such.yaml"), "no_such.yaml"),
+        (("run", "--backend", "emulator", "--arch", "sm_12"), "--arch sm_12"),
+        (("run", "--backend", "cuda"), "doctor"),
+        (("report", "no_such_folder"), "no_such_folder/run.json"),
+    ],
+)
+def test_a_wrong_command_exits_with_2_and_a_message(
+    arguments: tuple[str, ...], expected: str
+) -> None:
+    ended = harness(*arguments)
+    assert ended.returncode == 2
+    assert expected in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+def test_an_unknown_option_exits_with_2(tmp_path: Path) -> None:
+    assert harness("run", "--fast").returncode == 2
+
+
+def test_a_mistake_in_the_matrix_names_file_line_and_key(tmp_path: Path) -> None:
+    matrix = tmp_path / "bench.yaml"
+    matrix.write_text("timing:\n  rounds: 20\n  speed: 3\nproblems: {}\n")
+    ended = harness("run", "--config", matrix)
+    assert ended.returncode == 2
+    assert f"{matrix}:3: timing.speed: unknown key" in ended.stdout
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_folder_that_holds_another_run_is_not_overwritten(tmp_path: Path) -> None:
+    assert emulate(tmp_path / "run", "double/right").returncode == 0
+    before = (tmp_path / "run" / "journal.jsonl").read_bytes()
+    other = emulate(tmp_path / "run", "double/not_a_number")
+    assert other.returncode == 2
+    assert "holds another run" in other.stdout
+    assert (tmp_path / "run" / "journal.jsonl").read_bytes() == before
+
+
+def test_a_damaged_journal_is_named_by_its_line_and_a_torn_last_line_is_forgiven(
+    tmp_path: Path,
+) -> None:
+    assert emulate(tmp_path / "run", "double/right").returncode == 0
+    journal = tmp_path / "run" / "journal.jsonl"
+    whole = journal.read_text()
+    journal.write_text(whole[:-20])
+    assert harness("report", tmp_path / "run").returncode == 0
+    journal.write_text(whole.replace("double/right", "double/wrong", 1))
+    ended = harness("report", tmp_path / "run")
+    assert ended.returncode == 2
+    assert re.search(r"journal\.jsonl:\d+: this line is not what was written", ended.stdout)
+
+
+def test_an_interrupted_run_exits_with_130_and_keeps_what_it_has(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "harness", "run", "--config", str(FAULTY), "--backend",
+               "emulator", "--out", str(out)]  # fmt: skip
+    running = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    journal = out / "journal.jsonl"
+    deadline = time.monotonic() + 120
+    while not (journal.exists() and "verified" in journal.read_text()):
+        assert time.monotonic() < deadline, "nothing was verified"
+        time.sleep(0.05)
+    os.kill(running.pid, signal.SIGINT)
+    said, _ = running.communicate(timeout=120)
+    assert running.returncode == 130, said
+    assert "Traceback" not in said
+    assert f"--out {out}" in said
+    assert (out / "report.html").exists()
+
+
+def test_list_shows_every_case_and_how_many(tmp_path: Path) -> None:
+    ended = harness("list", "--config", FAULTY, "--backend", "emulator")
+    assert ended.returncode == 0
+    assert "double/right/float32/n=4096/block=64" in ended.stdout
+    assert "28 cases of 14 variants" in ended.stdout
+
+
+def test_doctor_says_what_to_do_about_what_is_missing() -> None:
+    ended = harness("doctor")
+    assert ended.returncode == 0
+    assert "nvcc" in ended.stdout
+    assert "emulat" in ended.stdout or "cuda:" in ended.stdout

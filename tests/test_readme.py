@@ -1,0 +1,42 @@
+"""What the README tells people to type works when it is typed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_kernel_of_ones_own_runs_as_the_readme_says(tmp_path: Path) -> None:
+    [script] = re.findall(r"<!-- own-kernel:begin -->\n```sh\n(.*?)```", README, re.DOTALL)
+    for name in ("bench.yaml", "kernels", "harness"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    make = 'make bench ARGS="--only scale"'
+    assert make in script
+    typed = script.replace(make, f"{sys.executable} -m harness run --backend emulator --only scale")
+    ended = subprocess.run(
+        ["bash", "-euc", typed], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "verify 1/1  scale/v0_plain  ok" in ended.stdout
+    assert (tmp_path / "reports" / "latest" / "report.html").exists()
+
+
+def test_every_file_that_the_readme_and_the_docs_name_exists() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} names {target}"
+
+
+def test_every_command_of_the_readme_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"`?make ([a-z-]+)", README):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
