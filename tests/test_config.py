@@ -321,7 +321,7 @@ def test_one_launch_shape_written_twice_is_one(edited: Edited) -> None:
         ("block: [0]", "block: [0]", "block", "0 is not a positive number"),
         ("block: [-64]", "block: [-64]", "block", "not a positive number"),
         ("block: [64.5]", "block: [64.5]", "block", "integer expression"),
-        ("block: [[64]]\n      a: [[1, 2]]", "      a", "a", "rows of 1 numbers"),
+        ("block: [[64]]\n      a: [[1, 2]]", "      a:", "a", "rows of 1 numbers"),
         ("block: [n]", "block: [n]", "block", "`n` is unknown"),
         ("block: [1 // 0]", "block: [1", "block", "divides by zero"),
         (f"block: {list(range(1, 4200))}", "block: [1", "block", "at most 4096"),
@@ -332,8 +332,7 @@ def test_a_bad_launch_axis_is_refused_with_its_line(
 ) -> None:
     path = edited("block: [64, 128]", new)
     text = path.read_text()
-    line = text[: text.rindex(passage)].count("\n") + (2 if passage.startswith("      ") else 1)
-    line -= passage.startswith("      ")
+    line = text[: text.rindex(passage)].count("\n") + 1
     message = refusal(path)
     assert message.startswith(f"{path}:{line}: problems.double.launch.{key}: ")
     assert words in message

@@ -122,7 +122,7 @@ def test_list_shows_every_case_and_how_many(tmp_path: Path) -> None:
     ended = harness("list", "--config", FAULTY, "--backend", "emulator")
     assert ended.returncode == 0
     assert "double/right/float32/n=4096/block=64" in ended.stdout
-    assert "28 cases of 14 variants" in ended.stdout
+    assert "32 cases of 16 variants" in ended.stdout
 
 
 def test_doctor_says_what_to_do_about_what_is_missing() -> None:

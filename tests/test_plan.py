@@ -136,10 +136,9 @@ def test_a_name_that_means_nothing_is_refused_with_its_line_and_key(
 def test_a_buffer_goes_before_an_expression_of_the_same_name(
     edited: Edited, device: Device
 ) -> None:
-    path = edited("args: [input, output, n]", "args: [input, output, 2 * n, 7]")
-    assert cases(path, device)[0].steps[0].args == ("input", "output", 2048, 7)
-    found = plan(config.load(path), device, (), "bench", {"double": frozenset({"input", "output"})})
-    assert found[0].steps[0].args[:2] == ("input", "output")
+    bench = config.load(edited("args: [input, output, n]", "args: [input, block, 2 * n, 7]"))
+    found = plan(bench, device, (), "bench", {"double": frozenset({"input", "block"})})
+    assert found[0].steps[0].args == ("input", "block", 2048, 7)
 
 
 @pytest.fixture

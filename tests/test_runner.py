@@ -24,6 +24,8 @@ REASONS = {
     "changes_input": "the input `x` was changed at element 0",
     "leaves_flag_set": "`flag` must be zero after the launch",
     "slightly_wrong": "`y[0]` is wrong",
+    "wild_pointer": "kernels/double/wild_pointer.cu:4: out of bounds",
+    "traps": "kernels/double/traps.cu:4: trap",
     "no_such_kernel": "right.cu has no kernel `walk`; it has run",
     "too_few_arguments": "run takes 3 arguments",
     "too_many_threads": "exceeds NVIDIA H200 (emulated)'s (1024, 1024, 64)",

@@ -117,7 +117,8 @@ def _compare_function(comparison: str) -> Function:
         "equ": lambda a, b: ~less_or_greater(a, b),
         "ltu": lambda a, b: ~(a >= b), "leu": lambda a, b: ~(a > b),
         "gtu": lambda a, b: ~(a <= b), "geu": lambda a, b: ~(a < b),
-        "num": lambda a, b: ~(np.isnan(a) | np.isnan(b)), "nan": lambda a, b: np.isnan(a) | np.isnan(b),
+        "num": lambda a, b: ~(np.isnan(a) | np.isnan(b)),
+        "nan": lambda a, b: np.isnan(a) | np.isnan(b),
     }  # fmt: skip
     return table[comparison]
 

@@ -76,8 +76,8 @@ class Decoder(MemoryDecoder, WarpDecoder):
         ]  # fmt: skip
 
     def _compare(
-        self, instruction: Instruction, modifiers: list[str], type_: str, results: tuple[Operand, ...],
-        result_type: str,
+        self, instruction: Instruction, modifiers: list[str], type_: str,
+        results: tuple[Operand, ...], result_type: str,
     ) -> list[Op]:  # fmt: skip
         known = set(modifiers) <= signatures.COMPARE_MODIFIERS
         if not known or not modifiers or modifiers[0] not in signatures.COMPARISONS:

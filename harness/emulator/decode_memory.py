@@ -7,7 +7,7 @@ from harness.emulator.program import Constant, Op, Register, Source, SymbolAddre
 from harness.emulator.ptx import TYPE_SIZES, Group, Instruction, Memory, Operand
 
 STATE_SPACES = {"global", "shared", "local", "const", "param"}
-_ATOMICS = set(["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"])
+_ATOMICS = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"}
 _MEMORY_HINTS = {
     "nc", "volatile", "weak", "relaxed", "acquire", "release", "acq_rel", "sc",
     "cta", "gpu", "sys", "cluster", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "noftz",

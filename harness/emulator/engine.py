@@ -22,7 +22,7 @@ from harness.emulator.program import Barrier, Branch, Exit, Jump, Program, Switc
 Array = NDArray[Any]
 
 # A step costs about as much for one lane as for this many, so the budget charges at least that.
-LEAST_CHARGE = 4096
+LEAST_CHARGE = 256
 
 
 class Engine:

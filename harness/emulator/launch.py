@@ -22,20 +22,13 @@ from harness.emulator.ptx import TYPE_SIZES, Kernel, Module, Number, Param, Vari
 from harness.emulator.report import LaunchReport, counters, instruction_counts
 from harness.emulator.tally import Tally
 from harness.emulator.translate import translate
+from harness.silicon.architectures import Architecture, UnknownArchitectureError, architecture
 
 Array = NDArray[Any]
 Dim3 = tuple[int, int, int]
 
-MAX_GRID = (2**31 - 1, 65535, 65535)
-MAX_BLOCK = (1024, 1024, 64)
-MAX_THREADS = 1024
-# CUDA C++ Programming Guide, technical specifications: shared memory a thread block, opted in to.
-MAX_SHARED = {
-    "sm_75": 64, "sm_80": 163, "sm_86": 99, "sm_87": 163, "sm_89": 99, "sm_90": 227,
-    "sm_100": 227, "sm_103": 227, "sm_110": 227, "sm_120": 99, "sm_121": 99,
-}  # fmt: skip
-LEAST_BUDGET = 2**34
-BUDGET_PER_THREAD = 2**14
+LEAST_BUDGET = 2**32
+BUDGET_PER_THREAD = 2**16
 
 
 @dataclass
@@ -62,19 +55,21 @@ def launch(
 
     `args` has one entry for each parameter: a NumPy array for a pointer, a number for a scalar,
     `bytes` for a struct. `shared_bytes` is dynamic shared memory. A launch that runs longer than
-    `max_thread_instructions` (by default 2^34, or 2^14 a thread if that is more) ends with a
-    fault. Raises UnknownInstruction and LaunchError before anything has run.
+    `max_thread_instructions` (by default 2^32, or 2^16 a thread if that is more; instructions that
+    fewer than 256 threads execute together count as 256) ends with a fault. Raises UnknownInstruction and LaunchError before anything has
+    run.
     """
     entry = _kernel(module, kernel)
-    grid3, block3 = _dim3("grid", grid, MAX_GRID), _dim3("block", block, MAX_BLOCK)
+    limits = _limits(arch)
+    grid3, block3 = _dim3("grid", grid, limits.max_grid), _dim3("block", block, limits.max_block)
     threads = block3[0] * block3[1] * block3[2]
-    _check_block(entry, block3, threads)
+    _check_block(entry, block3, threads, limits)
     device = _device(module)
     if kernel not in device.programs:
         program = translate(module, entry)
         device.programs[kernel] = program, generate(program)
     program, generated = device.programs[kernel]
-    total_shared = _shared(program, shared_bytes, arch)
+    total_shared = _shared(program, shared_bytes, limits)
     memory, params = _memory(program, entry, args, device)
     tally = Tally(len(program.sites), len(program.blocks))
     blocks = grid3[0] * grid3[1] * grid3[2]
@@ -144,9 +139,19 @@ def _dim3(what: str, value: int | Sequence[int], limits: Dim3) -> Dim3:
     return out[0], out[1], out[2]
 
 
-def _check_block(kernel: Kernel, block: Dim3, threads: int) -> None:
-    if threads > MAX_THREADS:
-        raise LaunchError(f"block {block} has {threads} threads; a block has at most {MAX_THREADS}")
+def _limits(arch: str) -> Architecture:
+    try:
+        return architecture(arch)
+    except UnknownArchitectureError as error:
+        raise LaunchError(str(error)) from None
+
+
+def _check_block(kernel: Kernel, block: Dim3, threads: int, limits: Architecture) -> None:
+    most_threads = limits.max_threads_per_block
+    if threads > most_threads:
+        raise LaunchError(
+            f"block {block} has {threads} threads; a block has at most {most_threads}"
+        )
     most = kernel.directives.get("maxntid")
     if most is not None:
         limit = int(np.prod(most))
@@ -157,17 +162,15 @@ def _check_block(kernel: Kernel, block: Dim3, threads: int) -> None:
             )
 
 
-def _shared(program: Program, dynamic: Any, arch: str) -> int:
+def _shared(program: Program, dynamic: Any, limits: Architecture) -> int:
     if not isinstance(dynamic, numbers.Integral) or dynamic < 0:
         raise LaunchError(f"shared_bytes is {dynamic!r}: give a number of bytes, 0 or more")
-    kilobytes = MAX_SHARED.get(arch.rstrip("af"))
-    if kilobytes is None:
-        raise LaunchError(f"arch {arch!r} is not known; known are {', '.join(MAX_SHARED)}")
     total = program.shared_static + int(dynamic)
-    if total > kilobytes * 1024:
+    most = limits.max_shared_bytes_per_block
+    if total > most:
         raise LaunchError(
             f"the kernel asks for {total} bytes of shared memory a block "
-            f"({program.shared_static} static, {dynamic} dynamic); {arch} has {kilobytes * 1024}"
+            f"({program.shared_static} static, {dynamic} dynamic); {limits.name} has {most}"
         )
     return total
 

@@ -19,11 +19,20 @@ from harness.tables import Comparison, Run
 
 @dataclass(frozen=True)
 class Cell:
+    """`sort` is the number that a formatted text stands for; plain text sorts by itself."""
+
     text: str
     sort: float | str | None = None
     title: str = ""
     css: str = ""
     link: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the page needs to sort by, beyond the text; empty where the text suffices."""
+        if self.sort is None or isinstance(self.sort, str) or str(self.sort) == self.text:
+            return ""
+        return f"{self.sort:.6g}"
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ class Table:
 
 
 def named(variant: str, link: str = "") -> Cell:
-    return Cell(variant, variant, css="name", link=link)
+    return Cell(variant, css="name", link=link)
 
 
 def _comparison(
@@ -249,7 +258,10 @@ def derived_table(group: Group) -> Table:
             [
                 named(p.variant, case_anchor(p.case)),
                 *(Cell(fmt.count(x), x) for x in p.launch.values()),
-                *(_quantity(group.value(d, p), fmt.three if d.under else fmt.amount) for d in known),
+                *(
+                    _quantity(group.value(d, p), fmt.three if d.under else fmt.amount)
+                    for d in known
+                ),
             ]
         )
         for p in group.cases
@@ -272,15 +284,15 @@ def counter_table(run: Run, group: Group) -> Table:
     metrics = list(dict.fromkeys(values.metric))
     columns = [Column("variant", numeric=False), *(Column(k) for k in group.cases[0].launch)]
     columns += [Column("step", numeric=False)]
-    columns += [
-        Column(meaning(m).title, f"{m}: {meaning(m).text}", counter_anchor(m)) for m in metrics
-    ]
+    for metric in metrics:
+        first = values[values.metric == metric].iloc[0]
+        unit = f"{first.unit}; " if first.unit else ""
+        explained = f"{metric} ({unit}{first.provenance}): {meaning(metric).text}"
+        columns.append(Column(meaning(metric).title, explained, counter_anchor(metric)))
     found: dict[tuple[str, int, str], dict[str, Cell]] = defaultdict(dict)
     for row in values.to_dict("records"):
-        unit = f" {row['unit']}" if row["unit"] else ""
-        title = f"{row['value']:,.6g}{unit}, {row['provenance']}"
         key = str(row["case"]), int(row["step"]), str(row["kernel"])
-        found[key][str(row["metric"])] = Cell(fmt.amount(row["value"]), row["value"], title)
+        found[key][str(row["metric"])] = Cell(fmt.amount(row["value"]), row["value"])
     rows = [
         Row(
             [

@@ -166,9 +166,14 @@ def _letters(variant: str) -> str:
 
 
 def above_ceiling(run: Run) -> set[str]:
-    """Cold cases that beat the ceiling measured in the same run: errors of measurement."""
-    results = run.results
-    return set(results.case[results.above_ceiling.eq(True)])
+    """Cold cases that beat a ceiling measured in the same run: errors of measurement."""
+    results, fp32 = run.results, run.ceilings.get("fp32_rate")
+    above = results.above_ceiling.eq(True)
+    if fp32:
+        timed = results.ci_high_ns.notna() & results["dtype"].eq("float32")
+        fastest = timed & results.cache.eq("cold")
+        above |= fastest & (results.flops / results.ci_high_ns.astype(float) > fp32.high / 1e9)
+    return set(results.case[above])
 
 
 def _ranked(run: Run, p: Planned, cache: str) -> bool:

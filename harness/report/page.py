@@ -195,8 +195,8 @@ def _shapes_figure(folder: Path, ladder: Ladder, shapes: figures_timed.Shapes) -
         folder,
         f"shapes-{slug('-'.join(ladder.key))}",
         f"Launch shape × variant at {fmt.assignments(ladder.sizes)}, {unit}",
-        "Cold; darker is faster, the fastest in bold. Hatched: not timed; the table of cases and "
-        "the lists of failures and of skipped cases say why.",
+        "Cold; the stronger the colour the faster, the fastest in bold. Hatched: not timed; the "
+        "table of cases and the lists of failures and of skipped cases say why.",
         draw,
         ["variant", *shapes.shapes],
         [

@@ -7,7 +7,8 @@ for (const table of document.querySelectorAll("table.sortable")) {
       headings.forEach((other) => other.removeAttribute("aria-sort"));
       heading.setAttribute("aria-sort", down ? "descending" : "ascending");
       const body = table.tBodies[0];
-      const key = (row) => row.cells[column].dataset.sort;
+      const key = ({ cells }) => cells[column].classList.contains("none")
+        ? undefined : cells[column].dataset.sort ?? cells[column].textContent;
       const compare = (a, b) =>
         isNaN(a) || isNaN(b) ? String(a).localeCompare(b, "en", { numeric: true }) : a - b;
       const rows = [...body.rows].sort((a, b) => {

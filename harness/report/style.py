@@ -103,7 +103,8 @@ def _svg(canvas: Canvas, prefix: str, title: str) -> Markup:
         r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text
     )
     text = re.sub(r'(href="|url\()#', rf"\1#{prefix}-", text)
-    text = text.replace("'DejaVu Sans'", "var(--figure-font)")
+    text = text.replace("font-family: 'DejaVu Sans'; ", "").replace(' transform="rotate(-0 ', "\0")
+    text = re.sub(r'\0[^"]*"', "", text).replace("'DejaVu Sans'", "var(--figure-font)")
     text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL)
     text = re.sub(r"\d+\.\d{3,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), text)
     for role, colour in LIGHT.items():

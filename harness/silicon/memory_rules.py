@@ -77,8 +77,8 @@ def shared_atomic_wavefronts(
     bank = (addresses.astype(np.int64) // WORD_BYTES) % BANKS
     slot = (np.arange(warps)[:, None] * BANKS + bank)[active]
     lanes_in_bank = np.bincount(slot, minlength=warps * BANKS).reshape(warps, BANKS)
-    wavefronts: Counts = lanes_in_bank.max(axis=1).astype(np.int64)
-    return np.multiply(wavefronts, 2 if operation == "cas" else 1)
+    wavefronts: Counts = np.asarray(lanes_in_bank.max(axis=1), dtype=np.int64)
+    return wavefronts + wavefronts if operation == "cas" else wavefronts
 
 
 def global_requests(active: Active) -> Counts:

@@ -217,7 +217,8 @@ INTEGERS = {
 def test_float_to_integer_rounds_saturates_and_makes_nan_zero(to, source, mode, rounding) -> None:
     dtype = F32 if source == "f32" else np.float64
     values = np.array(
-        [0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.49999997, 254.9, 1e3, -1e3, 40000.7, 2.0**31, -(2.0**31),
+        [0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 0.49999997, 254.9, 1e3, -1e3, 40000.7, 2.0**31,
+         -(2.0**31),
          2.0**32, 2.0**63, -(2.0**63), 2.0**64, 1e30, -1e30, np.inf, -np.inf, np.nan, -0.0],
         dtype,
     )  # fmt: skip

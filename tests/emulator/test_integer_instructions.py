@@ -180,10 +180,8 @@ def test_bit_fields(width: int) -> None:
 
     def extract(a: int, position: int, length: int, signed: bool) -> int:
         position, length = position & 0xFF, length & 0xFF
-        if not signed or length == 0:
-            sign = 0
-        else:
-            sign = a >> min(position + length - 1, msb) & 1
+        has_sign = signed and length > 0
+        sign = a >> min(position + length - 1, msb) & 1 if has_sign else 0
         out = 0
         for i in range(width):
             inside = i < length and position + i <= msb

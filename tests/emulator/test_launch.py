@@ -56,7 +56,7 @@ def test_a_missing_kernel_is_answered_with_those_there_are() -> None:
         ({"block": (1, 1, 65)}, "block.z is 65"),
         ({"shared_bytes": -4}, "shared_bytes is -4"),
         ({"shared_bytes": 228 * 1024}, "asks for 233472 bytes .* sm_90 has 232448"),
-        ({"arch": "sm_12"}, "not known"),
+        ({"arch": "sm_12"}, "no facts for"),
     ],
 )  # fmt: skip
 def test_a_wrong_launch_is_refused_with_what_would_be_right(changes: dict, match: str) -> None:
@@ -100,7 +100,8 @@ extern "C" __global__ void fine(unsigned* out) { out[0] = 5; }
 
 @pytest.mark.parametrize(
     "instruction",
-    ["add.rz.f32 %f1, %f1, %f1;", "add.cc.u32 %r1, %r1, %r1;", "ld.global.v2.b128 {%r1,%r2}, [%a1];",
+    ["add.rz.f32 %f1, %f1, %f1;", "add.cc.u32 %r1, %r1, %r1;",
+     "ld.global.v2.b128 {%r1,%r2}, [%a1];",
      "mul.u32 %r1, %r1, %r1;", "shfl.down.b32 %r1, %r1, 1, 31;", "frobnicate %r1;",
      "mov.u32 %r1, %nothing;", "mov.u32 %r1, nowhere;", "st.weird.u32 [%a1], %r1;",
      "add.u32 %r1, %r1;", "bar.arrive 0, 64;", "call.uni vprintf, (%a1);"],

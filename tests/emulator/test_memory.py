@@ -60,7 +60,8 @@ extern "C" __global__ void generic(int* out) {
     out[threadIdx.x] = s[threadIdx.x];
 }
 
-extern "C" __global__ void integer_atomics(unsigned* g, unsigned* found, int* s, unsigned long long* w) {
+extern "C" __global__ void integer_atomics(unsigned* g, unsigned* found, int* s,
+                                           unsigned long long* w) {
     unsigned i = ID;
     found[i] = atomicAdd(&g[i % 3], i);
     atomicMax(&s[0], (int)i - 100); atomicMin(&s[1], -(int)i);

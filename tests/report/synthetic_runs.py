@@ -62,6 +62,8 @@ class Bench:
     """Whether the failed ones fail in the check after their rounds, or before any."""
     unreached: tuple[str, ...] = ()
     ceilings: bool = True
+    counted: bool = False
+    """Whether a timed run has counters too."""
     noise: float = 0.002
     rounds: int = 20
     info: dict[str, Any] = field(default_factory=dict)
@@ -100,6 +102,7 @@ class Bench:
                 records += (
                     self._verified(p, "before") + self._rounds(p) + self._verified(p, "after")
                 )
+                records += _counted(p) if self.counted and not p.is_library else []
             elif outcome and self.failed_after_timing and outcome.status == "failed":
                 records += self._rounds(p) + self._verified(p, "after", outcome.reason)
             elif outcome and outcome.reason == WRONG:

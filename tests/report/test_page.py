@@ -68,6 +68,7 @@ def _small(few: dict[str, float], **changes: object) -> dict[str, object]:
 KINDS = {
     "timed": lambda b, f, p: b(**_small(f)).timed(p),
     "timed with mishaps": lambda b, f, p: b(rounds=8, sizes=SIZES[:1], **mishaps()).timed(p),
+    "timed and counted": lambda b, f, p: b(**_small(f, counted=True)).timed(p),
     "one size and one shape": lambda b, f, p: b(
         **_small(f, sizes=SIZES[:1], launches=BLOCKS[:1])
     ).timed(p),

@@ -1,0 +1,103 @@
+"""Every way in which Nsight Compute leaves a counter without a value, each with its own words.
+
+A failure is a value rather than an exception: it ends up in a cell of a table, and costs no more
+than the cases that it concerns.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal[
+    "absent", "broken", "forbidden", "driver", "crashed", "late", "no report", "truncated",
+    "other version", "foreign",
+]  # fmt: skip
+
+_HOPELESS = frozenset[Kind]({"absent", "broken", "forbidden", "driver"})
+_SHOWN = 600
+"""Characters of ncu's own message that are worth repeating."""
+
+FORBIDDEN = (
+    "the driver lets only administrators read the GPU's counters (ERR_NVGPUCTRPERM)\n"
+    "  the administrator writes `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into a "
+    "file in /etc/modprobe.d, rebuilds the initramfs and reboots; in a container, adds the "
+    "capability SYS_ADMIN; https://developer.nvidia.com/ERR_NVGPUCTRPERM"
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why counters are missing. `text` says what happened and what to do about it."""
+
+    kind: Kind
+    text: str
+
+    @property
+    def reason(self) -> str:
+        """For a cell: whether it was not permitted or not collected, and why."""
+        status = "not permitted" if self.kind == "forbidden" else "not collected"
+        return f"{status}: {self.text}"
+
+    @property
+    def hopeless(self) -> bool:
+        """No other case can fare better, so nothing more is tried."""
+        return self.kind in _HOPELESS
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How one process of ncu ended. code is None where it was ended at its deadline."""
+
+    code: int | None
+    said: str
+    """What ncu and the worker printed."""
+    at: str = ""
+    """The case that was running, as the worker last said."""
+    error: str = ""
+    """What the worker itself reported."""
+    deadline_s: float = 0.0
+
+
+def refused_metrics(said: str) -> set[str]:
+    """Base names of the metrics that ncu says it does not have."""
+    return set(re.findall(r"Failed to find metric (?:regex:\^?)?(\w+)", said))
+
+
+def explain(ending: Ending) -> Failure | None:
+    """What went wrong in a process of ncu, or None where it ended well."""
+    errors = _errors(ending.said)
+    at = f" while profiling {ending.at}" if ending.at else ""
+    if "ERR_NVGPUCTRPERM" in ending.said:
+        return Failure("forbidden", FORBIDDEN)
+    if "not compatible with Nsight Compute" in ending.said:
+        return Failure(
+            "driver",
+            f"this ncu does not work with the driver: {errors}\n"
+            "  install the Nsight Compute of the driver's CUDA release, and name it with --ncu",
+        )
+    if ending.code is None:
+        return Failure(
+            "late",
+            f"not done within {ending.deadline_s:g} s, and stopped{at}\n"
+            "  the same command again goes on with what is missing",
+        )
+    if ending.code or ending.error:
+        # The application's own exit code is repeated by ncu; the worker's words say more.
+        what = ending.error or errors or ending.said[-_SHOWN:].strip() or "it printed nothing"
+        how = f"ended by signal {-ending.code}" if ending.code < 0 else f"exit code {ending.code}"
+        return Failure("crashed", f"ncu crashed{at} ({how}): {what}")
+    return None
+
+
+def no_report(ending: Ending) -> Failure:
+    """ncu ended well and wrote nothing."""
+    said = _errors(ending.said) or ending.said[-_SHOWN:].strip() or "it printed nothing"
+    return Failure("no report", f"ncu wrote no report: {said}")
+
+
+def _errors(said: str) -> str:
+    """The lines that ncu marks as errors or warnings, without the mark."""
+    lines = re.findall(r"^==(?:ERROR|WARNING)== (.+)$", said, re.MULTILINE)
+    return " ".join(dict.fromkeys(line.strip() for line in lines))[:_SHOWN]

@@ -1,0 +1,24 @@
+"""The NVTX range that a launch is made in: by its name alone a counter finds its case and step.
+
+Positions are never used: a launch that fails, a library that launches several kernels, or a filter
+that drops one would shift every later figure to the wrong case.
+"""
+
+from __future__ import annotations
+
+DOMAIN = "kernel-harness"
+
+INCLUDE = f"regex:{DOMAIN}@.*/"
+"""For `ncu --nvtx-include`: every push/pop range of the domain. Case ids contain slashes, which
+are delimiters in that language, so no name is spelt out in it."""
+
+
+def name(case: str, step: int) -> str:
+    """The range's name for one step of a case."""
+    return f"{case}#{step}"
+
+
+def parse(text: str) -> tuple[str, int] | None:
+    """(case, step) of a range's name, or None where it is not one of ours."""
+    case, mark, step = text.rpartition("#")
+    return (case, int(step)) if mark and case and step.isdecimal() else None

@@ -1,0 +1,108 @@
+"""A problem.py is loaded whole, or refused with its line."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.errors import ProblemError
+from harness.problem import Buffer, Work, load, machine_epsilon, summation_bound
+
+
+@pytest.fixture
+def double_folder(folder: Path) -> Path:
+    return folder / "kernels" / "double"
+
+
+def test_the_tiny_problem_is_loaded(double_folder: Path) -> None:
+    problem = load(double_folder)
+    assert type(problem).__name__ == "Double"
+    assert [b.name for b in problem.buffers({"n": 3}, "float32")] == ["input", "output"]
+    assert problem.work({"n": 3}, "float32").bytes == 24
+
+
+def test_a_problem_without_a_library_says_so_when_asked(double_folder: Path) -> None:
+    with pytest.raises(ProblemError, match="Double defines no library"):
+        load(double_folder).library({})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x = 1\nx = = 2\n", "problem.py:2: SyntaxError"),
+        ("x = 1\n\nraise KeyError('no')\n", "problem.py:3: KeyError"),
+        ("import nothing_of_that_name\n", "problem.py:1: ModuleNotFoundError"),
+        ("def f():\n    return 1 // 0\n\nf()\n", "problem.py:2: ZeroDivisionError"),
+        ("", "problem.py defines 0 subclasses of Problem; it needs one"),
+        ("from harness.problem import Problem\n", "defines 0 subclasses"),
+        ("from harness.problem import Problem\nclass A(Problem): ...\nclass B(Problem): ...\n",
+         "defines 2 subclasses"),
+        ("from harness.problem import Problem\nclass A(Problem):\n    def work(self): ...\n",
+         "A lacks buffers, inputs, reference, tolerance"),
+    ],
+)  # fmt: skip
+def test_a_problem_py_that_cannot_be_used_is_refused_by_name(
+    double_folder: Path, text: str, words: str
+) -> None:
+    (double_folder / "problem.py").write_text(text)
+    with pytest.raises(ProblemError) as caught:
+        load(double_folder)
+    assert words in str(caught.value)
+    assert str(double_folder / "problem.py") in str(caught.value)
+
+
+def test_a_missing_problem_py_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match=r"problem\.py"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_an_empty_buffer_is_refused(count: int) -> None:
+    with pytest.raises(ProblemError, match=f"buffer x has {count} elements"):
+        Buffer("x", "input", "float32", count)
+
+
+def test_bytes_are_counted_by_the_type() -> None:
+    assert Buffer("x", "output", "float64", 3).nbytes == 24
+    assert Work(read_bytes=24, written_bytes=8, flops=1).bytes == 32
+
+
+def test_epsilons_are_those_of_the_formats() -> None:
+    assert machine_epsilon("float32") == 2**-23
+    assert machine_epsilon("float64") == 2**-52
+    assert machine_epsilon("float16") == 2**-10
+
+
+def test_the_summation_bound_is_the_worst_case_up_to_1024_terms() -> None:
+    u = 2.0**-24
+    gamma = 1000 * u / (1 - 1000 * u)
+    assert summation_bound(1000, 10.0, "float32") == pytest.approx(10 * gamma, rel=1e-12)
+
+
+def test_the_summation_bound_grows_with_the_root_beyond() -> None:
+    # n = 2^20: 8 √n = 8192 terms of u = 2^-24, so 2^-11 / (1 − 2^-11) of Σ|x|.
+    expected = 2.0**-11 / (1 - 2.0**-11)
+    assert summation_bound(2**20, 1.0, "float32") == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_summation_bound_never_shrinks_as_terms_are_added() -> None:
+    bounds = [summation_bound(n, 1.0, "float32") for n in range(1, 40_000, 7)]
+    assert bounds == sorted(bounds)
+
+
+def test_the_bound_of_an_all_zero_sum_is_still_positive() -> None:
+    assert summation_bound(5, 0.0, "float32") > 0
+
+
+def test_a_sum_in_sequence_and_in_pairs_is_within_the_bound() -> None:
+    rng = np.random.default_rng(7)
+    for n in (1, 2, 31, 1000, 5000):
+        values = rng.standard_normal(n).astype(np.float32)
+        exact = math.fsum(values.astype(np.float64))
+        bound = summation_bound(n, float(np.abs(values).sum(dtype=np.float64)), "float32")
+        in_sequence = float(np.cumsum(values, dtype=np.float32)[-1])
+        assert abs(in_sequence - exact) <= bound
+        assert abs(float(values.sum()) - exact) <= bound
