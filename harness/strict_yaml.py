@@ -52,8 +52,14 @@ def read(path: Path) -> Document:
         raise ConfigError(f"{len(raw)} bytes", str(path), remedy=f"at most {_LARGEST_FILE} bytes")
     try:
         text = raw.decode()
-        for event in yaml.parse(text):
+        depth = 0
+        for event in yaml.parse(text):  # before composing, which is slow where it is deep
             _refuse_event(path, event)
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                where = f"{path}:{event.start_mark.line + 1 if event.start_mark else 1}"
+                raise ConfigError("nested too deeply", where)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
@@ -91,8 +97,6 @@ def _plain(
     line = node.start_mark.line + 1
     lines.setdefault(at, line)
     key = ".".join(map(str, at))
-    if len(at) > _DEEPEST:
-        raise ConfigError("nested too deeply", f"{path}:{line}")
     if isinstance(node, yaml.SequenceNode):
         return [_plain(path, item, (*at, i), lines) for i, item in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):

@@ -89,7 +89,8 @@ def test_an_unknown_key_is_refused_with_its_line(
         ("      test:\n        n: [1, 33]\n", "", "    sizes", "problems.double.sizes.test",
          "missing"),
         # --- written twice
-        ("  rounds: 6", "  rounds: 6\n  rounds: 7", "  rounds: 7", "timing.rounds", "first on line"),
+        ("  rounds: 6", "  rounds: 6\n  rounds: 7", "  rounds: 7", "timing.rounds",
+         "first on line"),
         # --- of the wrong type
         ("rounds: 6", 'rounds: "6"', "  rounds", "timing.rounds", "integer"),
         ("rounds: 6", "rounds: 6.0", "  rounds", "timing.rounds", "integer"),
@@ -383,9 +384,9 @@ def test_any_value_anywhere_is_accepted_or_refused_as_a_configuration_error(
     path = folder / "changed.yaml"
     changed = [*lines[:at], f"{lines[at].partition(':')[0]}: {value}", *lines[at + 1 :]]
     path.write_text("\n".join(changed) + "\n")
+    said = ""
     try:
-        bench = config.load(path)
+        config.load(path)
     except ConfigError as error:
-        assert "changed.yaml" in str(error)
-        return
-    assert bench.problems
+        said = str(error)
+    assert said == "" or "changed.yaml" in said

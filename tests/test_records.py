@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import get_args
 
@@ -35,7 +36,7 @@ RECORDS: list[Record] = [
             ("twice",)),
     Compiled(CASE, 0, "twice", "ab" * 32, "cd" * 32, 16, 0, 0, 0, 64, 1.0, "warps"),
     Verified("double", "v0", "float32", {"n": 33}, {"block": 64}, "test", 0, True, "", 0.25),
-    Verified("double", "v0", "float32", {"n": 33}, {}, "after", 1, False, "`output[3]` is NaN\n", None),
+    Verified("double", "v0", "float32", {"n": 33}, {}, "after", 1, False, "a NaN\n", None),
     Counted(CASE, 0, "twice", "smsp__inst_executed.sum", 320.0, "inst", "ptx-level"),
     Round(CASE, "cold", 0, False, (2500.5, 2501.0), ((1.5, 2.5), (3.5,))),
     Conditions("double/float32/n=1024", 0, 1_980_000_000, None, 41, 288.5, ("SwPowerCap",)),
@@ -141,10 +142,10 @@ def test_a_changed_byte_is_an_error_with_its_line_and_never_another_record(journ
 def test_garbage_is_never_read_as_a_record(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(content)
-    try:
-        assert list(read_journal(path)) == []
-    except JournalError as error:
-        assert str(path) in str(error)
+    found: list[Record] = []
+    with suppress(JournalError):
+        found += read_journal(path)
+    assert found == []
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_a_line_taken_out_leaves_the_others_readable(journal: Path) -> None:
 
 
 def test_a_journal_that_is_not_there_is_an_error_of_its_own(tmp_path: Path) -> None:
-    with pytest.raises(JournalError, match="cannot read .*No such file"):
+    with pytest.raises(JournalError, match=r"cannot read .*No such file"):
         list(read_journal(tmp_path / "journal.jsonl"))
 
 

@@ -143,8 +143,8 @@ def is_plain(value: Any) -> bool:
 YAMLISH = st.lists(
     st.sampled_from(
         ["a", "b", ": ", ":", "\n", "  ", "- ", "[", "]", "{", "}", ", ", "? ", "&x ", "*x", "!t ",
-         "!!int ", "<<", "'", '"', "\\", "|", ">", "#", "%", "---", "...", "0x", "1_0", ".inf", "1:2",
-         "2001-01-01", "~", "=", "\t", "\r", "\ufeff", "\x85", "\\U00110000", "9999999999999999999"]
+         "!!int ", "<<", "'", '"', "\\", "|", ">", "#", "%", "---", "...", "0x", "1_0", ".inf",
+         "1:2", "2001-01-01", "~", "=", "\t", "\r", "\ufeff", "\x85", "\\U00110000", "9999999999999999999"]
     ),
     max_size=25,
 ).map("".join)  # fmt: skip
@@ -153,10 +153,10 @@ YAMLISH = st.lists(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400)
 @given(YAMLISH.map(str.encode) | st.binary(max_size=80))
 def test_garbage_is_either_plain_data_or_refused_by_name(tmp_path: Path, content: bytes) -> None:
+    data, said = None, b""
     try:
-        document = read(tmp_path, content)
+        data = read(tmp_path, content).data
     except ConfigError as error:
-        assert "m.yaml" in str(error)
-        str(error).encode()
-        return
-    assert is_plain(document.data)
+        said = str(error).encode()  # it can be printed
+    assert said == b"" or b"m.yaml" in said
+    assert is_plain(data)

@@ -98,6 +98,7 @@ class EmulatedWorkspace:
                 step.block,
                 [arrays[a] if isinstance(a, str) else a for a in bound],
                 shared_bytes=step.shared_bytes,
+                names=[str(a) for a in step.args],
                 arch=self._arch,
                 max_thread_instructions=self._budget,
             )

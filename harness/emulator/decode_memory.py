@@ -58,7 +58,7 @@ class MemoryDecoder(OperandReader):
             raise self.unknown()
         made = tuple(self.result(r) for r in results)
         if space == "param" and isinstance(where, Memory) and self._is_own_param(where.base):
-            return self._move_param(where, made, kind, store=False)
+            return self._load_param(where, made, kind)
         base, offset, address_type = self._address(where)
         if isinstance(base, SymbolAddress) and base.space == "param":
             read: tuple[Source, ...] = (Constant(base.offset),)
@@ -98,8 +98,8 @@ class MemoryDecoder(OperandReader):
             raise self.unknown("a call's parameter, read in another width than it was written")
         return self.declare(name, unsigned(kind))
 
-    def _move_param(
-        self, where: Memory, results: tuple[Register | None, ...], kind: str, *, store: bool
+    def _load_param(
+        self, where: Memory, results: tuple[Register | None, ...], kind: str
     ) -> list[Op]:
         size, plain = TYPE_SIZES[kind], unsigned(kind)
         out = []

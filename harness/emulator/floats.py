@@ -128,13 +128,6 @@ def _through_double(function: Callable[[Array], Array]) -> Callable[[Array], Arr
     return computed
 
 
-def _sin_cos(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    def computed(a: Array) -> Array:
-        return function(a.astype(np.float64)).astype(a.dtype)
-
-    return computed
-
-
 FUNCTIONS: dict[str, Callable[..., Array]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -148,8 +141,8 @@ FUNCTIONS: dict[str, Callable[..., Array]] = {
     "rsqrt": _through_double(lambda a: 1.0 / np.sqrt(a)),
     "ex2": _through_double(np.exp2),
     "lg2": _through_double(np.log2),
-    "sin": _sin_cos(np.sin),
-    "cos": _sin_cos(np.cos),
+    "sin": _through_double(np.sin),
+    "cos": _through_double(np.cos),
     "tanh": _through_double(np.tanh),
 }
 

@@ -47,6 +47,7 @@ def launch(
     args: Sequence[Any],
     shared_bytes: int = 0,
     *,
+    names: Sequence[str] | None = None,
     arch: str = "sm_90",
     chunk_threads: int = 65536,
     max_thread_instructions: int | None = None,
@@ -54,10 +55,10 @@ def launch(
     """Execute a kernel on the CPU; arrays among the arguments are changed in place.
 
     `args` has one entry for each parameter: a NumPy array for a pointer, a number for a scalar,
-    `bytes` for a struct. `shared_bytes` is dynamic shared memory. A launch that runs longer than
-    `max_thread_instructions` (by default 2^32, or 2^16 a thread if that is more; instructions that
-    fewer than 256 threads execute together count as 256) ends with a fault. Raises UnknownInstruction and LaunchError before anything has
-    run.
+    `bytes` for a struct; `names` are what messages call them. `shared_bytes` is dynamic shared memory. A launch that runs longer than
+    `max_thread_instructions` (by default 2^32, or 2^16 a thread if that is more; an instruction
+    that fewer than 256 threads execute together counts as 256) ends with a fault. Raises
+    UnknownInstruction and LaunchError before anything has run.
     """
     entry = _kernel(module, kernel)
     limits = _limits(arch)
@@ -70,7 +71,7 @@ def launch(
         device.programs[kernel] = program, generate(program)
     program, generated = device.programs[kernel]
     total_shared = _shared(program, shared_bytes, limits)
-    memory, params = _memory(program, entry, args, device)
+    memory, params = _memory(program, entry, args, names, device)
     tally = Tally(len(program.sites), len(program.blocks))
     blocks = grid3[0] * grid3[1] * grid3[2]
     budget = max_thread_instructions
@@ -152,6 +153,9 @@ def _check_block(kernel: Kernel, block: Dim3, threads: int, limits: Architecture
         raise LaunchError(
             f"block {block} has {threads} threads; a block has at most {most_threads}"
         )
+    exact = kernel.directives.get("reqntid")
+    if exact is not None and (*exact, 1, 1)[:3] != block:
+        raise LaunchError(f"block {block}: kernel `{kernel.name}` was compiled for {exact} threads")
     most = kernel.directives.get("maxntid")
     if most is not None:
         limit = int(np.prod(most))
@@ -186,7 +190,8 @@ def _device(module: Module) -> _Device:
 
 
 def _memory(
-    program: Program, kernel: Kernel, args: Sequence[Any], device: _Device
+    program: Program, kernel: Kernel, args: Sequence[Any], names: Sequence[str] | None,
+    device: _Device,
 ) -> tuple[GlobalMemory, bytes]:
     """Lay out the address space and pack the parameters."""
     if len(args) != len(kernel.params):
@@ -200,7 +205,8 @@ def _memory(
     placed: dict[tuple[int, int], int] = {}
     for i, (param, arg) in enumerate(zip(kernel.params, args, strict=True)):
         packed += bytes(-len(packed) % param.align)
-        packed += _pack(i, param, arg, memory, placed)
+        label = f"`{names[i]}`" if names else f"argument {i} ({param.name})"
+        packed += _pack(label, param, arg, memory, placed)
     for variable in program.symbols:
         if variable.space in ("global", "const"):
             data = device.variables.get(variable.name)
@@ -214,9 +220,9 @@ def _memory(
 
 
 def _pack(
-    number: int, param: Param, arg: Any, memory: GlobalMemory, placed: dict[tuple[int, int], int]
+    label: str, param: Param, arg: Any, memory: GlobalMemory, placed: dict[tuple[int, int], int]
 ) -> bytes:
-    where = f"argument {number} ({param.name}: {param.type})"
+    where = f"{label}, a {param.type},"
     if isinstance(arg, np.ndarray):
         if param.size != 8 or param.is_array:
             raise LaunchError(f"{where} is an array, but the parameter is not a pointer")
@@ -228,7 +234,7 @@ def _pack(
         if key not in placed or not arg.nbytes:
             data = arg.reshape(-1).view(np.uint8) if arg.nbytes else np.empty(0, np.uint8)
             placed[key] = memory.add(
-                f"argument {number} ({param.name})", data, arg.flags.writeable
+                label, data, arg.flags.writeable
             ).base
         return placed[key].to_bytes(8, "little")
     if isinstance(arg, (bytes, np.void)):

@@ -12,7 +12,7 @@ from harness.emulator.program import Barrier, Block, Op, successors, terminator_
 EFFECTS = frozenset({"st", "atom", "red", "ld", "syncwarp", "fence"})
 
 
-def annotate(blocks: list[Block], _registers: int) -> None:
+def annotate(blocks: list[Block]) -> None:
     """Set `live_in` and `live_out` of every block."""
     uses, kills = [], []
     for block in blocks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from harness.emulator.faults import Fault
 from harness.emulator.program import Branch, Op, Program
@@ -11,9 +12,10 @@ from harness.emulator.signatures import split_opcode
 from harness.emulator.tally import Tally
 from harness.silicon.memory_rules import MEASURED_SHARED_ATOMICS
 
-EXACT = "emulator-exact"
-MODEL = "emulator-model"
-PTX = "ptx-level"
+Provenance = Literal["emulator-exact", "emulator-model", "ptx-level"]
+EXACT: Provenance = "emulator-exact"
+MODEL: Provenance = "emulator-model"
+PTX: Provenance = "ptx-level"
 
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
@@ -21,12 +23,12 @@ SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 
 @dataclass(frozen=True)
 class Counter:
-    """A number with its unit and provenance: emulator-exact, emulator-model or ptx-level."""
+    """A number with its unit, and how exactly it is what Nsight Compute would read."""
 
     name: str
     value: int | float
     unit: str
-    provenance: str
+    provenance: Provenance
 
 
 @dataclass(frozen=True)
@@ -168,9 +170,10 @@ def _kind(op: Op, program: Program) -> str:
 
 def _shared_provenance(
     program: Program, instructions: tuple[InstructionCount, ...]
-) -> tuple[str, str]:
+) -> tuple[Provenance, Provenance]:
     """Exact unless an executed shared access has no rule read off hardware."""
-    cost, ideal = EXACT, EXACT
+    cost: Provenance = EXACT
+    ideal: Provenance = EXACT
     for block in program.blocks:
         for op in block.ops:
             if not instructions[op.site].shared_wavefronts:

@@ -18,12 +18,10 @@ from harness.emulator.program import (
     Barrier,
     Block,
     Branch,
-    Constant,
     Exit,
     Jump,
     Op,
     Program,
-    Register,
     Site,
     Switch,
     Terminator,
@@ -83,7 +81,7 @@ class _Translator:
         shared, static = self._shared_layout()
         local, local_bytes = _layout([v for v in self.variables.values() if v.space == "local"])
         registers = tuple(self.decoder.registers.values())
-        annotate(blocks, len(registers))
+        annotate(blocks)
         return Program(
             kernel=self.kernel.name,
             params=self.kernel.params,
@@ -330,6 +328,3 @@ def _layout(variables: list[Variable]) -> tuple[dict[str, int], int]:
         offsets[variable.name] = total
         total += variable.size
     return offsets, total
-
-
-__all__ = ["Constant", "Register", "translate"]

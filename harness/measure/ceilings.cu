@@ -10,9 +10,16 @@
 //   read_8_in_flight: grid sm_count * (1024 // block), args [input, count, sink]
 //   copy_bandwidth:   grid sm_count * (2048 // block), args [input, output, count]
 //   fma_rate:         grid sm_count * (2048 // block), args [sink, iterations, scale, offset]
+//   l2_bandwidth:     grid sm_count * (1024 // block), args [input, count, passes, sink]
+//   shared_bandwidth: grid sm_count * (2048 // block), args [sink, iterations], shared 16 * block
+//   fp64_rate:        as fma_rate
+//   fp16_rate:        as fma_rate
+//   tensor_rate:      grid sm_count * (2048 // block), args [sink, iterations, a_bits, b_bits]
 //
 // Any other grid is correct too. input and output are 16-byte aligned; count is their length in
 // float4, up to 2^30; sink is one float, which is never written.
+
+#include <cuda_fp16.h>
 
 // Hazard: a result that nobody uses lets the compiler drop the loads or the arithmetic that led to
 // it. So the result is compared with a value that the arithmetic cannot have, a NaN with a payload
@@ -119,3 +126,183 @@ extern "C" __global__ void fma_rate(float* sink, unsigned int iterations, float 
     }
     keep(total, sink);
 }
+
+// Reads input over and over: 16 * count * passes bytes. For the L2 cache: input is a fraction of it,
+// small enough to stay there even where the cache keeps a copy in each of two halves, so that every
+// pass but the first finds all of it. Give 256 passes, and the first is lost in the others.
+// count has to be a multiple of 4 * grid * block: what is over is not read.
+//
+// Hazard: L1 would serve a multiprocessor that reads its own part again. ld.global.cg reads past L1,
+// and a block takes the part of its neighbour in the next pass.
+extern "C" __global__ void l2_bandwidth(const float4* input, unsigned int count,
+                                        unsigned int passes, float* sink) {
+    constexpr unsigned int in_flight = 4;
+    const unsigned int stride = gridDim.x * blockDim.x;
+    unsigned int part = blockIdx.x;
+    float x = 0.0f;
+
+    for (unsigned int pass = 0; pass < passes; ++pass) {
+        const float4* mine = input + part * blockDim.x + threadIdx.x;
+        for (unsigned int first = 0; first + in_flight * stride <= count;
+             first += in_flight * stride) {
+            float4 loaded[in_flight];
+#pragma unroll
+            for (unsigned int k = 0; k < in_flight; ++k) {
+                loaded[k] = __ldcg(mine + first + k * stride);
+            }
+#pragma unroll
+            for (unsigned int k = 0; k < in_flight; ++k) {
+                x += sum(loaded[k]);
+            }
+        }
+        part = part + 1 == gridDim.x ? 0 : part + 1;
+    }
+    keep(x, sink);
+}
+
+// Loads from shared memory, 128 bits a thread, without bank conflicts:
+//     bytes = grid * block * iterations * 4 loads * 16
+// A warp's load is 512 consecutive bytes: four wavefronts of 128, the full width of the banks. The
+// block is a multiple of 128; dynamic shared memory is 16 bytes a thread.
+//
+// Hazard: loading the same address in every iteration is one load. nvcc keeps a volatile assembly
+// instruction, but ptxas still drops an ld.shared that repeats another; ld.volatile it keeps. What is
+// loaded is used after the loop only, so that no arithmetic stands between two loads.
+extern "C" __global__ void shared_bandwidth(float* sink, unsigned int iterations) {
+    extern __shared__ float4 words[];
+    constexpr unsigned int loads = 4;
+    words[threadIdx.x] = make_float4(1.0f, 2.0f, 3.0f, 4.0f);
+    __syncthreads();
+
+    unsigned int address[loads];
+    float4 loaded[loads];
+#pragma unroll
+    for (unsigned int k = 0; k < loads; ++k) {
+        const unsigned int other = (threadIdx.x + 32 * k) % blockDim.x;
+        address[k] = static_cast<unsigned int>(__cvta_generic_to_shared(&words[other]));
+        loaded[k] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    }
+#pragma unroll 4
+    for (unsigned int i = 0; i < iterations; ++i) {
+#pragma unroll
+        for (unsigned int k = 0; k < loads; ++k) {
+            asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                         : "=f"(loaded[k].x), "=f"(loaded[k].y), "=f"(loaded[k].z),
+                           "=f"(loaded[k].w)
+                         : "r"(address[k]));
+        }
+    }
+
+    float x = 0.0f;
+#pragma unroll
+    for (unsigned int k = 0; k < loads; ++k) {
+        x += sum(loaded[k]);
+    }
+    keep(x, sink);
+}
+
+// FP64 fused multiply-adds: flops = grid * block * iterations * 8 chains * 2. As fma_rate; give
+// iterations a multiple of 8.
+extern "C" __global__ void fp64_rate(float* sink, unsigned int iterations, double scale,
+                                     double offset) {
+    constexpr unsigned int chains = 8;
+    double x[chains];
+#pragma unroll
+    for (unsigned int c = 0; c < chains; ++c) {
+        x[c] = static_cast<double>(threadIdx.x + c);
+    }
+
+#pragma unroll 8
+    for (unsigned int i = 0; i < iterations; ++i) {
+#pragma unroll
+        for (unsigned int c = 0; c < chains; ++c) {
+            x[c] = fma(x[c], scale, offset);
+        }
+    }
+
+    double total = 0.0;
+#pragma unroll
+    for (unsigned int c = 0; c < chains; ++c) {
+        total += x[c];
+    }
+    keep(static_cast<float>(total), sink);
+}
+
+// FP16 fused multiply-adds, two in an instruction (half2):
+//     flops = grid * block * iterations * 8 chains * 4
+// Give iterations a multiple of 16. scale = 1 and offset = 1 are safe in half precision too: the
+// values stop growing at 2048, where adding 1 rounds back.
+extern "C" __global__ void fp16_rate(float* sink, unsigned int iterations, float scale,
+                                     float offset) {
+    constexpr unsigned int chains = 8;
+    const __half2 a = __float2half2_rn(scale);
+    const __half2 b = __float2half2_rn(offset);
+    __half2 x[chains];
+#pragma unroll
+    for (unsigned int c = 0; c < chains; ++c) {
+        x[c] = __float2half2_rn(static_cast<float>(threadIdx.x + c));
+    }
+
+#pragma unroll 16
+    for (unsigned int i = 0; i < iterations; ++i) {
+#pragma unroll
+        for (unsigned int c = 0; c < chains; ++c) {
+            x[c] = __hfma2(x[c], a, b);
+        }
+    }
+
+    float total = 0.0f;
+#pragma unroll
+    for (unsigned int c = 0; c < chains; ++c) {
+        total += __low2float(x[c]) + __high2float(x[c]);
+    }
+    keep(total, sink);
+}
+
+#if __CUDA_ARCH__ >= 800  // the first architecture that has this shape
+// Matrix multiply-adds on the tensor cores, FP16 in and FP32 out, 16 x 8 x 16 a warp:
+//     flops = grid * (block / 32) * iterations * 4 chains * 2 * 16 * 8 * 16
+// a_bits and b_bits are two halves each (0x3c003c00 is 1, 1) for all elements of A and of B, which
+// stay in registers: only the rate of the instruction is measured. The four accumulators do not
+// depend on each other; with ones, each grows by 16 an iteration, exactly up to 2^20 iterations.
+//
+// Hazard: operands of zero bits switch fewer transistors, draw less power and so run at higher
+// clocks than a real product would. Give ones.
+//
+// mma.sync is what compiled kernels use from sm_80 on. Hopper's warpgroup instructions (wgmma),
+// which read shared memory, are faster still: there this is a ceiling for mma.sync alone.
+extern "C" __global__ void tensor_rate(float* sink, unsigned int iterations, unsigned int a_bits,
+                                       unsigned int b_bits) {
+    constexpr unsigned int chains = 4;
+    float d[chains][4];
+#pragma unroll
+    for (unsigned int c = 0; c < chains; ++c) {
+#pragma unroll
+        for (unsigned int k = 0; k < 4; ++k) {
+            d[c][k] = static_cast<float>(threadIdx.x + c + k);
+        }
+    }
+
+#pragma unroll 8
+    for (unsigned int i = 0; i < iterations; ++i) {
+#pragma unroll
+        for (unsigned int c = 0; c < chains; ++c) {
+            asm volatile(
+                "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                "{%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};"
+                : "+f"(d[c][0]), "+f"(d[c][1]), "+f"(d[c][2]), "+f"(d[c][3])
+                : "r"(a_bits), "r"(b_bits));
+        }
+    }
+
+    float total = 0.0f;
+#pragma unroll
+    for (unsigned int c = 0; c < chains; ++c) {
+#pragma unroll
+        for (unsigned int k = 0; k < 4; ++k) {
+            total += d[c][k];
+        }
+    }
+    keep(total, sink);
+}
+#endif

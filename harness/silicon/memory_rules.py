@@ -83,7 +83,8 @@ def shared_atomic_wavefronts(
 
 def global_requests(active: Active) -> Counts:
     """Requests of any global access: one for each warp with an active lane."""
-    return active.any(axis=1).astype(np.int64)
+    requests: Counts = np.any(active, axis=1).astype(np.int64)
+    return requests
 
 
 def global_sectors(addresses: Addresses, active: Active, bytes_per_lane: int) -> Counts:

@@ -1,0 +1,126 @@
+"""The ceilings are the best of several shapes, in units that follow from their work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness import compile as compiler
+from harness.compile import Built, Unit, kernel_name
+from harness.errors import HarnessError
+from harness.measure import ceilings
+from harness.measure.ceilings import CEILING_OF, FOLDER, buffers, cases, measure_ceilings
+from harness.plan import Case, Device
+from harness.problem import Buffer
+
+
+class FakeBackend:
+    """A device of 4e12 byte/s and 6e13 flop/s, at one shape; twice as slow at the others."""
+
+    name = "cuda"
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.best: dict[str, str] = {}
+        for case, _ in cases(device):
+            self.best[CEILING_OF[case.variant]] = case.id
+        self.work = {case.id: amount for case, amount in cases(device)}
+
+    def workspace(self, needed: Sequence[Buffer], inputs: Mapping[str, Any]) -> FakeBackend:
+        assert inputs["input"].size == needed[0].count
+        return self
+
+    def time(self, case: Case, built: Built, cache: str, launches: int) -> list[list[float]]:
+        name = CEILING_OF[case.variant]
+        rate = {"fp32_rate": 6e13, "empty_kernel": 0.5e9}.get(name, 4e12)
+        seconds = self.work[case.id] / rate
+        # What is in the cache is faster than any ceiling, and must not count.
+        slower = (1 if self.best[name] == case.id else 2) * (0.01 if cache == "warm" else 1)
+        return [[seconds * 1e9 * slower]] * launches
+
+    def __enter__(self) -> FakeBackend:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+@pytest.fixture
+def small(device: Device) -> Device:
+    return replace(device, l2_bytes=2**16)
+
+
+@pytest.fixture
+def nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "build", lambda unit: Built(Path(), Path(), "", "", {}))
+
+
+@pytest.mark.usefixtures("nothing_compiled")
+def test_each_ceiling_is_that_of_its_best_shape(small: Device) -> None:
+    found = {c.name: c for c in measure_ceilings(FakeBackend(small), np.random.default_rng(1))}  # type: ignore[arg-type]
+    assert list(found) == ["empty_kernel", "read_bandwidth", "copy_bandwidth", "fp32_rate"]
+    assert found["read_bandwidth"].value == pytest.approx(4e12, rel=1e-3)
+    assert found["copy_bandwidth"].value == pytest.approx(4e12, rel=1e-3)
+    assert found["fp32_rate"].value == pytest.approx(6e13, rel=1e-3)
+    assert found["empty_kernel"].value == pytest.approx(2.0)  # 1 / 0.5e9 s
+    assert [found[n].unit for n in found] == ["ns", "byte/s", "byte/s", "flop/s"]
+    for ceiling in found.values():
+        assert ceiling.low <= ceiling.value <= ceiling.high
+        assert len(ceiling.samples) == ceilings.ROUNDS
+    assert "best of 12" in found["read_bandwidth"].how
+    assert "copy_bandwidth, grid" in found["copy_bandwidth"].how
+
+
+@pytest.mark.usefixtures("nothing_compiled")
+def test_a_ceiling_that_was_not_timed_is_an_error_by_name(small: Device) -> None:
+    class NoTime(FakeBackend):
+        def time(self, *arguments: Any) -> list[list[float]]:
+            return [[float("nan")]] * 2 if arguments[3] == 2 else [[float("inf")]]
+
+    with pytest.raises(HarnessError, match="the ceiling empty_kernel could not be measured"):
+        list(measure_ceilings(NoTime(small), np.random.default_rng(1)))  # type: ignore[arg-type]
+
+
+def test_the_buffers_dwarf_the_cache_and_fit_the_memory(device: Device) -> None:
+    found = buffers(device)
+    assert found[0].nbytes == found[1].nbytes == 16 * device.l2_bytes
+    tight = buffers(replace(device, memory_bytes=2**30))
+    assert sum(buffer.nbytes for buffer in tight) <= 2**30 // 2
+
+
+def test_every_case_is_within_the_devices_limits_and_has_its_work(device: Device) -> None:
+    nbytes = buffers(device)[0].nbytes
+    for case, amount in cases(device):
+        [step] = case.steps
+        assert step.threads_per_block <= device.max_threads_per_block
+        assert step.grid[0] >= 1
+        if case.variant.startswith("read"):
+            assert amount == nbytes
+        elif case.variant == "copy_bandwidth":
+            assert amount == 2 * nbytes  # read once, written once
+        elif case.variant == "fma_rate":
+            threads = step.grid[0] * step.block[0]
+            assert amount == 2 * 8192 * 8 * threads
+        else:
+            assert (case.variant, amount) == ("empty", 1)
+    ids = [case.id for case, _ in cases(device)]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_kernel_named_is_in_its_file_and_takes_its_arguments(
+    device: Device, cache: Path
+) -> None:
+    sources = {case.source for case, _ in cases(device)}
+    built = {name: compiler.build(Unit(FOLDER / name, (), (), "sm_90")) for name in sources}
+    assert cache.is_dir()
+    for case, _ in cases(device):
+        [step] = case.steps
+        found = built[case.source]
+        symbol = kernel_name(step.kernel, found, case.source)
+        entry = found.ptx.read_text().partition(f".entry {symbol}(")[2].partition(")")[0]
+        assert entry.count(".param") == len(step.args)
+        assert found.kernels[symbol].spill_bytes == 0
