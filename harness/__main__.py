@@ -18,12 +18,12 @@ import typer
 from filelock import FileLock, Timeout
 from rich.table import Table
 
-from harness import config, devices, doctor, machine, plan, report, tables
+from harness import annotate, config, devices, doctor, machine, plan, report, tables
 from harness.errors import HarnessError, UsageError
 from harness.plan import Device
 from harness.progress import console
-from harness.records import Outcome
-from harness.runner import Runner, buffer_names, load_problems
+from harness.records import Outcome, SourceLine
+from harness.runner import Runner, buffer_names, emulate, load_problems
 
 REPORTS = Path("reports")
 LATEST = REPORTS / "latest"
@@ -117,6 +117,32 @@ def redraw(
 ) -> None:
     """Redraw a run's tables, figures and page from its journal; needs no GPU."""
     console.print(str(report.write(tables.load(folder))), markup=False)
+
+
+@app.command("annotate")
+def annotate_case(
+    pattern: Annotated[str, typer.Argument(help="A case, or the start of its name.")],
+    config_path: Config = Path("bench.yaml"),
+    arch: Arch = None,
+) -> None:
+    """Emulate one case and show its source, with what each line cost."""
+    bench = config.load(config_path)
+    device = devices.emulated(arch)
+    names = buffer_names(bench, load_problems(bench, ()))
+    cases = [c for c in plan.plan(bench, device, (), "bench", names) if not c.skip + c.refusal]
+    wanted = [c for c in cases if c.id == pattern] or [c for c in cases if c.id.startswith(pattern)]
+    if not wanted:
+        raise UsageError(f"no case begins with {pattern!r}; python -m harness list shows them")
+    execution = emulate(bench, wanted[0], device.arch)
+    console.print(f"{wanted[0].id} on {device.name}", markup=False)
+    for index, step in enumerate(wanted[0].steps):
+        lines = [SourceLine(wanted[0].id, **vars(line)) for line in execution.lines]
+        for file, costs in annotate.by_file(lines, index).items():
+            shown = annotate.annotated(annotate.read(file), costs)
+            console.print(annotate.table(f"{step.kernel}: {file}", shown))
+    for fault in execution.faults:
+        console.print(f"FAULT {fault}", markup=False)
+    raise typer.Exit(int(bool(execution.faults)))
 
 
 @app.command("doctor")

@@ -301,10 +301,10 @@ def _explained(document: strict_yaml.Document, error: ValidationError) -> Config
 
 def _near(path: tuple[str | int, ...]) -> str:
     """The keys that stand where an unknown one was found."""
-    if path[0] in ("timing", "limits"):
-        model: type[BaseModel] = Timing if path[0] == "timing" else Limits
-    else:  # problems.<name>, .sizes, .variants.<name>, .steps.<number>
-        model = {1: Bench, 3: Problem, 4: Sizes, 5: Variant, 7: Step}[len(path)]
+    # problems.<name>, .sizes, .variants.<name>, .steps.<number>
+    by_depth: dict[int, type[BaseModel]] = {1: Bench, 3: Problem, 4: Sizes, 5: Variant, 7: Step}
+    by_name: dict[str | int, type[BaseModel]] = {"timing": Timing, "limits": Limits}
+    model = by_depth[len(path)] if path[0] not in by_name else by_name[path[0]]
     known = [name for name in model.model_fields if name not in ("kernels", "document")]
     return f"; known here: {', '.join(known)}"
 

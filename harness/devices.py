@@ -13,10 +13,11 @@ from harness.backends.emulated import emulated_device
 from harness.errors import BackendUnavailable, UsageError
 from harness.plan import Device
 from harness.processes import Workers
-from harness.silicon.architectures import UnknownArchitectureError, architecture
+from harness.silicon.architectures import UnknownArchitectureError
 from harness.worker import Job
 
 DESCRIBE_S = 120
+DEFAULT_ARCH = "sm_90"
 
 
 def has_driver() -> bool:
@@ -34,17 +35,22 @@ def cuda_device(arch: str | None) -> Device:
     return ended.device
 
 
-def choose(backend: str, arch: str | None) -> tuple[str, Device, str]:
-    """(backend, device, a warning or nothing) for auto, cuda or emulator."""
+def emulated(arch: str | None) -> Device:
+    """The device that stands for an architecture. Raises UsageError for one that is unknown."""
     try:
-        architecture(arch or "sm_90")
+        return emulated_device(arch or DEFAULT_ARCH)
     except UnknownArchitectureError as error:
         raise UsageError(f"--arch {arch}: {error}") from None
+
+
+def choose(backend: str, arch: str | None) -> tuple[str, Device, str]:
+    """(backend, device, a warning or nothing) for auto, cuda or emulator."""
+    stand_in = emulated(arch)
     if backend == "emulator" or (backend == "auto" and not has_driver()):
-        return "emulator", emulated_device(arch or "sm_90"), ""
+        return "emulator", stand_in, ""
     try:
         return "cuda", cuda_device(arch), ""
     except BackendUnavailable as error:
         if backend == "cuda":
             raise
-        return "emulator", emulated_device(arch or "sm_90"), f"emulating: {error}"
+        return "emulator", stand_in, f"emulating: {error}"

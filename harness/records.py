@@ -98,6 +98,27 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class SourceLine:
+    """What one line of source cost in one step of a case, as the emulator counts it.
+
+    warps, threads: PTX instructions executed by warps, and by lanes that were predicated on.
+    Requests and sectors are of global memory, wavefronts of shared memory.
+    """
+
+    case: str
+    step: int
+    file: str
+    line: int
+    warps: int
+    threads: int
+    requests: int
+    sectors: int
+    wavefronts: int
+    wavefronts_ideal: int
+    kind: Literal["line"] = "line"
+
+
+@dataclass(frozen=True)
 class Round:
     """A batch of launches of one case in one round.
 
@@ -163,7 +184,18 @@ class Finished:
     kind: Literal["finished"] = "finished"
 
 
-Record = Planned | Compiled | Verified | Counted | Round | Conditions | Ceiling | Outcome | Finished
+Record = (
+    Planned
+    | Compiled
+    | Verified
+    | Counted
+    | SourceLine
+    | Round
+    | Conditions
+    | Ceiling
+    | Outcome
+    | Finished
+)
 _RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 

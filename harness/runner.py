@@ -16,6 +16,8 @@ from pathlib import Path
 from harness import compile as compiler
 from harness import config, plan
 from harness import problem as problems
+from harness.backends.base import Execution
+from harness.backends.emulated import EmulatorBackend
 from harness.compile import Built
 from harness.errors import CompileError, HarnessError
 from harness.plan import Case, Device, Shape
@@ -35,7 +37,7 @@ from harness.records import (
 )
 from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import theoretical_occupancy
-from harness.worker import Job
+from harness.worker import Inputs, Job
 
 CEILINGS_S = 120
 """Deadline for measuring the machine's ceilings."""
@@ -337,3 +339,14 @@ def buffer_names(bench: config.Bench, loaded: Mapping[str, Problem]) -> dict[str
         )
         for name, problem in loaded.items()
     }
+
+
+def emulate(bench: config.Bench, case: Case, arch: str) -> Execution:
+    """One case executed once on the emulator, in this process."""
+    problem = problems.load(bench.kernels / case.problem)
+    built = compiler.build(compiler.unit(case, bench.kernels, arch))
+    inputs = Inputs(problem, case, bench.timing.seed, 0)
+    with EmulatorBackend(arch).workspace(
+        problem.buffers(case.sizes, case.dtype), inputs.values
+    ) as workspace:
+        return workspace.run(case, built)

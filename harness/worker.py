@@ -28,7 +28,7 @@ from harness.compile import Built
 from harness.errors import DeviceFault, HarnessError
 from harness.plan import Case, Device, Shape
 from harness.problem import Problem
-from harness.records import Counted, Outcome, Record, Verified, to_json
+from harness.records import Counted, Outcome, Record, SourceLine, Verified, to_json
 from harness.verify import Check, check
 
 DRAWS = (0, 1)
@@ -163,6 +163,8 @@ def qualify(job: Job, backend: Backend, pipe: Pipe) -> None:
                 pipe.record(verified)
                 for count in execution.counts:
                     pipe.record(Counted(case.id, **vars(count)))
+                for line in execution.lines:
+                    pipe.record(SourceLine(case.id, **vars(line)))
 
 
 def measure(job: Job, backend: Backend, pipe: Pipe) -> None:

@@ -129,6 +129,16 @@ def test_what_is_certainly_above_its_ceiling_is_an_error_of_measurement(tmp_path
         assert row(run, "fast")["verdict"] == ("invalid" if above else "faster")
 
 
+def test_arithmetic_above_its_ceiling_is_an_error_of_measurement(
+    tmp_path: Path,
+) -> None:
+    # 1000 flops in at most 160 ns are at least 6.25 GFLOP/s.
+    for high, above in ((6.2e9, True), (6.3e9, False)):
+        rate = Ceiling("fp32_rate", 6e9, 5.9e9, high, "flop/s", "", (6e9,))
+        run = Run(tmp_path, INFO, [*timed("v0", 1000.0), *timed("fast", 100.0), rate])
+        assert row(run, "fast")["above_ceiling"] == above
+
+
 def test_a_wrong_variant_has_no_speedup_and_no_rank(run: Run) -> None:
     found = row(run, "wrong")
     assert found["status"] == "failed"

@@ -38,6 +38,21 @@ class Count:
 
 
 @dataclass(frozen=True)
+class LineCount:
+    """What one line of source cost in one launch; records.SourceLine says what each figure is."""
+
+    step: int
+    file: str
+    line: int
+    warps: int
+    threads: int
+    requests: int
+    sectors: int
+    wavefronts: int
+    wavefronts_ideal: int
+
+
+@dataclass(frozen=True)
 class Execution:
     """One verified launch of all of a case's steps.
 
@@ -48,6 +63,7 @@ class Execution:
     outputs: Mapping[str, Array]
     faults: tuple[str, ...] = ()
     counts: tuple[Count, ...] = ()
+    lines: tuple[LineCount, ...] = ()
 
 
 class Workspace(Protocol):

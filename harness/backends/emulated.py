@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +12,7 @@ from harness.backends.base import (
     Array,
     Count,
     Execution,
+    LineCount,
     Workspace,
     broken_promises,
     contents,
@@ -20,7 +21,7 @@ from harness.backends.base import (
 )
 from harness.compile import Built, kernel_name
 from harness.errors import LaunchError
-from harness.plan import Case, Device
+from harness.plan import Case, Device, Step
 from harness.problem import Buffer
 from harness.silicon.architectures import architecture
 
@@ -88,35 +89,44 @@ class EmulatedWorkspace:
             for b in self._buffers
         }
         counts: list[Count] = []
+        lines: list[LineCount] = []
+        faults: tuple[str, ...] = ()
         for index, step in enumerate(case.steps):
-            symbol = kernel_name(step.kernel, built, case.source)
-            bound = scalar_or_buffer(module.kernels[symbol].params, step, case.source)
-            report = emulator.launch(
-                module,
-                symbol,
-                step.grid,
-                step.block,
-                [arrays[a] if isinstance(a, str) else a for a in bound],
-                shared_bytes=step.shared_bytes,
-                names=[str(a) for a in step.args],
-                arch=self._arch,
-                max_thread_instructions=self._budget,
-            )
+            report = self._launch(module, case, built, step, arrays)
             counts += [
                 Count(index, step.kernel, c.name, float(c.value), c.unit, c.provenance)
                 for c in report.counters
             ]
+            lines += line_counts(index, report.instructions)
             if report.faults:
-                here = f"{Path.cwd()}/"
-                faults = tuple(str(fault).replace(here, "") for fault in report.faults)
-                return Execution(self._outputs(arrays), faults, tuple(counts))
-        return Execution(self._outputs(arrays), self._misuse(case, arrays), tuple(counts))
+                faults = tuple(_relative(str(fault)) for fault in report.faults)
+                break
+        else:
+            faults = broken_promises(self._buffers, case, self._inputs, arrays)
+        outputs = {b.name: arrays[b.name] for b in self._buffers if b.role == "output"}
+        return Execution(outputs, faults, tuple(counts), tuple(lines))
 
-    def _outputs(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        return {b.name: arrays[b.name] for b in self._buffers if b.role == "output"}
-
-    def _misuse(self, case: Case, arrays: Mapping[str, Array]) -> tuple[str, ...]:
-        return broken_promises(self._buffers, case, self._inputs, arrays)
+    def _launch(
+        self,
+        module: emulator.Module,
+        case: Case,
+        built: Built,
+        step: Step,
+        arrays: Mapping[str, Array],
+    ) -> emulator.LaunchReport:
+        symbol = kernel_name(step.kernel, built, case.source)
+        bound = scalar_or_buffer(module.kernels[symbol].params, step, case.source)
+        return emulator.launch(
+            module,
+            symbol,
+            step.grid,
+            step.block,
+            [arrays[a] if isinstance(a, str) else a for a in bound],
+            shared_bytes=step.shared_bytes,
+            names=[str(a) for a in step.args],
+            arch=self._arch,
+            max_thread_instructions=self._budget,
+        )
 
     def __enter__(self) -> EmulatedWorkspace:
         return self
@@ -128,6 +138,29 @@ class EmulatedWorkspace:
         trace: TracebackType | None,
     ) -> None:
         self._inputs = {}
+
+
+def line_counts(
+    step: int, instructions: Sequence[emulator.InstructionCount]
+) -> Iterator[LineCount]:
+    """The counts of PTX instructions, summed over each line of source."""
+    sums: dict[tuple[str, int], list[int]] = {}
+    for each in instructions:
+        if not (each.warps and each.file):
+            continue
+        figures = (
+            each.warps, each.threads_predicated_on, each.global_requests, each.global_sectors,
+            each.shared_wavefronts, each.shared_wavefronts_ideal,
+        )  # fmt: skip
+        line = sums.setdefault((_relative(each.file), each.line), [0] * len(figures))
+        line[:] = map(sum, zip(line, figures, strict=True))
+    for (file, number), figures_ in sorted(sums.items()):
+        yield LineCount(step, file, number, *figures_)
+
+
+def _relative(text: str) -> str:
+    """Paths below the working directory without it."""
+    return text.replace(f"{Path.cwd()}/", "")
 
 
 @lru_cache(maxsize=16)
