@@ -31,11 +31,12 @@ class AnnotatedLine:
 
 
 def annotated(source: str, costs: Mapping[int, SourceLine]) -> list[AnnotatedLine]:
-    """The lines of a file, with what stands out on each in words."""
+    """The lines of a file from the first that costs something to the last, with what stands out."""
     total = sum(cost.warps for cost in costs.values())
     return [
         AnnotatedLine(n, text, costs.get(n), _marks(costs[n], total) if n in costs else ())
         for n, text in enumerate(source.splitlines(), 1)
+        if min(costs) <= n <= max(costs)
     ]
 
 
@@ -65,7 +66,7 @@ def by_file(lines: Iterable[SourceLine], step: int) -> dict[str, dict[int, Sourc
 
 
 def table(title: str, lines: Iterable[AnnotatedLine]) -> Table:
-    """The lines for a terminal. Without a cost, only lines next to ones that have it are shown."""
+    """The lines for a terminal."""
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for name in ("line", "warp inst", "lanes", "sectors/req", "wavefronts", "ideal"):
         shown.add_column(name, justify="right", no_wrap=True)
@@ -80,10 +81,10 @@ def _cells(cost: SourceLine | None) -> tuple[str, ...]:
         return ("",) * 5
     lanes = f"{cost.threads / cost.warps:.1f}" if cost.warps else ""
     sectors = f"{cost.sectors / cost.requests:.1f}" if cost.requests else ""
-    wavefronts = (
-        (f"{cost.wavefronts:,}", f"{cost.wavefronts_ideal:,}") if cost.wavefronts else ("", "")
+    wavefronts, ideal = (
+        f"{count:,}" if count else "" for count in (cost.wavefronts, cost.wavefronts_ideal)
     )
-    return f"{cost.warps:,}", lanes, sectors, *wavefronts
+    return f"{cost.warps:,}", lanes, sectors, wavefronts, ideal
 
 
 def _source(line: AnnotatedLine) -> Text:

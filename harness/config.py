@@ -25,9 +25,12 @@ from pydantic import (
 
 from harness import strict_yaml
 from harness.errors import ConfigError
-from harness.expressions import Expression
+from harness.expressions import FUNCTIONS, Expression
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int32")
+DEVICE_FACTS = ("sm_count", "warp_size", "l2_bytes", "max_threads_per_block", "max_shared_bytes")
+"""What an expression may use of the device; plan.Device says what each is."""
+
 MOST_SHAPES = 4096
 """More launch shapes or sizes than this in one problem is taken for a mistake."""
 
@@ -72,6 +75,8 @@ def _axis(key: str) -> tuple[str, ...]:
     names = tuple(part.strip() for part in key.split(","))
     for name in names:
         _name(name)
+        if name in (*DEVICE_FACTS, *FUNCTIONS):
+            raise ValueError(f"{key}: `{name}` has a meaning in expressions; choose another")
     return names
 
 
@@ -207,6 +212,8 @@ class Problem(Strict):
         if "torch" in self.variants:
             raise ValueError("variants: `torch` is the library's name; choose another")
         sizes = {frozenset(s) for s in (*self.sizes.test, *self.sizes.bench)}
+        if frozenset() in sizes:
+            raise ValueError("sizes: test and bench name at least one size, such as `n`")
         if len(sizes) > 1:
             raise ValueError("sizes: test and bench must give the same names")
         if set(self.sizes.bench[0]) & set(self.launch[0]):
@@ -241,7 +248,7 @@ class Limits(Strict):
     """Deadline for one variant's qualification."""
     measure_s: Annotated[int, Field(ge=1, le=86_400)] = 600
     """Deadline for measuring one problem at one size."""
-    emulate_bytes: Annotated[AnExpression, Field()] = Expression("16 * 2**20")
+    emulate_bytes: Annotated[int, BeforeValidator(_positive)] = 16 * 2**20
     """Bench sizes whose compulsory traffic exceeds this are not emulated."""
 
 

@@ -39,13 +39,7 @@ class Device:
 
     def names(self) -> dict[str, int]:
         """The device facts that an expression may use."""
-        return {
-            "sm_count": self.sm_count,
-            "warp_size": self.warp_size,
-            "l2_bytes": self.l2_bytes,
-            "max_threads_per_block": self.max_threads_per_block,
-            "max_shared_bytes": self.max_shared_bytes,
-        }
+        return {name: getattr(self, name) for name in config.DEVICE_FACTS}
 
 
 @dataclass(frozen=True)

@@ -114,5 +114,6 @@ def _kill(worker: subprocess.Popen[bytes]) -> None:
 
 def _died(code: int) -> str:
     if code < 0:
-        return f"the process was ended by {signal.Signals(-code).name}"
+        known = {int(each): each.name for each in signal.Signals}
+        return f"the process was ended by {known.get(-code, f'signal {-code}')}"
     return f"the process ended with exit code {code}"

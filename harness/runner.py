@@ -137,7 +137,7 @@ class Runner:
     def _over_budget(self, case: Case) -> str:
         if self.backend == "cuda":
             return ""
-        budget = self.bench.limits.emulate_bytes.evaluate({})
+        budget = self.bench.limits.emulate_bytes
         work = self.problems[case.problem].work(case.sizes, case.dtype)
         if work.bytes <= budget:
             return ""

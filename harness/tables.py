@@ -194,7 +194,7 @@ class Run:
         baseline = self.baseline_of(p.case)
         versus = self.compare(p.case, baseline, cache) if baseline else None
         ratio = versus.ratio if versus else None
-        failed = self.outcomes[p.case].status == "failed"
+        failed = self.outcomes[p.case].status != "ok"
         # In cache, the memory's ceiling says nothing.
         ceiling = self.ceilings.get("read_bandwidth") if cache == "cold" else None
         rate = self.ceilings.get("fp32_rate") if p.dtype == "float32" else None

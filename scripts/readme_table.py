@@ -23,7 +23,7 @@ from harness.report import format as fmt
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 ROOT = Path(__file__).resolve().parents[1]
-BEFORE_SIZES = ("case", "problem", "variant", "dtype")
+BEFORE_SIZES = ("problem", "variant", "dtype")
 """The columns of results.csv before the sizes and launch keys; `backend` is the first after."""
 
 
@@ -146,7 +146,7 @@ def _size(sizes: list[str], key: tuple[int, ...]) -> str:
 
 def fastest(rows: pd.DataFrame) -> dict[str, Any] | str:
     """The fastest sound row, or the word for why there is none."""
-    sound = rows[(rows.status == "ok") & rows.median_ns.notna() & ~rows.above_ceiling.eq(True)]
+    sound = rows[(rows.status == "ok") & rows.median_ns.notna() & rows.verdict.ne("invalid")]
     if len(sound):
         best = sound.loc[sound.median_ns.astype(float).idxmin()]
         return {str(key): value for key, value in best.items()}

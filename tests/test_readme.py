@@ -38,5 +38,5 @@ def test_every_file_that_the_readme_and_the_docs_name_exists() -> None:
 
 def test_every_command_of_the_readme_exists() -> None:
     makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"`?make ([a-z-]+)", README):
+    for target in re.findall(r"(?:^    |`)make ([a-z-]+)", README, re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target

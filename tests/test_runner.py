@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,8 +44,8 @@ def run_matrix(path: Path, folder: Path, *only: str) -> tables.Run:
 
 
 @pytest.fixture(scope="module")
-def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tables.Run]:
-    yield run_matrix(FAULTY, tmp_path_factory.mktemp("faulty"))
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> tables.Run:
+    return run_matrix(FAULTY, tmp_path_factory.mktemp("faulty"))
 
 
 @pytest.mark.parametrize("variant", REASONS)

@@ -70,7 +70,8 @@ def verdict(ratio: Interval | None, floor: float, same_within: float) -> Verdict
     """What a speed-up with its interval allows to be said, given the noise floor.
 
     faster, slower: the whole interval lies beyond the floor. same: the whole interval lies within
-    `same_within` of 1. unclear: neither. invalid: there is no interval, or no floor.
+    `same_within` of 1, and so does the floor. unclear: neither. invalid: there is no interval, or
+    no floor.
     """
     if ratio is None or not math.isfinite(floor):
         return "invalid"
@@ -78,6 +79,7 @@ def verdict(ratio: Interval | None, floor: float, same_within: float) -> Verdict
         return "faster"
     if ratio.high < 1 / (1 + floor):
         return "slower"
-    if ratio.low >= 1 / (1 + same_within) and ratio.high <= 1 + same_within:
+    near = ratio.low >= 1 / (1 + same_within) and ratio.high <= 1 + same_within
+    if near and floor <= same_within:
         return "same"
     return "unclear"
