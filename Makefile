@@ -3,10 +3,13 @@ PYTHON ?= python3
 RUN     = .venv/bin/python
 ARGS   ?=
 
-.PHONY: bench report test test-gpu check benchmark-emulator readme constraints setup
+.PHONY: bench profile report test test-gpu check benchmark-emulator readme constraints setup
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
+
+profile: setup          ## bench, then every case under Nsight Compute once (needs counters allowed)
+	@$(RUN) -m harness profile $(ARGS)
 
 report: setup           ## redraw the newest run's tables, figures and page from its journal
 	@$(RUN) -m harness report $(ARGS)

@@ -1,6 +1,6 @@
 """The command line, and the story of a run from the matrix to the report.
 
-python -m harness list | run | report | doctor
+python -m harness list | run | profile | report | doctor
 """
 
 from __future__ import annotations
@@ -21,8 +21,12 @@ from rich.table import Table
 from harness import annotate, config, devices, doctor, machine, plan, report, tables
 from harness.errors import HarnessError, UsageError
 from harness.plan import Device
+from harness.profile import stage as profiling
+from harness.profile.failures import Failure
+from harness.profile.metrics import choose
+from harness.profile.ncu import CacheControl, ClockControl, Settings
 from harness.progress import console
-from harness.records import Outcome, SourceLine
+from harness.records import Counted, Journal, Outcome, SourceLine
 from harness.runner import Runner, buffer_names, emulate, load_problems
 
 REPORTS = Path("reports")
@@ -47,6 +51,9 @@ Only = Annotated[
 Arch = Annotated[
     str | None, typer.Option(help="Compile for, and emulate, this architecture, such as sm_80.")
 ]
+
+
+Out = Annotated[Path | None, typer.Option(help="The run's folder; one that exists is resumed.")]
 
 
 @app.command("list")
@@ -75,22 +82,59 @@ def run(
     backend: Backend = "auto",
     only: Only = [],  # noqa: B006
     arch: Arch = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The run's folder; one that exists is resumed.")
-    ] = None,
+    out: Out = None,
 ) -> None:
     """Compile, verify and time (or emulate) the matrix, and write the report.
 
     Exit code 0: every case is ok. 1: some failed. 2: the command or the matrix is wrong.
     130: interrupted, with everything so far kept.
     """
+    _carry_out(config_path, backend, only, arch, out, None)
+
+
+@app.command()
+def profile(
+    config_path: Config = Path("bench.yaml"),
+    backend: Backend = "auto",
+    only: Only = [],  # noqa: B006
+    arch: Arch = None,
+    out: Out = None,
+    metrics: Annotated[
+        list[str], typer.Option("--metrics", help="A set of metrics; repeatable. All by default.")
+    ] = [],  # noqa: B006
+    ncu: Annotated[str | None, typer.Option(help="Nsight Compute's ncu, if not on PATH.")] = None,
+    cache_control: Annotated[
+        CacheControl, typer.Option(help="all: empty the caches before every pass.")
+    ] = "all",
+    clock_control: Annotated[
+        ClockControl, typer.Option(help="base: lock the clocks while profiling.")
+    ] = "none",
+) -> None:
+    """Run the matrix, then every sound case under Nsight Compute once; or emulate and count.
+
+    With --out of an earlier run only what ncu has not told yet is collected. Exit codes as `run`;
+    1 also where counters are missing.
+    """
+    choose(metrics, None)  # a set that does not exist is refused before anything runs
+    wanted = profiling.Wanted(tuple(metrics), ncu, Settings(cache_control, clock_control))
+    _carry_out(config_path, backend, only, arch, out, wanted)
+
+
+def _carry_out(
+    config_path: Path,
+    backend: str,
+    only: list[str],
+    arch: str | None,
+    out: Path | None,
+    wanted: profiling.Wanted | None,
+) -> None:
     started = datetime.now(timezone.utc)
     bench = config.load(config_path)
     chosen, device, warning = devices.choose(backend, arch)
     if warning:
         console.print(warning, markup=False)
     folder = out or REPORTS / started.strftime("%Y%m%d-%H%M%S")
-    runner = Runner(bench, device, chosen, only, folder)
+    runner = Runner(bench, device, chosen, only, folder, wanted)
     info = _begin(folder, bench, device, chosen, only, started)
     console.print(f"{_count(runner.cases)} on {device.name}, into {folder}", markup=False)
     interrupted = False
@@ -107,6 +151,8 @@ def run(
     page = report.write(tables.load(folder))
     _point_latest(folder)
     _summarise(folder, interrupted)
+    for failure in runner.unprofiled:
+        console.print(f"COUNTERS {failure.reason}", markup=False)
     console.print(str(page), markup=False)
     raise typer.Exit(code)
 
@@ -114,8 +160,14 @@ def run(
 @app.command("report")
 def redraw(
     folder: Annotated[Path, typer.Argument(help="A run's folder.")] = LATEST,
+    ncu: Annotated[
+        list[Path],
+        typer.Option("--ncu", help="A .ncu-rep whose figures go into the journal. Repeatable."),
+    ] = [],  # noqa: B006
 ) -> None:
     """Redraw a run's tables, figures and page from its journal; needs no GPU."""
+    for path in ncu:
+        _take_in(folder, path)
     console.print(str(report.write(tables.load(folder))), markup=False)
 
 
@@ -152,6 +204,22 @@ def examine() -> None:
     for finding in doctor.examine():
         table.add_row("ok" if finding.ok else "–", finding.what, finding.found, finding.remedy)
     console.print(table)
+
+
+def _take_in(folder: Path, path: Path) -> None:
+    """The figures of a report collected elsewhere, of the cases of this run, into its journal."""
+    found = profiling.from_file(path)
+    if isinstance(found, Failure):
+        raise UsageError(f"--ncu {path}: {found.text}")
+    run = tables.load(folder)
+    ours = [record for record in found if getattr(record, "case", "") in run.planned]
+    if not ours:
+        raise UsageError(f"--ncu {path}: it has no case of the run {folder}")
+    there = set(run.of(Counted))
+    with Journal(folder / "journal.jsonl") as journal:
+        for record in ours:
+            if record not in there:
+                journal.append(record)
 
 
 def _begin(

@@ -12,6 +12,8 @@ from pathlib import Path
 from harness import toolchain
 from harness.devices import cuda_device
 from harness.errors import HarnessError
+from harness.profile import ncu
+from harness.profile.failures import Failure
 
 _RESTRICTED = Path("/proc/driver/nvidia/params")
 
@@ -83,11 +85,11 @@ def _gpu(driver: bool) -> Finding:
 
 
 def _ncu() -> Finding:
-    path = shutil.which("ncu")
-    if not path:
-        return Finding("ncu", False, "not on PATH", "install NVIDIA Nsight Compute for counters")
-    shown = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60)
-    return Finding("ncu", True, (shown.stdout.strip().splitlines() or ["?"])[-1])
+    found = ncu.find()
+    if isinstance(found, Failure):
+        what, _, remedy = found.text.partition("\n")
+        return Finding("ncu", False, what, remedy.strip())
+    return Finding("ncu", True, f"{found.version} from {found.found_in}: {found.path}")
 
 
 def _ncu_permission(driver: bool) -> Finding:

@@ -119,6 +119,37 @@ class SourceLine:
 
 
 @dataclass(frozen=True)
+class Uncounted:
+    """A counter that was asked for and has no value, and why.
+
+    reason begins with "not permitted", "not collected" or "not applicable". A later Counted of the
+    same case, step and metric takes its place.
+    """
+
+    case: str
+    step: int
+    metric: str
+    reason: str
+    kind: Literal["uncounted"] = "uncounted"
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """How Nsight Compute was asked. asked: recorded name → the name that this GPU has."""
+
+    ncu: str
+    """Its version."""
+    cache_control: str
+    clock_control: str
+    chip: str
+    """Empty where the GPU's counters could not be listed beforehand."""
+    asked: dict[str, str]
+    reports: tuple[str, ...]
+    """The files in the run's folder `profile`."""
+    kind: Literal["profiled"] = "profiled"
+
+
+@dataclass(frozen=True)
 class Round:
     """A batch of launches of one case in one round.
 
@@ -153,7 +184,8 @@ class Conditions:
 class Ceiling:
     """A limit of the machine, measured in this run by a small kernel of ours.
 
-    name: read_bandwidth, copy_bandwidth (bytes/s), fp32_rate (flop/s), empty_kernel (ns).
+    name: read_bandwidth, copy_bandwidth, l2_bandwidth, shared_bandwidth (byte/s); fp32_rate,
+    fp64_rate, fp16_rate, tensor_rate (flop/s); empty_kernel (ns).
     """
 
     name: str
@@ -189,6 +221,8 @@ Record = (
     | Compiled
     | Verified
     | Counted
+    | Uncounted
+    | Profiled
     | SourceLine
     | Round
     | Conditions

@@ -23,15 +23,19 @@ from harness.errors import CompileError, HarnessError
 from harness.plan import Case, Device, Shape
 from harness.problem import Problem
 from harness.processes import Ended, Workers
+from harness.profile import stage as profiling
+from harness.profile.failures import Failure
 from harness.progress import stage
 from harness.records import (
     Ceiling,
     Compiled,
+    Counted,
     Finished,
     Journal,
     Outcome,
     Planned,
     Record,
+    Uncounted,
     Verified,
     read_journal,
 )
@@ -44,7 +48,11 @@ CEILINGS_S = 120
 
 
 class Runner:
-    """One run into one folder. `failed` tells afterwards whether any case failed."""
+    """One run into one folder. `failed` tells afterwards whether any case failed.
+
+    wanted: profile with ncu as well, where the backend is a GPU; `unprofiled` tells afterwards what
+    went wrong with that.
+    """
 
     def __init__(
         self,
@@ -53,7 +61,11 @@ class Runner:
         backend: str,
         patterns: Sequence[str],
         folder: Path,
+        wanted: profiling.Wanted | None = None,
     ) -> None:
+        self.wanted = wanted
+        self.unprofiled: list[Failure] = []
+        self._counts: list[Record] = []
         self.bench, self.device, self.backend, self.folder = bench, device, backend, folder
         self.workers = Workers()
         self.problems = load_problems(bench, patterns)
@@ -68,7 +80,8 @@ class Runner:
 
     @property
     def failed(self) -> bool:
-        return any(outcome.status == "failed" for outcome in self._outcomes.values())
+        wrong = any(outcome.status == "failed" for outcome in self._outcomes.values())
+        return wrong or bool(self.unprofiled)
 
     def run(self) -> None:
         """The whole run. On Ctrl-C every worker is stopped and the journal keeps what it has."""
@@ -84,6 +97,8 @@ class Runner:
                     self._measure_ceilings()
                     self._measure()
                 self._conclude()
+                if self.wanted and self.backend == "cuda":
+                    self._profile(self.wanted)
             finally:
                 self.workers.stop()
 
@@ -95,6 +110,8 @@ class Runner:
         """What a resumed run must know of the records that are already there."""
         if isinstance(record, Outcome):
             self._outcomes[record.case] = record
+        elif isinstance(record, Counted | Uncounted):
+            self._counts.append(record)
         elif isinstance(record, Finished):
             self._stages.add(record.stage)
         elif isinstance(record, Ceiling):
@@ -289,6 +306,22 @@ class Runner:
     def _conclude(self) -> None:
         for case in self._open(self.cases):
             self._finish(case, "failed", "it ended without an outcome; run again to resume")
+
+    def _profile(self, wanted: profiling.Wanted) -> None:
+        """What ncu counts, of every case that is right; a resumed run compiled none of them."""
+        sound = [case for case in self.cases if self._outcomes[case.id].status == "ok"]
+        units = {c.id: compiler.unit(c, self.bench.kernels, self.device.arch)
+                 for c in sound if not c.is_library}  # fmt: skip
+        results = compiler.build_all(list(dict.fromkeys(units.values())))
+        for name, unit in units.items():
+            result = results[unit]
+            if isinstance(result, CompileError):
+                raise result
+            self._built[name] = result
+        self.unprofiled = profiling.profile(
+            wanted, sound, lambda cases: self._job("profile", cases=cases), self.folder,
+            self.bench.limits.measure_s, self._counts, self._keep,
+        )  # fmt: skip
 
     def _job(self, task: str, **more: object) -> Job:
         job = Job(

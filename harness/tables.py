@@ -36,10 +36,12 @@ from harness.records import (
     Planned,
     Record,
     Round,
+    Uncounted,
     Verified,
     read_journal,
 )
 
+NCU_DURATION = "gpu__time_duration.sum"
 R = TypeVar("R", bound=Record)
 Times = Mapping[int, float]
 """Round → that round's time, ns."""
@@ -59,7 +61,7 @@ class Run:
 
     def __init__(self, folder: Path, info: Mapping[str, Any], records: Iterable[Record]) -> None:
         self.folder, self.info = folder, info
-        self.records = list(records)
+        self.records = _without_superseded(list(records))
         self.confidence = float(info["timing"]["confidence"])
         self.same_within = float(info["timing"]["same_within"])
 
@@ -154,10 +156,12 @@ class Run:
             and (wanted.is_library or p.launch == wanted.launch)
             and self.outcomes[p.case].status != "failed"  # a wrong one is nothing to compare with
         ]
-        return min(candidates, key=self._median_or_inf, default=None)
+        return min(candidates, key=lambda case: self.median(case) or math.inf, default=None)
 
-    def _median_or_inf(self, case: str) -> float:
-        return float(np.median(list(self.times(case, "cold").values()) or [math.inf]))
+    def median(self, case: str, cache: str = "cold") -> float | None:
+        """The median over rounds, ns; None where it was not timed."""
+        times = list(self.times(case, cache).values())
+        return float(np.median(times)) if times else None
 
     @cached_property
     def results(self) -> pd.DataFrame:
@@ -219,12 +223,31 @@ class Run:
 
     @cached_property
     def counters(self) -> pd.DataFrame:
-        """One row a case, step and metric."""
-        columns = ["case", "step", "kernel", "metric", "value", "unit", "provenance"]
-        return pd.DataFrame(
-            [[getattr(record, name) for name in columns] for record in self.of(Counted)],
-            columns=columns,
-        )
+        """One row a case, step and metric; one without a value has a reason."""
+        columns = ["case", "step", "kernel", "metric", "value", "unit", "provenance", "reason"]
+        both = [*self.of(Counted), *self.of(Uncounted)]
+        rows = [[getattr(record, name, None) for name in columns] for record in both]
+        return pd.DataFrame(rows, columns=columns)
+
+    @cached_property
+    def durations(self) -> pd.DataFrame:
+        """A case's time by events (cold) beside ncu's duration of all its steps, ns.
+
+        disagrees: they differ by over 10 % though the launch takes over 50 µs. ncu launches alone,
+        at clocks that one launch does not raise, so short launches differ and mean nothing.
+        """
+        profiled: dict[str, float] = defaultdict(float)
+        for record in self.of(Counted):
+            if record.metric == NCU_DURATION:
+                profiled[record.case] += record.value
+        rows = []
+        for case, ncu_ns in profiled.items():
+            times = list(self.times(case, "cold").values())
+            if times:
+                event_ns = float(np.median(times))
+                apart = abs(ncu_ns - event_ns) > 0.1 * event_ns and event_ns > 50e3
+                rows.append([case, event_ns, ncu_ns, ncu_ns / event_ns, apart])
+        return pd.DataFrame(rows, columns=["case", "event_ns", "ncu_ns", "ratio", "disagrees"])
 
     @cached_property
     def verified(self) -> pd.DataFrame:
@@ -273,12 +296,24 @@ class Run:
         return dict(found)
 
 
-_FIRST = ["case", "problem", "variant", "dtype"]
+def _without_superseded(records: Sequence[Record]) -> list[Record]:
+    """Of each counter the last figure: a resumed profile, or a second report, tells it again."""
+    last: dict[tuple[str, int, str], Record] = {}
+    for record in records:
+        if isinstance(record, Counted | Uncounted):
+            key = record.case, record.step, record.metric
+            if isinstance(record, Counted) or not isinstance(last.get(key), Counted):
+                last[key] = record
+    kept = {id(record) for record in last.values()}
+    return [r for r in records if not isinstance(r, Counted | Uncounted) or id(r) in kept]
+
+
+_FIRST = ["problem", "variant", "dtype"]
 _LAST = [
     "backend", "cache", "status", "reason", "rounds", "samples", "median_ns", "ci_low_ns",
     "ci_high_ns", "bytes", "flops", "gbps", "pct_of_ceiling", "speedup", "speedup_low",
-    "speedup_high", "verdict", "above_ceiling", "registers", "shared_bytes", "spill_bytes",
-    "occupancy_theoretical",
+    "speedup_high", "verdict", "registers", "shared_bytes", "spill_bytes",
+    "occupancy_theoretical", "case", "above_ceiling",
 ]  # fmt: skip
 
 
@@ -308,9 +343,7 @@ def load(folder: str | Path) -> Run:
 
 def write(run: Run) -> None:
     """results.csv and counters.csv beside the journal; numbers to 10 digits."""
-    promised = run.results[
-        [*(c for c in run.results if c not in ("case", "above_ceiling")), "case"]
-    ]
+    promised = run.results.drop(columns="above_ceiling")
     for table, name in ((promised, "results.csv"), (run.counters, "counters.csv")):
         table.to_csv(run.folder / name, index=False, float_format=_number)
 

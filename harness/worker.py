@@ -1,6 +1,6 @@
 """The process that runs kernels: one job, its records written as lines to a pipe.
 
-    python -m harness.worker JOB.json FD
+    python -m harness.worker JOB.json FD|FILE
 
 A kernel may crash the process, hang it or lose the GPU's context; whoever started it
 (harness/runner.py) keeps what was written, knows from the last `now` line what was running, and
@@ -41,10 +41,10 @@ class Job:
 
     describe: tell the device. qualify: verify a variant at its test sizes, and on the emulator
     verify and count its bench sizes. ceilings: measure the machine. measure: time cases of one
-    group together.
+    group together. profile: launch every step of such cases once, for ncu, which watches.
     """
 
-    task: Literal["describe", "qualify", "ceilings", "measure"]
+    task: Literal["describe", "qualify", "ceilings", "measure", "profile"]
     backend: Literal["cuda", "emulator"]
     arch: str | None
     kernels: Path
@@ -64,10 +64,14 @@ DEVICE: TypeAdapter[Device] = TypeAdapter(Device)
 
 
 class Pipe:
-    """Lines to the parent: `now CASE`, `record JSON`, `device JSON`, `error TEXT`."""
+    """Lines to the parent: `pid N`, `now CASE`, `record JSON`, `device JSON`, `error TEXT`.
 
-    def __init__(self, descriptor: int) -> None:
-        self._file = os.fdopen(descriptor, "w", encoding="utf-8")
+    They go to a descriptor, or to a file where a program in between may not hand descriptors on.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._file = open(int(where) if where.isdecimal() else where, "w", encoding="utf-8")  # noqa: SIM115
+        self._line("pid", str(os.getpid()))
 
     def now(self, what: str) -> None:
         self._line("now", what)
@@ -218,6 +222,25 @@ def _still_right(
     return right
 
 
+def profile(job: Job, backend: Backend, pipe: Pipe) -> None:
+    """Every step of every case once, each in the NVTX range by which ncu's figures are found."""
+    from harness.backends.cuda import CudaWorkspace
+    from harness.profile import ranges
+
+    first = job.cases[0]
+    problem = problems.load(job.kernels / first.problem)
+    needed = problem.buffers(first.sizes, first.dtype)
+    rng = generator(job.seed, first.group, DRAWS[0])
+    inputs = problem.inputs(first.sizes, first.dtype, rng, DRAWS[0])
+    with backend.workspace(needed, inputs) as workspace:
+        assert isinstance(workspace, CudaWorkspace)
+        workspace.problem = problem
+        for case in job.cases:
+            pipe.now(case.id)
+            names = [ranges.name(case.id, step) for step in range(len(case.steps) or 1)]
+            workspace.profile(case, job.built.get(case.id), ranges.DOMAIN, names)
+
+
 def ceilings(job: Job, backend: Backend, pipe: Pipe) -> None:
     from harness.measure.ceilings import measure_ceilings
 
@@ -236,16 +259,18 @@ def open_backend(name: str, arch: str | None) -> Backend:
 
 def main(arguments: Mapping[int, str]) -> int:
     job = JOB.validate_json(Path(arguments[1]).read_bytes())
-    pipe = Pipe(int(arguments[2]))
+    pipe = Pipe(arguments[2])
     try:
         backend = open_backend(job.backend, job.arch)
         try:
             if job.task == "describe":
                 pipe.device(backend.device)
             else:
-                {"qualify": qualify, "measure": measure, "ceilings": ceilings}[job.task](
-                    job, backend, pipe
-                )
+                tasks = {
+                    "qualify": qualify, "measure": measure, "ceilings": ceilings,
+                    "profile": profile,
+                }  # fmt: skip
+                tasks[job.task](job, backend, pipe)
         finally:
             backend.close()
     except (HarnessError, ImportError, MemoryError) as error:

@@ -229,7 +229,7 @@ def test_an_emulated_run_has_one_row_a_case_and_no_time(tmp_path: Path) -> None:
         assert pd.isna(found[name]), name
     assert run.counters.to_dict("records") == [
         {"case": p.case, "step": 0, "kernel": "twice", "metric": "m", "value": 3.0, "unit": "inst",
-         "provenance": "ptx-level"}
+         "provenance": "ptx-level", "reason": None}
     ]  # fmt: skip
 
 
@@ -244,10 +244,10 @@ def test_steps_are_medians_over_rounds(tmp_path: Path) -> None:
 
 def test_the_columns_are_those_promised_in_their_order(run: Run) -> None:
     assert list(run.results.columns) == [
-        "case", "problem", "variant", "dtype", "n", "block", "backend", "cache", "status", "reason",
+        "problem", "variant", "dtype", "n", "block", "backend", "cache", "status", "reason",
         "rounds", "samples", "median_ns", "ci_low_ns", "ci_high_ns", "bytes", "flops", "gbps",
-        "pct_of_ceiling", "speedup", "speedup_low", "speedup_high", "verdict", "above_ceiling",
-        "registers", "shared_bytes", "spill_bytes", "occupancy_theoretical",
+        "pct_of_ceiling", "speedup", "speedup_low", "speedup_high", "verdict", "registers",
+        "shared_bytes", "spill_bytes", "occupancy_theoretical", "case", "above_ceiling",
     ]  # fmt: skip
 
 

@@ -266,6 +266,30 @@ class CudaWorkspace:
             raise DeviceFault(f"{case.id}: {_words(error)}") from None
         return times
 
+    def profile(self, case: Case, built: Built | None, domain: str, ranges: Sequence[str]) -> None:
+        """Launch every step once, each alone inside its NVTX range, given by name.
+
+        What a profiler must not count stays outside: the restored inputs, the poison, and the
+        first call of a library, which may launch more than the others do.
+        """
+        for memory in self._memory.values():
+            if memory.buffer.role != "input":
+                memory.poison()
+        launches = self._launches(case, built)
+        try:
+            if built is None:
+                launches[0]()
+            self._restore(case)
+            self.stream.synchronize()
+            for name, launch in zip(ranges, launches, strict=True):
+                with nvtx.annotate(name, domain=domain):
+                    launch()
+                    self.stream.synchronize()
+            self._restore(case)
+            self.stream.synchronize()
+        except cuda.Error as error:
+            raise DeviceFault(f"{case.id}: {_words(error)}") from None
+
     def _time_held(
         self, case: Case, steps: Sequence[Any], cache: Cache, launches: int, apart: bool
     ) -> list[list[float]]:

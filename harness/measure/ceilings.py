@@ -21,6 +21,7 @@ from harness.measure.statistics import Interval, median_interval
 from harness.plan import Case, Device, Step
 from harness.problem import Buffer
 from harness.records import Ceiling, Round
+from harness.silicon.architectures import architecture
 
 FOLDER = Path(__file__).parent
 ROUNDS, BATCH = 11, 5
@@ -29,6 +30,19 @@ L2_MULTIPLE = 16
 
 FMA_ITERATIONS, FMA_CHAINS = 8192, 8
 """fma_rate does iterations × chains fused multiply-adds a thread, 2 flops each."""
+
+FP64_ITERATIONS = 2048
+"""Fewer: on a GPU for games this rate is a 64th of the other."""
+
+L2_PASSES, L2_IN_FLIGHT = 256, 4
+"""l2_bandwidth reads its buffer so often, 4 float4 a thread at a time."""
+
+SHARED_ITERATIONS, SHARED_LOADS = 1024, 4
+TENSOR_ITERATIONS, TENSOR_CHAINS, TENSOR_FLOPS = 2048, 4, 2 * 16 * 8 * 16
+"""tensor_rate does iterations × chains matrix multiply-adds of 16 × 8 × 16 a warp."""
+
+ONES = 0x3C003C00
+"""Two halves of value 1: operands of zero bits would draw less power than real ones."""
 
 PROBLEM = "ceilings"
 
@@ -48,7 +62,12 @@ CEILING_OF = {
     "read_4_in_flight": "read_bandwidth",
     "read_8_in_flight": "read_bandwidth",
     "copy_bandwidth": "copy_bandwidth",
+    "l2_bandwidth": "l2_bandwidth",
+    "shared_bandwidth": "shared_bandwidth",
     "fma_rate": "fp32_rate",
+    "fp64_rate": "fp64_rate",
+    "fp16_rate": "fp16_rate",
+    "tensor_rate": "tensor_rate",
 }
 """Kernel → the ceiling that it is a try at."""
 
@@ -76,11 +95,50 @@ def cases(device: Device) -> list[tuple[Case, float]]:
         flops = 2 * FMA_ITERATIONS * FMA_CHAINS * resident * block
         found.append((_case("ceilings.cu", "fma_rate", resident, block,
                             ("sink", FMA_ITERATIONS, 1, 1)), flops))  # fmt: skip
+        found += _roofline_cases(device, block, vectors)
     return found
 
 
-def _case(source: str, kernel: str, grid: int, block: int, args: tuple[str | int, ...]) -> Case:
-    step = Step(kernel, (grid, 1, 1), (block, 1, 1), 0, args)
+def _roofline_cases(device: Device, block: int, vectors: int) -> Iterator[tuple[Case, float]]:
+    """The levels and rates that a roofline needs besides, at one block size."""
+    grid = device.sm_count * (2048 // block)
+    threads = grid * block
+    for parts in (1, 2):
+        # As many float4 as fit a quarter of the cache, in whole tiles; at least one tile.
+        some = grid // parts
+        tile = L2_IN_FLIGHT * some * block
+        count = min(max(device.l2_bytes // 4 // 16 // tile, 1) * tile, vectors // tile * tile)
+        if 16 * count <= device.l2_bytes // 2:
+            yield (
+                _case(
+                    "ceilings.cu", "l2_bandwidth", some, block, ("input", count, L2_PASSES, "sink")
+                ),
+                16 * count * L2_PASSES,
+            )
+    yield (
+        _case(
+            "ceilings.cu", "shared_bandwidth", grid, block, ("sink", SHARED_ITERATIONS), 16 * block
+        ),
+        threads * SHARED_ITERATIONS * SHARED_LOADS * 16,
+    )
+    yield (
+        _case("ceilings.cu", "fp64_rate", grid, block, ("sink", FP64_ITERATIONS, 1, 1)),
+        threads * FP64_ITERATIONS * FMA_CHAINS * 2,
+    )
+    yield (
+        _case("ceilings.cu", "fp16_rate", grid, block, ("sink", FMA_ITERATIONS, 1, 1)),
+        threads * FMA_ITERATIONS * FMA_CHAINS * 4,
+    )
+    if architecture(device.arch).compute_capability >= (8, 0):
+        work = threads // 32 * TENSOR_ITERATIONS * TENSOR_CHAINS * TENSOR_FLOPS
+        yield (_case("ceilings.cu", "tensor_rate", grid, block,
+                     ("sink", TENSOR_ITERATIONS, ONES, ONES)), work)  # fmt: skip
+
+
+def _case(
+    source: str, kernel: str, grid: int, block: int, args: tuple[str | int, ...], shared: int = 0
+) -> Case:
+    step = Step(kernel, (grid, 1, 1), (block, 1, 1), shared, args)
     shape = {"grid": grid, "block": block}
     return Case(PROBLEM, kernel, "float32", {}, shape, source, steps=(step,))
 
@@ -107,7 +165,8 @@ def measure_ceilings(backend: Backend, rng: np.random.Generator) -> Iterator[Cei
             for case_id, found in rounds.items()
             if CEILING_OF[work[case_id][0].variant] == name
         ]
-        yield _best(name, tries)
+        if tries:  # an older GPU has no such tensor instruction
+            yield _best(name, tries)
 
 
 def _best(name: str, found: Sequence[tuple[tuple[Case, float], list[Round]]]) -> Ceiling:
@@ -122,7 +181,7 @@ def _best(name: str, found: Sequence[tuple[tuple[Case, float], list[Round]]]) ->
     if not shapes:
         raise HarnessError(f"the ceiling {name} could not be measured: no launch was timed")
     interval, case, values = max(shapes, key=lambda shape: shape[0].median)
-    unit = {"fp32_rate": "flop/s", "empty_kernel": "ns"}.get(name, "byte/s")
+    unit = "ns" if name == "empty_kernel" else "flop/s" if name.endswith("_rate") else "byte/s"
     step = case.steps[0]
     how = f"{step.kernel}, grid {step.grid[0]}, block {step.block[0]}; best of {len(shapes)}"
     return Ceiling(name, interval.median, interval.low, interval.high, unit, how,

@@ -87,7 +87,9 @@ def explain(ending: Ending) -> Failure | None:
         # The application's own exit code is repeated by ncu; the worker's words say more.
         what = ending.error or errors or ending.said[-_SHOWN:].strip() or "it printed nothing"
         how = f"ended by signal {-ending.code}" if ending.code < 0 else f"exit code {ending.code}"
-        return Failure("crashed", f"ncu crashed{at} ({how}): {what}")
+        told = ending.error or "application returned an error code" in ending.said
+        who = "the profiled process" if told else "ncu"
+        return Failure("crashed", f"{who} failed{at} ({how}): {what}")
     return None
 
 

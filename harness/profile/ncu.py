@@ -103,7 +103,7 @@ def _asked(path: str, where: str) -> Ncu | Failure:
 
 def query(ncu: Ncu, chip: str | None = None) -> Available | Failure:
     """What can be counted, on the first GPU or on a chip such as "gh100" (which needs no GPU)."""
-    which = ["--chip", chip] if chip else ["--devices", "0"]
+    which = ["--chips", chip] if chip else ["--devices", "0"]
     said = _output([ncu.path, "--query-metrics", *which])
     if isinstance(said, Failure):
         return said
@@ -114,7 +114,11 @@ def listed(said: str) -> Available | None:
     """What `ncu --query-metrics` prints: a table whose first word is a counter's base name."""
     names = re.findall(r"^([\w.]+__\w+) +(?:Counter|Ratio|Throughput)\b", said, re.MULTILINE)
     heading = re.search(r"^(?:Chip|Device) (.+)$", said, re.MULTILINE)
-    return Available(heading[1].strip() if heading else "this GPU", frozenset(names)) if names else None
+    return (
+        Available(heading[1].strip() if heading else "this GPU", frozenset(names))
+        if names
+        else None
+    )
 
 
 def _output(command: Sequence[str]) -> str | Failure:

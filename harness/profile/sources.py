@@ -1,0 +1,64 @@
+"""The source of a case as it was when the run was made, or why it cannot be shown.
+
+The journal has the hash of each source, not its text. A file is read from the kernels' folder only
+if it still has that hash, so that a page never shows a source that was not measured.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.records import Planned
+from harness.tables import Run
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A unified diff's lines, or the reason why there is none."""
+
+    title: str
+    lines: Sequence[str] = ()
+    missing: str = ""
+
+
+def difference(run: Run, before: Planned, after: Planned, folder: Path | None = None) -> Difference:
+    """The diff of two cases' sources. folder: kernels/, where the files lie."""
+    folder = folder or _kernels()
+    names = [_path(run, p) for p in (before, after)]
+    if names[0] is None or names[1] is None:
+        return Difference("", missing="the journal does not say which source was compiled")
+    title = f"{names[0]} → {names[1]}"
+    texts = []
+    for name in names:
+        assert name is not None
+        try:
+            content = (folder / name).read_bytes()
+        except OSError:
+            return Difference(title, missing=f"{name} is not here")
+        if hashlib.sha256(content).hexdigest() != run.info["sources"][name]:
+            return Difference(title, missing=f"{name} has changed since this run")
+        texts.append(content.decode(errors="replace").splitlines())
+    if names[0] == names[1]:
+        return Difference(title, missing="both are compiled from the same file")
+    lines = difflib.unified_diff(*texts, str(names[0]), str(names[1]), lineterm="", n=2)
+    return Difference(title, list(lines))
+
+
+def _path(run: Run, p: Planned) -> str | None:
+    """Which of the run's sources the case was compiled from, by its hash."""
+    made = run.compiled.get(p.case)
+    sources = run.info.get("sources") or {}
+    if not made:
+        return None
+    return next((name for name, sha in sources.items() if sha == made[0].source_sha256), None)
+
+
+def _kernels() -> Path:
+    here = Path("kernels")
+    return here if here.is_dir() else REPOSITORY / "kernels"
