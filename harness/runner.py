@@ -22,10 +22,11 @@ from harness.compile import Built
 from harness.errors import CompileError, HarnessError
 from harness.plan import Case, Device, Shape
 from harness.problem import Problem
-from harness.processes import Ended, Workers
+from harness.processes import Workers
 from harness.profile import stage as profiling
 from harness.profile.failures import Failure
 from harness.progress import stage
+from harness.qualification import judge, unfinished
 from harness.records import (
     Ceiling,
     Compiled,
@@ -184,12 +185,12 @@ class Runner:
         for case in self._open(self.cases):
             if case.shape in refused:
                 self._finish(case, "failed", refused[case.shape])
-            elif not case.is_library:
-                self._describe(case)
+            elif not case.is_library and (reason := self._describe(case)):
+                self._finish(case, "failed", reason)
 
-    def _describe(self, case: Case) -> None:
-        """What the compiler made of the case's kernels, and how many fit on a multiprocessor."""
-        built = self._built[case.id]
+    def _describe(self, case: Case) -> str:
+        """Record what the compiler made of the case; why a kernel fits no multiprocessor, if so."""
+        built, refusal = self._built[case.id], ""
         for index, step in enumerate(case.steps):
             found = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
             shared = found.shared_bytes + step.shared_bytes
@@ -201,6 +202,13 @@ class Runner:
                 found.registers, shared, found.spill_bytes, found.stack_bytes,
                 step.threads_per_block, occupancy.ratio, occupancy.limiter,
             ))  # fmt: skip
+            if occupancy.blocks_per_sm == 0:
+                refusal = (
+                    f"{step.kernel}: a block of {step.threads_per_block} threads with "
+                    f"{found.registers} registers each and {shared} bytes of shared memory fits no "
+                    f"multiprocessor: too many {occupancy.limiter}"
+                )
+        return refusal
 
     def _qualify(self) -> None:
         """Each variant alone, several at a time: nothing is timed here."""
@@ -239,33 +247,16 @@ class Runner:
             self._keep(record)
 
         ended = self.workers.do(job, self.bench.limits.qualify_s, keep)
-        wrong = _first_failures(seen)
-        expected = {t.shape: 0 for t in cases}
-        for test in tests:
-            expected[test.shape] += 1
-        done: dict[Shape, int] = defaultdict(int)
-        for verified in seen:
-            done[_verified_shape(verified)] += verified.phase == "test" and verified.draw == 1
-        counted_sizes = {(_verified_shape(v), str(v.sizes)) for v in seen if v.phase == "before"}
+        reasons = judge(cases, tests, counted, seen, ended)
         for case in cases:
-            shape = case.shape
-            complete = done[shape] >= expected[shape] and (
-                case not in counted or (shape, str(case.sizes)) in counted_sizes
-            )
-            if shape in wrong:
-                self._finish(case, "failed", wrong[shape])
-            elif not complete:
-                self._finish(case, "failed", _unfinished(ended, case))
-            elif not expected[shape]:
-                self._finish(case, "failed", "no test size runs at this launch shape")
+            if reason := reasons.get(case.shape):
+                self._finish(case, "failed", reason)
             elif reason := self._over_budget(case):
                 self._finish(case, "skipped", reason)
             elif self.backend != "cuda":
                 self._finish(case, "ok")
         self._keep(Finished("qualify " + "/".join(name)))
-        failed = [c for c in cases if c.id in self._outcomes and
-                  self._outcomes[c.id].status == "failed"]  # fmt: skip
-        return f"FAILED: {self._outcomes[failed[0].id].reason.splitlines()[0]}" if failed else "ok"
+        return next((f"FAILED: {reason.splitlines()[0]}" for reason in reasons.values()), "ok")
 
     def _measure_ceilings(self) -> None:
         if "ceilings" in self._stages or not self._open(self.cases):
@@ -300,7 +291,7 @@ class Runner:
             if rest and not ended.reason:
                 raise HarnessError(f"the worker left {rest[0].id} without an outcome")
             for case in guilty:
-                self._finish(case, "failed", _unfinished(ended, case))
+                self._finish(case, "failed", unfinished(ended, case))
             rest = self._open(rest)
 
     def _conclude(self) -> None:
@@ -334,25 +325,6 @@ class Runner:
         job = replace(job, **more)  # type: ignore[arg-type]
         used = {case.id for case in (*job.tests, *job.cases)}
         return replace(job, built={k: b for k, b in self._built.items() if k in used})
-
-
-def _verified_shape(v: Verified) -> Shape:
-    return v.problem, v.variant, v.dtype, str(v.launch)
-
-
-def _first_failures(seen: Iterable[Verified]) -> dict[Shape, str]:
-    found: dict[Shape, str] = {}
-    for v in seen:
-        if not v.ok:
-            sizes = ", ".join(f"{name} = {value}" for name, value in v.sizes.items())
-            found.setdefault(_verified_shape(v), f"at {sizes}: {v.reason}")
-    return found
-
-
-def _unfinished(ended: Ended, case: Case) -> str:
-    """Why a case has no result, from how its worker ended."""
-    where = "" if ended.at == case.id else f" (while running {ended.at})" if ended.at else ""
-    return (ended.reason or "its worker ended without a result") + where
 
 
 def load_problems(bench: config.Bench, patterns: Sequence[str]) -> dict[str, Problem]:

@@ -69,9 +69,10 @@ class Pipe:
     They go to a descriptor, or to a file where a program in between may not hand descriptors on.
     """
 
-    def __init__(self, where: str) -> None:
-        self._file = open(int(where) if where.isdecimal() else where, "w", encoding="utf-8")  # noqa: SIM115
-        self._line("pid", str(os.getpid()))
+    def __init__(self, where: int | str) -> None:
+        self._file = open(where, "w", encoding="utf-8")  # noqa: SIM115
+        if isinstance(where, str):  # whoever reads the file did not start this process
+            self._line("pid", str(os.getpid()))
 
     def now(self, what: str) -> None:
         self._line("now", what)
@@ -259,7 +260,7 @@ def open_backend(name: str, arch: str | None) -> Backend:
 
 def main(arguments: Mapping[int, str]) -> int:
     job = JOB.validate_json(Path(arguments[1]).read_bytes())
-    pipe = Pipe(arguments[2])
+    pipe = Pipe(int(arguments[2]) if arguments[2].isdecimal() else arguments[2])
     try:
         backend = open_backend(job.backend, job.arch)
         try:

@@ -14,7 +14,7 @@ import numpy as np
 
 from harness import compile as compiler
 from harness.backends.base import Backend, TimedWorkspace
-from harness.compile import Unit
+from harness.compile import Built, Unit
 from harness.errors import HarnessError
 from harness.measure.rounds import Entry, measure
 from harness.measure.statistics import Interval, median_interval
@@ -22,6 +22,7 @@ from harness.plan import Case, Device, Step
 from harness.problem import Buffer
 from harness.records import Ceiling, Round
 from harness.silicon.architectures import architecture
+from harness.silicon.occupancy import theoretical_occupancy
 
 FOLDER = Path(__file__).parent
 ROUNDS, BATCH = 11, 5
@@ -108,7 +109,7 @@ def _roofline_cases(device: Device, block: int, vectors: int) -> Iterator[tuple[
         some = grid // parts
         tile = L2_IN_FLIGHT * some * block
         count = min(max(device.l2_bytes // 4 // 16 // tile, 1) * tile, vectors // tile * tile)
-        if 16 * count <= device.l2_bytes // 2:
+        if 0 < 16 * count <= device.l2_bytes // 2:
             yield (
                 _case(
                     "ceilings.cu", "l2_bandwidth", some, block, ("input", count, L2_PASSES, "sink")
@@ -150,7 +151,11 @@ def measure_ceilings(backend: Backend, rng: np.random.Generator) -> Iterator[Cei
         source: compiler.build(Unit(FOLDER / source, (), (), backend.device.arch))
         for source in ("ceilings.cu", "stream_control.cu")
     }
-    entries = [Entry(case, built[case.source]) for case, _ in work.values()]
+    entries = [
+        Entry(case, built[case.source])
+        for case, _ in work.values()
+        if _fits(backend.device, case, built[case.source])
+    ]
     needed = buffers(backend.device)
     values = {"input": rng.random(needed[0].count, dtype=np.float32)}
     rounds: dict[str, list[Round]] = defaultdict(list)
@@ -167,6 +172,17 @@ def measure_ceilings(backend: Backend, rng: np.random.Generator) -> Iterator[Cei
         ]
         if tries:  # an older GPU has no such tensor instruction
             yield _best(name, tries)
+
+
+def _fits(device: Device, case: Case, built: Built) -> bool:
+    """Whether a multiprocessor of this device has the registers and shared memory for a block."""
+    step = case.steps[0]
+    found = built.kernels[step.kernel]
+    shared = found.shared_bytes + step.shared_bytes
+    occupancy = theoretical_occupancy(
+        architecture(device.arch), step.threads_per_block, found.registers, shared
+    )
+    return occupancy.blocks_per_sm > 0
 
 
 def _best(name: str, found: Sequence[tuple[tuple[Case, float], list[Round]]]) -> Ceiling:

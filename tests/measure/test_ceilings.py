@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness import compile as compiler
-from harness.compile import Built, Unit, kernel_name
+from harness.compile import Built, Resources, Unit, kernel_name
 from harness.errors import HarnessError
 from harness.measure import ceilings
 from harness.measure.ceilings import CEILING_OF, FOLDER, buffers, cases, measure_ceilings
@@ -37,7 +37,7 @@ class FakeBackend:
 
     def time(self, case: Case, built: Built, cache: str, launches: int) -> list[list[float]]:
         name = CEILING_OF[case.variant]
-        rate = {"fp32_rate": 6e13, "empty_kernel": 0.5e9}.get(name, 4e12)
+        rate = 0.5e9 if name == "empty_kernel" else 6e13 if name.endswith("_rate") else 4e12
         seconds = self.work[case.id] / rate
         # What is in the cache is faster than any ceiling, and must not count.
         slower = (1 if self.best[name] == case.id else 2) * (0.01 if cache == "warm" else 1)
@@ -56,18 +56,23 @@ def small(device: Device) -> Device:
 
 @pytest.fixture
 def nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "build", lambda unit: Built(Path(), Path(), "", "", {}))
+    kernels = {name: Resources(32, 0, 0, 0) for name in CEILING_OF}
+    monkeypatch.setattr(compiler, "build", lambda unit: Built(Path(), Path(), "", "", kernels))
 
 
 @pytest.mark.usefixtures("nothing_compiled")
 def test_each_ceiling_is_that_of_its_best_shape(small: Device) -> None:
     found = {c.name: c for c in measure_ceilings(FakeBackend(small), np.random.default_rng(1))}  # type: ignore[arg-type]
-    assert list(found) == ["empty_kernel", "read_bandwidth", "copy_bandwidth", "fp32_rate"]
+    # A cache of 64 KiB is too small for one tile of l2_bandwidth, so that has no ceiling here.
+    assert list(found) == [
+        "empty_kernel", "read_bandwidth", "copy_bandwidth", "shared_bandwidth", "fp32_rate",
+        "fp64_rate", "fp16_rate", "tensor_rate",
+    ]  # fmt: skip
     assert found["read_bandwidth"].value == pytest.approx(4e12, rel=1e-3)
     assert found["copy_bandwidth"].value == pytest.approx(4e12, rel=1e-3)
     assert found["fp32_rate"].value == pytest.approx(6e13, rel=1e-3)
     assert found["empty_kernel"].value == pytest.approx(2.0)  # 1 / 0.5e9 s
-    assert [found[n].unit for n in found] == ["ns", "byte/s", "byte/s", "flop/s"]
+    assert [found[n].unit for n in found] == ["ns"] + ["byte/s"] * 3 + ["flop/s"] * 4
     for ceiling in found.values():
         assert ceiling.low <= ceiling.value <= ceiling.high
         assert len(ceiling.samples) == ceilings.ROUNDS
@@ -96,15 +101,27 @@ def test_every_case_is_within_the_devices_limits_and_has_its_work(device: Device
     nbytes = buffers(device)[0].nbytes
     for case, amount in cases(device):
         [step] = case.steps
+        threads = step.grid[0] * step.block[0]
         assert step.threads_per_block <= device.max_threads_per_block
         assert step.grid[0] >= 1
         if case.variant.startswith("read"):
             assert amount == nbytes
         elif case.variant == "copy_bandwidth":
             assert amount == 2 * nbytes  # read once, written once
-        elif case.variant == "fma_rate":
-            threads = step.grid[0] * step.block[0]
-            assert amount == 2 * 8192 * 8 * threads
+        elif case.variant == "l2_bandwidth":
+            _, count, passes, _ = step.args
+            assert int(count) % (4 * threads) == 0  # whole tiles: nothing is left unread
+            assert 0 < 16 * int(count) <= device.l2_bytes // 2
+            assert amount == 16 * int(count) * int(passes)
+        elif case.variant == "shared_bandwidth":
+            assert step.shared_bytes == 16 * step.block[0] <= 48 << 10
+            assert amount == threads * 1024 * 4 * 16
+        elif case.variant.endswith("_rate"):
+            iterations = int(step.args[1])
+            flops = {"fma_rate": 2 * 8, "fp64_rate": 2 * 8, "fp16_rate": 4 * 8,
+                     "tensor_rate": 4 * 2 * 16 * 8 * 16 // 32}[case.variant]  # fmt: skip
+            assert iterations % 16 == 0
+            assert amount == threads * iterations * flops
         else:
             assert (case.variant, amount) == ("empty", 1)
     ids = [case.id for case, _ in cases(device)]
@@ -124,3 +141,21 @@ def test_every_kernel_named_is_in_its_file_and_takes_its_arguments(
         entry = found.ptx.read_text().partition(f".entry {symbol}(")[2].partition(")")[0]
         assert entry.count(".param") == len(step.args)
         assert found.kernels[symbol].spill_bytes == 0
+
+
+def test_a_shape_that_fits_no_multiprocessor_is_not_tried(
+    small: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels = {name: Resources(32, 0, 0, 0) for name in CEILING_OF}
+    kernels["shared_bandwidth"] = Resources(72, 0, 0, 0)  # 1024 threads would take 73,728 registers
+    monkeypatch.setattr(compiler, "build", lambda unit: Built(Path(), Path(), "", "", kernels))
+    backend = FakeBackend(small)
+    timed: list[Case] = []
+    time = backend.time
+    monkeypatch.setattr(
+        backend, "time", lambda case, *rest: timed.append(case) or time(case, *rest)
+    )
+    found = {c.name: c for c in measure_ceilings(backend, np.random.default_rng(1))}  # type: ignore[arg-type]
+    blocks = {c.launch["block"] for c in timed if c.variant == "shared_bandwidth"}
+    assert blocks == {256, 512}
+    assert "shared_bandwidth" in found
