@@ -36,6 +36,23 @@ def test_a_run_in_which_every_case_is_ok_exits_with_0_and_prints_the_report_last
     assert files >= {"run.json", "journal.jsonl", "results.csv", "counters.csv", "report.html"}
 
 
+def test_profile_without_a_gpu_fills_the_counters_from_the_emulator(tmp_path: Path) -> None:
+    ended = harness("profile", "--config", FAULTY, "--backend", "emulator", "--only",
+                    "double/right", "--out", tmp_path / "run")  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    counters = (tmp_path / "run" / "counters.csv").read_text()
+    assert "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum,512,sector,emulator-exact" in counters
+
+
+def test_a_set_of_metrics_that_does_not_exist_is_refused_before_anything_runs(
+    tmp_path: Path,
+) -> None:
+    ended = harness("profile", "--metrics", "speed", "--out", tmp_path / "run")
+    assert ended.returncode == 2
+    assert "bank_conflicts" in ended.stdout
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_with_a_failed_case_exits_with_1_and_says_why(tmp_path: Path) -> None:
     ended = emulate(tmp_path / "run", "double/not_a_number")
     assert ended.returncode == 1

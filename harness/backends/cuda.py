@@ -1,4 +1,4 @@
-"""The backend on an NVIDIA GPU, through PyCUDA: the only module that imports it.
+"""The backend on an NVIDIA GPU, through PyCUDA, which only it and cuda_parts.py import.
 
 Verified launches start from poisoned outputs with guard bytes around every buffer. Timed launches
 are enqueued behind a kernel that holds the stream, so that the host's speed does not enter, each
@@ -8,27 +8,23 @@ between two CUDA events, with the L2 cache emptied before it (cold) or left as i
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
 import nvtx
 import pycuda.driver as cuda
 
-from harness import compile as compiler
 from harness.backends.base import (
-    POISON,
     Array,
     Execution,
     broken_promises,
     contents,
-    poisoned,
     scalar_or_buffer,
 )
-from harness.compile import Built, Unit, kernel_name
+from harness.backends.cuda_parts import Allocation, Launch, StreamControl
+from harness.compile import Built, kernel_name
 from harness.emulator.parser import parse
 from harness.emulator.ptx import Module
 from harness.errors import BackendUnavailable, DeviceFault, LaunchError
@@ -37,19 +33,12 @@ from harness.problem import Buffer, Problem
 from harness.records import Cache
 
 NVTX_DOMAIN = "kernel-harness"
-GUARD = 0xA5
-GUARD_BYTES = 512
-"""Before and after every buffer; a multiple of the alignment that cudaMalloc promises."""
-
-HOLD_SECONDS = 5
 HELD_LAUNCHES = 20
 """Launches enqueued behind one hold: a stream's queue takes about a thousand entries."""
 
-FLUSH_FACTOR = 2
 _COMPARE_INPUTS_UP_TO = 64 << 20
 """Inputs larger than this are not read back to see whether a kernel changed them."""
 
-_STREAM_CONTROL = Path(__file__).parent.parent / "measure" / "stream_control.cu"
 _A = cuda.device_attribute
 
 
@@ -71,7 +60,7 @@ class CudaBackend:
         self.stream = cuda.Stream()
         self.device = _describe(self._device, arch)
         self._modules: dict[str, tuple[Any, Module]] = {}
-        self.control = _StreamControl(self)
+        self.control = StreamControl(self.stream, self.device)
 
     def workspace(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> CudaWorkspace:
         return CudaWorkspace(self, buffers, inputs)
@@ -98,106 +87,6 @@ class CudaBackend:
         self._context.pop()
 
 
-class _StreamControl:
-    """Holds the stream, and empties the L2 cache."""
-
-    def __init__(self, backend: CudaBackend) -> None:
-        self.stream = backend.stream
-        built = compiler.build(Unit(_STREAM_CONTROL, (), (), backend.device.arch))
-        module = cuda.module_from_file(str(built.cubin))
-        self._hold = module.get_function("hold_stream").prepare("PQP")
-        self._write = module.get_function("write_buffer").prepare("PI")
-        self._read = module.get_function("read_buffer").prepare("PIP")
-        self._flag = cuda.pagelocked_zeros(2, np.uint32, mem_flags=cuda.host_alloc_flags.DEVICEMAP)
-        self._flag_pointer = self._flag.base.get_device_pointer()
-        nbytes = FLUSH_FACTOR * backend.device.l2_bytes // 16 * 16
-        self._dirty, self._clean = cuda.mem_alloc(nbytes), cuda.mem_alloc(nbytes)
-        cuda.memset_d8(self._clean, 0, nbytes)
-        self._sink = cuda.mem_alloc(4)
-        self._count = nbytes // 16
-        self._grid = (8 * backend.device.sm_count, 1)
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Whatever is enqueued inside starts only after the last of it is enqueued."""
-        self._flag[:] = 0
-        self._hold.prepared_async_call(
-            (1, 1), (1, 1, 1), self.stream,
-            self._flag_pointer, HOLD_SECONDS * 10**9, self._flag_pointer + 4,
-        )  # fmt: skip
-        try:
-            yield
-        finally:
-            self._flag[0] = 1
-        self.stream.synchronize()
-        if self._flag[1]:
-            raise LaunchError(f"a batch took over {HOLD_SECONDS} s to enqueue: it was not held")
-
-    def flush_l2(self) -> None:
-        """Fill the cache with clean lines of no use: stream_control.cu says why in two steps."""
-        block = (256, 1, 1)
-        self._write.prepared_async_call(self._grid, block, self.stream, self._dirty, self._count)
-        self._read.prepared_async_call(
-            self._grid, block, self.stream, self._clean, self._count, self._sink
-        )
-
-    def close(self) -> None:
-        for allocation in (self._dirty, self._clean, self._sink):
-            allocation.free()
-
-
-class _Allocation:
-    """A buffer in device memory between guard bytes. `address` is the buffer's own."""
-
-    def __init__(self, buffer: Buffer) -> None:
-        self.buffer = buffer
-        try:
-            self._memory = cuda.mem_alloc(buffer.nbytes + 2 * GUARD_BYTES)
-        except cuda.MemoryError:
-            free, total = cuda.mem_get_info()
-            raise LaunchError(
-                f"`{buffer.name}` needs {buffer.nbytes:,} bytes; {free:,} of the device's "
-                f"{total:,} are free\n  choose a smaller size"
-            ) from None
-        self.address = int(self._memory) + GUARD_BYTES
-        cuda.memset_d8(int(self._memory), GUARD, GUARD_BYTES)
-        cuda.memset_d8(self.address + buffer.nbytes, GUARD, GUARD_BYTES)
-
-    def poison(self) -> None:
-        cuda.memset_d8(
-            self.address, 0 if self.buffer.role == "zeroed" else POISON, self.buffer.nbytes
-        )
-
-    def download(self) -> Array:
-        host = poisoned(self.buffer)
-        cuda.memcpy_dtoh(host, self.address)
-        return host
-
-    def broken_guard(self) -> str:
-        """What stands in the guard bytes that should not, or nothing."""
-        for where, at in (("before", int(self._memory)),
-                          ("after", self.address + self.buffer.nbytes)):  # fmt: skip
-            guard = np.zeros(GUARD_BYTES, np.uint8)
-            cuda.memcpy_dtoh(guard, at)
-            if np.any(guard != GUARD):
-                cuda.memset_d8(at, GUARD, GUARD_BYTES)
-                return f"a kernel wrote {where} the buffer `{self.buffer.name}`"
-        return ""
-
-    @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
-        """So that torch computes in the same memory."""
-        return {
-            "shape": (self.buffer.count,),
-            "typestr": np.dtype(self.buffer.dtype).str,
-            "data": (self.address, False),
-            "version": 3,
-        }
-
-    def free(self) -> None:
-        self._memory.free()
-
-
 class CudaWorkspace:
     """A problem's buffers in device memory, shared by all of its cases at one size."""
 
@@ -206,13 +95,13 @@ class CudaWorkspace:
     ) -> None:
         self._backend, self._buffers = backend, buffers
         self.stream, self._control = backend.stream, backend.control
-        self._memory: dict[str, _Allocation] = {}
-        self._pristine: dict[str, _Allocation] = {}
+        self._memory: dict[str, Allocation] = {}
+        self._pristine: dict[str, Allocation] = {}
         self._libraries: dict[str, Any] = {}
         self.problem: Problem | None = None
         try:
             for buffer in buffers:
-                self._memory[buffer.name] = _Allocation(buffer)
+                self._memory[buffer.name] = Allocation(buffer)
                 self._memory[buffer.name].poison()
             self.refill(inputs)
         except BaseException:
@@ -319,7 +208,7 @@ class CudaWorkspace:
         for name in case.overwrites:
             memory = self._memory[name]
             if name not in self._pristine:
-                self._pristine[name] = _Allocation(memory.buffer)
+                self._pristine[name] = Allocation(memory.buffer)
                 cuda.memcpy_htod(self._pristine[name].address, self._inputs[name])
             cuda.memcpy_dtod_async(
                 memory.address, self._pristine[name].address, memory.buffer.nbytes, self.stream
@@ -340,7 +229,7 @@ class CudaWorkspace:
                 )
             function.prepare("".join("P" if isinstance(a, str) else a.dtype.char for a in bound))
             arguments = [self._memory[a].address if isinstance(a, str) else a for a in bound]
-            launches.append(_Launch(function, step.grid, step.block, step.shared_bytes,
+            launches.append(Launch(function, step.grid, step.block, step.shared_bytes,
                                     self.stream, arguments))  # fmt: skip
         return launches
 
@@ -381,27 +270,6 @@ class CudaWorkspace:
         trace: TracebackType | None,
     ) -> None:
         self._free()
-
-
-class _Launch:
-    """One step, its arguments packed once."""
-
-    def __init__(
-        self,
-        function: Any,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        shared_bytes: int,
-        stream: Any,
-        arguments: Sequence[Any],
-    ) -> None:
-        self._function, self._grid, self._block = function, grid, block
-        self._shared, self._stream, self._arguments = shared_bytes, stream, arguments
-
-    def __call__(self) -> None:
-        self._function.prepared_async_call(
-            self._grid, self._block, self._stream, *self._arguments, shared_size=self._shared
-        )
 
 
 def _describe(device: Any, arch: str | None) -> Device:

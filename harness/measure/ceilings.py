@@ -24,7 +24,7 @@ from harness.records import Ceiling, Round
 from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import theoretical_occupancy
 
-FOLDER = Path(__file__).parent
+SOURCE = Path(__file__).with_suffix(".cu")
 ROUNDS, BATCH = 11, 5
 L2_MULTIPLE = 16
 """The buffers are this many times the L2 cache, so that hardly any of them can stay in it."""
@@ -80,21 +80,21 @@ def cases(device: Device) -> list[tuple[Case, float]]:
     """
     nbytes = buffers(device)[0].nbytes
     vectors = nbytes // 16
-    found: list[tuple[Case, float]] = [(_case("stream_control.cu", "empty", 1, 1, ()), 1)]
+    found: list[tuple[Case, float]] = [(_case("empty", 1, 1, ()), 1)]
     for block in (256, 512, 1024):
         resident = device.sm_count * (2048 // block)
         half = device.sm_count * max(1024 // block, 1)
         for waves in (1, 4):
             found += [
-                (_case("ceilings.cu", "read_4_in_flight", waves * resident, block,
+                (_case("read_4_in_flight", waves * resident, block,
                        ("input", vectors, "sink")), nbytes),
-                (_case("ceilings.cu", "read_8_in_flight", waves * half, block,
+                (_case("read_8_in_flight", waves * half, block,
                        ("input", vectors, "sink")), nbytes),
-                (_case("ceilings.cu", "copy_bandwidth", waves * resident, block,
+                (_case("copy_bandwidth", waves * resident, block,
                        ("input", "copy", vectors)), 2 * nbytes),
             ]  # fmt: skip
         flops = 2 * FMA_ITERATIONS * FMA_CHAINS * resident * block
-        found.append((_case("ceilings.cu", "fma_rate", resident, block,
+        found.append((_case("fma_rate", resident, block,
                             ("sink", FMA_ITERATIONS, 1, 1)), flops))  # fmt: skip
         found += _roofline_cases(device, block, vectors)
     return found
@@ -111,50 +111,39 @@ def _roofline_cases(device: Device, block: int, vectors: int) -> Iterator[tuple[
         count = min(max(device.l2_bytes // 4 // 16 // tile, 1) * tile, vectors // tile * tile)
         if 0 < 16 * count <= device.l2_bytes // 2:
             yield (
-                _case(
-                    "ceilings.cu", "l2_bandwidth", some, block, ("input", count, L2_PASSES, "sink")
-                ),
+                _case("l2_bandwidth", some, block, ("input", count, L2_PASSES, "sink")),
                 16 * count * L2_PASSES,
             )
     yield (
-        _case(
-            "ceilings.cu", "shared_bandwidth", grid, block, ("sink", SHARED_ITERATIONS), 16 * block
-        ),
+        _case("shared_bandwidth", grid, block, ("sink", SHARED_ITERATIONS), 16 * block),
         threads * SHARED_ITERATIONS * SHARED_LOADS * 16,
     )
     yield (
-        _case("ceilings.cu", "fp64_rate", grid, block, ("sink", FP64_ITERATIONS, 1, 1)),
+        _case("fp64_rate", grid, block, ("sink", FP64_ITERATIONS, 1, 1)),
         threads * FP64_ITERATIONS * FMA_CHAINS * 2,
     )
     yield (
-        _case("ceilings.cu", "fp16_rate", grid, block, ("sink", FMA_ITERATIONS, 1, 1)),
+        _case("fp16_rate", grid, block, ("sink", FMA_ITERATIONS, 1, 1)),
         threads * FMA_ITERATIONS * FMA_CHAINS * 4,
     )
     if architecture(device.arch).compute_capability >= (8, 0):
         work = threads // 32 * TENSOR_ITERATIONS * TENSOR_CHAINS * TENSOR_FLOPS
-        yield (_case("ceilings.cu", "tensor_rate", grid, block,
+        yield (_case("tensor_rate", grid, block,
                      ("sink", TENSOR_ITERATIONS, ONES, ONES)), work)  # fmt: skip
 
 
-def _case(
-    source: str, kernel: str, grid: int, block: int, args: tuple[str | int, ...], shared: int = 0
-) -> Case:
+def _case(kernel: str, grid: int, block: int, args: tuple[str | int, ...], shared: int = 0) -> Case:
     step = Step(kernel, (grid, 1, 1), (block, 1, 1), shared, args)
     shape = {"grid": grid, "block": block}
-    return Case(PROBLEM, kernel, "float32", {}, shape, source, steps=(step,))
+    return Case(PROBLEM, kernel, "float32", {}, shape, SOURCE.name, steps=(step,))
 
 
 def measure_ceilings(backend: Backend, rng: np.random.Generator) -> Iterator[Ceiling]:
     """Every ceiling, from launches of this moment on this device."""
     work = {case.id: (case, amount) for case, amount in cases(backend.device)}
-    built = {
-        source: compiler.build(Unit(FOLDER / source, (), (), backend.device.arch))
-        for source in ("ceilings.cu", "stream_control.cu")
-    }
+    built = compiler.build(Unit(SOURCE, (), (), backend.device.arch))
     entries = [
-        Entry(case, built[case.source])
-        for case, _ in work.values()
-        if _fits(backend.device, case, built[case.source])
+        Entry(case, built) for case, _ in work.values() if _fits(backend.device, case, built)
     ]
     needed = buffers(backend.device)
     values = {"input": rng.random(needed[0].count, dtype=np.float32)}

@@ -1,10 +1,6 @@
 // Kernels that measure nothing themselves: they put the stream and the L2 cache into a known state
 // before something is measured.
 
-// The shortest kernel there is: grid 1, block 1, no arguments. Its time between two events is what
-// launching costs when there is nothing to do; no kernel can be timed below it.
-extern "C" __global__ void empty() {}
-
 // Holds its stream until the host sets *flag, or until the deadline: grid 1, block 1.
 //
 // The hazard it removes: the host needs a few microseconds for each launch or event it enqueues. If
