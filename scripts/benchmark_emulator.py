@@ -1,111 +1,165 @@
-"""How fast the emulator is: thread instructions a second, all checks and counters on.
+"""How fast the emulator is: thread instructions a second on kernels of several kinds.
 
-    python scripts/benchmark_emulator.py [--runs 7] [--log2-n 22] [--block 256]
+    python scripts/benchmark_emulator.py [--runs 5]
 
-The kernel is a tree reduction in shared memory with sequential addressing. A thread instruction is
-one PTX instruction executed by one thread with its predicate on. One core is used.
+A thread instruction is one PTX instruction executed by one thread with its predicate on. Every
+result is compared with NumPy's before a rate is printed.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import platform
-import shutil
 import statistics
-import subprocess
-import sys
-import sysconfig
-import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
+import typer
+from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from harness import compile as compiler
+from harness import emulator
+from harness.compile import Unit
+from harness.machine import describe
+from harness.progress import console
 
-from harness.emulator import launch, parse
+ROOT = Path(__file__).parents[1]
+KERNELS = ROOT / "kernels"
+OWN = Path(__file__).parent / "benchmarks"
 
-SOURCE = r"""
-extern "C" __global__ void block_sums(const float* input, float* partials, unsigned n) {
-    extern __shared__ float s[];
-    unsigned tid = threadIdx.x, i = blockIdx.x * blockDim.x + tid;
-    s[tid] = i < n ? input[i] : 0.0f;
-    __syncthreads();
-    for (unsigned half = blockDim.x / 2; half > 0; half >>= 1) {
-        if (tid < half) s[tid] += s[tid + half];
-        __syncthreads();
-    }
-    if (tid == 0) partials[blockIdx.x] = s[0];
-}
-"""
+Array = npt.NDArray[Any]
 
 
-def find_nvcc() -> str:
-    """nvcc from NVCC, CUDA_HOME, PATH, or the wheels."""
-    home = os.environ.get("CUDA_HOME")
-    wheel = Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13" / "bin" / "nvcc"
-    for candidate in (os.environ.get("NVCC"), home and f"{home}/bin/nvcc", "nvcc", str(wheel)):
-        if candidate and shutil.which(candidate):
-            return candidate
-    raise SystemExit("no nvcc found; set NVCC to its path")
+@dataclass(frozen=True)
+class Workload:
+    """A launch, and whether what it left behind is right."""
+
+    title: str
+    source: Path
+    kernel: str
+    grid: tuple[int, ...]
+    block: int
+    args: Callable[[], list[Any]]
+    right: Callable[[list[Any]], bool]
+    shared_bytes: int = 0
 
 
-def compile_ptx(nvcc: str, arch: str) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        source, ptx = Path(folder) / "block_sums.cu", Path(folder) / "block_sums.ptx"
-        source.write_text(SOURCE)
-        flags = ["-O3", "-lineinfo", "-ptx", f"-arch={arch}"]
-        subprocess.run([nvcc, *flags, str(source), "-o", str(ptx)], check=True)
-        return ptx.read_text()
-
-
-def processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
-
-
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    arguments.add_argument("--runs", type=int, default=7)
-    arguments.add_argument("--log2-n", type=int, default=22)
-    arguments.add_argument("--block", type=int, default=256)
-    arguments.add_argument("--arch", default="sm_90")
-    options = arguments.parse_args()
-
-    module = parse(compile_ptx(find_nvcc(), options.arch))
-    n, block = 1 << options.log2_n, options.block
-    grid = -(-n // block)
+def reduction(log2_n: int, block: int) -> Workload:
+    n = 2**log2_n
     values = np.random.default_rng(1).random(n, dtype=np.float32)
-    partials = np.empty(grid, np.float32)
-    rates, executed = [], 0
-    for _ in range(options.runs):
-        partials.fill(np.nan)
-        start = time.perf_counter()
-        report = launch(module, "block_sums", grid, block, [values, partials, n], 4 * block)
-        seconds = time.perf_counter() - start
-        if report.faults:
-            raise SystemExit(f"the kernel failed: {report.faults[0]}")
-        executed = report.thread_instructions
-        rates.append(executed / seconds)
-    exact = float(values.sum(dtype=np.float64))
-    error = abs(float(partials.sum(dtype=np.float64)) - exact) / exact
-    if not error < 1e-6:
-        raise SystemExit(f"the sum is wrong by {error:.1e}")
-
-    print(f"tree reduction in shared memory, n = 2^{options.log2_n}, block {block}, {options.arch}")
-    print(f"{processor()}, Python {platform.python_version()}, NumPy {np.__version__}")
-    print(f"{executed:,} thread instructions a launch, {options.runs} launches")
-    million = [rate / 1e6 for rate in rates]
-    print(
-        f"median {statistics.median(million):,.0f} million thread instructions a second "
-        f"({min(million):,.0f} to {max(million):,.0f})"
+    exact = values.sum(dtype=np.float64)
+    grid = -(-n // block)
+    return Workload(
+        f"reduction in shared memory, n = 2^{log2_n}, {grid:,} blocks of {block}",
+        KERNELS / "reduce_sum" / "v3_no_bank_conflict.cu",
+        "block_sums",
+        (grid,),
+        block,
+        lambda: [values, np.full(grid, np.nan, np.float32), n],
+        lambda args: bool(abs(args[1].sum(dtype=np.float64) - exact) < 1e-6 * exact),
+        4 * block,
     )
 
 
+def sgemm(n: int) -> Workload:
+    rng = np.random.default_rng(2)
+    a, b = (rng.random((n, n), dtype=np.float32) for _ in range(2))
+    exact = a.astype(np.float64) @ b
+    return Workload(
+        f"tiled sgemm with float4, {n} × {n}",
+        OWN / "sgemm_tiled.cu",
+        "sgemm",
+        (n // 64, n // 64),
+        256,
+        lambda: [a, b, np.full((n, n), np.nan, np.float32), n],
+        lambda args: bool(np.all(np.abs(args[2] - exact) < 1e-5 * exact)),
+    )
+
+
+def divergent_loop(log2_n: int) -> Workload:
+    n = 2**log2_n
+    start = np.random.default_rng(3).integers(1, 100_000, n, dtype=np.uint32)
+    x, exact = start.astype(np.uint64), np.zeros(n, np.uint32)
+    while np.any(x > 1):
+        exact += x > 1
+        x = np.where(x > 1, np.where(x % 2 == 0, x // 2, 3 * x + 1), x)
+    return Workload(
+        f"divergent loop, n = 2^{log2_n}",
+        OWN / "divergent_loop.cu",
+        "collatz",
+        (n // 256,),
+        256,
+        lambda: [start, np.zeros(n, np.uint32), n],
+        lambda args: bool(np.array_equal(args[1], exact)),
+    )
+
+
+def histogram(log2_n: int) -> Workload:
+    n = 2**log2_n
+    values = np.random.default_rng(4).integers(0, 256, n, dtype=np.uint8)
+    exact = np.bincount(values, minlength=256)
+    return Workload(
+        f"histogram with shared atomics, n = 2^{log2_n}",
+        OWN / "histogram_shared.cu",
+        "histogram",
+        (256,),
+        256,
+        lambda: [values, np.zeros(256, np.uint32), n],
+        lambda args: bool(np.array_equal(args[1], exact)),
+    )
+
+
+WORKLOADS = [
+    lambda: reduction(16, 256),
+    lambda: reduction(20, 256),
+    lambda: reduction(22, 256),
+    lambda: reduction(24, 256),
+    lambda: reduction(10, 1024),
+    lambda: reduction(8, 64),
+    lambda: sgemm(512),
+    lambda: divergent_loop(18),
+    lambda: histogram(20),
+]
+
+
+def rates(work: Workload, runs: int, checks: bool) -> tuple[int, list[float]]:
+    """Thread instructions of a launch, and of each run the millions a second."""
+    unit = Unit(work.source, (KERNELS, work.source.parent), (), "sm_90")
+    module = emulator.parse(compiler.build(unit).ptx.read_text())
+    executed, found = 0, []
+    for _ in range(runs + 1):
+        args = work.args()
+        start = time.perf_counter()
+        report = emulator.launch(
+            module, work.kernel, work.grid, work.block, args, work.shared_bytes, checks=checks
+        )
+        seconds = time.perf_counter() - start
+        if report.faults or not work.right(args):
+            raise SystemExit(f"{work.title}: wrong: {report.faults or 'the result'}")
+        executed = report.thread_instructions
+        found.append(executed / seconds / 1e6)
+    return executed, found[1:]  # the first run also translates the kernel
+
+
+def main(runs: Annotated[int, typer.Option(help="Runs of each, after one more.")] = 5) -> None:
+    console.print(
+        f"{describe()['cpu']}, Python {platform.python_version()}, NumPy {np.__version__}"
+    )
+    table = Table("kernel", title="million thread instructions a second: median (least to most)")
+    for column in ("thread instructions", "checks on", "checks off"):
+        table.add_column(column, justify="right")
+    for make in WORKLOADS:
+        work, cells = make(), []
+        for checks in (True, False):
+            executed, found = rates(work, runs, checks)
+            cells.append(f"{statistics.median(found):,.0f} ({min(found):,.0f}–{max(found):,.0f})")
+        table.add_row(work.title, f"{executed:,}", *cells)
+    console.print(table)
+
+
 if __name__ == "__main__":
-    main()
+    typer.run(main)
