@@ -15,8 +15,11 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
 
 from harness import toolchain
 from harness.errors import CompileError
@@ -55,6 +58,8 @@ class Resources:
     shared_bytes: int
     spill_bytes: int
     stack_bytes: int
+    sass_sha256: str = ""
+    """Of the kernel's machine code alone, without names and line numbers."""
 
 
 @dataclass(frozen=True)
@@ -147,11 +152,15 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> None:
         # The toolkit's own headers change with its version, which is in the key.
         if any(Path(name).resolve().is_relative_to(f.resolve()) for f in one.include)
     ]
+    code = machine_code(cubin)
     about = {
         "source_sha256": _sha256(one.source),
         "cubin_sha256": _sha256(cubin),
         "ptx_sha256": _sha256(ptx),
-        "kernels": {name: asdict(found) for name, found in resources(said).items()},
+        "kernels": {
+            name: asdict(replace(found, sass_sha256=code.get(name, "")))
+            for name, found in resources(said).items()
+        },
         "headers": {str(path.resolve()): _sha256(path) for path in headers},
     }
     (work / "about.json").write_text(json.dumps(about, indent=1))
@@ -205,6 +214,22 @@ def resources(said: str) -> dict[str, Resources]:
             stack_bytes=number(r"(\d+) bytes stack frame"),
         )
     return found
+
+
+def machine_code(cubin: Path) -> dict[str, str]:
+    """Kernel → SHA-256 of its SASS: two kernels of the same hash are the same to the GPU.
+
+    Empty where the file is not in the format that cubins have had so far.
+    """
+    try:
+        with cubin.open("rb") as file:
+            return {
+                section.name.removeprefix(".text."): hashlib.sha256(section.data()).hexdigest()
+                for section in ELFFile(file).iter_sections()
+                if section.name.startswith(".text.")
+            }
+    except ELFError:
+        return {}
 
 
 def kernel_name(name: str, built: Built, source: str) -> str:

@@ -61,6 +61,8 @@ class Compiled:
     occupancy: float
     """Theoretical: resident warps over the most that a multiprocessor holds."""
     occupancy_limiter: str
+    sass_sha256: str = ""
+    """Of the kernel's machine code alone."""
     kind: Literal["compiled"] = "compiled"
 
 

@@ -200,7 +200,7 @@ class Runner:
             self._keep(Compiled(
                 case.id, index, step.kernel, built.source_sha256, built.cubin_sha256,
                 found.registers, shared, found.spill_bytes, found.stack_bytes,
-                step.threads_per_block, occupancy.ratio, occupancy.limiter,
+                step.threads_per_block, occupancy.ratio, occupancy.limiter, found.sass_sha256,
             ))  # fmt: skip
             if occupancy.blocks_per_sm == 0:
                 refusal = (

@@ -35,13 +35,16 @@ def main() -> None:
                  "Name another: make PYTHON=python3.12 bench")  # fmt: skip
     extras = ["dev"] + ["compiler"] * (not has_nvcc()) + ["gpu"] * has_driver()
     pins = hashlib.sha256(b"".join(path.read_bytes() for path in PINS)).hexdigest()
-    state = f"{sys.version_info[:2]} {VENV} {extras} {pins}"
-    stamp = VENV / "installed"
+    python = f"{sys.version} {sys.base_prefix} {VENV}"
+    state = f"{python} {extras} {pins}"
+    stamp, made_with = VENV / "installed", VENV / "made-with"
     if stamp.exists() and stamp.read_text() == state:
         return
     print(f"setting up .venv with {', '.join(extras)} (once; a few minutes with a slow network)")
     stamp.unlink(missing_ok=True)
-    venv.create(VENV, with_pip=True, clear=not (VENV / "pyvenv.cfg").exists())
+    if not made_with.exists() or made_with.read_text() != python:
+        venv.create(VENV, with_pip=True, clear=True)  # one Python's venv does not serve another
+        made_with.write_text(python)
     install = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet",
                "--disable-pip-version-check", "-c", ROOT / "constraints.txt",
                "-e", f"{ROOT}[{','.join(extras)}]"]  # fmt: skip

@@ -243,3 +243,20 @@ def test_the_cache_is_told_apart_by_what_about_json_says(unit: Unit) -> None:
         str(unit.include[0] / "common" / "factor.cuh"), str(unit.include[1] / "near.cuh"),
         str(unit.source),
     }  # fmt: skip
+
+
+def test_machine_code_is_told_apart_without_names_and_line_numbers(tmp_path: Path) -> None:
+    body = "__global__ void {}(float* y) {{ y[threadIdx.x] {} 2.0f; }}\n"
+    texts = {
+        "a.cu": 'extern "C" ' + body.format("run", "*="),
+        "b.cu": '// the same on another line\nextern "C" ' + body.format("run", "*="),
+        "c.cu": 'extern "C" ' + body.format("run", "+="),
+    }
+    hashes = []
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        built = compiler.build(Unit(tmp_path / name, (tmp_path,), (), "sm_90"))
+        hashes.append(built.kernels["run"].sass_sha256)
+    assert len(hashes[0]) == 64
+    assert hashes[0] == hashes[1]
+    assert hashes[0] != hashes[2]

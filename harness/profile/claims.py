@@ -87,7 +87,7 @@ class Claim(_Strict):
     @model_validator(mode="after")
     def _testable(self) -> Claim:
         if bool(self.tests) == bool(self.waits_for):
-            raise ValueError("a claim has either `tests` or `waits_for`, which says what is missing")
+            raise ValueError("a claim has either `tests`, or `waits_for` with what is missing")
         return self
 
 
@@ -196,9 +196,7 @@ def _shape(p: Planned) -> str:
     return ", ".join(f"{k} {v}" for k, v in p.launch.items())
 
 
-def _pick(
-    readings: Readings, test: Test, cases: Sequence[Planned], variant: str
-) -> Planned | str:
+def _pick(readings: Readings, test: Test, cases: Sequence[Planned], variant: str) -> Planned | str:
     """The variant's case: its fastest shape, or the shape that the test names."""
     run = readings.run
     own = [p for p in cases if p.variant == variant]

@@ -54,5 +54,5 @@ def occupancy_limiter(values: Values) -> str:
     limits = {kind: values[_LIMIT.format(kind)] for kind in _LIMITS}
     least = min(limits.values())
     return " and ".join(
-        kind.replace("shared_mem", "shared") for kind, n in limits.items() if n == least
+        kind.replace("shared_mem", "shared memory") for kind, n in limits.items() if n == least
     )

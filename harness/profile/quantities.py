@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Literal
 
 from harness.profile.metrics import base, catalogue
-from harness.records import Compiled, Counted, Planned, Provenance
+from harness.records import Compiled, Counted, Planned, Provenance, Uncounted
 from harness.tables import Run
 
 NOT_COLLECTED, NOT_APPLICABLE = "not collected", "not applicable"
@@ -50,11 +50,8 @@ class Readings:
         # Where a counter was both read and emulated, what was read stands.
         ranked = sorted(run.of(Counted), key=lambda r: r.provenance == "ncu")
         self._values = {(r.case, r.step, base(r.metric)): r for r in ranked}
-        absent = [vars(r) for r in run.records if r.kind == "uncounted"]
-        self._reasons: dict[tuple[str, int, str], str] = {
-            (r["case"], r["step"], base(r["metric"])): r["reason"] for r in absent
-        }
-
+        self._reasons = {(r.case, r.step, base(r.metric)): r.reason for r in run.of(Uncounted)}
+        self._main: dict[str, int] = {}
         self._names = {(r.case, r.step): r.kernel for r in ranked}
 
     @cached_property
@@ -84,8 +81,11 @@ class Readings:
     def metrics(self, cases: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Every counter that these cases have or lack a value of: its name → unit, provenance."""
         wanted = set(cases)
-        found = {r.metric: (r.unit, r.provenance) for (case, _, _), r in self._values.items()
-                 if case in wanted}  # fmt: skip
+        found: dict[str, tuple[str, str]] = {
+            r.metric: (r.unit, r.provenance)
+            for (case, _, _), r in self._values.items()
+            if case in wanted
+        }
         known = {base(metric) for metric in found}
         units = {base(m.name): m.unit for m in catalogue().metrics.values()}
         for case, _, metric in self._reasons:
@@ -116,6 +116,11 @@ class Readings:
 
     def main_step(self, case: str) -> int:
         """The longest launch; without times the one with most instructions; else the first."""
+        if case not in self._main:
+            self._main[case] = self._longest(case)
+        return self._main[case]
+
+    def _longest(self, case: str) -> int:
         times = self.run.step_times(case, "cold")
         if times:
             return max(range(len(times)), key=times.__getitem__)
@@ -169,6 +174,8 @@ class Quantity:
     find: Find
     family: str = ""
     ideal: float | None = None
+    least: float = 0.0
+    """A difference below this is not told, however many times it is."""
 
 
 _LD, _ST = (f"l1tex__t_{{}}_pipe_lsu_mem_global_op_{op}" for op in ("ld", "st"))
@@ -260,7 +267,8 @@ def _stall_share(reason: str) -> Find:
 QUANTITIES: Sequence[Quantity] = (
     Quantity("wavefronts-over-ideal", "Shared-memory wavefronts over ideal",
              "shared-memory wavefronts over the ideal", "× ideal",
-             "How many times the passes that conflict-free accesses need; 1 means no bank conflict.",
+             "How many times the passes that conflict-free accesses need; 1 means no bank "
+             "conflict.",
              "lower", "cause", _quotient(_WAVES, _IDEAL), "shared", 1.0),
     Quantity("wavefronts", "Shared-memory wavefronts", "shared-memory wavefronts", "",
              "Passes that shared memory needed.", "lower", "cause", _sum(_WAVES), "shared"),
@@ -311,10 +319,10 @@ QUANTITIES: Sequence[Quantity] = (
     Quantity("barrier-stalls", "Waiting at barriers", "warps waiting at a barrier per issue",
              "warps", "Warps of a scheduler that wait at a barrier in an average cycle that issues "
              "an instruction, in the main launch.", "lower", "cause",
-             _main(_STALL.format("barrier")), "barrier"),
+             _main(_STALL.format("barrier")), "barrier", least=0.5),
     Quantity("barrier-share", "Waiting at barriers, of all waiting", "waiting at barriers", "ratio",
              "The part of all waiting that is at barriers, in the main launch.", "lower", "cause",
-             _stall_share("barrier"), "barrier"),
+             _stall_share("barrier"), "barrier", least=0.05),
     Quantity("memory-share", "Waiting for memory, of all waiting",
              "waiting for global memory", "ratio",
              "The part of all waiting that is for data from global memory (long scoreboard), in "
@@ -345,8 +353,8 @@ QUANTITIES: Sequence[Quantity] = (
              "Of the peak that Nsight Compute assumes, in the main launch.", "higher",
              "consequence", _main("dram__throughput")),
     Quantity("l1-hits", "L1 hit rate", "L1 hit rate", "ratio", "Of the main launch.", "neutral",
-             "extent", _main("l1tex__t_sector_hit_rate")),
+             "extent", _main("l1tex__t_sector_hit_rate"), least=0.05),
     Quantity("l2-hits", "L2 hit rate", "L2 hit rate", "ratio", "Of the main launch.", "neutral",
-             "extent", _main("lts__t_sector_hit_rate")),
+             "extent", _main("lts__t_sector_hit_rate"), least=0.05),
 )  # fmt: skip
 BY_KEY = {quantity.key: quantity for quantity in QUANTITIES}

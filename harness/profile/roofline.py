@@ -107,7 +107,7 @@ class Roofline:
 
 
 def roofs(run: Run, dtypes: Sequence[str]) -> list[Roof]:
-    """Memory's roofs, and the arithmetic roofs of the types that occur; all measured in this run."""
+    """Memory's roofs and those of arithmetic in the types that occur, all measured in this run."""
     found = []
     for name, (label, level) in _MEMORY.items():
         if c := run.ceilings.get(name):
@@ -197,9 +197,7 @@ def _kernel(readings: Readings, p: Planned, short: str, above: Sequence[Roof]) -
     return Kernel(p, short, rate, flops, origin, spots, missing, _above(short, rate, spots, above))
 
 
-def _above(
-    short: str, rate: Interval, spots: Sequence[Spot], above: Sequence[Roof]
-) -> list[str]:
+def _above(short: str, rate: Interval, spots: Sequence[Spot], above: Sequence[Roof]) -> list[str]:
     """The roofs that even the slow end of the rate lies above, beyond their own intervals.
 
     Where two roofs are of one level, as reading and copying are, only the higher one binds; a

@@ -46,7 +46,8 @@ def difference(run: Run, before: Planned, after: Planned, folder: Path | None = 
         texts.append(content.decode(errors="replace").splitlines())
     if names[0] == names[1]:
         return Difference(title, missing="both are compiled from the same file")
-    lines = difflib.unified_diff(*texts, str(names[0]), str(names[1]), lineterm="", n=2)
+    old, new = texts
+    lines = difflib.unified_diff(old, new, str(names[0]), str(names[1]), lineterm="", n=2)
     return Difference(title, list(lines))
 
 

@@ -1,8 +1,8 @@
 """Why one case is faster than another: what moved between them, and whether that explains it.
 
-A step of the ladder compares a variant with the one before it at one launch shape, the later one's
-fastest, so that nothing but the idea differs; where the earlier one has no sound time at that shape,
-each is taken at its own fastest, and the step says so.
+A step of the ladder compares a variant with the one before it at one launch shape, the later
+one's fastest, so that nothing but the idea differs; where the earlier one has no sound time at that
+shape, each is taken at its own fastest, and the step says so.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from harness.measure.statistics import median_interval
 from harness.profile import rules
@@ -53,6 +54,11 @@ class Change:
         return self.pair is not None and isinstance(b, Reading) and b.provenance != "measured"
 
     @property
+    def matters(self) -> bool:
+        """Whether the change, as a difference, is at least what the quantity's own scale asks."""
+        return self.pair is not None and abs(self.pair[1] - self.pair[0]) >= self.quantity.least
+
+    @property
     def moved(self) -> float:
         """By how many times, whichever way, as a logarithm; 0 where nothing is known."""
         if self.pair is None or self.pair[0] == self.pair[1]:
@@ -68,12 +74,13 @@ class Finding:
     """What the counters allow to be said of the cause.
 
     verdict: supported, unexplained, nothing (no difference to explain), uncounted, untimed or
-    identical. `causes` are the rules that hold.
+    identical. `causes` are those of the rules that hold.
     """
 
     verdict: str
     causes: Sequence[str] = ()
-    note: str = ""
+    quantities: Sequence[str] = ()
+    """Those of the causes."""
 
 
 @dataclass(frozen=True)
@@ -97,21 +104,26 @@ def compare(readings: Readings, before: Planned, after: Planned) -> Step:
     speed = run.compare(after.case, before.case) if run.is_timed else None
     changes = [Change(q, q.find(readings, before), q.find(readings, after)) for q in QUANTITIES]
     same = identical(run, before, after)
+    finding = _finding(readings, before, after, speed, changes, same)
     return Step(
         before, after, speed,
         same_shape=before.launch == after.launch,
         changes=changes,
-        finding=_finding(readings, before, after, speed, changes, same),
+        finding=finding,
         identical=same,
-        moved=most_moved(changes),
+        moved=most_moved(changes, finding.quantities),
     )  # fmt: skip
 
 
-def most_moved(changes: Sequence[Change], most: int = 3) -> list[Change]:
-    """Those that moved most, one a family; what only follows from the time is not among them."""
-    ranked = sorted(
-        (c for c in changes if c.quantity.kind != "consequence"), key=lambda c: -c.moved
-    )
+def most_moved(
+    changes: Sequence[Change], causes: Sequence[str] = (), most: int = 3
+) -> list[Change]:
+    """Those that moved most, the causes' first, one a family.
+
+    What only follows from the time is not among them, nor what stays too small to matter.
+    """
+    able = [c for c in changes if c.quantity.kind != "consequence" and c.matters]
+    ranked = sorted(able, key=lambda c: (c.quantity.key not in causes, -c.moved))
     found: list[Change] = []
     families: set[str] = set()
     for change in ranked:
@@ -154,11 +166,12 @@ def _finding(
         for c in changes
         if c.pair is not None
     }
-    causes = [rule.cause for rule in rules.causes(pairs, factor)]
+    held = rules.causes(pairs, factor)
+    causes = [rule.cause for rule in held]
     slow, fast = (before, after) if faster else (after, before)
     causes += _launches(readings, slow, fast)
     if causes:
-        return Finding("supported", causes)
+        return Finding("supported", causes, [rule.quantity for rule in held])
     if same and before.launch == after.launch:
         return Finding("identical")
     if not any(c.counted for c in changes):
@@ -186,9 +199,10 @@ def ladder_steps(readings: Readings, group: Sequence[Planned]) -> list[Step]:
     """Each variant of a ladder with the one before it, in the matrix's order."""
     run = readings.run
     sound = [p for p in group if not p.is_library and run.outcomes[p.case].status == "ok"]
-    best = [p for p in run.fastest_shapes(sound) if _usable(readings, p)]
+    able = [p for p in sound if _usable(readings, p)]
+    best = run.fastest_shapes(able) if run.is_timed else middle_shapes(able)
     found = []
-    for before, after in zip(best, best[1:], strict=False):
+    for before, after in pairwise(best):
         if line(before.variant) != line(after.variant):
             continue
         peers = [
@@ -198,6 +212,14 @@ def ladder_steps(readings: Readings, group: Sequence[Planned]) -> list[Step]:
         ]
         found.append(compare(readings, peers[0] if peers else before, after))
     return found
+
+
+def middle_shapes(cases: Sequence[Planned]) -> list[Planned]:
+    """Each variant at its middle launch shape, as planned: where nothing says which is fastest."""
+    by_variant: dict[str, list[Planned]] = {}
+    for p in cases:
+        by_variant.setdefault(p.variant, []).append(p)
+    return [shapes[(len(shapes) - 1) // 2] for shapes in by_variant.values()]
 
 
 def shape_steps(readings: Readings, group: Sequence[Planned]) -> list[Step]:
@@ -238,4 +260,3 @@ def _usable(readings: Readings, p: Planned) -> bool:
 def line(variant: str) -> str:
     """`v` of `v12_…`: a trap `t1_…` does not follow from the ladder's last variant."""
     return variant[: next((i for i, c in enumerate(variant) if not c.isalpha()), len(variant))]
-

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.measure.statistics import Interval
 from harness.records import Planned
 from harness.report import format as fmt
-from harness.report.anchors import case_anchor, counter_anchor, slug
-from harness.report.counted import Group
-from harness.report.glossary import LIMITERS, meaning
+from harness.report.anchors import case_anchor, slug
+from harness.report.glossary import LIMITERS
 from harness.report.ladder import Ladder, Rung, above_ceiling
 from harness.tables import Comparison, Run
 
@@ -90,7 +89,9 @@ def ladder_table(ladder: Ladder) -> Table:
         Column("verdict", numeric=False),
         Column("× previous", "paired by round with the variant before it"),
         Column("verdict", numeric=False),
-        Column("first step", "share of the steps' time, timed apart from the total"),
+        Column(
+            "launches", "each one's share of their time, timed apart from the total", numeric=False
+        ),
     ]
     rungs = [*ladder.rungs, *([ladder.library] if ladder.library else [])]
     return Table(
@@ -109,7 +110,7 @@ def _rung_row(ladder: Ladder, rung: Rung) -> Row:
     before, word = _comparison(
         rung.versus_previous, "first" if not p.is_library else "library", rung.previous or ""
     )
-    share = rung.first_step
+    shares = ", ".join(f"{kernel} {fmt.percent(100 * share)}" for kernel, share in rung.steps)
     return Row(
         [
             named(p.variant, case_anchor(p.case)),
@@ -123,9 +124,7 @@ def _rung_row(ladder: Ladder, rung: Rung) -> Row:
             verdict,
             before,
             word,
-            Cell("one step", css="none")
-            if share is None
-            else Cell(fmt.percent(100 * share), share),
+            Cell(shares, css="wrap") if shares else Cell("one", css="none"),
         ],
         "",
     )
@@ -246,62 +245,3 @@ def _resource_cells(run: Run, p: Planned) -> list[Cell]:
         Cell(fmt.percent(100 * lowest.occupancy), lowest.occupancy, "of the first step"),
         Cell(lowest.occupancy_limiter, lowest.occupancy_limiter, limiter),
     ]
-
-
-def derived_table(group: Group) -> Table:
-    """What the counters say, a row a case."""
-    known = group.known()
-    columns = [Column("variant", numeric=False), *(Column(k) for k in group.cases[0].launch)]
-    columns += [Column(d.title, d.text) for d in known]
-    rows = [
-        Row(
-            [
-                named(p.variant, case_anchor(p.case)),
-                *(Cell(fmt.count(x), x) for x in p.launch.values()),
-                *(
-                    _quantity(group.value(d, p), fmt.three if d.under else fmt.amount)
-                    for d in known
-                ),
-            ]
-        )
-        for p in group.cases
-    ]
-    return Table(f"derived-{slug('-'.join(group.key))}", _titled(group), columns, rows)
-
-
-def _quantity(value: float | str, show: Callable[[float], str]) -> Cell:
-    return Cell(value, css="none") if isinstance(value, str) else Cell(show(value), value)
-
-
-def _titled(group: Group) -> str:
-    return f"{group.key[0]} at {fmt.assignments(group.cases[0].sizes)}"
-
-
-def counter_table(run: Run, group: Group) -> Table:
-    """Every counter as it was read, a row a step."""
-    cases = {p.case: p for p in group.cases}
-    values = run.counters[run.counters.case.isin(list(cases))]
-    metrics = list(dict.fromkeys(values.metric))
-    columns = [Column("variant", numeric=False), *(Column(k) for k in group.cases[0].launch)]
-    columns += [Column("step", numeric=False)]
-    for metric in metrics:
-        first = values[values.metric == metric].iloc[0]
-        unit = f"{first.unit}; " if first.unit else ""
-        explained = f"{metric} ({unit}{first.provenance}): {meaning(metric).text}"
-        columns.append(Column(meaning(metric).title, explained, counter_anchor(metric)))
-    found: dict[tuple[str, int, str], dict[str, Cell]] = defaultdict(dict)
-    for row in values.to_dict("records"):
-        key = str(row["case"]), int(row["step"]), str(row["kernel"])
-        found[key][str(row["metric"])] = Cell(fmt.amount(row["value"]), row["value"])
-    rows = [
-        Row(
-            [
-                named(cases[case].variant, case_anchor(case)),
-                *(Cell(fmt.count(x), x) for x in cases[case].launch.values()),
-                Cell(f"{step + 1}: {kernel}", step),
-                *(cells.get(m, Cell("not collected", css="none")) for m in metrics),
-            ]
-        )
-        for (case, step, kernel), cells in found.items()
-    ]
-    return Table(f"counters-{slug('-'.join(group.key))}", _titled(group), columns, rows)

@@ -26,8 +26,8 @@ def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:
     names = [x.variant if isinstance(x, Unranked) else x.planned.variant for x in ladder.rows]
     rows, step = len(names), 0.37 if layout.narrow else 0.27
     left = 0.1 if layout.narrow else text_width(max(names, key=len)) + 0.15
-    steps = any(r.first_step is not None for r in ladder.rungs)
-    right = 0.5 if layout.narrow else 1.6 if steps else 0.7
+    steps = any(r.steps for r in ladder.rungs)
+    right = 0.5 if layout.narrow else 1.75 if steps else 0.7
     figure, axes = canvas(layout, rows * step + 1.05, left, right, 0.5, 0.55)
     limit = ladder.measure.limit
     marks = [(limit.median, ladder.measure.bound, "muted")] if limit else []
@@ -59,7 +59,7 @@ def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:
         axes.set_yticks(range(rows), names)
         _beside(axes, -0.95, 0.55, ladder.measure.unit, "muted")
         if steps:
-            _beside(axes, -0.95, 1.5, "first step", "muted")
+            _beside(axes, -0.95, 1.6, "longest launch", "muted")
     for level, (value, name, role) in enumerate(marks):
         axes.axvline(value, color=C[role], linestyle=(0, (4, 3)), linewidth=1.2, zorder=4)
         after = value < most * 0.5
@@ -95,10 +95,10 @@ def _bar(axes: Axes, ladder: Ladder, rung: Rung, row: int, layout: Layout) -> No
     value, bold, most = fmt.three(rung.rate.median), role == "accent", axes.get_xlim()[1]
     axes.barh(centre, rung.rate.median, height, color=C[role])
     axes.plot([rung.rate.low, rung.rate.high], [centre, centre], color=C["ink"], linewidth=1.6)
-    if rung.first_step is not None and rung.first_step_rate is not None:
-        first = min(rung.first_step_rate, most)
-        axes.plot([first] * 2, [centre - height / 2, centre + height / 2], color=C["ink"], lw=1)
-        axes.plot([rung.rate.median, first], [centre, centre], color=C["muted"], lw=0.7, ls=":")
+    if rung.longest_rate is not None:
+        alone = min(rung.longest_rate, most)
+        axes.plot([alone] * 2, [centre - height / 2, centre + height / 2], color=C["ink"], lw=1)
+        axes.plot([rung.rate.median, alone], [centre, centre], color=C["muted"], lw=0.7, ls=":")
     if layout.narrow:
         weight = "bold" if bold else "normal"
         axes.text(0, row - 0.22, rung.planned.variant, va="center", fontsize=8, fontweight=weight,
@@ -106,8 +106,8 @@ def _bar(axes: Axes, ladder: Ladder, rung: Rung, row: int, layout: Layout) -> No
         _beside(axes, row + 0.1, 0.45, value, "ink", bold)
         return
     _beside(axes, row, 0.55, value, "ink", bold)
-    if rung.first_step is not None:
-        _beside(axes, row, 1.5, fmt.percent(100 * rung.first_step), "muted")
+    if rung.longest is not None:
+        _beside(axes, row, 1.6, fmt.percent(100 * rung.longest), "muted")
 
 
 _PATCH = {"facecolor": C["panel"], "edgecolor": "none", "pad": 0.5}
@@ -191,6 +191,7 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
     axes.set_ylim(0, top)
     axes.minorticks_off()
     axes.set_xticks(xs, [fmt.count(x) for x in xs], fontsize=9.5)
+    axes.tick_params(axis="x", pad=7)  # clear of the vertical axis's 0
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     grid(axes, "y")
     if limit:

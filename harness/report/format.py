@@ -98,7 +98,35 @@ def time_interval(value: Interval) -> str:
 
 
 def ratio(value: Interval) -> str:
-    return interval(value, unit="×")
+    """A speed-up: near 1, with as many digits as tell its interval from 1 and its ends apart."""
+    digits = _digits(value)
+    if digits is None:
+        return interval(value, unit="×")
+    median, low, high = (f"{x:.{digits}f}" for x in (value.median, value.low, value.high))
+    return f"{median}× ({low}–{high})"
+
+
+def times(value: Interval) -> str:
+    """A speed-up's median alone, in the same digits."""
+    digits = _digits(value)
+    return f"{three(value.median) if digits is None else f'{value.median:.{digits}f}'}×"
+
+
+_NEAR = 0.05
+"""Within so much of 1, three significant digits can hide which side of 1 a ratio lies on."""
+
+
+def _digits(value: Interval) -> int | None:
+    """Decimals for a ratio near 1; None where three significant digits suffice."""
+    if abs(value.median - 1) > _NEAR:
+        return None
+    for digits in (2, 3, 4, 5):
+        median, low, high = (f"{x:.{digits}f}" for x in (value.median, value.low, value.high))
+        told = all(x == 1 or float(text) != 1 for x, text in (
+            (value.median, median), (value.low, low), (value.high, high)))  # fmt: skip
+        if told and (low != high or value.low == value.high):
+            return digits
+    return 5
 
 
 def percent(value: float) -> str:

@@ -6,6 +6,9 @@ Counters keep Nsight Compute's names, so that a figure here can be looked up the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+
+from harness.profile.metrics import base, catalogue
 
 
 @dataclass(frozen=True)
@@ -17,85 +20,38 @@ class Meaning:
 
 
 COUNTERS = {
-    "smsp__inst_executed": Meaning(
-        "warp instructions",
-        "Instructions executed, one for each warp of 32 threads that executes it.",
+    "barrier_instructions": Meaning(
+        "barrier instructions", "Barriers executed (__syncthreads and the like), one for each warp."
     ),
-    "smsp__thread_inst_executed": Meaning(
-        "thread instructions",
-        "Instructions executed, one for each thread in the warp that is active, whether or not "
-        "the instruction's predicate lets it act.",
+    "shared_ld_instructions": Meaning(
+        "shared load instructions", "Warp instructions that loaded from shared memory."
     ),
-    "smsp__thread_inst_executed_pred_on": Meaning(
-        "acting thread instructions",
-        "Instructions executed, one for each thread on which the instruction acts.",
+    "shared_st_instructions": Meaning(
+        "shared store instructions", "Warp instructions that stored to shared memory."
     ),
-    "smsp__thread_inst_executed_per_inst_executed": Meaning(
-        "threads per instruction",
-        "Active threads in the average warp instruction, of 32. Short branches become predicated "
-        "instructions, which this does not show.",
+    "shared_atom_instructions": Meaning(
+        "shared atomic instructions", "Warp instructions that updated shared memory atomically."
     ),
-    "smsp__thread_inst_executed_pred_on_per_inst_executed": Meaning(
-        "acting threads per instruction",
-        "Threads on which the average warp instruction acts, of 32; fewer means divergence.",
-    ),
-    "l1tex__t_requests_pipe_lsu_mem_global_op_ld": Meaning(
-        "global load requests", "Warp instructions that loaded from global memory."
-    ),
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld": Meaning(
-        "global load sectors",
-        "32-byte sectors that the global loads touched. A warp that reads 32 neighbouring floats "
-        "touches 4; one that reads 32 scattered floats touches 32.",
-    ),
-    "l1tex__t_requests_pipe_lsu_mem_global_op_st": Meaning(
-        "global store requests", "Warp instructions that stored to global memory."
-    ),
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_st": Meaning(
-        "global store sectors", "32-byte sectors that the global stores touched."
-    ),
-    "l1tex__t_requests_pipe_lsu_mem_global_op_red": Meaning(
-        "global reduction requests", "Warp-level atomic updates that return nothing."
-    ),
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_red": Meaning(
-        "global reduction sectors",
-        "32-byte sectors of atomic updates that return nothing; threads that hit one address "
-        "are served in turn, and every turn counts.",
-    ),
-    "l1tex__t_requests_pipe_lsu_mem_global_op_atom": Meaning(
-        "global atomic requests", "Warp-level atomic updates that return the former value."
-    ),
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_atom": Meaning(
-        "global atomic sectors", "32-byte sectors of atomic updates that return the former value."
-    ),
-    "memory_l1_wavefronts_shared": Meaning(
-        "shared wavefronts",
-        "Passes that shared memory needed to serve its accesses. Threads of a warp that want "
-        "different words of one bank are served in several passes: a bank conflict.",
-    ),
-    "memory_l1_wavefronts_shared_ideal": Meaning(
-        "ideal shared wavefronts", "The passes that the same accesses need without bank conflicts."
-    ),
-    "sm__warps_active": Meaning(
-        "achieved occupancy", "Resident warps on average, of the most that fit a multiprocessor."
-    ),
-    "dram__bytes_read": Meaning("bytes read from memory", "What the device's memory delivered."),
-    "dram__bytes_write": Meaning("bytes written to memory", "What the device's memory took in."),
 }
-_SUFFIXES = (".sum", ".ratio", ".avg", ".max", ".min", ".pct")
-
-
-def base_name(metric: str) -> str:
-    """Without Nsight Compute's roll-up: `.sum`, `.ratio`, …"""
-    for suffix in _SUFFIXES:
-        if suffix in metric:
-            return metric[: metric.index(suffix)]
-    return metric
+"""What the emulator counts by names of its own; the rest is in harness/profile/metrics.yaml."""
 
 
 def meaning(metric: str) -> Meaning:
     """What a counter counts; one that is not known here keeps its own name and says so."""
+    found = _catalogued().get(base(metric))
+    if found:
+        return found
     unknown = "A counter of Nsight Compute's; its documentation says what it counts."
-    return COUNTERS.get(base_name(metric)) or Meaning(metric, unknown)
+    return COUNTERS.get(base(metric)) or Meaning(metric, unknown)
+
+
+@cache
+def _catalogued() -> dict[str, Meaning]:
+    """Base name → what metrics.yaml says of it."""
+    return {
+        base(name): Meaning(metric.title, metric.meaning)
+        for name, metric in catalogue().by_name().items()
+    }
 
 
 PROVENANCE = {
@@ -115,7 +71,7 @@ VERDICTS = {
 }
 LIMITERS = {
     "registers": "the registers of a multiprocessor",
-    "shared": "the shared memory of a multiprocessor",
+    "shared memory": "the shared memory of a multiprocessor",
     "blocks": "the most blocks that a multiprocessor holds",
     "warps": "the most warps that a multiprocessor holds: the best there is",
 }

@@ -7,12 +7,12 @@ under the machine's ceiling are in it; the rest are listed with the reason.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from harness.measure.statistics import Interval, median_interval
+from harness.profile.why import line
 from harness.records import Ceiling, Planned
 from harness.report.anchors import short_names
 from harness.tables import Comparison, Run
@@ -52,10 +52,15 @@ class Rung:
     versus_baseline: Comparison | None
     versus_previous: Comparison | None
     previous: str | None
-    first_step: float | None
-    """The first step's share of the steps' time; None for a single step."""
-    first_step_rate: float | None
-    """What the rate would be if the first step were all."""
+    steps: tuple[tuple[str, float], ...] = ()
+    """Each launch's kernel and share of the launches' time; empty for a single launch."""
+    longest_rate: float | None = None
+    """What the rate would be if the longest launch were all."""
+
+    @property
+    def longest(self) -> float | None:
+        """The longest launch's share."""
+        return max((share for _, share in self.steps), default=None)
 
 
 @dataclass(frozen=True)
@@ -128,7 +133,7 @@ def _ladder(
     rungs: list[Rung] = []
     for p in best:
         before = rungs[-1].planned if rungs and not p.is_library else None
-        same_line = before and _letters(before.variant) == _letters(p.variant)
+        same_line = before and line(before.variant) == line(p.variant)
         rungs.append(_rung(run, p, base, before if same_line else None, measure, shorts, cache))
     variants = [rung for rung in rungs if not rung.planned.is_library]
     library = next((rung for rung in rungs if rung.planned.is_library), None)
@@ -157,12 +162,6 @@ def _ladder(
 
 def _versus(run: Run, rung: Rung, other: Rung, cache: str) -> Comparison:
     return run.compare(rung.planned.case, other.planned.case, cache)
-
-
-def _letters(variant: str) -> str:
-    """`v` of `v12_…`: a trap `t1_…` does not follow from the ladder's last variant."""
-    found = re.match(r"[A-Za-z]+", variant)
-    return found.group() if found else ""
 
 
 def above_ceiling(run: Run) -> set[str]:
@@ -198,7 +197,13 @@ def _rung(
     assert time is not None  # only ranked cases come here
     rate = Interval(*(measure.of(p, ns) for ns in (time.median, time.high, time.low)))
     steps = run.step_times(p.case, cache)
-    share = steps[0] / float(np.sum(steps)) if len(steps) > 1 else None
+    several = len(steps) > 1
+    names = (
+        p.kernels
+        if len(p.kernels) == len(steps)
+        else [f"launch {i + 1}" for i in range(len(steps))]
+    )
+    shares = [ns / float(np.sum(steps)) for ns in steps] if several else []
     bound = measure.limit if cache == "cold" else None
     return Rung(
         planned=p,
@@ -211,8 +216,8 @@ def _rung(
         else None,
         versus_previous=run.compare(p.case, before.case, cache) if before else None,
         previous=shorts[before.variant] if before else None,
-        first_step=share,
-        first_step_rate=measure.of(p, steps[0]) if share is not None else None,
+        steps=tuple(zip(names, shares, strict=False)),
+        longest_rate=measure.of(p, max(steps)) if several else None,
     )
 
 

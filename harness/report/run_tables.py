@@ -97,13 +97,15 @@ def ceilings_table(run: Run) -> Table:
     """What the machine can do, measured in this run."""
     names = {
         "read_bandwidth": "read bandwidth", "copy_bandwidth": "copy bandwidth",
-        "fp32_rate": "FP32 rate (fused multiply-add)", "empty_kernel": "an empty kernel",
+        "l2_bandwidth": "L2 bandwidth", "shared_bandwidth": "shared-memory bandwidth",
+        "fp32_rate": "FP32 rate (fused multiply-add)", "fp64_rate": "FP64 rate",
+        "fp16_rate": "FP16 rate", "tensor_rate": "tensor rate", "empty_kernel": "an empty kernel",
     }  # fmt: skip
     columns = [Column("ceiling", numeric=False), Column("value"), Column("how", numeric=False)]
     rows = []
     for c in run.ceilings.values():
         measured = Interval(c.value, c.low, c.high)
-        scale, unit = {"bytes/s": (1e9, "GB/s"), "flop/s": (1e12, "TFLOP/s")}.get(
+        scale, unit = {"byte/s": (1e9, "GB/s"), "flop/s": (1e12, "TFLOP/s")}.get(
             c.unit, (1.0, c.unit)
         )
         shown = (

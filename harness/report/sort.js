@@ -27,3 +27,24 @@ function reveal() {
 }
 addEventListener("hashchange", reveal);
 reveal();
+// A heading's explanation, on hover and on focus alike; it stays within the window.
+const tip = document.getElementById("tip");
+function explain(heading) {
+  tip.textContent = heading.dataset.tip;
+  tip.hidden = false;
+  const { left, bottom, top } = heading.getBoundingClientRect();
+  tip.style.left = `${Math.max(8, Math.min(left, innerWidth - tip.offsetWidth - 8))}px`;
+  const below = bottom + 6;
+  tip.style.top = `${below + tip.offsetHeight < innerHeight ? below : top - tip.offsetHeight - 6}px`;
+}
+const conceal = () => { tip.hidden = true; };
+for (const heading of document.querySelectorAll("th[data-tip]")) {
+  const button = heading.querySelector("button") ?? heading;
+  button.setAttribute("aria-description", heading.dataset.tip);
+  heading.addEventListener("mouseenter", () => explain(heading));
+  heading.addEventListener("mouseleave", conceal);
+  heading.addEventListener("focusin", () => explain(heading));
+  heading.addEventListener("focusout", conceal);
+}
+addEventListener("scroll", conceal, { capture: true, passive: true });
+addEventListener("keydown", (event) => { if (event.key === "Escape") conceal(); });

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from harness.measure.statistics import Interval
 from harness.records import Planned, Verified
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor
@@ -86,10 +85,10 @@ def _times(comparison: Comparison | None, other: Markup) -> Markup:
         return Markup("not compared with {}").format(other)
     words = {"same": "the same as {}", "unclear": "not told apart from {}"}
     if comparison.verdict in words:
-        text = words[comparison.verdict] + " ({}×)"
-        return Markup(text).format(other, fmt.three(comparison.ratio.median))
+        text = words[comparison.verdict] + " ({})"
+        return Markup(text).format(other, fmt.times(comparison.ratio))
     slower = " (slower)" if comparison.verdict == "slower" else ""
-    return Markup("{}× {}{}").format(fmt.three(comparison.ratio.median), other, slower)
+    return Markup("{} {}{}").format(fmt.times(comparison.ratio), other, slower)
 
 
 def _name(rung: Rung) -> Markup:
@@ -158,11 +157,3 @@ def _where(checks: list[Verified]) -> str:
     if len(names) == 1:
         return f" at {names.pop()} = {fmt.between([size[0][1] for size in sizes])}"
     return f" at {len(sizes)} sizes"
-
-
-def floor_text(floor: float) -> str:
-    return fmt.percent(100 * floor) if math.isfinite(floor) else "not measured"
-
-
-def interval_or(value: Interval | None, missing: str = "not measured") -> str:
-    return fmt.ratio(value) if value else missing

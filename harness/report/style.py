@@ -49,6 +49,7 @@ class Layout:
     narrow: bool
 
 
+NOTHING = Markup("")
 WIDE, NARROW = Layout(10.0, False), Layout(3.9, True)
 Draw = Callable[[Layout], Canvas]
 
@@ -66,6 +67,8 @@ class Figure:
     """Path from the page."""
     columns: list[str]
     rows: list[list[str]]
+    explore: Markup = NOTHING
+    """The same for Plotly, as JSON; empty where there is nothing to explore."""
 
 
 def render(
@@ -76,6 +79,7 @@ def render(
     draw: Draw,
     columns: list[str],
     rows: list[list[str]],
+    explore: Markup = NOTHING,
 ) -> Figure:
     """Draw at both widths, leave a PNG in `folder`/figures, and return what the page embeds."""
     (folder / "figures").mkdir(parents=True, exist_ok=True)
@@ -87,7 +91,7 @@ def render(
             _svg(canvas, f"{anchor}-{'narrow' if layout.narrow else 'wide'}", title)
             for layout, canvas in drawings.items()
         ]
-    return Figure(anchor, title, caption, svgs[0], svgs[1], png, columns, rows)
+    return Figure(anchor, title, caption, svgs[0], svgs[1], png, columns, rows, explore)
 
 
 def _svg(canvas: Canvas, prefix: str, title: str) -> Markup:

@@ -118,7 +118,7 @@ class Bench:
                 )  # fmt: skip
         if self.ceilings:
             for name, value, unit in (
-                ("read_bandwidth", 4.55e12, "bytes/s"), ("copy_bandwidth", 4.21e12, "bytes/s"),
+                ("read_bandwidth", 4.55e12, "byte/s"), ("copy_bandwidth", 4.21e12, "byte/s"),
                 ("fp32_rate", 60.3e12, "flop/s"), ("empty_kernel", 2110.0, "ns"),
             ):  # fmt: skip
                 records.append(
@@ -155,7 +155,7 @@ class Bench:
             records.append(
                 Compiled(p.case, step, f"reduce_step_{step}", "ab" * 32, "cd" * 32, 16 + 2 * step,
                          4 * block, 0, 0, block, 0.75 if block == 512 else 1.0,
-                         "shared" if block == 512 else "warps")
+                         "shared memory" if block == 512 else "warps")
             )  # fmt: skip
         if p.sizes == self.sizes[0]:
             for n in (1, 31, 1009, 2**16 + 1, 1_000_003):

@@ -64,3 +64,21 @@ def test_labels_that_would_overlap_are_moved_apart_in_order() -> None:
     placed = spread([1.0, 1.0, 1.1, 5.0], 0.5, 0, 10)
     assert all(b - a >= 0.499 for a, b in pairwise(placed))
     assert placed[3] == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        ((1.0034, 1.0022, 1.0046), "1.003× (1.002–1.005)"),
+        ((1.00331, 1.0030, 1.0034), "1.0033× (1.0030–1.0034)"),
+        ((0.99987, 0.9987, 1.0008), "0.9999× (0.9987–1.0008)"),
+        ((1.0, 0.99, 1.01), "1.00× (0.99–1.01)"),
+        ((10.9, 10.7, 11.1), "10.9× (10.7–11.1)"),
+        ((1.5, 1.499, 1.501), "1.50× (±0.067\u202f%)"),
+    ],
+)
+def test_a_ratio_near_one_has_the_digits_to_tell_it_from_one(
+    interval: tuple[float, float, float], text: str
+) -> None:
+    assert fmt.ratio(Interval(*interval)) == text
+    assert fmt.times(Interval(*interval)) == text.split(" ", maxsplit=1)[0]

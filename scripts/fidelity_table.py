@@ -1,0 +1,380 @@
+"""Hold the emulator against what Nsight Compute read on a GPU, and write the table of it.
+
+    python scripts/fidelity_table.py            rewrite docs/emulator.md between the markers
+    python scripts/fidelity_table.py --check    exit 1 if it is out of date
+
+The readings are the `ncu` rows of reports/h200/*/counters.csv. Their cases, found by id in
+bench.yaml and tests/fidelity/bench.yaml, are compiled and emulated anew on the same inputs, as far
+as limits.emulate_bytes allows. tests/test_fidelity.py fails where `compare` finds a difference that
+tests/fidelity/exceptions.yaml does not explain.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness import compile as compiler
+from harness import config, plan
+from harness.backends.emulated import emulated_device
+from harness.errors import HarnessError
+from harness.plan import Case
+from harness.runner import buffer_names, emulate, load_problems
+from harness.silicon.architectures import architecture
+from harness.silicon.occupancy import theoretical_occupancy
+
+ROOT = Path(__file__).resolve().parents[1]
+BEGIN, END = "<!-- fidelity:begin -->", "<!-- fidelity:end -->"
+ARCH = "sm_90"
+MATRICES = (ROOT / "bench.yaml", ROOT / "tests" / "fidelity" / "bench.yaml")
+READINGS = ROOT / "reports" / "h200"
+EXCEPTIONS = ROOT / "tests" / "fidelity" / "exceptions.yaml"
+
+EXACT, MODEL, PTX, COMPILED = "emulator-exact", "emulator-model", "ptx-level", "compilation"
+GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
+STORE_SECTORS = GLOBAL.format("sectors", "st")
+WITHIN = {STORE_SECTORS: 0.005}
+"""Counters that carry noise on hardware, and how much, relative."""
+FEWEST_REGISTERS = 16
+"""A launch is allotted so many a thread, even of a kernel that ptxas gives fewer."""
+OF_MEMORY = {
+    GLOBAL.format(what, op): f"{op} {what}"
+    for what in ("requests", "sectors")
+    for op in ("ld", "st", "red", "atom")
+} | {
+    "memory_l1_wavefronts_shared": "wavefronts",
+    "memory_l1_wavefronts_shared_ideal": "ideal wavefronts",
+}
+"""The counters that every launch must have been read for, with their short names."""
+LABELS = OF_MEMORY | {
+    "smsp__inst_executed.sum": "warp instructions",
+    "smsp__thread_inst_executed.sum": "thread instructions",
+    "smsp__thread_inst_executed_pred_on.sum": "of them predicated on",
+    "smsp__thread_inst_executed_per_inst_executed.ratio": "threads an instruction",
+    "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio": "acting threads an instruction",
+    "launch__registers_per_thread": "registers",
+    "sm__maximum_warps_per_active_cycle_pct": "theoretical occupancy",
+    "launch__waves_per_multiprocessor": "waves",
+}
+IN_COLUMNS = (
+    "smsp__inst_executed.sum",
+    "smsp__thread_inst_executed_pred_on.sum",
+    "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",
+)
+"""The ptx-level counters that have a column of their own."""
+
+Readings = Mapping[tuple[str, int], Mapping[str, float]]
+"""Case id and step → metric → value."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One counter of one launch, as we give it and as Nsight Compute read it."""
+
+    metric: str
+    provenance: str
+    ours: float
+    theirs: float
+
+    @property
+    def equal(self) -> bool:
+        """To the digit, or within the counter's noise on hardware."""
+        # Readings that are no whole numbers are written to ten digits.
+        digits = 0.0 if self.theirs == int(self.theirs) else 1e-9
+        most = max(WITHIN.get(self.metric, 0.0), digits) * abs(self.theirs)
+        return abs(self.ours - self.theirs) <= most
+
+    @property
+    def relative(self) -> float:
+        """Ours over theirs, less one; infinite where only theirs is zero."""
+        if self.theirs:
+            return self.ours / self.theirs - 1
+        return float("inf") if self.ours else 0.0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One step of a case. missing: counters without a reading that should have one."""
+
+    case: Case
+    step: int
+    compared: tuple[Compared, ...] = ()
+    missing: tuple[str, ...] = ()
+    refusal: str = ""
+    """Why the emulator could not run it; nothing is compared then."""
+
+    @property
+    def kernel(self) -> str:
+        return self.case.steps[self.step].kernel
+
+    @property
+    def name(self) -> str:
+        """`problem/variant`, by which exceptions name it."""
+        return f"{self.case.problem}/{self.case.variant}"
+
+    def of(self, *provenances: str) -> list[Compared]:
+        return [each for each in self.compared if each.provenance in provenances]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A difference with a reason: these counters of these kernels (`problem/variant`)."""
+
+    kernels: tuple[str, ...]
+    counters: tuple[str, ...]
+    because: str
+
+    def explains(self, launch: Launch, difference: Compared) -> bool:
+        return launch.name in self.kernels and difference.metric in self.counters
+
+
+def known(path: Path = EXCEPTIONS) -> list[Known]:
+    """The differences that have a reason."""
+    listed = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+    return [Known(tuple(e["kernels"]), tuple(e["counters"]), e["because"]) for e in listed]
+
+
+def readings(files: Iterable[Path]) -> Readings:
+    """What Nsight Compute read, of runs' counters.csv."""
+    found: dict[tuple[str, int], dict[str, float]] = defaultdict(dict)
+    for path in files:
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if row["provenance"] == "ncu":
+                    found[row["case"], int(row["step"])][row["metric"]] = float(row["value"])
+    return found
+
+
+class Matrix:
+    """A bench.yaml with its cases that the emulator's budget admits."""
+
+    def __init__(self, path: Path) -> None:
+        self.bench = config.load(path)
+        problems = load_problems(self.bench, ())
+        names = buffer_names(self.bench, problems)
+        cases = plan.plan(self.bench, emulated_device(ARCH), (), "bench", names)
+        self.cases = {
+            case.id: case
+            for case in cases
+            if not (case.skip or case.refusal)
+            and problems[case.problem].work(case.sizes, case.dtype).bytes
+            <= self.bench.limits.emulate_bytes
+        }
+
+    def compare(self, read: Readings) -> Iterator[Launch]:
+        """Every launch that has readings, emulated on the same inputs."""
+        chosen = [case for case in self.cases.values() if (case.id, 0) in read]
+        units = {c.id: compiler.unit(c, self.bench.kernels, ARCH) for c in chosen}
+        built = compiler.build_all(list(units.values()))
+        for case in chosen:
+            result = built[units[case.id]]
+            if isinstance(result, HarnessError):
+                raise result
+            yield from self._compare(case, result, read)
+
+    def _compare(self, case: Case, built: compiler.Built, read: Readings) -> Iterator[Launch]:
+        try:
+            execution = emulate(self.bench, case, ARCH)
+        except HarnessError as error:
+            yield Launch(case, 0, refusal=str(error))
+            return
+        if execution.faults:
+            yield Launch(case, 0, refusal=execution.faults[0])
+            return
+        for step in range(len(case.steps)):
+            theirs = read.get((case.id, step), {})
+            counts = [count for count in execution.counts if count.step == step]
+            compared = [
+                Compared(count.metric, count.provenance, count.value, theirs[count.metric])
+                for count in counts
+                if count.metric in theirs
+            ]
+            missing = [metric for metric in OF_MEMORY if metric not in theirs]
+            compared += _of_compilation(case, step, built, theirs)
+            yield Launch(case, step, tuple(compared), tuple(missing))
+
+
+def _of_compilation(
+    case: Case, number: int, built: compiler.Built, theirs: Mapping[str, float]
+) -> Iterator[Compared]:
+    """Registers, occupancy and what follows from them.
+
+    Of ncu's limits the least is compared. That of shared memory by itself depends on how much of
+    the L1 cache the driver makes shared memory for the launch: never so little that it limits.
+    """
+    step, facts = case.steps[number], architecture(ARCH)
+    used = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
+    shared = used.shared_bytes + step.shared_bytes
+    ours = theoretical_occupancy(facts, step.threads_per_block, used.registers, shared)
+    blocks = step.grid[0] * step.grid[1] * step.grid[2]
+    waves = blocks / (ours.blocks_per_sm * facts.representative.sm_count)
+    for metric, value in (
+        ("launch__registers_per_thread", max(used.registers, FEWEST_REGISTERS)),
+        ("sm__maximum_warps_per_active_cycle_pct", ours.ratio),
+        ("launch__waves_per_multiprocessor", waves),
+    ):
+        if metric in theirs:
+            yield Compared(metric, COMPILED, value, theirs[metric])
+    limits = {
+        "warps": "warps",
+        "blocks": "blocks",
+        "registers": "registers",
+        "shared memory": "shared_mem",
+    }
+    read = {ours: theirs.get(f"launch__occupancy_limit_{name}") for ours, name in limits.items()}
+    present = [limit for limit in read.values() if limit is not None]
+    if len(present) == len(limits):
+        yield Compared("blocks an SM holds", COMPILED, ours.blocks_per_sm, min(present))
+        binding = read[ours.limiter] == min(present)
+        yield Compared("the limit that binds", COMPILED, 1.0, float(binding))
+
+
+def compare(files: Sequence[Path]) -> list[Launch]:
+    """Every launch of both matrices that one of the counters.csv has readings of."""
+    read = readings(files)
+    return [launch for path in MATRICES for launch in Matrix(path).compare(read)]
+
+
+class Section:
+    """The Markdown between the markers."""
+
+    def __init__(self, launches: Sequence[Launch], exceptions: Sequence[Known]) -> None:
+        self.launches, self.exceptions = launches, exceptions
+
+    def text(self) -> str:
+        return "\n\n".join([self.summary(), self.by_counter(), self.reasons(), self.by_launch()])
+
+    @cached_property
+    def exact(self) -> list[tuple[Launch, Compared]]:
+        return [(launch, each) for launch in self.launches for each in launch.of(EXACT)]
+
+    def summary(self) -> str:
+        equal = sum(each.equal for _, each in self.exact)
+        digit = sum(each.equal and each.ours == each.theirs for _, each in self.exact)
+        variants = {launch.name for launch in self.launches}
+        compiled = [each for launch in self.launches for each in launch.of(COMPILED)]
+        same = sum(each.equal for each in compiled)
+        return (
+            f"{digit:,} of {len(self.exact):,} `emulator-exact` readings are equal to the digit"
+            + (f", {equal - digit:,} store sectors within 0.5 %" if equal > digit else "")
+            + f"; {same:,} of {len(compiled):,} figures of registers, occupancy and waves are. "
+            f"{len(self.launches):,} launches of {len(variants)} variants."
+        )
+
+    def by_counter(self) -> str:
+        lines = [
+            "| counter | provenance | readings | equal | difference: median, from, to |",
+            "|---|---|--:|--:|--:|",
+        ]
+        found: dict[tuple[str, str], list[Compared]] = defaultdict(list)
+        for launch in self.launches:
+            for each in launch.compared:
+                found[each.metric, each.provenance].append(each)
+        order = (EXACT, MODEL, COMPILED, PTX)
+        for (metric, provenance), own in sorted(found.items(), key=lambda i: order.index(i[0][1])):
+            equal = sum(each.equal for each in own)
+            apart = sorted(each.relative for each in own if not each.equal)
+            spread = ""
+            if apart:
+                middle = median(each.relative for each in own)
+                spread = ", ".join(map(_percent, (middle, apart[0], apart[-1])))
+            name = f"`{metric}`" if "__" in metric or "_" in metric else metric
+            lines.append(f"| {name} | {provenance} | {len(own):,} | {equal:,} | {spread} |")
+        return "\n".join(lines)
+
+    def reasons(self) -> str:
+        """Each known difference that shows, with its reason."""
+        parts = [
+            f"- {', '.join(f'`{name}`' for name in e.kernels)}: "
+            f"{', '.join(_label(c) for c in e.counters)}. {e.because.strip()}"
+            for e in self.exceptions
+        ]
+        return "\n".join(["Where `emulator-exact` counters differ, and why:", "", *parts]) if (
+            parts
+        ) else "No `emulator-exact` counter differs."  # fmt: skip
+
+    def by_launch(self) -> str:
+        lines = [
+            "Ours / ncu's where they differ; the last three columns are `ptx-level`: ours against "
+            "ncu's.",
+            "",
+            "| kernel | launch | exact | model | registers, occupancy | "
+            + " | ".join(_label(metric) for metric in IN_COLUMNS)
+            + " |",
+            "|---|---|---|---|---|--:|--:|--:|",
+        ]
+        lines += [self._row(launch) for launch in self.launches]
+        return "\n".join(lines)
+
+    def _row(self, launch: Launch) -> str:
+        case = launch.case
+        kernel = f"`{launch.name}`"
+        if len(case.steps) > 1:
+            kernel += f" {launch.step + 1}. `{launch.kernel}`"
+        shape = [case.dtype, *(f"{k} {v}" for k, v in (case.sizes | case.launch).items())]
+        cells = [kernel, ", ".join(shape)]
+        if launch.refusal:
+            return f"| {' | '.join(cells)} | not emulated: {launch.refusal} | | | | | |"
+        cells += [_verdict(launch.of(kind)) for kind in (EXACT, MODEL, COMPILED)]
+        by_metric = {each.metric: each for each in launch.compared}
+        for metric in IN_COLUMNS:
+            one = by_metric.get(metric)
+            cells.append(_percent(one.relative) if one else "")
+        return f"| {' | '.join(cells)} |"
+
+
+def _verdict(compared: Sequence[Compared]) -> str:
+    """✓ and how many, or those that differ."""
+    apart = [each for each in compared if not each.equal]
+    if not apart:
+        return f"✓ {len(compared)}" if compared else ""
+    named = "; ".join(f"{_label(e.metric)} {e.ours:,.10g} / {e.theirs:,.10g}" for e in apart)
+    return f"{len(compared) - len(apart)} of {len(compared)}; {named}"
+
+
+def _label(metric: str) -> str:
+    return LABELS.get(metric, metric)
+
+
+def _percent(relative: float) -> str:
+    shown = f"{100 * relative:+.1f} %"
+    return "0.0 %" if shown in ("+0.0 %", "-0.0 %") else shown.replace("-", "−")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "emulator.md")
+    parser.add_argument("--readings", type=Path, default=READINGS)
+    options = parser.parse_args(arguments)
+    files = sorted(options.readings.glob("*/counters.csv"))
+    if not files:
+        print(f"no readings in {options.readings}/*/counters.csv", file=sys.stderr)
+        return 1
+    text = options.page.read_text(encoding="utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        print(f"{options.page} must hold {BEGIN} and, after it, {END}, once each", file=sys.stderr)
+        return 1
+    table = Section(compare(files), known()).text()
+    wanted = f"{text.split(BEGIN)[0]}{BEGIN}\n\n{table}\n\n{END}{text.split(END)[1]}"
+    if options.check and text != wanted:
+        print(f"{options.page} is out of date: python scripts/fidelity_table.py", file=sys.stderr)
+        return 1
+    if not options.check:
+        options.page.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""Labels of points never overlap where there is room, and never leave the frame."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.report.labels import Box, Placed, place
+
+FRAME = Box(0, 0, 720, 400)
+SIZE = (24.0, 10.5)
+
+
+def boxes(placed: list[Placed]) -> list[Box]:
+    return [Box(p.x, p.y, p.x + SIZE[0], p.y + SIZE[1]) for p in placed]
+
+
+def apart(found: list[Box]) -> bool:
+    return not any(a.overlaps(b) for i, a in enumerate(found) for b in found[i + 1 :])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.floats(60, 560), st.floats(30, 370)), min_size=1, max_size=14))
+def test_labels_of_scattered_points_keep_apart_and_inside(
+    points: list[tuple[float, float]],
+) -> None:
+    found = boxes(place(points, [SIZE] * len(points), [], FRAME))
+    assert apart(found)
+    assert all(box.inside(FRAME) for box in found)
+
+
+def test_labels_of_points_on_one_spot_keep_apart() -> None:
+    found = place([(300.0, 200.0)] * 12, [SIZE] * 12, [], FRAME)
+    assert apart(boxes(found))
+    assert any(p.leader for p in found)
+
+
+def test_a_label_stands_clear_of_what_is_there_already() -> None:
+    taken = Box(300, 180, 380, 220)
+    (box,) = boxes(place([(298.0, 200.0)], [SIZE], [taken], FRAME))
+    assert not box.overlaps(taken)
+
+
+def test_a_single_label_stands_right_of_its_point_without_a_leader() -> None:
+    (placed,) = place([(100.0, 100.0)], [SIZE], [], FRAME)
+    assert placed == Placed(107.0, 100.0 - SIZE[1] / 2, leader=False)
+
+
+def test_a_segment_crosses_a_box_or_does_not() -> None:
+    box = Box(10, 10, 20, 20)
+    assert box.crossed_by((0, 0), (30, 30))
+    assert box.crossed_by((15, 0), (15, 30))
+    assert not box.crossed_by((0, 0), (9, 9))
+    assert not box.crossed_by((0, 15), (9, 15))
+    assert not box.crossed_by((5, 0), (5, 30))

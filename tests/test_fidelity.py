@@ -1,0 +1,150 @@
+"""The emulator counts what Nsight Compute read on an H200, kernel by kernel, to the digit.
+
+The readings are committed: reports/h200/*/counters.csv. What differs for a reason stands in
+tests/fidelity/exceptions.yaml and nowhere else; an entry that nothing needs any more fails too.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RUNS = ("reduce_sum", "fidelity")
+"""The folders of reports/h200 that must be there."""
+
+
+@pytest.fixture(scope="module")
+def script() -> Iterator[ModuleType]:
+    spec = importlib.util.spec_from_file_location(
+        "fidelity_table", ROOT / "scripts" / "fidelity_table.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look up their own module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+@pytest.fixture(scope="module")
+def files(script: ModuleType) -> list[Path]:
+    for run in RUNS:
+        path = script.READINGS / run / "counters.csv"
+        assert path.exists(), (
+            f"{path} is missing: on an H200, python -m harness profile --backend cuda --config …, "
+            f"and commit what it counted"
+        )
+    return sorted(script.READINGS.glob("*/counters.csv"))
+
+
+@pytest.fixture(scope="module")
+def launches(script: ModuleType, files: list[Path]) -> list[Any]:
+    found: list[Any] = script.compare(files)
+    return found
+
+
+def differences(script: ModuleType, launches: list[Any], provenance: str) -> list[tuple[Any, Any]]:
+    return [
+        (launch, each) for launch in launches for each in launch.of(provenance) if not each.equal
+    ]
+
+
+def told(pairs: list[tuple[Any, Any]]) -> str:
+    return "\n".join(
+        f"{launch.case.id} step {launch.step} ({launch.kernel}): {each.metric} "
+        f"{each.ours:,.10g}, ncu {each.theirs:,.10g}"
+        for launch, each in pairs
+    )
+
+
+def test_every_kernel_with_readings_runs_on_the_emulator(launches: list[Any]) -> None:
+    refused = [f"{launch.case.id}: {launch.refusal}" for launch in launches if launch.refusal]
+    assert not refused, "\n".join(refused)
+
+
+def test_every_case_of_the_fidelity_matrix_has_readings(
+    script: ModuleType, launches: list[Any]
+) -> None:
+    read = {launch.case.id for launch in launches}
+    assert not set(script.Matrix(script.MATRICES[1]).cases) - read
+
+
+def test_every_variant_of_the_sum_has_readings(script: ModuleType, launches: list[Any]) -> None:
+    read = {launch.name for launch in launches}
+    cases = script.Matrix(script.MATRICES[0]).cases.values()
+    wanted = {f"reduce_sum/{case.variant}" for case in cases if case.problem == "reduce_sum"}
+    assert wanted
+    assert not wanted - read
+
+
+def test_every_counter_of_memory_was_read_and_those_of_global_memory_claim_to_be_exact(
+    script: ModuleType, launches: list[Any]
+) -> None:
+    missing = [f"{x.case.id} step {x.step}: {', '.join(x.missing)}" for x in launches if x.missing]
+    assert not missing, "\n".join(missing)
+    claimed = {metric for metric in script.OF_MEMORY if metric.startswith("l1tex__t_")}
+    for launch in launches:
+        assert claimed <= {each.metric for each in launch.of(script.EXACT)}, launch.case.id
+
+
+def test_exact_counters_are_equal_to_the_digit_but_for_the_known_exceptions(
+    script: ModuleType, launches: list[Any]
+) -> None:
+    exceptions = script.known()
+    unexplained = [
+        (launch, each)
+        for launch, each in differences(script, launches, script.EXACT)
+        if not any(e.explains(launch, each) for e in exceptions)
+    ]
+    assert not unexplained, told(unexplained)
+
+
+def test_only_sectors_of_stores_may_differ_by_noise_and_by_half_a_percent(
+    script: ModuleType,
+) -> None:
+    assert {script.STORE_SECTORS: 0.005} == script.WITHIN
+    noisy = script.Compared(script.STORE_SECTORS, script.EXACT, 1000, 1005)
+    over = script.Compared(script.STORE_SECTORS, script.EXACT, 1000, 1006)
+    loads = script.Compared(script.GLOBAL.format("sectors", "ld"), script.EXACT, 1000, 1001)
+    assert (noisy.equal, over.equal, loads.equal) == (True, False, False)
+
+
+def test_every_known_exception_is_still_needed_by_each_of_its_kernels(
+    script: ModuleType, launches: list[Any]
+) -> None:
+    apart = {
+        (launch.name, each.metric)
+        for launch, each in differences(script, launches, script.EXACT)
+    }  # fmt: skip
+    idle = [
+        f"{kernel}: {counter}"
+        for exception in script.known()
+        for kernel in exception.kernels
+        for counter in exception.counters
+        if (kernel, counter) not in apart
+    ]
+    assert not idle, "equal by now; take them out of exceptions.yaml:\n" + "\n".join(idle)
+
+
+def test_registers_occupancy_and_waves_are_what_ncu_says(
+    script: ModuleType, launches: list[Any]
+) -> None:
+    apart = differences(script, launches, script.COMPILED)
+    assert not apart, told(apart)
+    assert all(len(launch.of(script.COMPILED)) == 5 for launch in launches)
+
+
+def test_the_table_in_the_documentation_is_that_of_the_readings(
+    script: ModuleType, files: list[Path], launches: list[Any]
+) -> None:
+    page = (ROOT / "docs" / "emulator.md").read_text(encoding="utf-8")
+    wanted = script.Section(launches, script.known()).text()
+    assert wanted in page, "docs/emulator.md is out of date: python scripts/fidelity_table.py"
