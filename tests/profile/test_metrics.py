@@ -104,7 +104,7 @@ def test_no_shared_memory_traffic_has_no_ratio_to_the_ideal() -> None:
 def test_the_smallest_limit_is_the_limiter_and_ties_are_named_together() -> None:
     limits = {"registers": 8.0, "shared_mem": 6.0, "warps": 8.0, "blocks": 32.0}
     values = {f"launch__occupancy_limit_{kind}": n for kind, n in limits.items()}
-    assert occupancy_limiter(values) == "shared"
+    assert occupancy_limiter(values) == "shared memory"
     values["launch__occupancy_limit_warps"] = 6.0
     assert occupancy_limiter(values) == "shared and warps"
 
