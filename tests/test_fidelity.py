@@ -85,12 +85,18 @@ def test_every_variant_of_the_sum_has_readings(script: ModuleType, launches: lis
     assert not wanted - read
 
 
-def test_every_counter_of_memory_was_read_and_those_of_global_memory_claim_to_be_exact(
+def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to_be_exact(
     script: ModuleType, launches: list[Any]
 ) -> None:
     missing = [f"{x.case.id} step {x.step}: {', '.join(x.missing)}" for x in launches if x.missing]
     assert not missing, "\n".join(missing)
-    claimed = {metric for metric in script.OF_MEMORY if metric.startswith("l1tex__t_")}
+    # The sectors of an atomic whose lanes collide are a model: see docs/emulator.md.
+    colliding = ("sectors_pipe_lsu_mem_global_op_red", "sectors_pipe_lsu_mem_global_op_atom")
+    claimed = {
+        metric
+        for metric in script.OF_MEMORY
+        if metric.startswith("l1tex__t_") and not any(name in metric for name in colliding)
+    }
     for launch in launches:
         assert claimed <= {each.metric for each in launch.of(script.EXACT)}, launch.case.id
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.emulator import bits, floats
+from harness.emulator import bits, carries, dot, floats, half, half_conversions, rounding
 from harness.emulator.conversions import conversion
 from harness.emulator.program import Op, is_float
 
@@ -24,7 +24,9 @@ Function = Callable[..., Any]
 
 NUMPY_TYPES: dict[str, type[np.generic]] = {
     "pred": np.bool_, "b8": np.uint8, "u8": np.uint8, "s8": np.int8, "b16": np.uint16,
-    "u16": np.uint16, "s16": np.int16, "f16": np.float16, "b32": np.uint32, "u32": np.uint32,
+    "u16": np.uint16, "s16": np.int16, "f16": np.float16, "bf16": np.uint16, "f16x2": np.uint32,
+    "bf16x2": np.uint32,
+    "u16x2": np.uint32, "s16x2": np.uint32, "tf32": np.uint32, "b32": np.uint32, "u32": np.uint32,
     "s32": np.int32, "f32": np.float32, "b64": np.uint64, "u64": np.uint64, "s64": np.int64,
     "f64": np.float64,
 }  # fmt: skip
@@ -33,6 +35,8 @@ NUMPY_TYPES: dict[str, type[np.generic]] = {
 def implementation(op: Op) -> Function:
     """The function of a computing operation. KeyError for an operation that is not one."""
     if op.name == "cvt":
+        if half_conversions.concerns(op.result_types[0], op.source_types[0], op.variant):
+            return half_conversions.conversion(op.result_types[0], op.source_types[0], op.variant)
         return conversion(op.result_types[0], op.source_types[0], op.variant)
     if op.name in ("setp", "set"):
         return _comparison(op)
@@ -40,6 +44,14 @@ def implementation(op: Op) -> Function:
         return _flushing(_slct, op, sources=(2,))
     if op.name in _ANY_TYPE:
         return _ANY_TYPE[op.name]
+    if op.name in ("dp4a", "dp2a", "vabsdiff4", "vabsdiff2"):
+        return dot.implementation(op)
+    if op.source_types[0] in ("u16x2", "s16x2"):
+        return dot.pairs(op)
+    if op.name.endswith("_carry"):
+        return carries.implementation(op)
+    if op.source_types[0] in half.HALVES:
+        return half.implementation(op)
     if is_float(op.source_types[0]):
         return _float(op)
     return _integer(op)
@@ -47,10 +59,13 @@ def implementation(op: Op) -> Function:
 
 def _float(op: Op) -> Function:
     function: Function
-    if op.name in ("fma", "mad"):
+    towards = next((m for m in op.variant if m in ("rz", "rm", "rp")), "")
+    if towards:
+        function = rounding.directed(op.name, op.source_types[0], towards)
+    elif op.name in ("fma", "mad"):
         function = floats.fma_f32 if op.source_types[0] == "f32" else floats.fma_f64
     elif op.name in ("min", "max"):
-        function = partial(floats.minimum_maximum, op.name == "min", "NaN" in op.variant)
+        function = floats.chosen(op.name, frozenset(op.variant))
     elif op.name == "testp":
         function = floats.TESTS[next(iter(op.variant))]
     else:
@@ -100,6 +115,12 @@ def _integer(op: Op) -> Function:
         return partial(bits.multiply_24, "hi" in variant)
     if op.name == "shf":
         return partial(bits.funnel_shift, "l" in variant, "wrap" in variant)
+    if "relu" in variant:
+        extreme = _INTEGER[op.name]
+        return lambda a, b: np.maximum(extreme(a, b), a.dtype.type(0))
+    if op.name in ("szext", "bmsk"):
+        function = bits.extend if op.name == "szext" else bits.mask
+        return partial(function, "wrap" in variant)
     if op.name == "bfind":
         return partial(bits.find_leading, "shiftamt" in variant)
     return _INTEGER[op.name]
@@ -125,7 +146,7 @@ def _compare_function(comparison: str) -> Function:
 
 def _comparison(op: Op) -> Function:
     comparison = _compare_function(op.variant[0])
-    if op.variant[0] == "ne" and not is_float(op.source_types[0]):
+    if op.variant[0] == "ne" and op.source_types[0] not in (*half.HALVES, "f32", "f64"):
         comparison = np.not_equal
     combine: Function | None = {
         "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor
@@ -133,6 +154,8 @@ def _comparison(op: Op) -> Function:
     if "ftz" in op.variant and op.source_types[0] == "f32":
         exact = comparison
         comparison = lambda a, b: exact(floats.flush(a), floats.flush(b))  # noqa: E731
+    if op.source_types[0] in half.HALVES:
+        return half.comparison(op, comparison, combine)
     if op.name == "set":
         true = np.float32(1) if op.result_types[0] == "f32" else np.uint32(0xFFFFFFFF)
 
@@ -194,4 +217,5 @@ _INTEGER: dict[str, Function] = {
     "shr": bits.shift_right, "bfe": bits.field_extract, "bfi": bits.field_insert,
     "popc": lambda a: np.bitwise_count(a).astype(np.uint32), "clz": bits.leading_zeros,
     "brev": bits.reverse, "prmt": bits.permute_bytes, "lop3": _lop3,
+    "fns": bits.find_nth_set,
 }  # fmt: skip

@@ -6,10 +6,14 @@ one makes float sums and tickets the same on every run and every machine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from harness.emulator import half
 
 Array = NDArray[Any]
 
@@ -17,6 +21,12 @@ _UFUNCS: dict[str, np.ufunc] = {
     "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
     "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
+
+
+# Additions of halves, whose bits are kept as integers.
+_HALF_SUMS: dict[str, Callable[[Array, Array], Array]] = {
+    f"add.{type_}": partial(half.add, type_) for type_ in half.HALVES
+}
 
 
 def update(words: Array, index: Array, operation: str, operands: tuple[Array, ...]) -> None:
@@ -64,6 +74,8 @@ def _apply(operation: str, old: Array, operands: tuple[Array, ...]) -> Array:
     if ufunc is not None:
         applied: Array = ufunc(old, first)
         return applied
+    if operation in _HALF_SUMS:
+        return _HALF_SUMS[operation](old, first)
     one, zero = old.dtype.type(1), old.dtype.type(0)
     if operation == "exch":
         return first

@@ -211,3 +211,34 @@ def unpack(count: int, a: Array) -> tuple[Array, ...]:
     kind = np.dtype(f"u{a.dtype.itemsize // count}")
     size = a.dtype.type(8 * kind.itemsize)
     return tuple((a >> (a.dtype.type(i) * size)).astype(kind) for i in range(count))
+
+
+def extend(wrap: bool, a: Array, position: Array) -> Array:
+    """`szext`: the value below a bit position, its top bit copied (signed) or cleared upwards."""
+    n = position & np.uint32(31) if wrap else np.minimum(position, np.uint32(32))
+    shift = (np.uint32(32) - n).astype(a.dtype)
+    return np.right_shift(np.left_shift(a, shift), shift)
+
+
+def mask(wrap: bool, position: Array, length: Array) -> Array:
+    """`bmsk`: so many set bits from a position on, cut off at the top."""
+    if wrap:
+        position, length = position & np.uint32(31), length & np.uint32(31)
+    count = np.minimum(length, np.uint32(32))
+    return np.left_shift(_ones(np.dtype(np.uint32), count), np.minimum(position, np.uint32(32)))
+
+
+def find_nth_set(word: Array, base: Array, offset: Array) -> Array:
+    """`fns`: place of the n-th set bit from a base, upwards for n > 0, downwards for n < 0."""
+    word, base, offset = np.broadcast_arrays(word, base, offset)
+    place = np.arange(32)
+    is_set = (word[..., None] >> place.astype(np.uint32) & np.uint32(1)) != 0
+    start = base.astype(np.int64)[..., None]
+    up, down = is_set & (place >= start), is_set & (place <= start)
+    from_below = np.cumsum(up, axis=-1)
+    from_above = np.cumsum(down[..., ::-1], axis=-1)[..., ::-1]
+    n = offset.astype(np.int64)[..., None]
+    hit = np.where(n > 0, up & (from_below == n), down & (from_above == -n))
+    hit = np.where(n == 0, is_set & (place == start), hit)
+    found = np.where(hit.any(axis=-1), np.argmax(hit, axis=-1), 0xFFFFFFFF)
+    return found.astype(np.uint32)

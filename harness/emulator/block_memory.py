@@ -8,7 +8,7 @@ as a float), so that a read of what nothing wrote does not look right by acciden
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,21 @@ _ROW_ALIGNMENT = 16
 _CACHED_PATTERNS = 512
 
 
+class Watch(Protocol):
+    """A check that is told of every access that lies within the memory."""
+
+    def read(self, lanes: Active, site: int, addresses: Array, size: int, count: int) -> None:
+        """A load of `count` words of `size` bytes a lane."""
+
+    def write(
+        self, lanes: Active, site: int, addresses: Array, values: tuple[Array, ...], before: Array
+    ) -> None:
+        """A store that is about to happen; `before` is the memory in words of that type, flat."""
+
+    def update(self, lanes: Active, site: int, addresses: Array, size: int) -> None:
+        """An atomic."""
+
+
 class BlockMemory:
     """`rows` memories of `size` bytes each. `per_thread` says that rows are threads."""
 
@@ -32,6 +47,7 @@ class BlockMemory:
         stride = -(-size // _ROW_ALIGNMENT) * _ROW_ALIGNMENT
         self.data = np.full((rows, stride), 0xFF, np.uint8)
         self._views: dict[np.dtype[Any], Array] = {}
+        self.watch: Watch | None = None
 
     def clear(self) -> None:
         """Forget what is in it: the next chunk's blocks start."""
@@ -106,6 +122,8 @@ class BlockMemory:
         """Read `count` words a lane."""
         size = dtype.itemsize
         columns = self._pattern(tally, lanes, site, addresses, size * count, "read")
+        if self.watch is not None:
+            self.watch.read(lanes, site, addresses, size, count)
         words = self.view(dtype)
         if columns is None:
             index = self.flat_index(lanes, addresses, size)
@@ -122,6 +140,8 @@ class BlockMemory:
         size = values[0].dtype.itemsize
         columns = self._pattern(tally, lanes, site, addresses, size * len(values), "write")
         words = self.view(values[0].dtype)
+        if self.watch is not None:
+            self.watch.write(lanes, site, addresses, values, words.reshape(-1))
         for i, value in enumerate(values):
             if columns is None:
                 index = lanes.full(self.flat_index(lanes, addresses, size))

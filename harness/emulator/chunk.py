@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from harness.emulator import atomics
 from harness.emulator.active import WARP, Active, Geometry
 from harness.emulator.arithmetic import NUMPY_TYPES
+from harness.emulator.async_copies import AsyncCopies
 from harness.emulator.block_memory import BlockMemory
+from harness.emulator.checks import BlockChecks, LaunchChecks
+from harness.emulator.cooperative import workspace_registers
 from harness.emulator.faults import KernelFault
 from harness.emulator.global_memory import (
     LOCAL_WINDOW,
@@ -35,7 +38,7 @@ class Chunk:
 
     def __init__(
         self, program: Program, geometry: Geometry, grid: Dim3, block: Dim3, shared_bytes: int,
-        memory: GlobalMemory, tally: Tally, params: bytes,
+        memory: GlobalMemory, tally: Tally, params: bytes, checks: LaunchChecks | None,
     ) -> None:  # fmt: skip
         self.program = program
         self.geometry = geometry
@@ -52,17 +55,25 @@ class Chunk:
         self.local = BlockMemory(
             "local", lanes if program.local_bytes else 0, program.local_bytes, per_thread=True
         )
+        self.checks: BlockChecks | None = None
+        if checks is not None:
+            self.checks = BlockChecks(checks, geometry, shared_bytes)
+            self.shared.watch, self.local.watch = self.checks.shared, self.checks.local
+        self.copies = AsyncCopies(geometry)
         self.first_block = 0
         self.special: dict[str, Array] = self._fixed_specials()
 
     def start(self, first_block: int) -> None:
         """Begin with the blocks from `first_block` on."""
         self.first_block = first_block
+        self.copies.clear()
         self.registers = list(self._zeros)
         if self.shared_bytes:
             self.shared.clear()
         if self.program.local_bytes:
             self.local.clear()
+        if self.checks is not None:
+            self.checks.start(first_block)
         numbers = np.arange(first_block, first_block + self.geometry.blocks)[:, None]
         nx, ny, _ = self.grid
         self.special["ctaid.x"] = (numbers % nx).astype(np.uint32)
@@ -88,6 +99,7 @@ class Chunk:
         for axis, threads_along, blocks_along in zip("xyz", self.block, self.grid, strict=True):
             out[f"ntid.{axis}"] = _one(threads_along)
             out[f"nctaid.{axis}"] = _one(blocks_along)
+        out.update({n: _one(v) for n, v in workspace_registers(self.memory).items()})
         return {name: value.astype(np.uint32) for name, value in out.items()}
 
     def read_special(self, name: str) -> Array:
@@ -120,6 +132,16 @@ class Chunk:
             (number % gx, number // gx % gy, number // (gx * gy)),
             (thread % bx, thread // bx % by, thread // (bx * by)),
         )
+
+    def sync_warp(self, lanes: Active, site: int, mask: Array) -> None:
+        """Lanes meet at an instruction of their warp that names its members."""
+        if self.checks is not None:
+            self.checks.sync_warp(lanes, site, mask)
+
+    def fence(self, lanes: Active, wide: bool) -> None:
+        """Lanes execute a fence; `wide` if it reaches other blocks."""
+        if self.checks is not None:
+            self.checks.fence(lanes, wide)
 
     # --- memory instructions --------------------------------------------------------------
 
@@ -185,11 +207,15 @@ class Chunk:
                     site, lanes, 0,
                 )  # fmt: skip
             self.tally.global_access(lanes, site, addresses, width, atomic=True)
+            if self.memory.watch is not None:
+                self.memory.watch.update(lanes, site, owner, addresses, width)
             words = owner.view(operands[0].dtype)
             index = (addresses - owner.base) // width
         else:
             block_memory = self.shared if space == "shared" else self.local
             block_memory.check(lanes, site, addresses, width, "atomic")
+            if block_memory.watch is not None:
+                block_memory.watch.update(lanes, site, addresses, width)
             if space == "shared":
                 cycles, ideal = self.tally.shared_cost(lanes, addresses, width, cost)
                 rows = lanes.n_rows // addresses.shape[0]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.emulator.floats import flush
+from harness.emulator.floats import directed, flush
 from harness.emulator.program import is_float
 
 Array = NDArray[Any]
 
-_ROUNDINGS: dict[str, Callable[[Array], Array]] = {
+ROUNDINGS: dict[str, Callable[[Array], Array]] = {
     "rn": np.rint, "rz": np.trunc, "rm": np.floor, "rp": np.ceil,
 }  # fmt: skip
 
@@ -63,7 +63,7 @@ def _float_to_integer(target: np.dtype[Any], rounding: str) -> Callable[[Array],
 
     def convert(a: Array) -> Array:
         # Double precision holds every float; its bounds below hold every integer type's range.
-        rounded = _ROUNDINGS[rounding](a.astype(np.float64))
+        rounded = ROUNDINGS[rounding](a.astype(np.float64))
         top, bottom = float(limits.max), float(limits.min)
         high, low = rounded >= top, rounded <= bottom
         inside = np.where(high | low | np.isnan(rounded), 0.0, rounded).astype(target)
@@ -79,7 +79,7 @@ def _integer_to_float(target: np.dtype[Any], rounding: str) -> Callable[[Array],
         nearest = a.astype(target)
         if rounding in ("", "rn"):
             return nearest
-        return _directed(nearest, _compare_integer(nearest, a), rounding)
+        return directed(nearest, _compare_integer(nearest, a), rounding)
 
     return convert
 
@@ -101,26 +101,14 @@ def _float_to_float(
 ) -> Callable[[Array], Array]:
     def convert(a: Array) -> Array:
         if rounding.endswith("i"):  # to an integral value, in the same or a wider type
-            result = _ROUNDINGS[rounding[:2]](a).astype(target)
+            result = ROUNDINGS[rounding[:2]](a).astype(target)
         else:
             result = a.astype(target)
             if rounding in ("rz", "rm", "rp") and target.itemsize < source.itemsize:
                 wide = result.astype(source)
-                result = _directed(result, np.sign(wide - a), rounding)
+                result = directed(result, np.sign(wide - a), rounding)
         if saturates:
             result = np.where(result > 0, np.minimum(result, target.type(1)), target.type(0))
         return result
 
     return convert
-
-
-def _directed(nearest: Array, above: Array, rounding: str) -> Array:
-    """Step back by one where rounding to nearest went past the exact value the wrong way."""
-    kind = nearest.dtype.type
-    down, up = np.nextafter(nearest, kind(-np.inf)), np.nextafter(nearest, kind(np.inf))
-    if rounding == "rm":
-        return np.where(above > 0, down, nearest)
-    if rounding == "rp":
-        return np.where(above < 0, up, nearest)
-    inward = np.where(nearest > 0, above > 0, above < 0)
-    return np.where(inward, np.where(nearest > 0, down, up), nearest)

@@ -8,13 +8,17 @@ registers alone goes by the table in `signatures`.
 from __future__ import annotations
 
 from harness.emulator import signatures
-from harness.emulator.decode_memory import STATE_SPACES, MemoryDecoder
+from harness.emulator.decode_async import AsyncDecoder
+from harness.emulator.decode_integers import IntegerDecoder
+from harness.emulator.decode_matrix import MatrixDecoder
+from harness.emulator.decode_memory import STATE_SPACES
 from harness.emulator.decode_warp import WarpDecoder
-from harness.emulator.program import Op, unsigned
-from harness.emulator.ptx import TYPE_SIZES, Group, Instruction, Operand, Pair
+from harness.emulator.half import HALVES
+from harness.emulator.program import Constant, Op, unsigned
+from harness.emulator.ptx import TYPE_SIZES, Group, Instruction, Name, Operand, Pair, Sum
 
 
-class Decoder(MemoryDecoder, WarpDecoder):
+class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
     """Decodes the instructions of one kernel."""
 
     def ops(self, instruction: Instruction) -> list[Op]:
@@ -23,6 +27,10 @@ class Decoder(MemoryDecoder, WarpDecoder):
         if reader is not None:
             made: list[Op] = reader(instruction, modifiers, types)
             return made
+        if name in ("min", "max") and len(modifiers) == 2 and modifiers[1] == "relu" and not types:
+            modifiers, types = ["relu"], modifiers[:1]  # `min.s32.relu`
+        if "cc" in modifiers or name in ("addc", "subc", "madc"):
+            return self.with_carry(instruction, name, modifiers, types)
         matched = signatures.match(name, modifiers, types)
         if matched is None:
             raise self.unknown()
@@ -45,6 +53,16 @@ class Decoder(MemoryDecoder, WarpDecoder):
             raise self.unknown()
         kind = unsigned(types[0])
         target, source = instruction.operands
+        name, plus = (source.base, source.offset) if isinstance(source, Sum) else ("", 0)
+        if isinstance(source, Name):
+            name = source.text
+        name = self.names.get(name, name)
+        if name in self.frame:
+            offset = Constant(self.frame[name] + plus)
+            return [
+                Op("add", (), (self.result(target),), ("u64",),
+                   (self.declare("!stack", "u64"), offset), ("u64", "u64"), self.site)
+            ]  # fmt: skip
         if isinstance(source, Group):
             part = _fraction(kind, len(source.items))
             sources = tuple(self.source(s, part) for s in source.items)
@@ -65,6 +83,8 @@ class Decoder(MemoryDecoder, WarpDecoder):
         ]  # fmt: skip
 
     def _op_cvt(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        if len(types) == 2 and types[1] == "f32" and types[0] in (*HALVES, "tf32"):
+            return self._to_half(instruction, modifiers, types[0])
         if len(types) != 2 or not set(types) <= signatures.CONVERSION_TYPES:
             raise self.unknown()
         if not set(modifiers) <= signatures.CONVERSION_MODIFIERS:
@@ -73,6 +93,17 @@ class Decoder(MemoryDecoder, WarpDecoder):
         return [
             Op("cvt", tuple(modifiers), (self.result(target),), (types[0],),
                (self.source(source, types[1]),), (types[1],), self.site)
+        ]  # fmt: skip
+
+    def _to_half(self, instruction: Instruction, modifiers: list[str], to: str) -> list[Op]:
+        """From float to a half, a pair of them (two operands, the upper first) or tf32."""
+        target, *sources = instruction.operands
+        known = set(modifiers) <= signatures.HALF_MODIFIERS
+        if not known or len(sources) != (2 if to.endswith("x2") else 1):
+            raise self.unknown()
+        return [
+            Op("cvt", tuple(modifiers), (self.result(target),), (to,),
+               tuple(self.source(s, "f32") for s in sources), ("f32",) * len(sources), self.site)
         ]  # fmt: skip
 
     def _compare(
@@ -104,10 +135,15 @@ class Decoder(MemoryDecoder, WarpDecoder):
         return self._compare(instruction, modifiers, types[0], results, "pred")
 
     def _op_set(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
-        if len(types) != 2 or types[0] not in ("u32", "s32", "f32"):
+        if len(types) != 2 or types[0] not in ("u32", "s32", "f32", "u16", "s16", *HALVES):
+            raise self.unknown()
+        if types[0] in HALVES and types[0] != types[1]:
+            raise self.unknown()
+        if types[0] in ("u16", "s16") and types[1] not in HALVES:
             raise self.unknown()
         target = instruction.operands[0]
-        return self._compare(instruction, modifiers, types[1], (target,), unsigned(types[0]))
+        kind = types[0] if types[0] in HALVES else unsigned(types[0])
+        return self._compare(instruction, modifiers, types[1], (target,), kind)
 
     def _op_slct(
         self, instruction: Instruction, modifiers: list[str], types: list[str]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from harness.emulator.operands import OperandReader
-from harness.emulator.program import Constant, Op, Register, Source, SymbolAddress, unsigned
+from harness.emulator.decode_calls import CallDecoder
+from harness.emulator.half import HALVES
+from harness.emulator.program import Constant, Op, Source, SymbolAddress, unsigned
 from harness.emulator.ptx import TYPE_SIZES, Group, Instruction, Memory, Operand
 
 STATE_SPACES = {"global", "shared", "local", "const", "param"}
@@ -14,7 +15,7 @@ _MEMORY_HINTS = {
 }  # fmt: skip
 
 
-class MemoryDecoder(OperandReader):
+class MemoryDecoder(CallDecoder):
     """The instructions that access memory."""
 
     def _space(self, modifiers: list[str]) -> tuple[str, list[str]]:
@@ -32,6 +33,8 @@ class MemoryDecoder(OperandReader):
         offset = Constant(operand.offset & ((1 << 64) - 1))
         if not operand.base:
             return Constant(operand.offset), Constant(0), "u64"
+        if name in self.frame:
+            return self.declare("!stack", "u64"), Constant(self.frame[name] + operand.offset), "u64"
         if name in self.registers:
             register = self.register(name)
             return register, offset, unsigned(register.type)
@@ -57,8 +60,9 @@ class MemoryDecoder(OperandReader):
         if len(results) != count:
             raise self.unknown()
         made = tuple(self.result(r) for r in results)
-        if space == "param" and isinstance(where, Memory) and self._is_own_param(where.base):
-            return self._load_param(where, made, kind)
+        if space == "param" and isinstance(where, Memory) and self.is_own_param(where.base):
+            return self.load_param(where, made, kind)
+        space = self._param_space(space, where)
         base, offset, address_type = self._address(where)
         if isinstance(base, SymbolAddress) and base.space == "param":
             read: tuple[Source, ...] = (Constant(base.offset),)
@@ -77,8 +81,9 @@ class MemoryDecoder(OperandReader):
         values = value.items if isinstance(value, Group) else (value,)
         if len(values) != count:
             raise self.unknown()
-        if space == "param" and isinstance(where, Memory) and self._is_own_param(where.base):
-            return self._store_param(where, values, kind)
+        if space == "param" and isinstance(where, Memory) and self.is_own_param(where.base):
+            return self.store_param(where, values, kind)
+        space = self._param_space(space, where)
         base, offset, address_type = self._address(where)
         read = tuple(self.source(v, kind) for v in values)
         return [
@@ -86,65 +91,59 @@ class MemoryDecoder(OperandReader):
                (address_type, "s64", *(kind,) * count), self.site)
         ]  # fmt: skip
 
-    def _is_own_param(self, name: str) -> bool:
-        name = self.names.get(name, name)
-        return name in self.variables and self.variables[name].space == "param"
-
-    def _param_register(self, name: str, offset: int, kind: str) -> Register:
-        """The part of a call's parameter at an offset, kept as a register."""
-        name = f"{self.names.get(name, name)}+{offset}"
-        known = self.registers.get(name)
-        if known is not None and TYPE_SIZES[known.type] != TYPE_SIZES[kind]:
-            raise self.unknown("a call's parameter, read in another width than it was written")
-        return self.declare(name, unsigned(kind))
-
-    def _load_param(
-        self, where: Memory, results: tuple[Register | None, ...], kind: str
-    ) -> list[Op]:
-        size, plain = TYPE_SIZES[kind], unsigned(kind)
-        out = []
-        for i, result in enumerate(results):
-            source = self._param_register(where.base, where.offset + i * size, kind)
-            out.append(Op("mov", (), (result,), (plain,), (source,), (plain,), self.site))
-        return out
-
-    def _store_param(self, where: Memory, values: tuple[Operand, ...], kind: str) -> list[Op]:
-        size, plain = TYPE_SIZES[kind], unsigned(kind)
-        out = []
-        for i, value in enumerate(values):
-            result = self._param_register(where.base, where.offset + i * size, kind)
-            read = self.source(value, plain)
-            out.append(Op("mov", (), (result,), (plain,), (read,), (plain,), self.site))
-        return out
+    def _param_space(self, space: str, where: Operand) -> str:
+        """A struct that is passed to a function, or returned by it, is in local memory."""
+        if space != "param" or not isinstance(where, Memory):
+            return space
+        name = self.names.get(where.base, where.base)
+        return "local" if name in self.frame or name in self.variables else space
 
     def _op_atom(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
         space, others = self._space(modifiers)
         operations = [m for m in others if m in _ATOMICS]
-        rest = {m for m in others if m not in operations}
+        width = [m for m in others if m in ("v2", "v4", "v8")]
+        rest = {m for m in others if m not in (*operations, *width)}
         if len(operations) != 1 or not rest <= _MEMORY_HINTS or len(types) != 1:
             raise self.unknown()
         kind, operation = types[0], operations[0]
         integer = kind in ("b32", "u32", "s32", "b64", "u64", "s64")
-        if not integer and not (kind in ("f32", "f64") and operation == "add"):
-            raise self.unknown()
+        if not integer and not (kind in ("f32", "f64", *HALVES) and operation == "add"):
+            short = kind in ("b16", "u16") and operation in ("cas", "exch")
+            if not short:
+                raise self.unknown()
         if operation in ("inc", "dec") and kind != "u32":
             raise self.unknown()
-        if operation not in ("min", "max"):
+        if kind in HALVES:
+            operation, kind = f"add.{kind}", "u32" if kind.endswith("x2") else "u16"
+        elif operation not in ("min", "max"):
             kind = unsigned(kind)
         reduces = instruction.opcode.startswith("red")
         target = () if reduces else (instruction.operands[0],)
         where, *values = instruction.operands[len(target) :]
         base, offset, address_type = self._address(where)
-        read = tuple(self.source(v, kind) for v in values)
-        made = tuple(self.result(t) for t in target)
-        if len(read) != (2 if operation == "cas" else 1):
+        if not width:
+            read = tuple(self.source(v, kind) for v in values)
+            made = tuple(self.result(t) for t in target)
+            if len(read) != (2 if operation == "cas" else 1):
+                raise self.unknown()
+            return [
+                Op("atom", (space, operation), made, (kind,) * len(made), (base, offset, *read),
+                   (address_type, "s64", *(kind,) * len(read)), self.site)
+            ]  # fmt: skip
+        # Every element is an atomic of its own, as the manual has it.
+        out = []
+        parts = [o.items for o in (*target, *values) if isinstance(o, Group)]
+        if len(parts) != len(target) + 1 or {len(p) for p in parts} != {int(width[0][1:])}:
             raise self.unknown()
-        return [
-            Op("atom", (space, operation), made, (kind,) * len(made), (base, offset, *read),
-               (address_type, "s64", *(kind,) * len(read)), self.site)
-        ]  # fmt: skip
+        for i, element in enumerate(zip(*parts, strict=True)):
+            at = Constant((offset.bits + i * TYPE_SIZES[kind]) & ((1 << 64) - 1))
+            made = tuple(self.result(r) for r in element[: len(target)])
+            out.append(Op("atom", (space, operation), made, (kind,) * len(made),
+                          (base, at, self.source(element[-1], kind)),
+                          (address_type, "s64", kind), self.site))  # fmt: skip
+        return out
 
     def _op_red(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
         return self._op_atom(instruction, modifiers, types)

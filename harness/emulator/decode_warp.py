@@ -123,8 +123,14 @@ class WarpDecoder(OperandReader):
         """A hint: it moves data between caches and faults on nothing."""
         return self._warp_op("fence", "", (), (), (), ())
 
+    _op_pmevent = _op_nanosleep
+    _op_griddepcontrol = _op_nanosleep
+    _op_prefetchu = _op_prefetch
+    _op_discard = _op_prefetch
+    _op_applypriority = _op_prefetch
+
     def barrier(self, instruction: Instruction) -> tuple[list[Op], Barrier]:
-        """`bar.sync`, `barrier.sync`, `bar.red`: the operations before it, and the barrier."""
+        """`bar` and `barrier` with sync, arrive or red: the operations before it, and itself."""
         _, modifiers, types = signatures.split_opcode(instruction.opcode)
         modifiers = [m for m in modifiers if m not in ("cta", "aligned")]
         operands = list(instruction.operands)
@@ -133,6 +139,9 @@ class WarpDecoder(OperandReader):
             count = self.source(operands[1], "u32") if len(operands) == 2 else None
             number = self.source(operands[0], "u32")
             return ops, Barrier(number, count, -1, self.site)
+        if modifiers == ["arrive"] and not types and len(operands) == 2:
+            number, threads = (self.source(o, "u32") for o in operands)
+            return ops, Barrier(number, threads, -1, self.site, arrives=True)
         reductions = {("popc", "u32"), ("and", "pred"), ("or", "pred")}
         if len(modifiers) != 2 or modifiers[0] != "red" or len(types) != 1:
             raise self.unknown()

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from harness.emulator.active import WARP, Active, Mask
 from harness.emulator.chunk import Chunk
+from harness.emulator.divergence import check_barrier
 from harness.emulator.faults import KernelFault
 from harness.emulator.generate import BlockFunction
 from harness.emulator.program import Barrier, Branch, Exit, Jump, Program, Switch
+from harness.emulator.spinning import Turns, loops_and_meetings
 
 Array = NDArray[Any]
 
@@ -32,6 +34,7 @@ class Engine:
         self.program = program
         self.functions = functions
         self.budget = budget
+        self.waiting_loops, self.meetings = program.once(loops_and_meetings)
         self.sizes = [
             len(block.sites) + isinstance(block.terminator, Branch) for block in program.blocks
         ]
@@ -48,6 +51,8 @@ class _Run:
         self.ready: dict[int, Mask] = {0: chunk.geometry.whole.mask}
         # Waiting lanes: (basic block of the barrier, barrier number, thread count) to mask.
         self.waiting: dict[tuple[int, int, int], Mask] = {}
+        # Lanes that have arrived at a barrier and not waited, by (barrier number, thread count).
+        self.arrived: dict[tuple[int, int], Mask] = {}
         self.exited: Mask | None = None
 
     def to_end(self) -> None:
@@ -55,13 +60,16 @@ class _Run:
         functions, sizes = engine.functions, engine.sizes
         tally, select = chunk.tally, chunk.geometry.select
         whole = chunk.geometry.whole
+        next_block = Turns(engine.waiting_loops, engine.meetings).next
         while True:
             if not ready:
                 if not self.waiting:
                     return
                 self._release()
                 continue
-            number = min(ready)
+            number = next_block(ready)
+            if self.waiting and number in engine.waiting_loops:
+                self._release(stuck=False)  # the loop may wait for somebody at a barrier
             mask = ready.pop(number)
             lanes = whole if mask.size == 1 else select(mask)
             tally.budget += max(lanes.count, LEAST_CHARGE) * sizes[number]
@@ -137,6 +145,7 @@ class _Run:
         ids, counts = operands
         if (
             lanes.whole
+            and not barrier.arrives
             and self.exited is None
             and not self.waiting
             and not barrier.reduction
@@ -145,6 +154,8 @@ class _Run:
             and not self.ready
         ):
             self._go(barrier.target, lanes.mask)  # everybody is here
+            if self.chunk.checks is not None:
+                self.chunk.checks.everybody()
             return
         no_count = np.zeros((1, 1), np.uint32)
         pairs = ids.astype(np.int64) << 32 | (no_count if counts is None else counts)
@@ -152,11 +163,16 @@ class _Run:
             on, _ = lanes.masks(pairs == pair)
             assert on is not None
             key = (number, pair >> 32, pair & 0xFFFFFFFF)
+            if barrier.arrives:
+                before = self.arrived.get(key[1:])
+                self.arrived[key[1:]] = on if before is None else before | on
+                self._go(barrier.target, on)
+                continue
             waiting = self.waiting.get(key)
             self.waiting[key] = on if waiting is None else waiting | on
 
-    def _release(self) -> None:
-        """Nobody can go on: let those blocks go on whose barriers are complete."""
+    def _release(self, *, stuck: bool = True) -> None:
+        """Let those blocks go on whose barriers are complete; if nobody else can, one must be."""
         geometry = self.chunk.geometry
         shape = (geometry.blocks, geometry.threads)
         gone = (
@@ -173,6 +189,9 @@ class _Run:
                 mask = np.broadcast_to(self.waiting[key], shape)
                 arrived |= mask
                 expected = np.where(mask.any(axis=1, keepdims=True), key[2], expected)
+            for (number, _), mask in self.arrived.items():
+                if number == barrier_id:
+                    arrived |= mask
             everybody = (arrived | gone).all(axis=1, keepdims=True)
             counted = _warps_arrived(arrived, gone) * WARP >= expected
             complete = np.where(expected == 0, everybody, counted)
@@ -180,9 +199,15 @@ class _Run:
             if not complete.any():
                 continue
             released = True
+            if self.chunk.checks is not None:
+                waiting = {key: self.waiting[key] for key in keys}
+                check_barrier(self.engine.program, geometry, waiting, complete, gone)
+                self.chunk.checks.barrier(complete, arrived, gone)
             for key in keys:
                 self._let_go(key, complete, arrived)
-        if not released:
+            for other in [k for k in self.arrived if k[0] == barrier_id]:
+                self.arrived[other] = self.arrived[other] & ~complete
+        if not released and stuck:
             self._deadlock()
 
     def _let_go(self, key: tuple[int, int, int], complete: Mask, arrived: Mask) -> None:

@@ -11,7 +11,9 @@ from harness.emulator.active import Active
 class Fault:
     """The end of a launch, as compute-sanitizer would put it.
 
-    `kind` is one of "out of bounds", "misaligned", "read-only", "deadlock", "budget", "trap".
+    `kind` is one of "out of bounds", "misaligned", "read-only", "uninitialised", "race",
+    "divergent barrier", "warp mask", "deadlock", "budget", "trap", "assert", "stack overflow",
+    "divergence".
     `file` and `line` are of the CUDA source, empty and 0 without -lineinfo. `block` and `thread`
     are (x, y, z).
     """

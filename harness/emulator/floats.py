@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,11 @@ def fma_f32(a: Array, b: Array, c: Array) -> Array:
     suspicious = (raw & np.uint64(0x1FFFFFFF)) == np.uint64(0x10000000)
     suspicious |= (raw << np.uint64(1)) < np.uint64(897 << 53)
     if suspicious.any():
-        total = _round_to_odd(product, addend, total)
+        total = round_to_odd(product, addend, total)
     return total.astype(np.float32)
 
 
-def _round_to_odd(a: Array, b: Array, total: Array) -> Array:
+def round_to_odd(a: Array, b: Array, total: Array) -> Array:
     """a + b rounded to the neighbour with an odd last bit, given `total` rounded to nearest."""
     virtual = total - a
     error = (a - (total - virtual)) + (b - virtual)
@@ -64,7 +65,7 @@ def fma_f64(a: Array, b: Array, c: Array) -> Array:
     high, low = _two_product(a, b)
     t_high, t_low = _two_sum(c, low)
     v_high, v_low = _two_sum(high, t_high)
-    result = v_high + _round_to_odd(t_low, v_low, t_low + v_low)
+    result = v_high + round_to_odd(t_low, v_low, t_low + v_low)
     plain = a * b + c
     biggest = np.maximum(np.maximum(np.abs(a), np.abs(b)), np.maximum(np.abs(c), np.abs(high)))
     safe = (biggest < 1e150) & (np.abs(high) > 1e-200)
@@ -105,6 +106,35 @@ def _split(a: Array) -> tuple[Array, Array]:
     factor = 134217729.0 * a  # 2^27 + 1
     high = factor - (factor - a)
     return high, a - high
+
+
+def directed(nearest: Array, above: Array, rounding: str) -> Array:
+    """Step back by one where rounding to nearest went past the exact value the wrong way.
+
+    `above` is the sign of `nearest` less the exact value.
+    """
+    kind = nearest.dtype.type
+    down, up = np.nextafter(nearest, kind(-np.inf)), np.nextafter(nearest, kind(np.inf))
+    if rounding == "rm":
+        return np.where(above > 0, down, nearest)
+    if rounding == "rp":
+        return np.where(above < 0, up, nearest)
+    inward = np.where(nearest > 0, above > 0, (nearest < 0) & (above < 0))
+    return np.where(inward, np.where(nearest > 0, down, up), nearest)
+
+
+def chosen(name: str, variant: frozenset[str]) -> Callable[[Array, Array], Array]:
+    """min or max with the modifiers of a `variant`."""
+    plain = partial(minimum_maximum, name == "min", "NaN" in variant)
+    if "xorsign" not in variant:
+        return plain
+
+    def signed(a: Array, b: Array) -> Array:
+        """The magnitude that is smaller or larger, with the exclusive or of the signs."""
+        magnitude = plain(np.abs(a), np.abs(b))
+        return np.where(np.signbit(a) != np.signbit(b), -magnitude, magnitude)
+
+    return signed
 
 
 def minimum_maximum(smallest: bool, propagates_nan: bool, a: Array, b: Array) -> Array:

@@ -20,7 +20,7 @@ from harness.emulator.active import Active
 from harness.emulator.arithmetic import NUMPY_TYPES, implementation
 from harness.emulator.errors import UnknownInstruction
 from harness.emulator.global_memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
-from harness.emulator.liveness import needed_ops
+from harness.emulator.liveness import always_one, needed_ops
 from harness.emulator.program import (
     Barrier,
     Block,
@@ -34,6 +34,7 @@ from harness.emulator.program import (
     Switch,
     SymbolAddress,
 )
+from harness.emulator.runtime import RUNTIME
 
 Array = NDArray[Any]
 BlockFunction = Callable[[Any, Active], "Array | tuple[Array, Array | None] | None"]
@@ -62,7 +63,7 @@ class _Generator:
         self.names: dict[str, Any] = {"np": np, "int64": np.int64}
         self.constants: dict[tuple[int, str], str] = {}
         self.implementations: dict[tuple[Any, ...], str] = {}
-        self.ones = _always_one(program)
+        self.ones = always_one(program)
         self.params = self._param_offsets()
         # State while a block is being written:
         self.lines: list[str] = []
@@ -202,13 +203,14 @@ class _Generator:
         return self._as(f"np.array([[{base}]], {self._dtype('u64')})", "u64", type_)
 
     def _address(self, op: Op) -> str:
+        """An address in 64 bits; one of 32 bits wraps around before it is widened."""
         base = self._read(op.sources[0], op.source_types[0])
-        wide = op.source_types[0] == "u64"
-        text = (
-            f"{base}.view({self._dtype('s64')})" if wide else f"{base}.astype({self._dtype('s64')})"
-        )
         offset = op.sources[1]
         assert isinstance(offset, Constant)
+        if op.source_types[0] != "u64":
+            plus = f" + {self._constant(offset.bits, 'u32')}" if offset.bits else ""
+            return f"({base}{plus}).astype({self._dtype('s64')})"
+        text = f"{base}.view({self._dtype('s64')})"
         return f"{text} + {self._constant(offset.bits, 's64')}" if offset.bits else text
 
     def _write(self, op: Op, text: str, result: int = 0) -> None:
@@ -229,6 +231,12 @@ class _Generator:
         special = getattr(self, f"_op_{op.name}", None)
         if special is not None:
             special(op)
+            return
+        if op.name in RUNTIME:
+            self.names[op.name] = RUNTIME[op.name]
+            read = [self._read(s, t) for s, t in zip(op.sources, op.source_types, strict=True)]
+            given = ", ".join([str(op.site), repr(op.variant), *read])
+            self._several(op, f"{op.name}(chunk, lanes, {given})")
             return
         name = self._implementation(op)
         operands = [self._read(s, t) for s, t in zip(op.sources, op.source_types, strict=True)]
@@ -342,6 +350,7 @@ class _Generator:
     def _warp_call(self, op: Op) -> str:
         self.names[op.name] = _WARP_OPS[op.name]
         operands = [self._read(s, t) for s, t in zip(op.sources, op.source_types, strict=True)]
+        self.lines.append(f"chunk.sync_warp(lanes, {op.site}, {operands[-1]})")
         return f"{op.name}({op.variant[0]!r}, lanes, {', '.join(operands)})"
 
     def _op_shfl(self, op: Op) -> None:
@@ -360,26 +369,18 @@ class _Generator:
 
     def _op_elect(self, op: Op) -> None:
         self.names["elect"] = warp.elect
-        self._several(op, f"elect(lanes, {self._read(op.sources[0], 'u32')})")
+        mask = self._read(op.sources[0], "u32")
+        self.lines.append(f"chunk.sync_warp(lanes, {op.site}, {mask})")
+        self._several(op, f"elect(lanes, {mask})")
 
-    def _op_fence(self, _: Op) -> None:
-        """Memory is consistent after every instruction here: there is nothing to wait for."""
+    def _op_fence(self, op: Op) -> None:
+        """Memory is consistent after every instruction here; a fence only excuses races."""
+        if self.program.sites[op.site].opcode.startswith(("fence", "membar")):
+            wide = ".cta" not in self.program.sites[op.site].opcode
+            self.lines.append(f"chunk.fence(lanes, {wide})")
 
-    _op_syncwarp = _op_fence
-
-
-def _always_one(program: Program) -> frozenset[int]:
-    """Registers that are written once, with the constant 1."""
-    writes: dict[int, list[Op]] = {}
-    for block in program.blocks:
-        for op in block.ops:
-            for register in op.registers_written():
-                writes.setdefault(register.slot, []).append(op)
-    return frozenset(
-        slot
-        for slot, ops in writes.items()
-        if len(ops) == 1 and ops[0].name == "mov" and ops[0].sources[0] == Constant(1)
-    )
+    def _op_syncwarp(self, op: Op) -> None:
+        self.lines.append(f"chunk.sync_warp(lanes, {op.site}, {self._read(op.sources[0], 'u32')})")
 
 
 def _is_in_space(space: str, addresses: Array) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from harness.emulator.tally import Tally
 
 Array = NDArray[Any]
 
-_SLOT_BITS = 36
+SLOT_BITS = 36
 MAX_ALLOCATIONS = 1 << 9
 SHARED_WINDOW = 1 << 46
 LOCAL_WINDOW = SHARED_WINDOW + (1 << 32)
@@ -49,16 +49,42 @@ class Allocation:
         return found
 
 
+class Watch(Protocol):
+    """A check that is told of every access that lies within a buffer."""
+
+    def read(
+        self, lanes: Active, site: int, allocation: Allocation, addresses: Array, width: int
+    ) -> None:
+        """A load of `width` bytes a lane."""
+
+    def write(
+        self, lanes: Active, site: int, allocation: Allocation, addresses: Array,
+        values: tuple[Array, ...],
+    ) -> None:  # fmt: skip
+        """A store that is about to happen."""
+
+    def update(
+        self, lanes: Active, site: int, allocation: Allocation, addresses: Array, width: int
+    ) -> None:
+        """An atomic."""
+
+
+def address_of_slot(slot: int) -> int:
+    """Where the buffer of that number starts."""
+    return ((slot + 1) << SLOT_BITS) + (1 << (SLOT_BITS - 1))
+
+
 class GlobalMemory:
     """The address space of one launch."""
 
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
         self._bases: list[int] = []
+        self.watch: Watch | None = None
 
     def add(self, name: str, data: Array, writable: bool = True) -> Allocation:
         """Place a buffer of bytes; its address is aligned as cudaMalloc aligns."""
-        base = ((len(self.allocations) + 1) << _SLOT_BITS) + (1 << (_SLOT_BITS - 1))
+        base = address_of_slot(len(self.allocations))
         allocation = Allocation(name, base, data, writable)
         self.allocations.append(allocation)
         self._bases.append(base)
@@ -108,7 +134,7 @@ class GlobalMemory:
         raise KernelFault("misaligned", message, site, lanes, position)
 
     def _nearest(self, address: int) -> tuple[Allocation, int]:
-        slot = (address >> _SLOT_BITS) - 1
+        slot = (address >> SLOT_BITS) - 1
         allocation = self.allocations[min(max(slot, 0), len(self.allocations) - 1)]
         return allocation, address - allocation.base
 
@@ -136,6 +162,8 @@ class GlobalMemory:
         allocation = self.locate(lanes, site, addresses, width, dtype.itemsize, "read")
         if allocation is None:
             return self._scattered(tally, lanes, site, addresses, dtype, count)
+        if self.watch is not None:
+            self.watch.read(lanes, site, allocation, addresses, width)
         contiguous = _contiguous_rows(addresses, width) if addresses.shape[1] > 1 else None
         if contiguous is not None and lanes.full_warps and addresses.shape[1] == lanes.n_columns:
             if tally is not None:
@@ -170,10 +198,16 @@ class GlobalMemory:
                 if not owner.writable:
                     message = f"write of {width} bytes in {owner.name}, which is read-only"
                     raise KernelFault("read-only", message, site, lanes, int(np.argmax(chosen)))
+                if self.watch is not None:
+                    part, at = lanes.part(chosen.reshape(lanes.n_rows, lanes.n_columns))
+                    split = tuple(lanes.full(value)[at][None] for value in values)
+                    self.watch.write(part, site, owner, flat[at][None], split)
                 index = (flat[chosen] - owner.base) // dtype.itemsize
                 for i, value in enumerate(values):
                     owner.view(dtype)[index + i] = lanes.full(value)[chosen]
             return
+        if self.watch is not None:
+            self.watch.write(lanes, site, allocation, addresses, values)
         words = allocation.view(dtype)
         index = (addresses - allocation.base) // dtype.itemsize
         for i, value in enumerate(values):
@@ -197,6 +231,9 @@ class GlobalMemory:
         out = tuple(np.zeros(flat.shape, dtype) for _ in range(count))
         for owner in self._owners(flat):
             chosen = (flat >= owner.base) & (flat < owner.base + owner.size)
+            if self.watch is not None:
+                part, at = lanes.part(chosen.reshape(lanes.n_rows, lanes.n_columns))
+                self.watch.read(part, site, owner, flat[at][None], dtype.itemsize * count)
             index = (flat[chosen] - owner.base) // dtype.itemsize
             for i, each in enumerate(out):
                 each[chosen] = owner.view(dtype)[index + i]

@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.emulator import cooperative, module_variables
+from harness.emulator.accesses import MAX_CHUNK_LANES
 from harness.emulator.active import Geometry
+from harness.emulator.checks import LaunchChecks
 from harness.emulator.chunk import Chunk
 from harness.emulator.engine import Engine
 from harness.emulator.errors import LaunchError
 from harness.emulator.faults import Fault, KernelFault
 from harness.emulator.generate import Generated, generate
 from harness.emulator.global_memory import MAX_ALLOCATIONS, GlobalMemory
+from harness.emulator.kernel_names import find_kernel
 from harness.emulator.program import Program
-from harness.emulator.ptx import TYPE_SIZES, Kernel, Module, Number, Param, Variable
+from harness.emulator.ptx import TYPE_SIZES, Kernel, Module, Param
 from harness.emulator.report import LaunchReport, counters, instruction_counts
 from harness.emulator.tally import Tally
 from harness.emulator.translate import translate
@@ -29,6 +33,7 @@ Dim3 = tuple[int, int, int]
 
 LEAST_BUDGET = 2**32
 BUDGET_PER_THREAD = 2**16
+LOCAL_MEMORY_BYTES = 2**28  # of all threads that execute together
 
 
 @dataclass
@@ -51,16 +56,18 @@ def launch(
     arch: str = "sm_90",
     chunk_threads: int = 65536,
     max_thread_instructions: int | None = None,
+    checks: bool = True,
 ) -> LaunchReport:
     """Execute a kernel on the CPU; arrays among the arguments are changed in place.
 
     `args` has one entry for each parameter: a NumPy array for a pointer, a number for a scalar,
-    `bytes` for a struct; `names` are what messages call them. `shared_bytes` is dynamic shared memory. A launch that runs longer than
-    `max_thread_instructions` (by default 2^32, or 2^16 a thread if that is more; an instruction
-    that fewer than 256 threads execute together counts as 256) ends with a fault. Raises
-    UnknownInstruction and LaunchError before anything has run.
+    `bytes` for a struct; `names` are what messages call them. `shared_bytes` is dynamic shared
+    memory. A launch that runs longer than `max_thread_instructions` (by default 2^32, or 2^16 a
+    thread if that is more; an instruction that fewer than 256 threads execute together counts as
+    256) ends with a fault. Raises UnknownInstruction and LaunchError before anything has run.
     """
-    entry = _kernel(module, kernel)
+    entry = find_kernel(module, kernel)
+    kernel = entry.name
     limits = _limits(arch)
     grid3, block3 = _dim3("grid", grid, limits.max_grid), _dim3("block", block, limits.max_block)
     threads = block3[0] * block3[1] * block3[2]
@@ -71,35 +78,47 @@ def launch(
         device.programs[kernel] = program, generate(program)
     program, generated = device.programs[kernel]
     total_shared = _shared(program, shared_bytes, limits)
-    memory, params = _memory(program, entry, args, names, device)
+    memory, params = _memory(module, entry, args, names, device)
     tally = Tally(len(program.sites), len(program.blocks))
     blocks = grid3[0] * grid3[1] * grid3[2]
+    if cooperative.synchronises_grid(program):
+        cooperative.check_fits(kernel, blocks, threads)
+        cooperative.place_workspace(memory)
+        chunk_threads = cooperative.MOST_LANES
     budget = max_thread_instructions
     if budget is None:
         budget = max(LEAST_BUDGET, BUDGET_PER_THREAD * blocks * threads)
     engine = Engine(program, generated.functions, budget)
-    fault = _run(engine, program, tally, memory, params, grid3, block3, total_shared, chunk_threads)
+    watch = LaunchChecks(program, grid3, block3, memory, params) if checks else None
+    fault = _run(
+        engine, program, tally, memory, params, grid3, block3, total_shared, chunk_threads, watch
+    )
     instructions = instruction_counts(program, tally)
     return LaunchReport(
         kernel, grid3, block3, total_shared, counters(program, tally, instructions),
         () if fault is None else (fault,),
         sum(i.threads_predicated_on for i in instructions), instructions,
+        tuple(text for _, text in sorted(tally.printed, key=lambda entry: entry[0])),
     )  # fmt: skip
 
 
 def _run(
     engine: Engine, program: Program, tally: Tally, memory: GlobalMemory, params: bytes,
-    grid: Dim3, block: Dim3, shared_bytes: int, chunk_threads: int,
+    grid: Dim3, block: Dim3, shared_bytes: int, chunk_threads: int, checks: LaunchChecks | None,
 ) -> Fault | None:  # fmt: skip
     blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
-    together = min(max(1, chunk_threads // threads), blocks)
+    lanes = min(chunk_threads, MAX_CHUNK_LANES)
+    lanes = min(lanes, LOCAL_MEMORY_BYTES // max(program.local_bytes, 1))
+    together = min(max(1, lanes // threads), blocks)
     chunk: Chunk | None = None
     with np.errstate(all="ignore"):
         for first in range(0, blocks, together):
             size = min(together, blocks - first)
             if chunk is None or chunk.geometry.blocks != size:
                 geometry = Geometry(size, threads)
-                chunk = Chunk(program, geometry, grid, block, shared_bytes, memory, tally, params)
+                chunk = Chunk(
+                    program, geometry, grid, block, shared_bytes, memory, tally, params, checks
+                )
             chunk.start(first)
             try:
                 engine.run(chunk)
@@ -116,13 +135,6 @@ def _fault(found: KernelFault, chunk: Chunk, program: Program) -> Fault:
 
 
 # --- checks -----------------------------------------------------------------------------------
-
-
-def _kernel(module: Module, name: str) -> Kernel:
-    if name not in module.kernels:
-        there = ", ".join(sorted(module.kernels)) or "none"
-        raise LaunchError(f"no kernel `{name}` in this module; it has: {there}")
-    return module.kernels[name]
 
 
 def _dim3(what: str, value: int | Sequence[int], limits: Dim3) -> Dim3:
@@ -190,9 +202,9 @@ def _device(module: Module) -> _Device:
 
 
 def _memory(
-    program: Program, kernel: Kernel, args: Sequence[Any], names: Sequence[str] | None,
+    module: Module, kernel: Kernel, args: Sequence[Any], names: Sequence[str] | None,
     device: _Device,
-) -> tuple[GlobalMemory, bytes]:
+) -> tuple[GlobalMemory, bytes]:  # fmt: skip
     """Lay out the address space and pack the parameters."""
     if len(args) != len(kernel.params):
         wanted = ", ".join(f"{p.name}: {p.type}" for p in kernel.params) or "none"
@@ -201,18 +213,13 @@ def _memory(
             f"its parameters are {wanted}"
         )
     memory = GlobalMemory()
+    module_variables.place(memory, module, device.variables)
     packed = bytearray()
     placed: dict[tuple[int, int], int] = {}
     for i, (param, arg) in enumerate(zip(kernel.params, args, strict=True)):
         packed += bytes(-len(packed) % param.align)
         label = f"`{names[i]}`" if names else f"argument {i} ({param.name})"
         packed += _pack(label, param, arg, memory, placed)
-    for variable in program.symbols:
-        if variable.space in ("global", "const"):
-            data = device.variables.get(variable.name)
-            if data is None:
-                data = device.variables[variable.name] = _initial(variable)
-            memory.add(variable.name, data, variable.space != "const")
     memory.add("kernel parameters", np.frombuffer(bytes(packed), np.uint8), False)
     if len(memory.allocations) > MAX_ALLOCATIONS:
         raise LaunchError(f"{len(memory.allocations)} buffers; at most {MAX_ALLOCATIONS}")
@@ -233,9 +240,7 @@ def _pack(
         key = (arg.__array_interface__["data"][0], arg.nbytes)
         if key not in placed or not arg.nbytes:
             data = arg.reshape(-1).view(np.uint8) if arg.nbytes else np.empty(0, np.uint8)
-            placed[key] = memory.add(
-                label, data, arg.flags.writeable
-            ).base
+            placed[key] = memory.add(label, data, arg.flags.writeable).base
         return placed[key].to_bytes(8, "little")
     if isinstance(arg, (bytes, np.void)):
         raw = arg if isinstance(arg, bytes) else arg.tobytes()
@@ -266,21 +271,3 @@ def _pack_scalar(where: str, param: Param, arg: Any) -> bytes:
 
 def _pointer_hint(param: Param) -> str:
     return ", or an array for a pointer" if param.size == 8 else ""
-
-
-def _initial(variable: Variable) -> Array:
-    """The first contents of a module variable."""
-    data = np.zeros(max(variable.size, 0), np.uint8)
-    size = TYPE_SIZES[variable.type]
-    for i, item in enumerate(variable.initial):
-        if not isinstance(item, Number):
-            raise LaunchError(
-                f"variable `{variable.name}` is initialised with an address, which the emulator "
-                "does not support; set it in a kernel instead"
-            )
-        if item.bits is not None:
-            raw = item.bits.to_bytes(size, "little")
-        else:
-            raw = (int(item.value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-        data[i * size : (i + 1) * size] = np.frombuffer(raw, np.uint8)
-    return data

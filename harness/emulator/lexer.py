@@ -15,7 +15,7 @@ _TOKEN = re.compile(
   | (?P<bits>0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16})
   | (?P<float>\d+\.\d*(?:[eE][+-]?\d+)?)
   | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)
-  | (?P<name>[%$A-Za-z_.](?:[\w$.]|::)*)
+  | (?P<name>\.[A-Za-z_](?:[\w$]|::)*|[%$A-Za-z_](?:[\w$.]|::)*)
   | (?P<mark>[\[\]{}()<>,;:=+\-*/@!|&~^?])
     """,
     re.VERBOSE | re.DOTALL,

@@ -7,9 +7,29 @@ here than in a compiler: every write is an array.
 
 from __future__ import annotations
 
-from harness.emulator.program import Barrier, Block, Op, successors, terminator_reads
+from harness.emulator.program import (
+    Barrier,
+    Block,
+    Constant,
+    Op,
+    Program,
+    successors,
+    terminator_reads,
+)
 
-EFFECTS = frozenset({"st", "atom", "red", "ld", "syncwarp", "fence"})
+RUNTIME_EFFECTS = (
+    "enter_frame",
+    "copy_struct",
+    "printf",
+    "assertfail",
+    "copy_async",
+    "copy_commit",
+    "copy_wait",
+)
+EFFECTS = frozenset({
+    "st", "atom", "red", "ld", "syncwarp", "fence", "shfl", "vote", "match", "redux", "elect",
+    *RUNTIME_EFFECTS,
+})  # fmt: skip
 
 
 def annotate(blocks: list[Block]) -> None:
@@ -61,3 +81,17 @@ def needed_ops(block: Block) -> list[tuple[Op, frozenset[int]]]:
             live |= {r.slot for r in op.registers_read()}
     out.reverse()
     return out
+
+
+def always_one(program: Program) -> frozenset[int]:
+    """Registers that are written once, with the constant 1."""
+    writes: dict[int, list[Op]] = {}
+    for block in program.blocks:
+        for op in block.ops:
+            for register in op.registers_written():
+                writes.setdefault(register.slot, []).append(op)
+    return frozenset(
+        slot
+        for slot, ops in writes.items()
+        if len(ops) == 1 and ops[0].name == "mov" and ops[0].sources[0] == Constant(1)
+    )

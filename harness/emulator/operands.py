@@ -5,11 +5,13 @@ from __future__ import annotations
 import struct
 
 from harness.emulator import signatures
+from harness.emulator.callgraph import function_address
 from harness.emulator.errors import UnknownInstruction
 from harness.emulator.program import (
     Constant,
     Op,
     Register,
+    Site,
     Source,
     Special,
     SymbolAddress,
@@ -33,6 +35,7 @@ SPECIALS = {
     *_AXES, "laneid", "warpid", "nwarpid", "lanemask_eq", "lanemask_le", "lanemask_lt",
     "lanemask_ge", "lanemask_gt", "smid", "nsmid", "gridid", "clock", "clock_hi", "clock64",
     "globaltimer", "globaltimer_lo", "globaltimer_hi", "dynamic_smem_size", "total_smem_size",
+    "envreg1", "envreg2",
 }  # fmt: skip
 
 
@@ -47,6 +50,9 @@ class OperandReader:
         self.registers: dict[str, Register] = {}
         self.symbols: dict[str, Variable] = {}
         self.names: dict[str, str] = {}
+        # Variables in the frame of the recursive function that is being decoded: their offsets.
+        self.frame: dict[str, int] = {}
+        self.sites: list[Site] = []
         self.site = 0
         self.instruction: Instruction | None = None
 
@@ -58,6 +64,8 @@ class OperandReader:
     def unknown(self, detail: str = "") -> UnknownInstruction:
         instruction = self.instruction
         assert instruction is not None
+        if not detail and "cluster" in instruction.opcode:
+            detail = "thread block clusters are not supported"
         where = user_line(instruction.location)
         place = f"{where}, kernel {self.kernel.name}" if where else f"kernel {self.kernel.name}"
         return UnknownInstruction(instruction.opcode, place, instruction.ptx_line, detail)
@@ -100,6 +108,8 @@ class OperandReader:
             return SymbolAddress(variable.space, name, offset)
         if name in self.params:
             return SymbolAddress("param", name, offset)
+        if name in self.frame:
+            raise self.unknown(f"an address in the frame of a recursive function, `{name}`")
         raise self.unknown(f"`{name}` is declared nowhere")
 
     def source(self, operand: Operand, type_: str, ops: list[Op] | None = None) -> Source:
@@ -123,10 +133,13 @@ class OperandReader:
             return register
         if name.startswith("%"):
             if name[1:] not in SPECIALS:
-                raise self.unknown(f"special register `{name}`")
+                cluster = ": thread block clusters are not supported" if "cluster" in name else ""
+                raise self.unknown(f"special register `{name}`{cluster}")
             return Special(name[1:])
         if name == "WARP_SZ":
             return Constant(32)
+        if name in self.module.functions:
+            return Constant(function_address(self.module, name))
         return self.symbol(name, 0)
 
     def _bits(self, number: Number, type_: str) -> int:
@@ -135,7 +148,7 @@ class OperandReader:
             return int(number.value != 0)
         if number.bits is not None and number.width == size:
             return number.bits
-        if is_float(type_):
+        if is_float(type_) and size >= 4:
             return int.from_bytes(struct.pack("<f" if size == 4 else "<d", number.value), "little")
         if isinstance(number.value, float):
             raise self.unknown("a float literal where an integer belongs")

@@ -28,6 +28,7 @@ from harness.emulator.ptx import (
     Param,
     Sum,
     Variable,
+    names_in,
 )
 from harness.emulator.source_lines import SourceLines
 
@@ -70,7 +71,7 @@ class _Parser(Tokens):
             raise PtxSyntaxError(1, "no .version directive, so this is not PTX")
         module_shared = [v for v in variables.values() if v.space == "shared"]
         for kernel in kernels.values():
-            used = {name for i in kernel.body or () for name in _names(i)}
+            used = {name for i in kernel.body or () for name in names_in(i)}
             kernel.shared_bytes += _packed(v for v in module_shared if v.name in used)
         return Module(kernels, functions, variables, self.target, self.version)
 
@@ -328,9 +329,8 @@ class _Parser(Tokens):
         if name[:1] in ";,)]}":
             raise PtxSyntaxError(self.line, f"expected an operand, found {name!r}")
         if name == "generic" and self.accept("("):
-            inner = self._primary()
+            name = self._resolve(self.take())
             self.take(")")
-            return inner
         if self.peek() in ("+", "-") and (self.peek(1) or "x")[0].isdigit():
             sign = -1 if self.take() == "-" else 1
             return Sum(name, sign * self.integer())
@@ -376,20 +376,3 @@ def _packed(variables: Iterable[Variable]) -> int:
     for variable in variables:
         total = -(-total // variable.align) * variable.align + variable.size
     return total
-
-
-def _names(statement: Instruction | Label) -> list[str]:
-    if isinstance(statement, Label):
-        return []
-    out, todo = [], list(statement.operands)
-    while todo:
-        operand = todo.pop()
-        if isinstance(operand, Name):
-            out.append(operand.text)
-        elif isinstance(operand, (Memory, Sum)):
-            out.append(operand.base)
-        elif isinstance(operand, Group):
-            todo.extend(operand.items)
-        elif isinstance(operand, Pair):
-            todo.extend((operand.first, operand.second))
-    return out

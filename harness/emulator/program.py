@@ -1,21 +1,25 @@
 """A kernel as typed operations in basic blocks: what is to be computed, not how.
 
 This is the form between PTX and whatever executes it. Names are resolved, every operand has a
-type, functions are inlined, guards have become branches; nothing here knows of NumPy, so that a
+type, calls have become jumps and guards branches; nothing here knows of NumPy, so that a
 generator of another language can start from the same program.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from harness.emulator.ptx import TYPE_SIZES, Location, Param, Variable
+
+Found = TypeVar("Found")
 
 UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 
 
 def is_float(type_: str) -> bool:
-    return type_ in ("f16", "f32", "f64")
+    return type_ in ("f16", "f32", "f64")  # bf16 has no NumPy type and is kept as its bits
 
 
 def is_signed(type_: str) -> bool:
@@ -137,6 +141,7 @@ class Switch:
 class Barrier:
     """Wait for the block's threads (or `count` of them) at barrier `number`, go on at `target`.
 
+    With `arrives` (bar.arrive) lanes are counted and go on at once.
     `reduction` is `popc`, `and` or `or` for bar.red, which reduces `predicate` into `result`.
     """
 
@@ -147,6 +152,7 @@ class Barrier:
     reduction: str = ""
     predicate: Register | None = None
     result: Register | None = None
+    arrives: bool = False
 
 
 @dataclass(frozen=True)
@@ -191,6 +197,14 @@ class Program:
     local: dict[str, int]
     local_bytes: int
     symbols: tuple[Variable, ...]
+    remembered: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, work: Callable[[Program], Found]) -> Found:
+        """What `work` finds out about this program, worked out at the first time only."""
+        if work not in self.remembered:
+            self.remembered[work] = work(self)
+        found: Found = self.remembered[work]
+        return found
 
 
 def successors(terminator: Terminator) -> tuple[int, ...]:

@@ -7,12 +7,14 @@ packs kernel arguments reads a file as well as whoever executes it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 TYPE_SIZES = {
     "pred": 1, "b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2,
-    "b32": 4, "u32": 4, "s32": 4, "f32": 4, "f16x2": 4, "bf16x2": 4,
+    "b32": 4, "u32": 4, "s32": 4, "f32": 4, "tf32": 4, "f16x2": 4, "bf16x2": 4,
+    "u16x2": 4, "s16x2": 4,
     "b64": 8, "u64": 8, "s64": 8, "f64": 8, "b128": 16,
 }  # fmt: skip
 
@@ -150,3 +152,27 @@ class Module:
     target: str
     version: str
     device: Any = None
+
+
+def names_of(operands: Iterable[Operand]) -> list[str]:
+    """Every register, symbol and label that operands name."""
+    out, todo = [], list(operands)
+    while todo:
+        operand = todo.pop()
+        if isinstance(operand, Name):
+            out.append(operand.text)
+        elif isinstance(operand, (Memory, Sum)):
+            out.append(operand.base)
+        elif isinstance(operand, Group):
+            todo.extend(operand.items)
+        elif isinstance(operand, Pair):
+            todo.extend((operand.first, operand.second))
+    return out
+
+
+def names_in(statement: Instruction | Label) -> list[str]:
+    """Every register, symbol and label that a statement names, its guard included."""
+    if isinstance(statement, Label):
+        return []
+    guard = (statement.guard,) if statement.guard is not None else ()
+    return names_of((*statement.operands, *guard))

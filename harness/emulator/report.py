@@ -61,6 +61,7 @@ class LaunchReport:
     faults: tuple[Fault, ...]
     thread_instructions: int
     instructions: tuple[InstructionCount, ...]
+    printed: tuple[str, ...] = ()
 
     @property
     def instruction_mix(self) -> dict[str, int]:
@@ -124,18 +125,31 @@ def counters(
         ratio = "smsp__thread_inst_executed{}_per_inst_executed.ratio"
         out.append(Counter(ratio.format(""), threads / warps, "", PTX))
         out.append(Counter(ratio.format("_pred_on"), on / warps, "", PTX))
-    kinds = {op.site: _kind(op, program) for block in program.blocks for op in block.ops}
+    kinds = _access_kinds(program)
     requests, sectors = dict.fromkeys(("ld", "st", "red", "atom"), 0), dict[str, int]()
     shared = dict.fromkeys(("ld", "st", "atom"), 0)
+    modelled = set()
     for site, each in enumerate(instructions):
         kind = kinds.get(site, "")
-        if kind in requests:
-            requests[kind] += each.global_requests
+        if kind in requests or (kind and each.global_requests):
+            requests[kind] = requests.get(kind, 0) + each.global_requests
             sectors[kind] = sectors.get(kind, 0) + each.global_sectors
-            shared["atom" if kind == "red" else kind] += each.shared_requests
+            if each.global_requests and _has_no_reading(each.opcode):
+                modelled |= {(kind, REQUESTS), (kind, SECTORS)}
+            if site in tally.colliding:
+                modelled.add((kind, SECTORS))
+            shared_kind = "atom" if kind == "red" else kind
+            if shared_kind in shared:
+                shared[shared_kind] += each.shared_requests
     for kind, value in requests.items():
-        out.append(Counter(REQUESTS.format(kind), value, "request", EXACT))
-        out.append(Counter(SECTORS.format(kind), sectors.get(kind, 0), "sector", EXACT))
+        prefix = "smsp__sass_l1tex_" if kind.endswith("bypass") else "l1tex__"
+        for pattern, count, unit in (
+            (REQUESTS, value, "request"),
+            (SECTORS, sectors.get(kind, 0), "sector"),
+        ):
+            name = pattern.format(kind).replace("l1tex__", prefix)
+            certainty = MODEL if (kind, pattern) in modelled else EXACT
+            out.append(Counter(name, count, unit, certainty))
     certainty, ideal_certainty = _shared_provenance(program, instructions)
     out += [
         Counter(
@@ -159,9 +173,36 @@ def _is_barrier(opcode: str) -> bool:
     return opcode.startswith(("bar.", "barrier.")) and not opcode.startswith("bar.warp")
 
 
+def _access_kinds(program: Program) -> dict[int, str]:
+    """For each instruction that accesses memory, which counters it belongs to.
+
+    An asynchronous copy is an LDGSTS in machine code, which Nsight Compute counts on its own.
+    """
+    out: dict[int, str] = {}
+    for block in program.blocks:
+        for op in block.ops:
+            if op.name in ("ld", "st", "atom"):
+                out[op.site] = _kind(op, program)
+            elif op.name == "copy_async":
+                through = ".ca." in program.sites[op.site].opcode
+                out[op.site] = f"ldgsts_cache_{'access' if through else 'bypass'}"
+    return out
+
+
+def _has_no_reading(opcode: str) -> bool:
+    """Instructions whose cost is a model: tensor-core accesses, copies, atomics on vectors."""
+    name, modifiers, _ = split_opcode(opcode)
+    if name in ("atom", "red"):
+        return not {"v2", "v4", "v8"}.isdisjoint(modifiers)
+    return name in ("wmma", "ldmatrix", "stmatrix", "cp")
+
+
 def _kind(op: Op, program: Program) -> str:
-    """ld, st, atom or red; an atomic whose result is never read is a reduction, as in SASS."""
-    if op.name != "atom":
+    """ld, st, atom or red; an atomic whose result is never read is a reduction, as in SASS.
+
+    Compare-and-swap and exchange have no such form.
+    """
+    if op.name != "atom" or op.variant[1] in ("cas", "exch"):
         return op.name
     read = {s.slot for b in program.blocks for o in b.ops for s in o.registers_read()}
     read |= {slot for b in program.blocks for slot in b.live_out}
@@ -174,6 +215,8 @@ def _shared_provenance(
     """Exact unless an executed shared access has no rule read off hardware."""
     cost: Provenance = EXACT
     ideal: Provenance = EXACT
+    if any(i.shared_wavefronts and _has_no_reading(i.opcode) for i in instructions):
+        return MODEL, MODEL
     for block in program.blocks:
         for op in block.ops:
             if not instructions[op.site].shared_wavefronts:

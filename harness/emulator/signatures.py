@@ -19,6 +19,9 @@ _INT64 = ("u64", "s64")
 _INT = _INT16 + _INT32 + _INT64
 _BITS = ("b16", "b32", "b64")
 _FLOAT = ("f32", "f64")
+_F16 = ("f16", "f16x2")
+_BF16 = ("bf16", "bf16x2")
+_HALF = _F16 + _BF16
 
 _INTEGER_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "lo", "ls", "hi", "hs")
 _UNORDERED_COMPARISONS = ("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
@@ -84,29 +87,60 @@ def _row(
     return Signature(types, frozenset(modifiers.split()).union(*needs), operands, needs)
 
 
+def _integer_extremes() -> tuple[Signature, ...]:
+    return (
+        _row((*_INT, "u16x2"), "", _same(2)),
+        _row(("s32", "s16x2"), "relu", _same(2)),
+    )
+
+
+def _half_sums() -> tuple[Signature, ...]:
+    return (
+        _row(_F16, "rn ftz sat", _same(2)),
+        _row(_BF16, "rn", _same(2)),
+    )
+
+
 SIGNATURES: dict[str, tuple[Signature, ...]] = {
-    "add": (_row(_INT, "", _same(2, bitwise=True)), _row(_FLOAT, "rn ftz sat", _same(2))),
-    "sub": (_row(_INT, "", _same(2, bitwise=True)), _row(_FLOAT, "rn ftz sat", _same(2))),
+    "add": (
+        _row(_INT, "", _same(2, bitwise=True)),
+        _row(_FLOAT, "rn rz rm rp ftz sat", _same(2)),
+        _row(("u16x2", "s16x2"), "", _same(2)),
+        *_half_sums(),
+    ),
+    "sub": (
+        _row(_INT, "", _same(2, bitwise=True)),
+        _row(_FLOAT, "rn rz rm rp ftz sat", _same(2)),
+        *_half_sums(),
+    ),
     "mul": (
         _row(_INT16 + _INT32, "", _multiply(2), "lo hi wide"),
         _row(_INT64, "", _multiply(2), "lo hi"),
-        _row(_FLOAT, "rn ftz sat", _multiply(2)),
+        _row(_FLOAT, "rn rz rm rp ftz sat", _multiply(2)),
+        *_half_sums(),
     ),
     "mad": (
         _row(_INT16 + _INT32, "", _multiply(3), "lo hi wide"),
         _row(_INT64, "", _multiply(3), "lo hi"),
-        _row(_FLOAT, "ftz sat", _multiply(3), "rn"),
+        _row(_FLOAT, "ftz sat", _multiply(3), "rn rz rm rp"),
     ),
-    "fma": (_row(_FLOAT, "ftz sat", _same(3), "rn"),),
-    "div": (_row(_INT, "", _same(2)), _row(_FLOAT, "ftz", _same(2), "rn full approx")),
+    "fma": (
+        _row(_FLOAT, "ftz sat", _same(3), "rn rz rm rp"),
+        _row(_F16, "ftz sat relu", _same(3), "rn"),
+        _row(_BF16, "relu", _same(3), "rn"),
+    ),
+    "div": (
+        _row(_INT, "", _same(2)),
+        _row(_FLOAT, "ftz", _same(2), "rn rz rm rp full approx"),
+    ),
     "rem": (_row(_INT, "", _same(2)),),
     "sad": (_row(_INT, "", _typed("T", "T", "U")),),
     "mul24": (_row(_INT32, "", _same(2), "lo hi"),),
     "mad24": (_row(_INT32, "", _same(3), "lo hi"),),
-    "min": (_row(_INT, "", _same(2)), _row(_FLOAT, "ftz NaN", _same(2))),
-    "max": (_row(_INT, "", _same(2)), _row(_FLOAT, "ftz NaN", _same(2))),
-    "neg": (_row(_INT, "", _same(1, bitwise=True)), _row(_FLOAT, "ftz", _same(1))),
-    "abs": (_row(("s16", "s32", "s64"), "", _same(1)), _row(_FLOAT, "ftz", _same(1))),
+    "min": (*_integer_extremes(), _row(_FLOAT + _HALF, "ftz NaN xorsign abs", _same(2))),
+    "max": (*_integer_extremes(), _row(_FLOAT + _HALF, "ftz NaN xorsign abs", _same(2))),
+    "neg": (_row(_INT, "", _same(1, bitwise=True)), _row(_FLOAT + _HALF, "ftz", _same(1))),
+    "abs": (_row(("s16", "s32", "s64"), "", _same(1)), _row(_FLOAT + _HALF, "ftz", _same(1))),
     "copysign": (_row(_FLOAT, "", _same(2)),),
     "and": (_row((*_BITS, "pred"), "", _same(2, bitwise=True)),),
     "or": (_row((*_BITS, "pred"), "", _same(2, bitwise=True)),),
@@ -119,6 +153,9 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "bfe": (_row(_INT32 + _INT64, "", _typed("T", "u32", "u32", result="T")),),
     "bfi": (_row(("b32", "b64"), "", _typed("U", "U", "u32", "u32")),),
     "bfind": (_row(_INT32 + _INT64, "shiftamt", _typed("T", result="u32")),),
+    "szext": (_row(_INT32, "", _typed("T", "u32", result="T"), "clamp wrap"),),
+    "bmsk": (_row(("b32",), "", _typed("u32", "u32"), "clamp wrap"),),
+    "fns": (_row(("b32",), "", _typed("u32", "u32", "s32"),),),
     "popc": (_row(("b32", "b64"), "", _typed("U", result="u32")),),
     "clz": (_row(("b32", "b64"), "", _typed("U", result="u32")),),
     "brev": (_row(("b32", "b64"), "", _same(1, bitwise=True)),),
@@ -129,14 +166,14 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
         _row(_FLOAT, "", _typed("T", "T", "pred")),
     ),
     "slct": (),  # two types: decoded apart
-    "rcp": (_row(_FLOAT, "ftz", _same(1), "rn approx"),),
-    "sqrt": (_row(_FLOAT, "ftz", _same(1), "rn approx"),),
+    "rcp": (_row(_FLOAT, "ftz", _same(1), "rn rz rm rp approx"),),
+    "sqrt": (_row(_FLOAT, "ftz", _same(1), "rn rz rm rp approx"),),
     "rsqrt": (_row(_FLOAT, "ftz", _same(1), "approx"),),
-    "ex2": (_row(("f32",), "ftz", _same(1), "approx"),),
+    "ex2": (_row(("f32", *_HALF), "ftz", _same(1), "approx"),),
     "lg2": (_row(("f32",), "ftz", _same(1), "approx"),),
     "sin": (_row(("f32",), "ftz", _same(1), "approx"),),
     "cos": (_row(("f32",), "ftz", _same(1), "approx"),),
-    "tanh": (_row(("f32",), "", _same(1), "approx"),),
+    "tanh": (_row(("f32", *_HALF), "", _same(1), "approx"),),
     "testp": (
         _row(
             _FLOAT, "", _typed("T", result="pred"),
@@ -146,10 +183,11 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
 }  # fmt: skip
 
 CONVERSION_TYPES = frozenset(
-    ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64", "f16", "f32", "f64"]
+    ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16"]
 )
 CONVERSION_MODIFIERS = frozenset(["rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "ftz", "sat"])
-COMPARE_TYPES = frozenset((*_BITS, *_INT, *_FLOAT))
+HALF_MODIFIERS = CONVERSION_MODIFIERS.union(["relu", "satfinite", "rna"])
+COMPARE_TYPES = frozenset((*_BITS, *_INT, *_FLOAT, *_HALF))
 COMPARE_MODIFIERS = COMPARISONS.union(_BOOLEANS, {"ftz"})
 
 

@@ -23,6 +23,7 @@ class Tally:
     def __init__(self, sites: int, blocks: int) -> None:
         self.requests = [0] * sites
         self.sectors = [0] * sites
+        self.colliding: set[int] = set()  # atomics of lanes on the same address, served in rounds
         self.shared_requests = [0] * sites
         self.wavefronts = [0] * sites
         self.wavefronts_ideal = [0] * sites
@@ -30,6 +31,7 @@ class Tally:
         self.block_lanes = [0] * blocks
         self.taken_lanes = [0] * blocks
         self.budget = 0
+        self.printed: list[tuple[int, str]] = []  # block number, and what one thread printed
 
     def global_access(
         self, lanes: Active, site: int, addresses: Array, width: int, *, atomic: bool = False
@@ -40,6 +42,9 @@ class Tally:
         laid_out, active = lanes.to_warps(addresses), lanes.warp_mask(rows)
         if atomic:
             sectors = memory_rules.global_atomic_sectors(laid_out, active)
+            at_once = memory_rules.global_sectors(laid_out, active, width)
+            if np.any(sectors != at_once):
+                self.colliding.add(site)
         else:
             sectors = memory_rules.global_sectors(laid_out, active, width)
         self.sectors[site] += int(sectors.sum()) * (lanes.n_rows // rows)

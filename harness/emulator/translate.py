@@ -1,18 +1,18 @@
 """From PTX statements to a `Program`: one linear list of operations, then blocks in order.
 
-Calls are inlined, guards on anything but a branch become a branch around the instruction, labels
-become block numbers. Everything unknown is refused here, before anything runs.
+Calls are replaced (`calls`), guards on anything but a branch become a branch around the
+instruction, labels become block numbers. Everything unknown is refused here, before anything runs.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import Any
 
+from harness.emulator.calls import CallTranslator, as_memory
 from harness.emulator.controlflow import execution_order
-from harness.emulator.decode import Decoder
 from harness.emulator.errors import UnknownInstruction
+from harness.emulator.linear import Mark, To
 from harness.emulator.liveness import annotate
 from harness.emulator.program import (
     Barrier,
@@ -20,7 +20,6 @@ from harness.emulator.program import (
     Branch,
     Exit,
     Jump,
-    Op,
     Program,
     Site,
     Switch,
@@ -30,17 +29,15 @@ from harness.emulator.program import (
 )
 from harness.emulator.ptx import (
     Function,
-    Group,
     Instruction,
     Kernel,
     Label,
     Module,
-    Name,
     Variable,
 )
 from harness.emulator.source_lines import user_line
+from harness.emulator.spinning import meetings_apart, waiting_loops
 
-MAX_CALL_DEPTH = 32
 DYNAMIC_SHARED_ALIGNMENT = 16
 
 
@@ -49,35 +46,18 @@ def translate(module: Module, kernel: Kernel) -> Program:
     return _Translator(module, kernel).program()
 
 
-@dataclass(frozen=True)
-class _Mark:
-    """A place that control may go to."""
-
-    label: str
-
-
-@dataclass(frozen=True)
-class _To:
-    """A terminator whose targets are labels still; block numbers are put in later."""
-
-    terminator: Any
-    labels: tuple[str, ...] = ()
-    guarded: int | None = None
-
-
-class _Translator:
+class _Translator(CallTranslator):
     def __init__(self, module: Module, kernel: Kernel) -> None:
-        self.module = module
-        self.kernel = kernel
-        self.code: list[_Mark | _To | tuple[Op, int | None]] = []
-        self.sites: list[Site] = []
-        self.variables: dict[str, Variable] = {}
-        self.labels = 0
-        self.decoder = Decoder(module, kernel, self.variables)
+        super().__init__(module, kernel)
+        self.sites: list[Site] = self.decoder.sites
 
     def program(self) -> Program:
-        self._function(self.kernel, "", {}, None, 0)
+        self.inline(self.kernel, "", {}, None)
+        self.out_of_line()
         blocks = self._blocks()
+        if waiting_loops(blocks, self.sites):
+            self.code = meetings_apart(self.code, self.new_label)
+            blocks = self._blocks()
         shared, static = self._shared_layout()
         local, local_bytes = _layout([v for v in self.variables.values() if v.space == "local"])
         registers = tuple(self.decoder.registers.values())
@@ -108,34 +88,31 @@ class _Translator:
 
     # --- statements -----------------------------------------------------------------------
 
-    def _new_label(self) -> str:
-        self.labels += 1
-        return f"#{self.labels}"
-
-    def _function(
-        self, function: Function, prefix: str, renamed: dict[str, str], after: str | None,
-        depth: int,
-    ) -> None:  # fmt: skip
+    def inline(
+        self, function: Function, prefix: str, renamed: dict[str, str], after: str | None
+    ) -> None:
         """Append a function's body; `after` is where `ret` goes, None in the kernel itself."""
         for name, kind in function.registers.items():
             self.decoder.declare(prefix + name, kind)
         for name, variable in function.variables.items():
-            self.variables[prefix + name] = dataclasses.replace(variable, name=prefix + name)
+            if prefix + name not in self.decoder.frame:
+                own_variable = dataclasses.replace(as_memory(variable), name=prefix + name)
+                self.variables[prefix + name] = own_variable
         own = {n: prefix + n for n in (*function.registers, *function.variables)}
         names = {**own, **renamed}
         for statement in function.body or ():
             if isinstance(statement, Label):
-                self.code.append(_Mark(prefix + statement.name))
+                self.code.append(Mark(prefix + statement.name))
             else:
-                self._statement(function, statement, prefix, names, after, depth)
+                self._statement(function, statement, prefix, names, after)
         # Falling off the end returns, too.
         site = len(self.sites) - 1
         if after is None and site >= 0:
-            self.code.append(_To(Exit(site), guarded=site))
+            self.code.append(To(Exit(site), guarded=site))
 
     def _statement(
         self, function: Function, instruction: Instruction, prefix: str, names: dict[str, str],
-        after: str | None, depth: int,
+        after: str | None,
     ) -> None:  # fmt: skip
         site = len(self.sites)
         where = user_line(instruction.location)
@@ -150,71 +127,46 @@ class _Translator:
             if opcode == "bra":
                 label = prefix + decoder.label(instruction.operands[0])
                 branch = Branch(predicate, not guard.negated, -1, -1, site)
-                self.code.append(_To(branch, (label,)))
+                self.code.append(To(branch, (label,)))
                 return
-            skip, guarded = self._new_label(), site
+            skip, guarded = self.new_label(), site
             branch = Branch(predicate, guard.negated, -1, -1, site, guards=True)
-            self.code.append(_To(branch, (skip,)))
-        self._unguarded(function, instruction, prefix, names, after, depth, site, guarded)
+            self.code.append(To(branch, (skip,)))
+        self._unguarded(function, instruction, prefix, names, after, site, guarded)
         if skip:
-            self.code.append(_Mark(skip))
+            self.code.append(Mark(skip))
 
     def _unguarded(
         self, function: Function, instruction: Instruction, prefix: str, names: dict[str, str],
-        after: str | None, depth: int, site: int, guarded: int | None,
+        after: str | None, site: int, guarded: int | None,
     ) -> None:  # fmt: skip
         opcode = instruction.opcode.split(".")[0]
         if opcode == "bra":
             label = prefix + self.decoder.label(instruction.operands[0])
-            self.code.append(_To(Jump(-1, site), (label,), guarded))
+            self.code.append(To(Jump(-1, site), (label,), guarded))
         elif opcode in ("ret", "exit"):
             if after is None or opcode == "exit":
-                self.code.append(_To(Exit(site), guarded=guarded))
+                self.code.append(To(Exit(site), guarded=guarded))
             else:
-                self.code.append(_To(Jump(-1, site), (after,), guarded))
+                self.code.append(To(Jump(-1, site), (after,), guarded))
         elif opcode == "trap":
-            self.code.append(_To(Trap(site), guarded=guarded))
+            self.code.append(To(Trap(site), guarded=guarded))
         elif opcode == "brx":
             index, table = instruction.operands[:2]
             targets = function.branch_targets.get(self.decoder.label(table), ())
             if not targets:
                 raise self.decoder.unknown("its table of targets is missing")
             switch = Switch(self.decoder.register_operand(index), (), site)
-            self.code.append(_To(switch, tuple(prefix + t for t in targets), guarded))
+            self.code.append(To(switch, tuple(prefix + t for t in targets), guarded))
         elif opcode == "call":
-            self._call(instruction, prefix, names, depth, site, guarded)
+            self.call(instruction, names, site, guarded)
         elif opcode in ("bar", "barrier") and ".warp." not in instruction.opcode:
             ops, barrier = self.decoder.barrier(instruction)
             self.code += [(op, guarded) for op in ops]
-            after_barrier = self._new_label()
-            self.code += [_To(barrier, (after_barrier,), guarded), _Mark(after_barrier)]
+            after_barrier = self.new_label()
+            self.code += [To(barrier, (after_barrier,), guarded), Mark(after_barrier)]
         else:
             self.code += [(op, guarded) for op in self.decoder.ops(instruction)]
-
-    def _call(
-        self, instruction: Instruction, prefix: str, names: dict[str, str], depth: int, site: int,
-        guarded: int | None,
-    ) -> None:  # fmt: skip
-        groups = [o for o in instruction.operands if isinstance(o, Group)]
-        callees = [o for o in instruction.operands if isinstance(o, Name)]
-        callee = self.module.functions.get(callees[0].text) if callees else None
-        if callee is None or callee.body is None:
-            name = callees[0].text if callees else "?"
-            raise self.decoder.unknown(f"a call of `{name}`, which this module does not define")
-        if depth >= MAX_CALL_DEPTH:
-            raise self.decoder.unknown(f"calls of `{callee.name}` nest deeper than 32: recursion")
-        formals = [p.name for p in (*callee.returns, *callee.params)]
-        actuals = [item.text for g in groups for item in g.items if isinstance(item, Name)]
-        if len(formals) != len(actuals):
-            raise self.decoder.unknown(f"a call of `{callee.name}` with other operands than its")
-        renamed = dict(zip(formals, (names.get(a, a) for a in actuals), strict=True))
-        for param, actual in zip((*callee.returns, *callee.params), renamed.values(), strict=True):
-            if actual not in self.variables and actual not in self.decoder.registers:
-                raise self.decoder.unknown(f"cannot pass `{actual}` for `{param.name}`")
-        entry, after = self._new_label(), self._new_label()
-        self.code += [_To(Jump(-1, site), (entry,), guarded), _Mark(entry)]
-        self._function(callee, f"{after}:", renamed, after, depth + 1)
-        self.code.append(_Mark(after))
 
     # --- blocks ---------------------------------------------------------------------------
 
@@ -233,7 +185,7 @@ class _Translator:
 
         started = False
         for entry in self.code:
-            if isinstance(entry, _Mark):
+            if isinstance(entry, Mark):
                 if started:
                     close(Jump(-1), (), True)
                     started = False
@@ -242,7 +194,7 @@ class _Translator:
             if not started:
                 at.update(dict.fromkeys(pending, len(drafts)))
                 pending, started = [], True
-            if isinstance(entry, _To):
+            if isinstance(entry, To):
                 block.guarded_site = (
                     entry.guarded if block.guarded_site is None else block.guarded_site
                 )

@@ -56,11 +56,11 @@ def ptx_kernel(body: str, params: Sequence[str] = (), declarations: str = "") ->
     .reg .f64 %d<20>;
     .reg .b32 %i;
     .reg .b64 %a<20>;
-    mov.u32 %a0, %tid.x;
+    mov.u32 %i, %tid.x;
 {body}
     ret;
 }}
-""".replace("mov.u32 %a0, %tid.x;", "mov.u32 %i, %tid.x;")
+"""
 
 
 def elementwise(

@@ -156,7 +156,7 @@ def test_device_functions_are_called(compile_ptx: CompilePtx) -> None:
 
 def test_threads_that_have_exited_do_not_hold_up_a_barrier(compile_ptx: CompilePtx) -> None:
     out = np.zeros((3, 256), np.uint32)
-    run(compile_ptx(SOURCE), "early_exit", 3, 256, [out])
+    run(compile_ptx(SOURCE), "early_exit", 3, 256, [out], checks=False)
     assert (out[:, :100] == 255 - np.arange(100)).all()
     assert not out[:, 100:].any()
 

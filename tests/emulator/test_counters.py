@@ -28,6 +28,7 @@ extern "C" __global__ void strided(const float* in, float* out, unsigned stride)
 extern "C" __global__ void atomics(unsigned* bins, unsigned* found) {
     __shared__ unsigned s[64];
     s[threadIdx.x] = 0;
+    __syncthreads();
     atomicAdd(&bins[threadIdx.x % 4], 3u);
     found[threadIdx.x] = atomicAdd(&bins[4 + threadIdx.x], threadIdx.x);
     atomicAdd(&s[threadIdx.x % 2], 5u);

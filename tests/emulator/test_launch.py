@@ -38,7 +38,7 @@ def test_a_missing_kernel_is_answered_with_those_there_are() -> None:
     ("changes", "match"),
     [
         ({"args": []}, "takes 3 arguments, 0 were given; its parameters are p0: u64, p1: u32"),
-        ({"args": [np.zeros(4), np.zeros(4), 1.0]}, r"argument 1 \(p1: u32\) is an array"),
+        ({"args": [np.zeros(4), np.zeros(4), 1.0]}, r"argument 1 \(p1\), a u32, is an array"),
         ({"args": [np.zeros((4, 4)).T[::2], 1, 1.0]}, "not contiguous"),
         ({"args": [np.zeros(4), 2**32, 1.0]}, r"argument 1 .* is 4294967296, outside its 32 bits"),
         ({"args": [np.zeros(4), -(2**31) - 1, 1.0]}, "outside its 32 bits"),
@@ -100,11 +100,13 @@ extern "C" __global__ void fine(unsigned* out) { out[0] = 5; }
 
 @pytest.mark.parametrize(
     "instruction",
-    ["add.rz.f32 %f1, %f1, %f1;", "add.cc.u32 %r1, %r1, %r1;",
+    ["add.rs.f32 %f1, %f1, %f1;", "add.cc.u16 %h1, %h1, %h1;",
      "ld.global.v2.b128 {%r1,%r2}, [%a1];",
      "mul.u32 %r1, %r1, %r1;", "shfl.down.b32 %r1, %r1, 1, 31;", "frobnicate %r1;",
      "mov.u32 %r1, %nothing;", "mov.u32 %r1, nowhere;", "st.weird.u32 [%a1], %r1;",
-     "add.u32 %r1, %r1;", "bar.arrive 0, 64;", "call.uni vprintf, (%a1);"],
+     "add.u32 %r1, %r1;", "bar.arrive 0;", "call.uni nowhere, (%a1);",
+     "mov.u32 %r1, %cluster_ctaid.x;", "mapa.shared::cluster.u32 %r1, %r1, 0;",
+     "barrier.cluster.arrive.aligned;", "ld.shared::cluster.u32 %r1, [%r2];"],
 )  # fmt: skip
 def test_a_modifier_or_operand_that_is_not_known_is_not_guessed_at(instruction: str) -> None:
     with pytest.raises(UnknownInstruction, match="kernel k"):

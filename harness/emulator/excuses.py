@@ -1,0 +1,118 @@
+"""Loads that the compiler added to what the source reads, so that nobody is accused of them.
+
+A load from a variable's own fixed address cannot fail, so the compiler may do it where the source
+would not have, and select the result away. And a struct is copied with its padding. Asked only
+when an accusation is about to be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.emulator.liveness import EFFECTS
+from harness.emulator.program import (
+    Constant,
+    Op,
+    Program,
+    SymbolAddress,
+    successors,
+    terminator_reads,
+)
+
+_OWN = ("shared", "local")
+_Place = tuple[int, int]  # basic block, index of an operation in it
+
+
+class Excuses:
+    """Which loads of a program are excused."""
+
+    def __init__(self, program: Program) -> None:
+        self._blocks = program.blocks
+        self._known: dict[tuple[int, int], bool] = {}
+
+    def speculative(self, site: int) -> bool:
+        """A load from a fixed address whose value ends in selections between it and another."""
+        return self._cached(site, -1)
+
+    def copy(self, site: int, word: int) -> bool:
+        """A word of a load that only goes on to shared or local memory."""
+        return self._cached(site, word)
+
+    def _cached(self, site: int, word: int) -> bool:
+        key = (site, word)
+        if key not in self._known:
+            places = [
+                (number, i)
+                for number, block in enumerate(self._blocks)
+                for i, op in enumerate(block.ops)
+                if op.site == site and op.name == "ld"
+            ]
+            judge = self._only_selected if word < 0 else self._only_copied
+            self._known[key] = bool(places) and all(judge(place, word) for place in places)
+        return self._known[key]
+
+    def _op(self, place: _Place) -> Op:
+        return self._blocks[place[0]].ops[place[1]]
+
+    def _only_selected(self, place: _Place, _: int) -> bool:
+        load = self._op(place)
+        if not isinstance(load.sources[0], (SymbolAddress, Constant)):
+            return False
+        todo = [(register.slot, place) for register in load.registers_written()]
+        seen = set(todo)
+        while todo:
+            for user, operand in self._users(*todo.pop()):
+                if user is None:
+                    return False
+                op = self._op(user)
+                if op.name == "selp" and operand < 2:
+                    continue
+                if op.name in EFFECTS or not op.results:
+                    return False
+                more = {(register.slot, user) for register in op.registers_written()} - seen
+                seen |= more
+                todo += more
+        return True
+
+    def _only_copied(self, place: _Place, word: int) -> bool:
+        results = self._op(place).results
+        register = results[word] if word < len(results) else None
+        if register is None:
+            return True
+        todo = [(register.slot, place)]
+        seen = set(todo)
+        while todo:
+            for user, operand in self._users(*todo.pop()):
+                if user is None:
+                    return False
+                op = self._op(user)
+                if op.name == "st" and operand >= 2 and op.variant[0] in _OWN:
+                    continue
+                if op.name != "mov":
+                    return False
+                more = {(written.slot, user) for written in op.registers_written()} - seen
+                seen |= more
+                todo += more
+        return True
+
+    def _users(self, slot: int, place: _Place) -> Iterator[tuple[_Place | None, int]]:
+        """Who reads what a register holds after an operation: (place, operand); None: control."""
+        todo = [(place[0], place[1] + 1)]
+        seen: set[int] = set()
+        while todo:
+            number, first = todo.pop()
+            block = self._blocks[number]
+            for i in range(first, len(block.ops)):
+                op = block.ops[i]
+                for operand, source in enumerate(op.sources):
+                    if getattr(source, "slot", None) == slot:
+                        yield (number, i), operand
+                if any(register.slot == slot for register in op.registers_written()):
+                    break
+            else:
+                if any(register.slot == slot for register in terminator_reads(block.terminator)):
+                    yield None, 0
+                for target in successors(block.terminator):
+                    if target not in seen:
+                        seen.add(target)
+                        todo.append((target, 0))

@@ -1,0 +1,54 @@
+"""The stack of recursive calls: a part of each thread's local memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.active import Active
+from harness.emulator.faults import KernelFault
+
+if TYPE_CHECKING:
+    from harness.emulator.chunk import Chunk
+
+Array = NDArray[Any]
+
+STACK = "!stack memory"
+STACK_BYTES = 1 << 15
+
+
+def enter_frame(
+    chunk: Chunk, lanes: Active, site: int, variant: tuple[str, ...], pointer: Array, step: Array,
+    size: Array,
+) -> tuple[Array]:  # fmt: skip
+    """The stack pointer of a callee. Raises KernelFault where the stack is used up."""
+    moved = pointer + step
+    limit = chunk.program.local[STACK] + STACK_BYTES - int(size.flat[0])
+    if int(moved.max()) > limit:
+        position = int(np.argmax(lanes.full(moved) > limit))
+        message = (
+            f"calls of `{variant[0]}` nest too deep: a thread's stack has {STACK_BYTES} bytes, "
+            f"a call of it takes {int(size.flat[0])}"
+        )
+        raise KernelFault("stack overflow", message, site, lanes, position)
+    return (moved,)
+
+
+def copy_struct(
+    chunk: Chunk, lanes: Active, site: int, variant: tuple[str, ...], source: Array,
+    source_offset: Array, target: Array, target_offset: Array,
+) -> tuple[()]:  # fmt: skip
+    """Copy a struct within local memory. Members and padding that nothing wrote may be copied."""
+    size, unit = int(variant[0]), int(variant[1])
+    dtype = np.dtype(f"u{unit}")
+    start = (source + source_offset).view(np.int64)
+    end = (target + target_offset).view(np.int64)
+    local = chunk.local
+    for at in range(0, size, unit):
+        watch, local.watch = local.watch, None
+        words = local.load(chunk.tally, lanes, site, start + at, dtype, 1)
+        local.watch = watch
+        local.store(chunk.tally, lanes, site, end + at, words)
+    return ()

@@ -1,0 +1,76 @@
+"""Rounding of rational numbers to any binary format, one number at a time: a reference for tests.
+
+Shares nothing with the emulator, which computes in NumPy's doubles.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+@dataclass(frozen=True)
+class Format:
+    """`precision` counts the leading bit; normal exponents are `lowest` to `highest`."""
+
+    bits: int
+    precision: int
+    lowest: int
+    highest: int
+
+    @property
+    def largest(self) -> Fraction:
+        return (2 - Fraction(2) ** (1 - self.precision)) * Fraction(2) ** self.highest
+
+
+F16 = Format(16, 11, -14, 15)
+BF16 = Format(16, 8, -126, 127)
+F32 = Format(32, 24, -126, 127)
+F64 = Format(64, 53, -1022, 1023)
+
+
+def decode(raw: int, form: Format) -> Fraction | float:
+    """The number of a bit pattern; infinities, NaN and -0 as Python floats."""
+    fraction_bits = form.precision - 1
+    fraction = raw & ((1 << fraction_bits) - 1)
+    exponent = raw >> fraction_bits & ((1 << (form.bits - form.precision)) - 1)
+    sign = -1 if raw >> (form.bits - 1) else 1
+    if exponent == (1 << (form.bits - form.precision)) - 1:
+        return math.nan if fraction else sign * math.inf
+    if exponent:
+        fraction += 1 << fraction_bits
+    if not fraction:
+        return -0.0 if sign < 0 else Fraction(0)
+    power = max(exponent, 1) - 1 + form.lowest - fraction_bits
+    return sign * fraction * Fraction(2) ** power
+
+
+def encode(value: Fraction, form: Format, mode: str = "rn", zero_sign: int = 1) -> int:
+    """Bits of a rational rounded once: rn (ties to even), rz, rm or rp."""
+    sign = 1 if value > 0 else -1 if value < 0 else zero_sign
+    size = abs(value)
+    top = 1 << (form.bits - 1) if sign < 0 else 0
+    if size == 0:
+        return top
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    if Fraction(2) ** exponent > size:
+        exponent -= 1
+    exponent = max(exponent, form.lowest)
+    quantum = Fraction(2) ** (exponent - form.precision + 1)
+    count, rest = divmod(size, quantum)
+    count = int(count)
+    away = mode == "rp" if sign > 0 else mode == "rm"
+    if mode == "rn":
+        away = rest * 2 > quantum or (rest * 2 == quantum and count & 1 == 1)
+    count += rest != 0 and away
+    if count * quantum > form.largest:
+        towards_zero = mode == "rz" or (mode != "rn" and not away)
+        infinity = (1 << (form.bits - form.precision)) - 1 << (form.precision - 1)
+        return top | (infinity - 1 if towards_zero else infinity)
+    if count < 1 << (form.precision - 1):
+        return top | count
+    if count == 1 << form.precision:
+        count, exponent = count // 2, exponent + 1
+    biased = exponent - form.lowest + 1
+    return top | (biased << (form.precision - 1)) + count - (1 << (form.precision - 1))

@@ -1,0 +1,93 @@
+"""Kernels in files that say themselves how they are launched and what is wrong with them.
+
+    // LAUNCH k<<<2, 64>>>(float[128], float[2]=0, null, 100)
+    // CHECK (a[1] == was[0].reshape(2, 64).sum(axis=1)).all()
+    ...
+        s[t] += s[t + 16];  // FAULT: race
+        s[t] = x;  // OTHER
+
+An array starts as 0, 1, 2, …, or filled with what follows `=`. CHECK is an expression of the arrays
+after (`a`) and before (`was`) the launch. FAULT marks the lines that may be accused, of the kinds
+given; OTHER is a line that the message has to name besides.
+"""
+
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from emulator_tools import CompilePtx
+
+from harness.emulator import LaunchReport, launch
+
+TYPES = {
+    "float": np.float32, "double": np.float64, "int": np.int32, "unsigned": np.uint32,
+    "char": np.int8,
+}  # fmt: skip
+KINDS = {
+    "uninitialised", "race", "divergent barrier", "deadlock", "budget", "out of bounds",
+    "misaligned", "warp mask",
+}  # fmt: skip
+BUDGET = 2**24
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a file's launch did: arguments before and after, and the report."""
+
+    was: list[Any]
+    a: list[Any]
+    report: LaunchReport
+
+
+def _argument(text: str) -> Any:
+    array = re.fullmatch(r"(\w+)\[(\d+)\](?:=(\S+))?", text)
+    if array is None:
+        return None if text == "null" else literal_eval(text)
+    kind, count, fill = array.groups()
+    if fill is None:
+        return np.arange(int(count)).astype(TYPES[kind])
+    return np.full(int(count), literal_eval(fill), TYPES[kind])
+
+
+def run_file(compile_ptx: CompilePtx, path: Path, arch: str = "sm_90", **keywords: Any) -> Outcome:
+    """Compile and launch a file as its LAUNCH line says."""
+    text = path.read_text()
+    found = re.search(r"// LAUNCH (\w+)<<<(.*)>>>\((.*)\)$", text, re.MULTILINE)
+    assert found, f"{path} has no LAUNCH line"
+    kernel, shape, arguments = found.groups()
+    grid, block, *shared = literal_eval(f"({shape},)")
+    was = [_argument(part.strip()) for part in arguments.split(",")]
+    a = [each.copy() if isinstance(each, np.ndarray) else each for each in was]
+    keywords.setdefault("max_thread_instructions", BUDGET)
+    report = launch(compile_ptx(path, arch), kernel, grid, block, a, *shared, **keywords)
+    return Outcome(was, a, report)
+
+
+def check(path: Path, outcome: Outcome) -> bool:
+    """Whether the file's CHECK holds."""
+    found = re.search(r"// CHECK (.*)$", path.read_text(), re.MULTILINE)
+    assert found, f"{path} has no CHECK line"
+    names = {"np": np, "a": outcome.a, "was": outcome.was}
+    return bool(eval(found.group(1), names))
+
+
+def faults(path: Path) -> dict[int, set[str]]:
+    """Lines that may be accused, and of what."""
+    out = {}
+    for number, line in enumerate(path.read_text().split("\n"), 1):
+        mark = re.search(r"// FAULT: (.*)$", line)
+        if mark:
+            out[number] = {kind for kind in KINDS if kind in mark.group(1)}
+            assert out[number], f"{path}:{number} names no kind of fault"
+    return out
+
+
+def others(path: Path) -> list[int]:
+    """Lines that the message has to name."""
+    lines = path.read_text().split("\n")
+    return [number for number, line in enumerate(lines, 1) if line.endswith("// OTHER")]

@@ -1,0 +1,100 @@
+"""One case on both sides, and every difference in words."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.emulator import LaunchReport, launch, parse
+from reference.interpreter import execute
+from reference.strategies import Case
+
+BUFFERS = ("input", "output", "totals", "own")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`differences` is empty when both sides agree; `warps_compared` if warp counts were held."""
+
+    differences: tuple[str, ...]
+    thread_instructions: int
+    warps_compared: bool
+
+
+def compare(case: Case) -> Comparison:
+    """Emulate with two sizes of chunk, interpret once, and compare all of it.
+
+    A chunk of all blocks, and chunks of one or of two: what blocks share must not matter to any
+    result, counter or count of an instruction. Warp instructions are compared with the reference
+    only where `Kernel.reconvergence_is_plain`; and between chunks, of kernels with a loop that may
+    be waiting for another thread, only what threads executed.
+    """
+    expected = [bytearray(b.tobytes()) for b in case.buffers()]
+    scalars = {"input_words": len(expected[0]) // 8, "scalar": case.scalar}
+    outcome = execute(case.kernel, case.grid, case.block, expected, scalars, case.shared_bytes)
+    warps = outcome.warp_instructions if case.kernel.reconvergence_is_plain else None
+    try:
+        differences = _emulate(case, expected, outcome.by_opcode, warps)
+    except Exception:  # whatever the emulator raises on a good kernel is a difference
+        differences = [traceback.format_exc(limit=-2)]
+    return Comparison(tuple(differences), sum(outcome.by_opcode.values()), warps is not None)
+
+
+def _emulate(
+    case: Case, expected: list[bytearray], by_opcode: Counter[str], warps: int | None
+) -> list[str]:
+    module = parse(case.kernel.ptx())
+    differences: list[str] = []
+    first: LaunchReport | None = None
+    for chunk in (65536, int(np.prod(case.block)) * (1 + case.seed % 2)):
+        arrays = case.buffers()
+        arguments = [arrays[0], len(arrays[0]), *arrays[1:], case.scalar]
+        report = launch(
+            module, "k", case.grid, case.block, arguments, case.shared_bytes, chunk_threads=chunk
+        )
+        found = [f"fault: {fault}" for fault in report.faults]
+        found += _memory(arrays, expected)
+        if first is None:
+            first = report
+            found += _counts(report, by_opcode)
+            issued = report.counter("smsp__inst_executed.sum").value
+            if warps is not None and issued != warps:
+                found.append(f"{issued} warp instructions, expected {warps}")
+        elif case.kernel.may_wait:
+            found += _counts(report, by_opcode)
+        elif (report.counters, report.instructions) != (first.counters, first.instructions):
+            found.append("counters differ from those with all blocks in one chunk")
+        differences += [f"chunk_threads={chunk}: {text}" for text in found]
+    return differences
+
+
+def _memory(arrays: list[np.ndarray], expected: list[bytearray]) -> list[str]:
+    """The first word of each buffer that is not as it should be."""
+    out = []
+    for name, array, wanted in zip(BUFFERS, arrays, expected, strict=True):
+        words = np.frombuffer(bytes(wanted), np.uint64)
+        wrong = np.flatnonzero(array != words)
+        if len(wrong):
+            at = int(wrong[0])
+            out.append(f"{len(wrong)} words of {name} differ, the first at {at}: "
+                       f"{int(array[at]):#x}, expected {int(words[at]):#x}")  # fmt: skip
+    return out
+
+
+def _counts(report: LaunchReport, expected: Counter[str]) -> list[str]:
+    """Thread instructions, predicated on, by opcode and in all."""
+    found: Counter[str] = Counter()
+    for each in report.instructions:
+        found[each.opcode] += each.threads_predicated_on
+    out = [
+        f"{found[opcode]} thread instructions {opcode}, expected {expected[opcode]}"
+        for opcode in sorted({*found, *expected})
+        if found[opcode] != expected[opcode]
+    ]
+    if report.thread_instructions != sum(expected.values()):
+        wanted = sum(expected.values())
+        out.append(f"{report.thread_instructions} thread instructions, expected {wanted}")
+    return out
