@@ -82,8 +82,10 @@ def _version(session: bytes) -> str:
         if number == _VERSIONS and isinstance(value, bytes):
             pair = dict(_fields(value))
             provider, version = pair.get(_PROVIDER), pair.get(_VERSION)
-            if isinstance(provider, bytes) and isinstance(version, bytes):
-                return version.decode()
+            if not (isinstance(provider, bytes) and isinstance(version, bytes)):
+                continue
+            if provider.startswith(b"Nsight Compute"):  # others: the driver, the CUDA version
+                return version.decode().partition(" ")[0]
     return ""
 
 

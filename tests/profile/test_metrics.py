@@ -106,7 +106,7 @@ def test_the_smallest_limit_is_the_limiter_and_ties_are_named_together() -> None
     values = {f"launch__occupancy_limit_{kind}": n for kind, n in limits.items()}
     assert occupancy_limiter(values) == "shared memory"
     values["launch__occupancy_limit_warps"] = 6.0
-    assert occupancy_limiter(values) == "shared and warps"
+    assert occupancy_limiter(values) == "shared memory and warps"
 
 
 def test_an_h200_has_every_metric_of_every_set(gh100: Available) -> None:
