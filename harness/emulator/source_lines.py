@@ -8,6 +8,7 @@ outermost first. The line worth naming is the innermost one in the user's own fi
 from __future__ import annotations
 
 import re
+from posixpath import normpath
 
 from harness.emulator.ptx import Location
 
@@ -22,7 +23,8 @@ class SourceLines:
 
     def __init__(self, text: str) -> None:
         # The file table stands at the end of the text, after everything that refers to it.
-        self._files = {int(number): name for number, name in _FILE.findall(text)}
+        # nvcc names its own headers by way of its bin/.. where it was found there.
+        self._files = {int(number): normpath(name) for number, name in _FILE.findall(text)}
         self._seen: dict[_Key, Location] = {}
         self._current: Location | None = None
 

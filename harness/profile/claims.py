@@ -126,7 +126,9 @@ class Checked:
 
 @cache
 def read(path: Path = PATH) -> tuple[Claim, ...]:
-    """The claims of a file. Raises ConfigError with the file, the line and the key."""
+    """The claims of a file, none where there is none. Raises ConfigError with file, line and key."""
+    if not path.exists():
+        return ()
     document = strict_yaml.read(path)
     try:
         return Claims.model_validate(document.data).claims

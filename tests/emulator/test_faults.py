@@ -9,6 +9,7 @@ import pytest
 from emulator_tools import CompilePtx, ptx_kernel
 
 from harness.emulator import Fault, Module, launch, parse
+from harness.emulator.source_lines import SourceLines, user_line
 
 SOURCE = r"""#define ID (blockIdx.x * blockDim.x + threadIdx.x)
 extern "C" __global__ void read_past_end(const float* in, float* out, unsigned n) {
@@ -201,3 +202,16 @@ def test_a_fault_stops_the_launch_and_keeps_what_was_counted(module: Module) -> 
     )
     assert report.faults
     assert 0 < report.thread_instructions < 50 * 32 * 20
+
+
+def test_a_header_of_the_toolkit_is_known_however_nvcc_was_found() -> None:
+    for folder in ("/usr/local/cuda-13.0/bin/../targets/x86_64-linux/include",
+                   "/venv/site-packages/nvidia/cu13/bin/..//include"):  # fmt: skip
+        lines = SourceLines(f'.file 1 "/home/me/k.cu"\n.file 2 "{folder}/sm_30_intrinsics.hpp"\n')
+        lines.loc([".loc", "1", "9", "3"])
+        lines.loc(
+            [".loc", "2", "100", "5", ",", "function_name", "x", ",", "inlined_at", "1", "9", "3"]
+        )
+        found = user_line(lines.current())
+        assert found is not None
+        assert (found.file, found.line) == ("/home/me/k.cu", 9)
