@@ -72,11 +72,12 @@ def table(title: str, lines: Iterable[AnnotatedLine]) -> Table:
         shown.add_column(name, justify="right", no_wrap=True)
     shown.add_column("source", overflow="fold")
     for line in lines:
-        shown.add_row(str(line.number), *_cells(line.cost), _source(line))
+        shown.add_row(str(line.number), *cells(line.cost), _source(line))
     return shown
 
 
-def _cells(cost: SourceLine | None) -> tuple[str, ...]:
+def cells(cost: SourceLine | None) -> tuple[str, ...]:
+    """What stands before the source: instructions, lanes, sectors, wavefronts and their ideal."""
     if cost is None:
         return ("",) * 5
     lanes = f"{cost.threads / cost.warps:.1f}" if cost.warps else ""

@@ -126,7 +126,7 @@ class Checked:
 
 @cache
 def read(path: Path = PATH) -> tuple[Claim, ...]:
-    """The claims of a file, none where there is none. Raises ConfigError with file, line and key."""
+    """The claims of a file, none without one. Raises ConfigError with file, line and key."""
     if not path.exists():
         return ()
     document = strict_yaml.read(path)

@@ -27,6 +27,25 @@ class Difference:
     missing: str = ""
 
 
+@dataclass(frozen=True)
+class Source:
+    """A source's text as it was compiled, or the reason why it cannot be shown."""
+
+    content: str = ""
+    missing: str = ""
+
+
+def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
+    """The source of that name in run.json, if it still has the hash that it had."""
+    try:
+        content = ((folder or _kernels()) / name).read_bytes()
+    except OSError:
+        return Source(missing=f"{name} is not here")
+    if hashlib.sha256(content).hexdigest() != (run.info.get("sources") or {}).get(name):
+        return Source(missing=f"{name} has changed since this run")
+    return Source(content.decode(errors="replace"))
+
+
 def difference(run: Run, before: Planned, after: Planned, folder: Path | None = None) -> Difference:
     """The diff of two cases' sources. folder: kernels/, where the files lie."""
     folder = folder or _kernels()
@@ -34,19 +53,13 @@ def difference(run: Run, before: Planned, after: Planned, folder: Path | None = 
     if names[0] is None or names[1] is None:
         return Difference("", missing="the journal does not say which source was compiled")
     title = f"{names[0]} → {names[1]}"
-    texts = []
-    for name in names:
-        assert name is not None
-        try:
-            content = (folder / name).read_bytes()
-        except OSError:
-            return Difference(title, missing=f"{name} is not here")
-        if hashlib.sha256(content).hexdigest() != run.info["sources"][name]:
-            return Difference(title, missing=f"{name} has changed since this run")
-        texts.append(content.decode(errors="replace").splitlines())
+    found = [as_it_was(run, name, folder) for name in names if name]
+    missing = [text.missing for text in found if text.missing]
+    if missing:
+        return Difference(title, missing=missing[0])
     if names[0] == names[1]:
         return Difference(title, missing="both are compiled from the same file")
-    old, new = texts
+    old, new = (text.content.splitlines() for text in found)
     lines = difflib.unified_diff(old, new, str(names[0]), str(names[1]), lineterm="", n=2)
     return Difference(title, list(lines))
 

@@ -11,6 +11,7 @@ from harness.records import Planned
 from harness.report import cells, counted, drawn
 from harness.report import format as fmt
 from harness.report.anchors import short_names, slug
+from harness.report.annotated import Listing, listings
 from harness.report.cells import Table
 from harness.report.counter_cells import derived_table
 from harness.report.explained import Explanation, explanations
@@ -43,6 +44,8 @@ class Section:
     """What the counters say, a table a size."""
     counted: list[Figure]
     stalls: Figure | None
+    listings: list[Listing]
+    """Each variant's source with what its lines cost, where an emulator counted them."""
     cases: Table
 
 
@@ -69,6 +72,7 @@ def sections(run: Run, readings: Readings, rungs: list[Ladder]) -> list[Section]
                 [derived_table(g) for g in groups],
                 drawn.counter_figures(folder, groups[0]) if groups else [],
                 drawn.stall_figure(folder, readings, groups[0]) if groups else None,
+                listings(run, problem, dtype),
                 cells.case_table(run, problem, dtype),
             )
         )
