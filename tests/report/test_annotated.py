@@ -44,10 +44,10 @@ def lines(p: Planned) -> list[SourceLine]:
 
 
 def test_a_variant_is_shown_at_its_largest_counted_size_and_middle_launch_shape() -> None:
-    cases = [planned(n, block) for n in (64, 1024) for block in (64, 128, 256)]
+    cases = [planned(n, block) for n in (64, 2**20) for block in (64, 128, 256)]
     records = [r for p in cases for r in (p, *lines(p))]
     [found] = listings(run_of(*records), "reduce_sum", "float32")
-    assert found.title == f"{NAME}, block_sums at n = 2¹⁰, block = 128"
+    assert found.title == f"{NAME}, block_sums at n = 2²⁰, block = 128"
 
 
 def test_each_line_stands_beside_its_cost_and_the_worst_is_marked() -> None:
