@@ -25,6 +25,9 @@ from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import theoretical_occupancy
 
 SOURCE = Path(__file__).with_suffix(".cu")
+WGMMA = Path(__file__).with_name("ceiling_wgmma.cu")
+"""Compiled for sm_90a, which only compute capability 9.0 runs."""
+
 ROUNDS, BATCH = 11, 5
 L2_MULTIPLE = 16
 """The buffers are this many times the L2 cache, so that hardly any of them can stay in it."""
@@ -41,6 +44,9 @@ L2_PASSES, L2_IN_FLIGHT = 256, 4
 SHARED_ITERATIONS, SHARED_LOADS = 1024, 4
 TENSOR_ITERATIONS, TENSOR_CHAINS, TENSOR_FLOPS = 2048, 4, 2 * 16 * 8 * 16
 """tensor_rate does iterations × chains matrix multiply-adds of 16 × 8 × 16 a warp."""
+
+WGMMA_ITERATIONS, WGMMA_CHAIN, WGMMA_FLOPS = 512, 8, 2 * 64 * 128 * 16
+"""wgmma_rate does iterations × chain matrix multiply-adds of 64 × 128 × 16 a warpgroup."""
 
 ONES = 0x3C003C00
 """Two halves of value 1: operands of zero bits would draw less power than real ones."""
@@ -69,6 +75,7 @@ CEILING_OF = {
     "fp64_rate": "fp64_rate",
     "fp16_rate": "fp16_rate",
     "tensor_rate": "tensor_rate",
+    "wgmma_rate": "tensor_rate",
 }
 """Kernel → the ceiling that it is a try at."""
 
@@ -126,24 +133,45 @@ def _roofline_cases(device: Device, block: int, vectors: int) -> Iterator[tuple[
         _case("fp16_rate", grid, block, ("sink", FMA_ITERATIONS, 1, 1)),
         threads * FMA_ITERATIONS * FMA_CHAINS * 4,
     )
-    if architecture(device.arch).compute_capability >= (8, 0):
+    capability = architecture(device.arch).compute_capability
+    if capability == (9, 0):
+        for parts in (1, 2):
+            some = device.sm_count * max(512 // block, 1) * parts
+            flops = some * block // 128 * WGMMA_ITERATIONS * WGMMA_CHAIN * WGMMA_FLOPS
+            args = ("sink", WGMMA_ITERATIONS, ONES)
+            yield _case("wgmma_rate", some, block, args, source=WGMMA), flops
+    if capability >= (8, 0):
         work = threads // 32 * TENSOR_ITERATIONS * TENSOR_CHAINS * TENSOR_FLOPS
         yield (_case("tensor_rate", grid, block,
                      ("sink", TENSOR_ITERATIONS, ONES, ONES)), work)  # fmt: skip
 
 
-def _case(kernel: str, grid: int, block: int, args: tuple[str | int, ...], shared: int = 0) -> Case:
+def _case(
+    kernel: str,
+    grid: int,
+    block: int,
+    args: tuple[str | int, ...],
+    shared: int = 0,
+    source: Path = SOURCE,
+) -> Case:
     step = Step(kernel, (grid, 1, 1), (block, 1, 1), shared, args)
     shape = {"grid": grid, "block": block}
-    return Case(PROBLEM, kernel, "float32", {}, shape, SOURCE.name, steps=(step,))
+    return Case(PROBLEM, kernel, "float32", {}, shape, source.name, steps=(step,))
 
 
 def measure_ceilings(backend: Backend, rng: np.random.Generator) -> Iterator[Ceiling]:
     """Every ceiling, from launches of this moment on this device."""
     work = {case.id: (case, amount) for case, amount in cases(backend.device)}
-    built = compiler.build(Unit(SOURCE, (), (), backend.device.arch))
+    needed_sources = {case.source for case, _ in work.values()}
+    built = {
+        source.name: compiler.build(Unit(source, (), (), arch))
+        for source, arch in ((SOURCE, backend.device.arch), (WGMMA, "sm_90a"))
+        if source.name in needed_sources
+    }
     entries = [
-        Entry(case, built) for case, _ in work.values() if _fits(backend.device, case, built)
+        Entry(case, built[case.source])
+        for case, _ in work.values()
+        if _fits(backend.device, case, built[case.source])
     ]
     needed = buffers(backend.device)
     values = {"input": rng.random(needed[0].count, dtype=np.float32)}

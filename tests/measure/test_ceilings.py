@@ -14,7 +14,7 @@ from harness import compile as compiler
 from harness.compile import Built, Resources, Unit, kernel_name
 from harness.errors import HarnessError
 from harness.measure import ceilings
-from harness.measure.ceilings import CEILING_OF, SOURCE, buffers, cases, measure_ceilings
+from harness.measure.ceilings import CEILING_OF, SOURCE, WGMMA, buffers, cases, measure_ceilings
 from harness.plan import Case, Device
 from harness.problem import Buffer
 
@@ -119,7 +119,7 @@ def test_every_case_is_within_the_devices_limits_and_has_its_work(device: Device
         elif case.variant.endswith("_rate"):
             iterations = int(step.args[1])
             flops = {"fma_rate": 2 * 8, "fp64_rate": 2 * 8, "fp16_rate": 4 * 8,
-                     "tensor_rate": 4 * 2 * 16 * 8 * 16 // 32}[case.variant]  # fmt: skip
+                     "tensor_rate": 4 * 2 * 16 * 8 * 16 // 32, "wgmma_rate": 8 * 2 * 64 * 128 * 16 // 128}[case.variant]  # fmt: skip
             assert iterations % 16 == 0
             assert amount == threads * iterations * flops
         else:
@@ -131,10 +131,14 @@ def test_every_case_is_within_the_devices_limits_and_has_its_work(device: Device
 def test_every_kernel_named_is_in_its_file_and_takes_its_arguments(
     device: Device, cache: Path
 ) -> None:
-    found = compiler.build(Unit(SOURCE, (), (), "sm_90"))
+    built = {
+        SOURCE.name: compiler.build(Unit(SOURCE, (), (), "sm_90")),
+        WGMMA.name: compiler.build(Unit(WGMMA, (), (), "sm_90a")),
+    }
     assert cache.is_dir()
     for case, _ in cases(device):
         [step] = case.steps
+        found = built[case.source]
         symbol = kernel_name(step.kernel, found, case.source)
         entry = found.ptx.read_text().partition(f".entry {symbol}(")[2].partition(")")[0]
         assert entry.count(".param") == len(step.args)
