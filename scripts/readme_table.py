@@ -104,14 +104,16 @@ def table(results: pd.DataFrame, info: dict[str, Any]) -> str:
     )
     baseline = about.get("baseline", "baseline")
     head = ["variant", "launch", f"time at {_size(sizes, keys[0])}", "GB/s", "of ceiling",
-            f"× {baseline}, same launch", "verdict"]  # fmt: skip
+            f"× {baseline}", "verdict"]  # fmt: skip
     head += [f"GB/s at {_size(sizes, key)}" for key in keys[1:]]
+    base = fastest(results[(results.variant == baseline) & _at(results, sizes, keys[0])])
+    reference = math.nan if isinstance(base, str) else float(base["median_ns"])
     lines = ["| " + " | ".join(head) + " |", "|---|---|" + "---:|" * 4 + "---|"
              + "---:|" * len(keys[1:])]  # fmt: skip
     for variant in dict.fromkeys(results.variant):
         own = results[results.variant == variant]
         rows = [fastest(own[_at(own, sizes, key)]) for key in keys]
-        cells = [f"`{variant}`", *_cells(rows[0], launch, variant == baseline)]
+        cells = [f"`{variant}`", *_cells(rows[0], launch, reference, variant == baseline)]
         cells += [_rate(row) for row in rows[1:]]
         lines.append("| " + " | ".join(cells) + " |")
     title = f": {about['title']}" if about.get("title") else ""
@@ -154,7 +156,13 @@ def fastest(rows: pd.DataFrame) -> dict[str, Any] | str:
     return "failed" if words & {"failed", "ok"} else "skipped"
 
 
-def _cells(row: dict[str, Any] | str, launch: list[str], is_baseline: bool) -> list[str]:
+def _cells(
+    row: dict[str, Any] | str, launch: list[str], reference: float, is_baseline: bool
+) -> list[str]:
+    """reference: the baseline's time at its own fastest launch shape, ns.
+
+    The verdict is of the rounds that were paired, with the baseline at the same launch shape.
+    """
     if isinstance(row, str):
         return ["", row, "", "", "", ""]
     shape = ", ".join(f"{k} {int(row[k])}" for k in launch if not _missing(row[k]))
@@ -162,11 +170,10 @@ def _cells(row: dict[str, Any] | str, launch: list[str], is_baseline: bool) -> l
     percent = row["pct_of_ceiling"]
     if is_baseline:
         ratio, word = "1", "baseline"
-    elif _missing(row["speedup"]):
+    elif _missing(row["speedup"]) or _missing(reference):
         ratio, word = "", ""
     else:
-        ends = (float(row[k]) for k in ("speedup", "speedup_low", "speedup_high"))
-        ratio, word = fmt.ratio(Interval(*ends)), str(row["verdict"])
+        ratio, word = f"{fmt.three(reference / time.median)}×", str(row["verdict"])
     shown = "" if _missing(percent) else fmt.percent(float(percent))
     return [shape, fmt.time_interval(time), _rate(row), shown, ratio, word]
 

@@ -118,8 +118,13 @@ def test_every_case_is_within_the_devices_limits_and_has_its_work(device: Device
             assert amount == threads * 1024 * 4 * 16
         elif case.variant.endswith("_rate"):
             iterations = int(step.args[1])
-            flops = {"fma_rate": 2 * 8, "fp64_rate": 2 * 8, "fp16_rate": 4 * 8,
-                     "tensor_rate": 4 * 2 * 16 * 8 * 16 // 32, "wgmma_rate": 8 * 2 * 64 * 128 * 16 // 128}[case.variant]  # fmt: skip
+            flops = {
+                "fma_rate": 2 * 8,
+                "fp64_rate": 2 * 8,
+                "fp16_rate": 4 * 8,
+                "tensor_rate": 4 * 2 * 16 * 8 * 16 // 32,
+                "wgmma_rate": 8 * 2 * 64 * 128 * 16 // 128,
+            }[case.variant]
             assert iterations % 16 == 0
             assert amount == threads * iterations * flops
         else:
