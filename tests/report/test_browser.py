@@ -143,7 +143,7 @@ def inspect(page: Path, width: int, folder: Path, *flags: str) -> dict[str, Any]
     # In a frame, because a window of Chromium's is at least 500 pixels wide.
     copy = folder / f"inspected-{width}.html"
     frame = f'<iframe width="{width}" height="900" srcdoc="{escape(text)}"></iframe>'
-    copy.write_text(f"<!doctype html><body>{frame}</body>", encoding="utf-8")
+    copy.write_text(f'<!doctype html><meta charset="utf-8"><body>{frame}</body>', encoding="utf-8")
     command = [
         browser(), *FLAGS, *flags, f"--user-data-dir={folder / 'profile'}",
         "--window-size=1400,1000", "--dump-dom", copy.as_uri(),
