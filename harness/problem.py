@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_origin
 
 import numpy as np
 import numpy.typing as npt
@@ -122,7 +122,10 @@ def load(folder: Path) -> Problem:
     found = [
         item
         for item in vars(module).values()
-        if inspect.isclass(item) and issubclass(item, Problem) and item.__module__ == spec.name
+        if inspect.isclass(item)
+        and get_origin(item) is None  # Python 3.10 takes Mapping[str, int] for a class
+        and issubclass(item, Problem)
+        and item.__module__ == spec.name
     ]
     if len(found) != 1:
         raise ProblemError(f"{path} defines {len(found)} subclasses of Problem; it needs one")

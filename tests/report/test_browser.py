@@ -7,6 +7,7 @@ document, which the browser then prints. Debian's package is `chromium`.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -129,10 +130,12 @@ addEventListener("load", async () => {
 def browser() -> str:
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
-        pytest.fail(
-            f"none of {', '.join(NAMES)} is on PATH: the page is tested in a real browser\n"
-            "  install it: apt-get install chromium"
+        missing = (
+            f"none of {', '.join(NAMES)} is on PATH: the page is not tested in a real browser; "
+            "install one: apt-get install chromium"
         )
+        # A newcomer's machine may have none, and is told so; CI installs one and must use it.
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
     return found
 
 
