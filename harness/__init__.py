@@ -1,1 +1,22 @@
-"""Compare CUDA kernel variants: which is faster, by how much, and why."""
+"""Compare CUDA kernel variants: which is faster, by how much, and why.
+
+In a notebook: `run = harness.load("reports/latest")`, then `run.results`, `run.counters`, …
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.tables import Run
+
+
+def load(folder: str | Path) -> Run:
+    """The run in a folder, as pandas tables. Raises JournalError with the place and the remedy."""
+    from harness import tables
+
+    return tables.load(folder)
+
+
+__all__ = ["load"]

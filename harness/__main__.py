@@ -151,6 +151,8 @@ def _carry_out(
     page = report.write(tables.load(folder))
     _point_latest(folder)
     _summarise(folder, interrupted)
+    if runner.without_ceilings:
+        console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)
     for failure in runner.unprofiled:
         console.print(f"COUNTERS {failure.reason}", markup=False)
     console.print(str(page), markup=False)

@@ -32,6 +32,8 @@ class Ended:
     reason: str = ""
     at: str = ""
     device: Device | None = None
+    late: bool = False
+    """Whether it was stopped at its deadline."""
 
 
 class Workers:
@@ -39,6 +41,7 @@ class Workers:
 
     def __init__(self) -> None:
         self._running: set[subprocess.Popen[bytes]] = set()
+        self.stopped = False
 
     def do(
         self, job: Job, deadline_s: float, record: Callable[[Record], None] = lambda record: None
@@ -91,7 +94,8 @@ class Workers:
             worker.wait()
             self._running.discard(worker)
         if late.is_set():
-            return Ended(f"not done within {deadline_s:g} s, and stopped", at, device)
+            reason = f"not done within {deadline_s:g} s, and stopped"
+            return Ended(reason, at, device, late=True)
         if error:
             return Ended(error, at, device)
         if code:
@@ -101,7 +105,8 @@ class Workers:
         return Ended(device=device)
 
     def stop(self) -> None:
-        """Kill whatever still runs."""
+        """Kill whatever still runs, for good: what ends now ends for no fault of its own."""
+        self.stopped = True
         for worker in list(self._running):
             _kill(worker)
 

@@ -52,7 +52,7 @@ class Runner:
     """One run into one folder. `failed` tells afterwards whether any case failed.
 
     wanted: profile with ncu as well, where the backend is a GPU; `unprofiled` tells afterwards what
-    went wrong with that.
+    went wrong with that, and `without_ceilings` why the machine's limits were not measured.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class Runner:
     ) -> None:
         self.wanted = wanted
         self.unprofiled: list[Failure] = []
+        self.without_ceilings = ""
         self._counts: list[Record] = []
         self.bench, self.device, self.backend, self.folder = bench, device, backend, folder
         self.workers = Workers()
@@ -82,7 +83,7 @@ class Runner:
     @property
     def failed(self) -> bool:
         wrong = any(outcome.status == "failed" for outcome in self._outcomes.values())
-        return wrong or bool(self.unprofiled)
+        return wrong or bool(self.unprofiled) or bool(self.without_ceilings)
 
     def run(self) -> None:
         """The whole run. On Ctrl-C every worker is stopped and the journal keeps what it has."""
@@ -247,6 +248,8 @@ class Runner:
             self._keep(record)
 
         ended = self.workers.do(job, self.bench.limits.qualify_s, keep)
+        if self.workers.stopped:
+            return "interrupted"  # no fault of the variant: a resumed run does it again
         reasons = judge(cases, tests, counted, seen, ended)
         for case in cases:
             if reason := reasons.get(case.shape):
@@ -263,6 +266,7 @@ class Runner:
             return
         with stage("ceilings", 1) as advance:
             ended = self.workers.do(self._job("ceilings"), CEILINGS_S, self._keep)
+            self.without_ceilings = ended.reason
             advance(ended.reason or "measured")
 
     def _measure(self) -> None:
@@ -288,6 +292,8 @@ class Runner:
             ended = self.workers.do(job, self.bench.limits.measure_s, self._keep)
             rest, attempt = self._open(rest), attempt + 1
             guilty = [case for case in rest if case.id == ended.at] or rest
+            if ended.late and attempt > 1:
+                guilty = rest  # one case that hangs is left out; a second time it is too much work
             if rest and not ended.reason:
                 raise HarnessError(f"the worker left {rest[0].id} without an outcome")
             for case in guilty:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -350,3 +351,18 @@ def write(run: Run) -> None:
 
 def _number(value: Any) -> str:
     return str(int(value)) if value == int(value) else f"{value:.10g}"
+
+
+def main(folder: str = "reports/latest") -> None:
+    """Print a run's results and counters."""
+    run = load(folder)
+    for title, table in (("results", run.results), ("counters", run.counters)):
+        print(f"{title}: {len(table)} rows")
+        print(table.dropna(axis="columns", how="all").to_string(index=False))
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:2])
+    except JournalError as error:
+        sys.exit(f"error: {error}")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from harness import load
+
 ROOT = Path(__file__).parent.parent
 FAULTY = ROOT / "tests" / "faulty" / "bench.yaml"
 
@@ -147,3 +149,17 @@ def test_doctor_says_what_to_do_about_what_is_missing() -> None:
     assert ended.returncode == 0
     assert "nvcc" in ended.stdout
     assert "emulat" in ended.stdout or "cuda:" in ended.stdout
+
+
+def test_a_runs_tables_can_be_printed_and_loaded_by_a_notebook(tmp_path: Path) -> None:
+    assert emulate(tmp_path / "run", "double/right").returncode == 0
+    command = [sys.executable, "-m", "harness.tables", str(tmp_path / "run")]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert printed.returncode == 0, printed.stderr
+    assert "results: 2 rows" in printed.stdout
+    assert "memory_l1_wavefronts_shared" in printed.stdout
+    assert list(load(tmp_path / "run").results.status) == ["ok", "ok"]
+    command[-1] = str(tmp_path / "nowhere")
+    refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("error: ")

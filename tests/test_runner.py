@@ -9,7 +9,7 @@ import pytest
 
 from harness import config, tables
 from harness.backends.emulated import emulated_device
-from harness.records import Finished, Journal, Outcome, read_journal
+from harness.records import Finished, Journal, Outcome, Verified, read_journal
 from harness.runner import Runner
 
 FAULTY = Path(__file__).parent / "faulty" / "bench.yaml"
@@ -135,3 +135,31 @@ def test_a_case_without_an_outcome_is_never_reported_as_ok(tmp_path: Path) -> No
     lost = tables.load(tmp_path)
     assert set(lost.planned) == set(run.planned)
     assert {o.status for o in lost.outcomes.values()} == {"skipped"}
+
+
+def test_an_interrupted_run_blames_no_variant_and_is_resumed_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = config.load(FAULTY)
+    only = ("double/right", "double/only_large_blocks")
+    (tmp_path / "run.json").write_text(
+        json.dumps({"backend": "emulator", "timing": bench.timing.model_dump()})
+    )
+    runner = Runner(bench, emulated_device("sm_90"), "emulator", only, tmp_path)
+    keep = Runner._keep
+
+    def interrupt(self: Runner, record: object) -> None:
+        keep(self, record)  # type: ignore[arg-type]
+        if isinstance(record, Verified):
+            self.workers.stop()
+
+    monkeypatch.setattr(Runner, "_keep", interrupt)
+    runner._conclude = lambda: None  # type: ignore[method-assign]
+    runner.run()
+    assert runner.workers.stopped
+    cut = tables.load(tmp_path)
+    assert not any(isinstance(r, Outcome) and r.status == "failed" for r in cut.records)
+    monkeypatch.setattr(Runner, "_keep", keep)
+    resumed = run_matrix(FAULTY, tmp_path, *only)
+    assert {o.status for o in resumed.outcomes.values()} == {"ok", "skipped"}
+    assert resumed.outcomes["double/right/float32/n=4096/block=64"].status == "ok"
