@@ -27,7 +27,7 @@ from harness.profile.failures import Failure
 from harness.profile.metrics import choose
 from harness.profile.ncu import CacheControl, ClockControl, Settings
 from harness.progress import console
-from harness.records import Counted, Journal, Outcome, SourceLine
+from harness.records import Counted, Journal, Outcome
 from harness.runner import Runner, buffer_names, emulate, load_problems
 
 REPORTS = Path("reports")
@@ -149,9 +149,10 @@ def _carry_out(
     code = 130 if interrupted else int(runner.failed)
     info |= {"finished": datetime.now(timezone.utc).isoformat(), "exit_code": code}
     _write(folder / "run.json", info)
-    page = report.write(tables.load(folder))
+    finished = tables.load(folder)
+    page = report.write(finished)
     _point_latest(folder)
-    _summarise(folder, interrupted)
+    _summarise(finished, interrupted)
     if runner.without_ceilings:
         console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)
     for failure in runner.unprofiled:
@@ -191,8 +192,7 @@ def annotate_case(
     execution = emulate(bench, wanted[0], device.arch)
     console.print(f"{wanted[0].id} on {device.name}", markup=False)
     for index, step in enumerate(wanted[0].steps):
-        lines = [SourceLine(wanted[0].id, **vars(line)) for line in execution.lines]
-        for file, costs in annotate.by_file(lines, index).items():
+        for file, costs in annotate.by_file(execution.lines, index).items():
             shown = annotate.annotated(annotate.read(file), costs)
             console.print(annotate.table(f"{step.kernel}: {file}", shown))
     for fault in execution.faults:
@@ -295,8 +295,7 @@ def _point_latest(folder: Path) -> None:
         LATEST.symlink_to(folder.name)
 
 
-def _summarise(folder: Path, interrupted: bool) -> None:
-    run = tables.load(folder)
+def _summarise(run: tables.Run, interrupted: bool) -> None:
     ended = [(case, run.outcomes[case]) for case in run.planned]
     for reason, cases in _by_reason(ended).items():
         more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
@@ -304,7 +303,9 @@ def _summarise(folder: Path, interrupted: bool) -> None:
     counts = {s: sum(o.status == s for _, o in ended) for s in ("ok", "failed", "skipped")}
     console.print(", ".join(f"{n} {status}" for status, n in counts.items() if n))
     if interrupted:
-        console.print(f"interrupted; to go on: the same command with --out {folder}", markup=False)
+        console.print(
+            f"interrupted; to go on: the same command with --out {run.folder}", markup=False
+        )
 
 
 def _by_reason(ended: list[tuple[str, Outcome]]) -> dict[str, list[str]]:

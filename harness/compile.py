@@ -23,7 +23,9 @@ from elftools.elf.elffile import ELFFile
 
 from harness import toolchain
 from harness.errors import CompileError
-from harness.plan import Case
+from harness.plan import Case, Step
+from harness.silicon.architectures import architecture
+from harness.silicon.occupancy import Occupancy, theoretical_occupancy
 from harness.toolchain import Toolchain
 
 CACHE = Path(".cache") / "compile"
@@ -214,6 +216,14 @@ def resources(said: str) -> dict[str, Resources]:
             stack_bytes=number(r"(\d+) bytes stack frame"),
         )
     return found
+
+
+def occupancy(found: Resources, step: Step, arch: str) -> Occupancy:
+    """How many blocks of a launch a multiprocessor holds, static and dynamic memory together."""
+    shared = found.shared_bytes + step.shared_bytes
+    return theoretical_occupancy(
+        architecture(arch), step.threads_per_block, found.registers, shared
+    )
 
 
 def machine_code(cubin: Path) -> dict[str, str]:

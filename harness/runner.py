@@ -40,8 +40,6 @@ from harness.records import (
     Verified,
     read_journal,
 )
-from harness.silicon.architectures import architecture
-from harness.silicon.occupancy import theoretical_occupancy
 from harness.worker import Inputs, Job
 
 CEILINGS_S = 120
@@ -195,9 +193,7 @@ class Runner:
         for index, step in enumerate(case.steps):
             found = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
             shared = found.shared_bytes + step.shared_bytes
-            occupancy = theoretical_occupancy(
-                architecture(self.device.arch), step.threads_per_block, found.registers, shared
-            )
+            occupancy = compiler.occupancy(found, step, self.device.arch)
             self._keep(Compiled(
                 case.id, index, step.kernel, built.source_sha256, built.cubin_sha256,
                 found.registers, shared, found.spill_bytes, found.stack_bytes,

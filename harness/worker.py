@@ -28,7 +28,7 @@ from harness.compile import Built
 from harness.errors import DeviceFault, HarnessError
 from harness.plan import Case, Device, Shape
 from harness.problem import Problem
-from harness.records import Counted, Outcome, Record, SourceLine, Verified, to_json
+from harness.records import Outcome, Record, Verified, to_json
 from harness.verify import Check, check
 
 DRAWS = (0, 1)
@@ -167,9 +167,9 @@ def qualify(job: Job, backend: Backend, pipe: Pipe) -> None:
                 verified, execution = inputs.verify(workspace, case, job.built[case.id], "before")
                 pipe.record(verified)
                 for count in execution.counts:
-                    pipe.record(Counted(case.id, **vars(count)))
+                    pipe.record(count)
                 for line in execution.lines:
-                    pipe.record(SourceLine(case.id, **vars(line)))
+                    pipe.record(line)
 
 
 def measure(job: Job, backend: Backend, pipe: Pipe) -> None:
@@ -239,7 +239,7 @@ def profile(job: Job, backend: Backend, pipe: Pipe) -> None:
         for case in job.cases:
             pipe.now(case.id)
             names = [ranges.name(case.id, step) for step in range(len(case.steps) or 1)]
-            workspace.profile(case, job.built.get(case.id), ranges.DOMAIN, names)
+            workspace.profile(case, job.built.get(case.id), names)
 
 
 def ceilings(job: Job, backend: Backend, pipe: Pipe) -> None:

@@ -53,8 +53,7 @@ def test_the_bank_conflicts_of_v2_are_on_the_line_that_adds() -> None:
     case = next(c for c in cases if "v2" in c.variant and c.launch == {"block": 256})
     execution = emulate(bench, case, "sm_90")
     assert execution.faults == ()
-    lines = [SourceLine(case.id, **vars(line)) for line in execution.lines]
-    file, costs = next(iter(annotate.by_file(lines, 0).items()))
+    file, costs = next(iter(annotate.by_file(execution.lines, 0).items()))
     assert file.endswith("v2_no_divergence.cu")
     marked = {
         line.text.strip(): line.marks

@@ -17,39 +17,15 @@ from harness.compile import Built
 from harness.errors import LaunchError
 from harness.plan import Case, Device, Step
 from harness.problem import Buffer
-from harness.records import Cache, Provenance
+from harness.records import Cache, Counted, SourceLine
 
 Array = npt.NDArray[Any]
 
+NVTX_DOMAIN = "kernel-harness"
+"""Of every range that a case is launched in."""
+
 POISON = 0xFF
 """Every byte of an output and of scratch before a verified launch; as a float it is a NaN."""
-
-
-@dataclass(frozen=True)
-class Count:
-    """One counter of one launch."""
-
-    step: int
-    kernel: str
-    metric: str
-    value: float
-    unit: str
-    provenance: Provenance
-
-
-@dataclass(frozen=True)
-class LineCount:
-    """What one line of source cost in one launch; records.SourceLine says what each figure is."""
-
-    step: int
-    file: str
-    line: int
-    warps: int
-    threads: int
-    requests: int
-    sectors: int
-    wavefronts: int
-    wavefronts_ideal: int
 
 
 @dataclass(frozen=True)
@@ -62,8 +38,8 @@ class Execution:
 
     outputs: Mapping[str, Array]
     faults: tuple[str, ...] = ()
-    counts: tuple[Count, ...] = ()
-    lines: tuple[LineCount, ...] = ()
+    counts: tuple[Counted, ...] = ()
+    lines: tuple[SourceLine, ...] = ()
 
 
 class Workspace(Protocol):

@@ -17,6 +17,7 @@ import nvtx
 import pycuda.driver as cuda
 
 from harness.backends.base import (
+    NVTX_DOMAIN,
     Array,
     Execution,
     broken_promises,
@@ -26,13 +27,12 @@ from harness.backends.base import (
 from harness.backends.cuda_parts import Allocation, Launch, StreamControl
 from harness.compile import Built, kernel_name
 from harness.emulator.parser import parse
-from harness.emulator.ptx import Module
+from harness.emulator.ptx import Module, Param
 from harness.errors import BackendUnavailable, DeviceFault, LaunchError
 from harness.plan import Case, Device
 from harness.problem import Buffer, Problem
 from harness.records import Cache
 
-NVTX_DOMAIN = "kernel-harness"
 HELD_LAUNCHES = 20
 """Launches enqueued behind one hold: a stream's queue takes about a thousand entries."""
 
@@ -69,15 +69,16 @@ class CudaBackend:
         version = int(cuda.get_driver_version())
         return f"{version // 1000}.{version % 1000 // 10}"
 
-    def function(self, built: Built, name: str, source: str) -> tuple[Any, Module]:
-        """The kernel, and the module whose PTX declares its parameters."""
+    def function(self, built: Built, name: str, source: str) -> tuple[Any, Sequence[Param]]:
+        """The kernel, and its parameters as its PTX declares them."""
         if built.cubin_sha256 not in self._modules:
             self._modules[built.cubin_sha256] = (
                 cuda.module_from_file(str(built.cubin)),
                 parse(built.ptx.read_text()),
             )
         module, parsed = self._modules[built.cubin_sha256]
-        return module.get_function(kernel_name(name, built, source)), parsed
+        symbol = kernel_name(name, built, source)
+        return module.get_function(symbol), parsed.kernels[symbol].params
 
     def close(self) -> None:
         """Leave the context as PyCUDA wants it, or the process aborts at exit."""
@@ -116,9 +117,7 @@ class CudaWorkspace:
                 cuda.memcpy_htod(self._pristine[name].address, array)
 
     def run(self, case: Case, built: Built | None) -> Execution:
-        for memory in self._memory.values():
-            if memory.buffer.role != "input":
-                memory.poison()
+        self._poison()
         try:
             with nvtx.annotate(case.id, domain=NVTX_DOMAIN):
                 self._restore(case)
@@ -155,15 +154,13 @@ class CudaWorkspace:
             raise DeviceFault(f"{case.id}: {_words(error)}") from None
         return times
 
-    def profile(self, case: Case, built: Built | None, domain: str, ranges: Sequence[str]) -> None:
+    def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
         """Launch every step once, each alone inside its NVTX range, given by name.
 
         What a profiler must not count stays outside: the restored inputs, the poison, and the
         first call of a library, which may launch more than the others do.
         """
-        for memory in self._memory.values():
-            if memory.buffer.role != "input":
-                memory.poison()
+        self._poison()
         launches = self._launches(case, built)
         try:
             if built is None:
@@ -171,7 +168,7 @@ class CudaWorkspace:
             self._restore(case)
             self.stream.synchronize()
             for name, launch in zip(ranges, launches, strict=True):
-                with nvtx.annotate(name, domain=domain):
+                with nvtx.annotate(name, domain=NVTX_DOMAIN):
                     launch()
                     self.stream.synchronize()
             self._restore(case)
@@ -203,6 +200,12 @@ class CudaWorkspace:
             for events in marks
         ]
 
+    def _poison(self) -> None:
+        """Whatever a kernel is to write, or nothing has written yet."""
+        for memory in self._memory.values():
+            if memory.buffer.role != "input":
+                memory.poison()
+
     def _restore(self, case: Case) -> None:
         """Put back the inputs that the case's kernels overwrite."""
         for name in case.overwrites:
@@ -220,9 +223,8 @@ class CudaWorkspace:
             return [self._library_call(case)]
         launches = []
         for step in case.steps:
-            function, parsed = self._backend.function(built, step.kernel, case.source)
-            symbol = kernel_name(step.kernel, built, case.source)
-            bound = scalar_or_buffer(parsed.kernels[symbol].params, step, case.source)
+            function, parameters = self._backend.function(built, step.kernel, case.source)
+            bound = scalar_or_buffer(parameters, step, case.source)
             if step.shared_bytes > 48 << 10:
                 function.set_attribute(
                     cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, step.shared_bytes

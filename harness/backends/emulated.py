@@ -10,9 +10,7 @@ from types import TracebackType
 from harness import emulator
 from harness.backends.base import (
     Array,
-    Count,
     Execution,
-    LineCount,
     Workspace,
     broken_promises,
     contents,
@@ -23,6 +21,7 @@ from harness.compile import Built, kernel_name
 from harness.errors import LaunchError
 from harness.plan import Case, Device, Step
 from harness.problem import Buffer
+from harness.records import Counted, SourceLine
 from harness.silicon.architectures import architecture
 
 BUDGET, BUDGET_PER_BYTE = 2**26, 2**12
@@ -88,16 +87,16 @@ class EmulatedWorkspace:
             b.name: self._inputs[b.name].copy() if b.role == "input" else poisoned(b)
             for b in self._buffers
         }
-        counts: list[Count] = []
-        lines: list[LineCount] = []
+        counts: list[Counted] = []
+        lines: list[SourceLine] = []
         faults: tuple[str, ...] = ()
         for index, step in enumerate(case.steps):
             report = self._launch(module, case, built, step, arrays)
             counts += [
-                Count(index, step.kernel, c.name, float(c.value), c.unit, c.provenance)
+                Counted(case.id, index, step.kernel, c.name, float(c.value), c.unit, c.provenance)
                 for c in report.counters
             ]
-            lines += line_counts(index, report.instructions)
+            lines += line_counts(case.id, index, report.instructions)
             if report.faults:
                 faults = tuple(_relative(str(fault)) for fault in report.faults)
                 break
@@ -141,8 +140,8 @@ class EmulatedWorkspace:
 
 
 def line_counts(
-    step: int, instructions: Sequence[emulator.InstructionCount]
-) -> Iterator[LineCount]:
+    case: str, step: int, instructions: Sequence[emulator.InstructionCount]
+) -> Iterator[SourceLine]:
     """The counts of PTX instructions, summed over each line of source."""
     sums: dict[tuple[str, int], list[int]] = {}
     for each in instructions:
@@ -155,7 +154,10 @@ def line_counts(
         line = sums.setdefault((_relative(each.file), each.line), [0] * len(figures))
         line[:] = map(sum, zip(line, figures, strict=True))
     for (file, number), figures_ in sorted(sums.items()):
-        yield LineCount(step, file, number, *figures_)
+        warps, threads, requests, sectors, wavefronts, ideal = figures_
+        yield SourceLine(
+            case, step, file, number, warps, threads, requests, sectors, wavefronts, ideal
+        )
 
 
 def _relative(text: str) -> str:

@@ -22,7 +22,6 @@ from harness.plan import Case, Device, Step
 from harness.problem import Buffer
 from harness.records import Ceiling, Round
 from harness.silicon.architectures import architecture
-from harness.silicon.occupancy import theoretical_occupancy
 
 SOURCE = Path(__file__).with_suffix(".cu")
 WGMMA = Path(__file__).with_name("ceiling_wgmma.cu")
@@ -194,11 +193,7 @@ def measure_ceilings(backend: Backend, rng: np.random.Generator) -> Iterator[Cei
 def _fits(device: Device, case: Case, built: Built) -> bool:
     """Whether a multiprocessor of this device has the registers and shared memory for a block."""
     step = case.steps[0]
-    found = built.kernels[step.kernel]
-    shared = found.shared_bytes + step.shared_bytes
-    occupancy = theoretical_occupancy(
-        architecture(device.arch), step.threads_per_block, found.registers, shared
-    )
+    occupancy = compiler.occupancy(built.kernels[step.kernel], step, device.arch)
     return occupancy.blocks_per_sm > 0
 
 

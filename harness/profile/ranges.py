@@ -6,9 +6,9 @@ that drops one would shift every later figure to the wrong case.
 
 from __future__ import annotations
 
-DOMAIN = "kernel-harness"
+from harness.backends.base import NVTX_DOMAIN
 
-INCLUDE = f"regex:{DOMAIN}@.*/"
+INCLUDE = f"regex:{NVTX_DOMAIN}@.*/"
 """For `ncu --nvtx-include`: every push/pop range of the domain. Case ids contain slashes, which
 are delimiters in that language, so no name is spelt out in it."""
 

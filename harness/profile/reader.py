@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.backends.base import NVTX_DOMAIN
 from harness.profile import ranges
 from harness.profile.container import Container, inspect
 from harness.profile.derived import FORMULAS
@@ -91,7 +92,7 @@ def read(path: Path, module: Any = None) -> Report | Failure:
         return Failure(
             "foreign",
             f"{path}: none of its {len(launches)} launches was made inside an NVTX range of the "
-            f"domain {ranges.DOMAIN}\n  collect it with: make profile",
+            f"domain {NVTX_DOMAIN}\n  collect it with: make profile",
         )
     steps = {step: _counts(same, catalogue()) for step, same in found.items()}
     return Report(path, container.version, steps, foreign)
@@ -121,7 +122,7 @@ def _step(launch: Any) -> Step | None:
         return None
     for number in state.domains():
         domain = state.domain_by_id(number)
-        if domain is None or domain.name() != ranges.DOMAIN:
+        if domain is None or domain.name() != NVTX_DOMAIN:
             continue
         # The names on the call stack, outermost first: push_pop_ranges() would sort them.
         stack, i = [], 0
