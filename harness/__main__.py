@@ -21,7 +21,6 @@ from rich.table import Table
 
 from harness import annotate, config, devices, doctor, machine, plan, report, tables
 from harness.errors import HarnessError, UsageError
-from harness.plan import Device
 from harness.profile import stage as profiling
 from harness.profile.failures import Failure
 from harness.profile.metrics import choose
@@ -52,8 +51,10 @@ Only = Annotated[
 Arch = Annotated[
     str | None, typer.Option(help="Compile for, and emulate, this architecture, such as sm_80.")
 ]
-
-
+Jobs = Annotated[
+    int,
+    typer.Option("--jobs", min=0, help="Cores for the blocks of an emulated launch; 0: all."),
+]
 Out = Annotated[Path | None, typer.Option(help="The run's folder; one that exists is resumed.")]
 
 
@@ -84,13 +85,14 @@ def run(
     only: Only = [],  # noqa: B006
     arch: Arch = None,
     out: Out = None,
+    jobs: Jobs = 0,
 ) -> None:
     """Compile, verify and time (or emulate) the matrix, and write the report.
 
     Exit code 0: every case is ok. 1: some failed. 2: the command or the matrix is wrong.
     130: interrupted, with everything so far kept.
     """
-    _carry_out(config_path, backend, only, arch, out, None)
+    _carry_out(config_path, backend, only, arch, out, jobs, None)
 
 
 @app.command()
@@ -100,6 +102,7 @@ def profile(
     only: Only = [],  # noqa: B006
     arch: Arch = None,
     out: Out = None,
+    jobs: Jobs = 0,
     metrics: Annotated[
         list[str], typer.Option("--metrics", help="A set of metrics; repeatable. All by default.")
     ] = [],  # noqa: B006
@@ -118,7 +121,7 @@ def profile(
     """
     choose(metrics, None)  # a set that does not exist is refused before anything runs
     wanted = profiling.Wanted(tuple(metrics), ncu, Settings(cache_control, clock_control))
-    _carry_out(config_path, backend, only, arch, out, wanted)
+    _carry_out(config_path, backend, only, arch, out, jobs, wanted)
 
 
 def _carry_out(
@@ -127,6 +130,7 @@ def _carry_out(
     only: list[str],
     arch: str | None,
     out: Path | None,
+    jobs: int,
     wanted: profiling.Wanted | None,
 ) -> None:
     started = datetime.now(timezone.utc)
@@ -135,8 +139,8 @@ def _carry_out(
     if warning:
         console.print(warning, markup=False)
     folder = out or REPORTS / started.strftime("%Y%m%d-%H%M%S")
-    runner = Runner(bench, device, chosen, only, folder, wanted)
-    info = _begin(folder, bench, device, chosen, only, started)
+    runner = Runner(bench, device, chosen, only, folder, wanted, jobs or machine.cores())
+    info = _begin(runner, folder, only, started)
     console.print(f"{_count(runner.cases)} on {device.name}, into {folder}", markup=False)
     interrupted = False
     try:
@@ -180,6 +184,7 @@ def annotate_case(
     pattern: Annotated[str, typer.Argument(help="A case, or the start of its name.")],
     config_path: Config = Path("bench.yaml"),
     arch: Arch = None,
+    jobs: Jobs = 0,
 ) -> None:
     """Emulate one case and show its source, with what each line cost."""
     bench = config.load(config_path)
@@ -189,7 +194,7 @@ def annotate_case(
     wanted = [c for c in cases if c.id == pattern] or [c for c in cases if c.id.startswith(pattern)]
     if not wanted:
         raise UsageError(f"no case begins with {pattern!r}; python -m harness list shows them")
-    execution = emulate(bench, wanted[0], device.arch)
+    execution = emulate(bench, wanted[0], device.arch, jobs or machine.cores())
     console.print(f"{wanted[0].id} on {device.name}", markup=False)
     for index, step in enumerate(wanted[0].steps):
         for file, costs in annotate.by_file(execution.lines, index).items():
@@ -230,15 +235,9 @@ def _the_gpu_to_itself() -> FileLock:
     return FileLock(Path(tempfile.gettempdir()) / "kernel-harness-gpu.lock", timeout=0)
 
 
-def _begin(
-    folder: Path,
-    bench: config.Bench,
-    device: Device,
-    backend: str,
-    only: list[str],
-    started: datetime,
-) -> dict[str, Any]:
+def _begin(runner: Runner, folder: Path, only: list[str], started: datetime) -> dict[str, Any]:
     """run.json as it stands before anything runs. Raises UsageError where another run is there."""
+    bench, device, backend = runner.bench, runner.device, runner.backend
     names = sorted({problem for problem, _ in plan.matching(bench, only)})
     sources = machine.sources(bench, names)
     matrix = bench.model_dump_json(exclude={"document", "kernels"})
@@ -262,7 +261,7 @@ def _begin(
                 "baseline": bench.problems[name].baseline,
                 "library": bench.problems[name].library,
             }
-            for name, problem in load_problems(bench, only).items()
+            for name, problem in runner.problems.items()
         },
         "sources": sources,
     }

@@ -6,7 +6,7 @@ header that several kernels include has the counts of this case only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,20 @@ from harness.records import SourceLine
 
 WARP = 32
 _WORST_SHARE = 0.1
-"""Lines with less than this share of a kernel's instructions are not marked for idle lanes."""
+"""Lines with less than this share of a kernel's instructions are not marked for idle lanes, and
+branches at which less than this share of the warps diverged not for divergence."""
+
+COLUMNS = (
+    ("warp instructions", "Instructions that warps executed for this line, at the level of PTX."),
+    ("lanes", "Lanes at work in such an instruction, of 32, on average."),
+    ("diverged", "Warps whose lanes went different ways at a branch of this line, of those that "
+                 "came to it."),
+    ("sectors a request", "32-byte sectors of global memory that one warp's access touches."),
+    ("wavefronts", "Passes through shared memory."),
+    ("ideal", "The passes that would be needed without bank conflicts."),
+    ("lanes an address", "Lanes of one warp whose atomics meet on an address, on average."),
+)  # fmt: skip
+"""What stands before the source: name and meaning. Those that no line has are left out."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +54,21 @@ def annotated(source: str, costs: Mapping[int, SourceLine]) -> list[AnnotatedLin
 
 
 def _marks(cost: SourceLine, total: int) -> tuple[str, ...]:
-    """Idle lanes, scattered loads and stores, bank conflicts: only what costs something."""
+    """Idle lanes, divergence, scattered accesses, conflicts: only what costs something."""
     marks = []
     lanes = cost.threads / cost.warps if cost.warps else WARP
     if lanes < WARP / 2 and cost.warps >= _WORST_SHARE * total:
         marks.append(f"{lanes:.1f} of 32 lanes")
+    if cost.diverged and cost.diverged >= _WORST_SHARE * cost.branches:
+        marks.append(f"diverged {cost.diverged:,} of {cost.branches:,} warps")
     if cost.wavefronts > 1.05 * cost.wavefronts_ideal > 0:
         marks.append(f"{cost.wavefronts / cost.wavefronts_ideal:.1f}× the ideal wavefronts")
     # A full 16-byte access of a warp is 16 sectors; more means that lanes do not adjoin.
     if cost.requests and cost.sectors > 17 * cost.requests:
         marks.append(f"{cost.sectors / cost.requests:.1f} sectors a request")
+    if cost.atomic_lanes > 2 * cost.atomic_addresses:
+        each = cost.atomic_lanes / cost.atomic_addresses
+        marks.append(f"{each:.1f} lanes an address, at most {cost.atomic_most_lanes}")
     return tuple(marks)
 
 
@@ -67,25 +85,51 @@ def by_file(lines: Iterable[SourceLine], step: int) -> dict[str, dict[int, Sourc
 
 def table(title: str, lines: Iterable[AnnotatedLine]) -> Table:
     """The lines for a terminal."""
+    rows = list(lines)
+    columns = used(rows)
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for name in ("line", "warp inst", "lanes", "sectors/req", "wavefronts", "ideal"):
-        shown.add_column(name, justify="right", no_wrap=True)
+    for name in ("line", *(COLUMNS[i][0] for i in columns)):
+        shown.add_column(_SHORT.get(name, name), justify="right", no_wrap=True)
     shown.add_column("source", overflow="fold")
-    for line in lines:
-        shown.add_row(str(line.number), *cells(line.cost), _source(line))
+    for line in rows:
+        own = cells(line.cost)
+        shown.add_row(str(line.number), *(own[i] for i in columns), _source(line))
     return shown
 
 
+_SHORT = {
+    "warp instructions": "warp inst", "sectors a request": "sectors/req",
+    "lanes an address": "lanes/addr",
+}  # fmt: skip
+
+
+def used(lines: Sequence[AnnotatedLine]) -> list[int]:
+    """The numbers of the columns in which any line has something."""
+    rows = [cells(line.cost) for line in lines]
+    return [i for i in range(len(COLUMNS)) if any(row[i] for row in rows)]
+
+
 def cells(cost: SourceLine | None) -> tuple[str, ...]:
-    """What stands before the source: instructions, lanes, sectors, wavefronts and their ideal."""
+    """What stands before the source, a text for each of COLUMNS; empty where there is nothing."""
     if cost is None:
-        return ("",) * 5
-    lanes = f"{cost.threads / cost.warps:.1f}" if cost.warps else ""
-    sectors = f"{cost.sectors / cost.requests:.1f}" if cost.requests else ""
+        return ("",) * len(COLUMNS)
+    diverged = f"{cost.diverged:,} of {cost.branches:,}" if cost.diverged else ""
     wavefronts, ideal = (
         f"{count:,}" if count else "" for count in (cost.wavefronts, cost.wavefronts_ideal)
     )
-    return f"{cost.warps:,}", lanes, sectors, wavefronts, ideal
+    return (
+        f"{cost.warps:,}",
+        _quotient(cost.threads, cost.warps),
+        diverged or ("0" if cost.branches else ""),
+        _quotient(cost.sectors, cost.requests),
+        wavefronts,
+        ideal,
+        _quotient(cost.atomic_lanes, cost.atomic_addresses),
+    )
+
+
+def _quotient(over: int, under: int) -> str:
+    return f"{over / under:.1f}" if under else ""
 
 
 def _source(line: AnnotatedLine) -> Text:

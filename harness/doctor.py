@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness import toolchain
 from harness.devices import cuda_device
+from harness.emulator.native import library
 from harness.errors import HarnessError
 from harness.profile import ncu
 from harness.profile.failures import Failure
@@ -31,6 +32,7 @@ class Finding:
 def examine() -> Iterator[Finding]:
     """Everything in the order in which it is needed."""
     yield _compiler()
+    yield _emulator()
     driver = _driver()
     yield driver
     yield _package("pycuda", "PyCUDA", driver.ok)
@@ -50,6 +52,13 @@ def _compiler() -> Finding:
     if not host:
         return Finding("nvcc", False, f"{nvcc.version}, but no g++", "install g++ (Debian: g++)")
     return Finding("nvcc", True, f"{nvcc.version} from {nvcc.found_in}: {nvcc.nvcc}")
+
+
+def _emulator() -> Finding:
+    native = library.load()
+    if isinstance(native, str):
+        return Finding("emulator", True, f"NumPy only: {native}", "g++ makes it faster")
+    return Finding("emulator", True, f"native, {len(native.operations)} operations, and NumPy")
 
 
 def _driver() -> Finding:

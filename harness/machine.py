@@ -46,6 +46,14 @@ def commit() -> dict[str, Any] | None:
     return {"id": head, "dirty": bool(_output("git", "status", "--porcelain", "-uno"))}
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
 def describe() -> dict[str, Any]:
     """Operating system and processor, without the machine's name."""
     return {"system": f"{platform.system()} {platform.release()}", "cpu": _cpu()}

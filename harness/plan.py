@@ -212,9 +212,14 @@ class _Resolver:
     def _argument(self, argument: str | int, *at: str | int) -> str | int:
         if isinstance(argument, str) and argument in self.buffers:
             return argument
+        names: frozenset[str] = frozenset()
         try:
-            return Expression(str(argument)).evaluate(self.values)
-        except ExpressionError:
+            expression = Expression(str(argument))
+            names = expression.names
+            return expression.evaluate(self.values)
+        except ExpressionError as error:
+            if names and names <= set(self.values):  # it is one, but has no value here
+                raise self._error(str(error), *at) from None
             raise self._error(
                 f"argument `{argument}` is neither a buffer of the problem "
                 f"({', '.join(sorted(self.buffers))}) nor an expression over "

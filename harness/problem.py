@@ -14,12 +14,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 import numpy.typing as npt
 
-from harness.errors import ProblemError
+from harness.errors import HarnessError, ProblemError
 
 Array = npt.NDArray[Any]
 Role = Literal["input", "output", "scratch", "zeroed"]
@@ -40,8 +40,19 @@ class Buffer:
     count: int
 
     def __post_init__(self) -> None:
+        if not _is_integer(self.count):
+            raise ProblemError(f"buffer {self.name} has {self.count!r} elements, no integer")
         if self.count < 1:
             raise ProblemError(f"buffer {self.name} has {self.count} elements; it needs at least 1")
+        if self.role not in get_args(Role):
+            known = ", ".join(get_args(Role))
+            raise ProblemError(f"buffer {self.name} has the role {self.role!r}; known are {known}")
+        try:
+            np.dtype(self.dtype)
+        except TypeError:
+            raise ProblemError(
+                f"buffer {self.name} has the dtype {self.dtype!r}, which NumPy does not know"
+            ) from None
 
     @property
     def nbytes(self) -> int:
@@ -60,9 +71,18 @@ class Work:
     written_bytes: int
     flops: int
 
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not _is_integer(value) or value < 0:
+                raise ProblemError(f"{name} is {value!r}; it needs an integer, 0 or more")
+
     @property
     def bytes(self) -> int:
         return self.read_bytes + self.written_bytes
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 class Problem(ABC):
@@ -116,7 +136,7 @@ def load(folder: Path) -> Problem:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         line = _line_in(path, error)
         raise ProblemError(f"{path}{line}: {type(error).__name__}: {error}") from None
     found = [
@@ -132,7 +152,92 @@ def load(folder: Path) -> Problem:
     missing: frozenset[str] = getattr(found[0], "__abstractmethods__", frozenset())
     if missing:
         raise ProblemError(f"{path}: {found[0].__name__} lacks {', '.join(sorted(missing))}()")
-    return found[0]()
+    return Checked(found[0](), path)
+
+
+class Checked(Problem):
+    """Passes everything on to a problem and refuses what breaks the contract, with its place."""
+
+    def __init__(self, problem: Problem, path: Path) -> None:
+        self._problem, self._path = problem, path
+        self.title = problem.title
+        if not isinstance(self.title, str):
+            raise ProblemError(f"{path}: title is {self.title!r}; it needs a line of text")
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        found = self._call("buffers", sizes, dtype)
+        if not isinstance(found, Sequence) or not all(isinstance(b, Buffer) for b in found):
+            raise self._wrong("buffers", "it gives no list of Buffer(...)")
+        names = [buffer.name for buffer in found]
+        if len(set(names)) < len(names):
+            raise self._wrong("buffers", f"it gives a name twice: {', '.join(map(str, names))}")
+        return found
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        found = self._call("inputs", sizes, dtype, rng, draw)
+        for name in self._each("inputs", found, sizes, dtype, "input"):
+            if not isinstance(found[name], np.ndarray):
+                given = type(found[name]).__name__
+                raise self._wrong("inputs", f"`{name}` is a {given}; it needs a NumPy array")
+        return found
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        return self._outputs("reference", sizes, dtype, inputs)
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        return self._outputs("tolerance", sizes, dtype, inputs)
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        found = self._call("work", sizes, dtype)
+        if not isinstance(found, Work):
+            raise self._wrong("work", f"it gives a {type(found).__name__}; it needs Work(...)")
+        return Work(int(found.read_bytes), int(found.written_bytes), int(found.flops))
+
+    def library(self, tensors: Mapping[str, Any]) -> Any:
+        return self._problem.library(tensors)
+
+    def _outputs(
+        self, what: str, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Any]:
+        found = self._call(what, sizes, dtype, inputs)
+        for name in self._each(what, found, sizes, dtype, "output"):
+            try:
+                np.asarray(found[name], np.float64)
+            except (TypeError, ValueError):
+                raise self._wrong(what, f"`{name}` holds no numbers") from None
+        return found
+
+    def _each(
+        self, what: str, found: Any, sizes: Mapping[str, int], dtype: str, role: Role
+    ) -> Sequence[str]:
+        """The buffers of a role, each of which must have been given."""
+        if not isinstance(found, Mapping):
+            raise self._wrong(what, f"it gives a {type(found).__name__}; it needs a dict")
+        needed = [b.name for b in self.buffers(sizes, dtype) if b.role == role]
+        missing = [name for name in needed if name not in found]
+        if missing:
+            raise self._wrong(what, f"it lacks {', '.join(missing)}")
+        return needed
+
+    def _call(self, what: str, *args: Any) -> Any:
+        try:
+            return getattr(self._problem, what)(*args)
+        except ProblemError as error:
+            raise self._wrong(what, str(error), error) from None
+        except (HarnessError, MemoryError):
+            raise
+        except Exception as error:
+            raise self._wrong(what, f"{type(error).__name__}: {error}", error) from None
+
+    def _wrong(self, what: str, problem: str, error: Exception | None = None) -> ProblemError:
+        line = "" if error is None else _line_in(self._path, error)
+        return ProblemError(f"{self._path}{line}: {what}(): {problem}")
 
 
 def _line_in(path: Path, error: BaseException) -> str:
@@ -142,7 +247,7 @@ def _line_in(path: Path, error: BaseException) -> str:
     lines = [
         frame.lineno
         for frame in inspect.getinnerframes(error.__traceback__)  # type: ignore[arg-type]
-        if frame.filename == str(path)
+        if Path(frame.filename).resolve() == path.resolve()
     ]
     return f":{lines[-1]}" if lines else ""
 

@@ -104,7 +104,9 @@ class SourceLine:
     """What one line of source cost in one step of a case, as the emulator counts it.
 
     warps, threads: PTX instructions executed by warps, and by lanes that were predicated on.
-    Requests and sectors are of global memory, wavefronts of shared memory.
+    Requests and sectors are of global memory, wavefronts of shared memory. branches: warps for
+    which a branch of the line chose, diverged: those whose lanes chose differently. Of atomics: the
+    lanes, the distinct addresses of each warp's lanes, and the most lanes of a warp on one address.
     """
 
     case: str
@@ -117,6 +119,11 @@ class SourceLine:
     sectors: int
     wavefronts: int
     wavefronts_ideal: int
+    branches: int = 0
+    diverged: int = 0
+    atomic_lanes: int = 0
+    atomic_addresses: int = 0
+    atomic_most_lanes: int = 0
     kind: Literal["line"] = "line"
 
 

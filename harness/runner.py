@@ -49,6 +49,7 @@ CEILINGS_S = 120
 class Runner:
     """One run into one folder. `failed` tells afterwards whether any case failed.
 
+    jobs: blocks of an emulated launch that may run at the same time.
     wanted: profile with ncu as well, where the backend is a GPU; `unprofiled` tells afterwards what
     went wrong with that, and `without_ceilings` why the machine's limits were not measured.
     """
@@ -61,8 +62,9 @@ class Runner:
         patterns: Sequence[str],
         folder: Path,
         wanted: profiling.Wanted | None = None,
+        jobs: int = 1,
     ) -> None:
-        self.wanted = wanted
+        self.wanted, self.jobs = wanted, jobs
         self.unprofiled: list[Failure] = []
         self.without_ceilings = ""
         self._counts: list[Record] = []
@@ -323,6 +325,7 @@ class Runner:
             arch=self.device.arch,
             kernels=self.bench.kernels,
             seed=self.bench.timing.seed,
+            jobs=self.jobs,
         )
         job = replace(job, **more)  # type: ignore[arg-type]
         used = {case.id for case in (*job.tests, *job.cases)}
@@ -348,12 +351,12 @@ def buffer_names(bench: config.Bench, loaded: Mapping[str, Problem]) -> dict[str
     }
 
 
-def emulate(bench: config.Bench, case: Case, arch: str) -> Execution:
+def emulate(bench: config.Bench, case: Case, arch: str, jobs: int = 1) -> Execution:
     """One case executed once on the emulator, in this process."""
     problem = problems.load(bench.kernels / case.problem)
     built = compiler.build(compiler.unit(case, bench.kernels, arch))
     inputs = Inputs(problem, case, bench.timing.seed, 0)
-    with EmulatorBackend(arch).workspace(
+    with EmulatorBackend(arch, jobs).workspace(
         problem.buffers(case.sizes, case.dtype), inputs.values
     ) as workspace:
         return workspace.run(case, built)

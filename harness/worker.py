@@ -57,6 +57,8 @@ class Job:
     rounds: int = 0
     batch: int = 0
     first_round: int = 0
+    jobs: int = 1
+    """Blocks of an emulated launch that may run at the same time."""
 
 
 JOB: TypeAdapter[Job] = TypeAdapter(Job)
@@ -250,19 +252,19 @@ def ceilings(job: Job, backend: Backend, pipe: Pipe) -> None:
         pipe.record(ceiling)
 
 
-def open_backend(name: str, arch: str | None) -> Backend:
-    if name == "emulator":
-        return EmulatorBackend(arch or "sm_90")
+def open_backend(job: Job) -> Backend:
+    if job.backend == "emulator":
+        return EmulatorBackend(job.arch or "sm_90", job.jobs)
     from harness.backends.cuda import CudaBackend
 
-    return CudaBackend(arch)
+    return CudaBackend(job.arch)
 
 
 def main(arguments: Mapping[int, str]) -> int:
     job = JOB.validate_json(Path(arguments[1]).read_bytes())
     pipe = Pipe(int(arguments[2]) if arguments[2].isdecimal() else arguments[2])
     try:
-        backend = open_backend(job.backend, job.arch)
+        backend = open_backend(job)
         try:
             if job.task == "describe":
                 pipe.device(backend.device)

@@ -44,6 +44,12 @@ EXCEPTIONS = ROOT / "tests" / "fidelity" / "exceptions.yaml"
 EXACT, MODEL, PTX, COMPILED = "emulator-exact", "emulator-model", "ptx-level", "compilation"
 GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 STORE_SECTORS = GLOBAL.format("sectors", "st")
+DRAM_READ = "dram__bytes_read.sum"
+UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
+"""Nsight Compute reads 0 where machine code has no branch left: nothing to compare with."""
+FORMED = "flops_"
+"""What is not read but formed from what is; of halves, on an assumption that ours does not need."""
+SECTOR_BYTES = 32
 WITHIN = {STORE_SECTORS: 0.005}
 """Counters that carry noise on hardware, and how much, relative."""
 FEWEST_REGISTERS = 16
@@ -113,6 +119,8 @@ class Launch:
     missing: tuple[str, ...] = ()
     refusal: str = ""
     """Why the emulator could not run it; nothing is compared then."""
+    read: tuple[float, float] | None = None
+    """Bytes of the distinct sectors that were read, and what the device's memory delivered."""
 
     @property
     def kernel(self) -> str:
@@ -199,10 +207,14 @@ class Matrix:
                 Compared(count.metric, count.provenance, count.value, theirs[count.metric])
                 for count in counts
                 if count.metric in theirs
+                and not count.metric.startswith(FORMED)
+                and (theirs[count.metric] or count.metric != UNIFORM)
             ]
             missing = [metric for metric in OF_MEMORY if metric not in theirs]
             compared += _of_compilation(case, step, built, theirs)
-            yield Launch(case, step, tuple(compared), tuple(missing))
+            touched = [c.value for c in counts if c.metric == "distinct_sectors_read"]
+            bytes_ = (SECTOR_BYTES * touched[0], theirs[DRAM_READ]) if DRAM_READ in theirs else None
+            yield Launch(case, step, tuple(compared), tuple(missing), read=bytes_)
 
 
 def _of_compilation(
@@ -269,7 +281,18 @@ class Section:
             f"{digit:,} of {len(self.exact):,} `emulator-exact` readings are equal to the digit"
             + (f", {equal - digit:,} store sectors within 0.5 %" if equal > digit else "")
             + f"; {same:,} of {len(compiled):,} figures of registers, occupancy and waves are. "
-            f"{len(self.launches):,} launches of {len(variants)} variants."
+            f"{len(self.launches):,} launches of {len(variants)} variants.\n\n{self.traffic()}"
+        )
+
+    def traffic(self) -> str:
+        """What memory delivered beside the least that it had to."""
+        pairs = [launch.read for launch in self.launches if launch.read is not None]
+        over = sorted(theirs - ours for ours, theirs in pairs)
+        largest = max(ours for ours, _ in pairs)
+        return (
+            f"`dram__bytes_read.sum` is {over[0]:,.0f} to {over[-1]:,.0f} bytes more than 32 × "
+            f"`distinct_sectors_read` in all {len(pairs):,} launches, which read up to "
+            f"{largest:,.0f} bytes: the kernel's code and parameters."
         )
 
     def by_counter(self) -> str:

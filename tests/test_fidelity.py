@@ -140,6 +140,42 @@ def test_every_known_exception_is_still_needed_by_each_of_its_kernels(
     assert not idle, "equal by now; take them out of exceptions.yaml:\n" + "\n".join(idle)
 
 
+def test_memory_delivered_the_distinct_sectors_and_a_few_kibibytes_of_code(
+    launches: list[Any],
+) -> None:
+    assert all(launch.read is not None for launch in launches)
+    for launch in launches:
+        touched, delivered = launch.read
+        assert 0 <= delivered - touched <= 8192, launch.case.id
+    assert sum(touched > 1e5 for touched, _ in (launch.read for launch in launches)) > 50
+
+
+def test_uniform_branches_are_compared_only_where_machine_code_has_a_branch(
+    script: ModuleType, launches: list[Any]
+) -> None:
+    read = [c for launch in launches for c in launch.compared if c.metric == script.UNIFORM]
+    assert len(read) > 50
+    assert all(0 < c.theirs <= 1 and 0 < c.ours <= 1 for c in read)
+
+
+def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says_them_all(
+    script: ModuleType, launches: list[Any]
+) -> None:
+    """But for square roots, a loop that stands for an atomic, and shuffles that are predicated."""
+    others = {
+        "norms/interleaved", "norms/staged", "histogram/shared_float_atomics",
+        "reduce_sum/v8_warp_shuffle", "reduce_sum/v10_cooperative_groups",
+    }  # fmt: skip
+    kinds = [f"_op_{letter}{kind}_pred_on" for letter in "fd" for kind in ("add", "mul", "fma")]
+    apart = {
+        launch.name
+        for launch in launches
+        for each in launch.compared
+        if any(kind in each.metric for kind in kinds) and not each.equal
+    }
+    assert apart == others
+
+
 def test_registers_occupancy_and_waves_are_what_ncu_says(
     script: ModuleType, launches: list[Any]
 ) -> None:

@@ -107,7 +107,8 @@ def test_a_launch_at_the_devices_limits_is_kept(
     [
         ("args: [input, output, n]", "args: [input, outptu, n]", "steps.0.args.1",
          "`outptu` is neither a buffer of the problem (input, output)"),
-        ("args: [input, output, n]", "args: [input, output, n // 0]", "steps.0.args.2", "neither"),
+        ("args: [input, output, n]", "args: [input, output, n // 0]", "steps.0.args.2",
+         "divides by zero"),
         ("grid: ceil_div(n, block)", "grid: ceil_div(m, block)", "steps.0.grid", "`m` is unknown"),
         ("block: block\n", "block: block // 0\n", "steps.0.block", "divides by zero"),
         ("source: v0.cu", "source: v0.cu\n        when: blok > 1", "when", "`blok` is unknown"),

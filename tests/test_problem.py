@@ -19,7 +19,7 @@ def double_folder(folder: Path) -> Path:
 
 def test_the_tiny_problem_is_loaded(double_folder: Path) -> None:
     problem = load(double_folder)
-    assert type(problem).__name__ == "Double"
+    assert problem.title
     assert [b.name for b in problem.buffers({"n": 3}, "float32")] == ["input", "output"]
     assert problem.work({"n": 3}, "float32").bytes == 24
 
@@ -52,6 +52,68 @@ def test_a_problem_py_that_cannot_be_used_is_refused_by_name(
         load(double_folder)
     assert words in str(caught.value)
     assert str(double_folder / "problem.py") in str(caught.value)
+
+
+CONTRACT = """from harness.problem import Buffer, Problem, Work
+import numpy as np
+
+class P(Problem):
+    def buffers(self, sizes, dtype):
+        return [Buffer("x", "input", dtype, 1), Buffer("y", "output", dtype, 1)]
+    def inputs(self, sizes, dtype, rng, draw):
+        return {"x": np.ones(1, dtype)}
+    def reference(self, sizes, dtype, inputs):
+        return {"y": inputs["x"]}
+    def tolerance(self, sizes, dtype, inputs):
+        return {"y": 0.0}
+    def work(self, sizes, dtype):
+        return Work(4, 4, 1)
+"""
+
+
+def _everything(folder: Path) -> None:
+    problem = load(folder)
+    at: tuple[dict[str, int], str] = ({"n": 1}, "float32")
+    problem.buffers(*at)
+    values = problem.inputs(*at, np.random.default_rng(1), 0)
+    problem.reference(*at, values)
+    problem.tolerance(*at, values)
+    problem.work(*at)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        ("np\n", "np, sys; sys.exit(3)\n", "problem.py:2: SystemExit: 3"),
+        ("P(Problem):", "P(Problem):\n    title = None", "title is None"),
+        ('return [Buffer("x"', 'return None; [Buffer("x"', "buffers(): it gives no list of Buffer"),
+        ("dtype, 1), Buffer", "dtype, 1.5), Buffer", "problem.py:6: buffers(): buffer x has 1.5"),
+        ('"output"', '"outptu"', "buffer y has the role 'outptu'; known are input, output"),
+        ('"y", "output", dtype', '"y", "output", "float31"', "the dtype 'float31', which NumPy"),
+        ('Buffer("y", "out', 'Buffer("x", "out', "buffers(): it gives a name twice: x, x"),
+        ('{"x": np.ones(1, dtype)}', "None", "inputs(): it gives a NoneType; it needs a dict"),
+        ('{"x": np.ones(1, dtype)}', "{}", "inputs(): it lacks x"),
+        ("np.ones(1, dtype)", "[1.0]", "inputs(): `x` is a list; it needs a NumPy array"),
+        ("np.ones(1, dtype)", "1 // 0", "problem.py:8: inputs(): ZeroDivisionError"),
+        ('inputs["x"]}', 'inputs["z"]}', "problem.py:10: reference(): KeyError: 'z'"),
+        ('{"y": 0.0}', '{"y": "small"}', "tolerance(): `y` holds no numbers"),
+        ("Work(4, 4, 1)", "None", "work(): it gives a NoneType; it needs Work(...)"),
+        ("Work(4, 4, 1)", "Work(4, 4, 1.5)", "work(): flops is 1.5; it needs an integer"),
+        ("Work(4, 4, 1)", "Work(4, -4, 1)", "work(): written_bytes is -4"),
+    ],
+)
+def test_a_problem_py_that_breaks_the_contract_is_refused_with_its_place(
+    tmp_path: Path, right: str, wrong: str, words: str
+) -> None:
+    path = tmp_path / "problem.py"
+    path.write_text(CONTRACT)
+    _everything(tmp_path)
+    assert CONTRACT.count(right) == 1
+    path.write_text(CONTRACT.replace(right, wrong))
+    with pytest.raises(ProblemError) as caught:
+        _everything(tmp_path)
+    assert words in str(caught.value)
+    assert str(path) in str(caught.value)
 
 
 def test_a_missing_problem_py_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from contextlib import suppress
@@ -43,7 +44,7 @@ RECORDS: list[Record] = [
     Counted(CASE, 0, "twice", "smsp__inst_executed.sum", 320.0, "inst", "ptx-level"),
     Uncounted(CASE, 0, "dram__bytes_read.sum", "not permitted: ERR_NVGPUCTRPERM"),
     Profiled("2025.3.1", "all", "none", "gh100", {"a": "b"}, ("profile/1.ncu-rep",)),
-    SourceLine(CASE, 0, "a.cu", 7, 10, 320, 10, 40, 0, 0),
+    SourceLine(CASE, 0, "a.cu", 7, 10, 320, 10, 40, 0, 0, 10, 3, 64, 32, 4),
     Round(CASE, "cold", 0, False, (2500.5, 2501.0), ((1.5, 2.5), (3.5,))),
     Conditions("double/float32/n=1024", 0, 1_980_000_000, None, 41, 288.5, ("SwPowerCap",)),
     Ceiling("read_bandwidth", 4.5e12, 4.4e12, 4.6e12, "byte/s", "grid 132 × 4", (4.5e12,)),
@@ -67,6 +68,16 @@ def test_every_kind_of_record_is_among_those_tested() -> None:
 
 def test_records_come_back_equal_and_in_order(journal: Path) -> None:
     assert list(read_journal(journal)) == RECORDS
+
+
+def test_a_line_of_a_journal_from_before_branches_were_counted_is_still_read() -> None:
+    old = {
+        "kind": "line", "case": CASE, "step": 0, "file": "a.cu", "line": 7, "warps": 10,
+        "threads": 320, "requests": 10, "sectors": 40, "wavefronts": 0, "wavefronts_ideal": 0,
+    }  # fmt: skip
+    found = from_json(json.dumps(old))
+    assert isinstance(found, SourceLine)
+    assert (found.branches, found.diverged, found.atomic_lanes) == (0, 0, 0)
 
 
 def test_a_record_is_one_line(journal: Path) -> None:

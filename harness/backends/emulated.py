@@ -48,15 +48,16 @@ def emulated_device(arch: str) -> Device:
 
 
 class EmulatorBackend:
-    """Executes PTX with NumPy."""
+    """Executes PTX on the CPU, up to `jobs` blocks at a time."""
 
     name = "emulator"
 
-    def __init__(self, arch: str) -> None:
+    def __init__(self, arch: str, jobs: int = 1) -> None:
         self.device = emulated_device(arch)
+        self._jobs = jobs
 
     def workspace(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> Workspace:
-        return EmulatedWorkspace(self.device.arch, buffers, inputs)
+        return EmulatedWorkspace(self.device.arch, buffers, inputs, self._jobs)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -65,8 +66,10 @@ class EmulatorBackend:
 class EmulatedWorkspace:
     """Host arrays that stand for device memory; every launch starts from fresh poison."""
 
-    def __init__(self, arch: str, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> None:
-        self._arch, self._buffers = arch, buffers
+    def __init__(
+        self, arch: str, buffers: Sequence[Buffer], inputs: Mapping[str, Array], jobs: int
+    ) -> None:
+        self._arch, self._buffers, self._jobs = arch, buffers, jobs
         self._budget = BUDGET + BUDGET_PER_BYTE * sum(b.nbytes for b in buffers)
         self.refill(inputs)
 
@@ -79,7 +82,7 @@ class EmulatedWorkspace:
         try:
             return self._execute(case, built)
         except emulator.EmulatorError as error:
-            raise LaunchError(str(error)) from None
+            raise LaunchError(_relative(str(error))) from None
 
     def _execute(self, case: Case, built: Built) -> Execution:
         module = _module(built.ptx, built.cubin_sha256)
@@ -125,6 +128,7 @@ class EmulatedWorkspace:
             names=[str(a) for a in step.args],
             arch=self._arch,
             max_thread_instructions=self._budget,
+            jobs=self._jobs,
         )
 
     def __enter__(self) -> EmulatedWorkspace:
@@ -144,20 +148,26 @@ def line_counts(
 ) -> Iterator[SourceLine]:
     """The counts of PTX instructions, summed over each line of source."""
     sums: dict[tuple[str, int], list[int]] = {}
+    most: dict[tuple[str, int], int] = {}
     for each in instructions:
         if not (each.warps and each.file):
             continue
         figures = (
             each.warps, each.threads_predicated_on, each.global_requests, each.global_sectors,
-            each.shared_wavefronts, each.shared_wavefronts_ideal,
+            each.shared_wavefronts, each.shared_wavefronts_ideal, each.branches,
+            each.diverged_warps, each.atomic_lanes, each.atomic_addresses,
         )  # fmt: skip
-        line = sums.setdefault((_relative(each.file), each.line), [0] * len(figures))
+        at = _relative(each.file), each.line
+        line = sums.setdefault(at, [0] * len(figures))
         line[:] = map(sum, zip(line, figures, strict=True))
+        most[at] = max(most.get(at, 0), each.atomic_most_lanes)
     for (file, number), figures_ in sorted(sums.items()):
-        warps, threads, requests, sectors, wavefronts, ideal = figures_
+        warps, threads, requests, sectors, wavefronts, ideal, *rest = figures_
+        branches, diverged, lanes, addresses = rest
         yield SourceLine(
-            case, step, file, number, warps, threads, requests, sectors, wavefronts, ideal
-        )
+            case, step, file, number, warps, threads, requests, sectors, wavefronts, ideal,
+            branches, diverged, lanes, addresses, most[file, number],
+        )  # fmt: skip
 
 
 def _relative(text: str) -> str:

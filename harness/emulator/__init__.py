@@ -6,12 +6,13 @@
 `docs/emulator.md` has the rest.
 """
 
+from harness.emulator.counts import Counter, InstructionCount
 from harness.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError, UnknownInstruction
 from harness.emulator.faults import Fault
 from harness.emulator.launch import launch
 from harness.emulator.parser import parse
 from harness.emulator.ptx import Kernel, Module, Param
-from harness.emulator.report import Counter, InstructionCount, LaunchReport
+from harness.emulator.report import LaunchReport
 
 __all__ = [
     "Counter",

@@ -64,6 +64,30 @@ class Geometry:
         selection.flat = flat
         return selection
 
+    def split_warps(self, *masks: Mask) -> int:
+        """How many warps have lanes in more than one of several masks."""
+        words = [self._words(mask) for mask in masks]
+        if len(words) == 2:
+            split = np.logical_and(*words)
+        else:
+            shape = max(len(each) for each in words), self.warps
+            ways = np.zeros(shape, np.int32)
+            for each in words:
+                ways += each != 0
+            split = ways > 1
+        return int(np.count_nonzero(split)) * (self.blocks if len(split) == 1 else 1)
+
+    def _words(self, mask: Mask) -> NDArray[np.uint32]:
+        """A mask with a bit for each lane, shape (1 or blocks, warps), or 1 for all warps alike."""
+        rows, columns = mask.shape
+        if columns == 1:
+            return mask.astype(np.uint32)
+        if columns % WARP:
+            padded = np.zeros((rows, self.warps * WARP), np.bool_)
+            padded[:, :columns] = mask
+            mask = padded
+        return np.packbits(mask).view(np.uint32).reshape(rows, self.warps)
+
     def _grid(self, mask: Mask, rows: Array | None, columns: Array | None) -> Active:
         if rows is not None and len(rows) == self.blocks:
             rows = None
@@ -86,7 +110,7 @@ class Active:
 
     __slots__ = (
         "_layout", "columns", "count", "flat", "geometry", "mask", "n_columns",
-        "n_rows", "patterns", "rows", "whole",
+        "n_rows", "patterns", "rows", "splits", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -103,6 +127,7 @@ class Active:
         self.flat: Array | None = None
         self.whole = rows is ALL and columns is ALL and mask.size == 1
         self.patterns: dict[tuple[int, bytes], Any] = {}  # see BlockMemory
+        self.splits: dict[bytes, int] = {}
         self._layout: tuple[int, Array | None, Mask | None] | None = None
 
     # --- values in and out ----------------------------------------------------------------
@@ -155,6 +180,18 @@ class Active:
         on = self.put(np.zeros((1, 1), np.bool_), predicate)
         return on, self.mask & ~on
 
+    def diverged_warps(self, on: Mask, off: Mask) -> int:
+        """How many warps are on both sides, of what `masks` gave."""
+        if len(on) > 1 or len(off) > 1:
+            return self.geometry.split_warps(on, off)
+        key = on.tobytes()  # in a loop over `tid < s`, chunk after chunk, the same few
+        found = self.splits.get(key)
+        if found is None:
+            if len(self.splits) >= CACHED_SELECTIONS:
+                self.splits.clear()
+            found = self.splits[key] = self.geometry.split_warps(on, off)
+        return found
+
     def part(self, chosen: Mask) -> tuple[Active, Array]:
         """A list selection of some lanes, and their positions among this selection's lanes."""
         positions = np.flatnonzero(self.full(chosen))
@@ -202,7 +239,9 @@ class Active:
         """
         if self._layout is None:
             geometry = self.geometry
-            if self.flat is not None:
+            if self.flat is not None and geometry.threads % WARP == 0:
+                warp, lane = self.flat >> 5, self.flat & (WARP - 1)
+            elif self.flat is not None:
                 block, thread = np.divmod(self.flat, geometry.threads)
                 warp, lane = block * geometry.warps + thread // WARP, thread % WARP
             else:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator import half
+from harness.emulator.liveness import always_one
+from harness.emulator.program import Constant, Op, Program, Register
 
 Array = NDArray[Any]
 
@@ -27,6 +29,20 @@ _UFUNCS: dict[str, np.ufunc] = {
 _HALF_SUMS: dict[str, Callable[[Array, Array], Array]] = {
     f"add.{type_}": partial(half.add, type_) for type_ in half.HALVES
 }
+
+
+def wavefront_rule(program: Program, op: Op, *, wanted: bool) -> str:
+    """Which rule an atomic's wavefronts follow: its operation, or `count up`.
+
+    That is the addition of 1 whose result nobody reads, for which machine code has a form of its
+    own. `wanted` says whether somebody reads the result.
+    """
+    operation, one = op.variant[1], op.sources[2]
+    counts_up = operation == "add" and not wanted and op.source_types[2] == "u32" and (
+        (isinstance(one, Constant) and one.bits == 1)
+        or (isinstance(one, Register) and one.slot in program.once(always_one))
+    )  # fmt: skip
+    return "count up" if counts_up else operation
 
 
 def update(words: Array, index: Array, operation: str, operands: tuple[Array, ...]) -> None:

@@ -88,12 +88,11 @@ class BlockMemory:
         self, tally: Tally, lanes: Active, site: int, addresses: Array, width: int, verb: str
     ) -> Index | None:
         """Check and count an access. The words' columns if all rows use the same, else None."""
-        operation = "ld" if verb == "read" else "st"
         common = addresses.shape[0] == 1 and lanes.flat is None and not self.per_thread
         if not common:
             self.check(lanes, site, addresses, width, verb)
             if not self.per_thread:
-                cost, ideal = tally.shared_cost(lanes, addresses, width, operation)
+                cost, ideal = tally.shared_cost(lanes, addresses, width, load=verb == "read")
                 rows = lanes.n_rows // addresses.shape[0]
                 self._add(tally, site, lanes.warps, cost * rows, ideal * rows)
             return None
@@ -101,7 +100,7 @@ class BlockMemory:
         found = lanes.patterns.get(key)
         if found is None:
             self.check(lanes, site, addresses, width, verb)
-            cost, ideal = tally.shared_cost(lanes, addresses, width, operation)
+            cost, ideal = tally.shared_cost(lanes, addresses, width, load=verb == "read")
             if len(lanes.patterns) >= _CACHED_PATTERNS:
                 lanes.patterns.clear()
             found = lanes.patterns[key] = (cost, ideal, as_slice(addresses[0]))

@@ -27,16 +27,16 @@ class CallGraph:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.pointed_to = self._pointed_to()
-        calls = {name: set(self._callees(f)) for name, f in module.functions.items()}
-        self._reached = {name: self._reachable(name, calls) for name in calls}
+        self._calls = {name: set(self._callees(f)) for name, f in module.functions.items()}
+        self._reached: dict[str, set[str]] = {}
 
     def recursive(self, name: str) -> bool:
         """Whether a function can be called while it runs."""
-        return name in self._reached[name]
+        return name in self._reachable(name)
 
     def together(self, one: str, other: str) -> bool:
         """Whether each of two functions can be called while the other runs."""
-        return one in self._reached[other] and other in self._reached[one]
+        return one in self._reachable(other) and other in self._reachable(one)
 
     def _callees(self, function: Function) -> Iterator[str]:
         for statement in function.body or ():
@@ -47,15 +47,16 @@ class CallGraph:
                 else:
                     yield from self.pointed_to
 
-    @staticmethod
-    def _reachable(start: str, calls: dict[str, set[str]]) -> set[str]:
-        found: set[str] = set()
-        todo = [start]
-        while todo:
-            for callee in calls[todo.pop()]:
-                if callee not in found:
+    def _reachable(self, start: str) -> set[str]:
+        """The functions that may be called while one runs."""
+        found = self._reached.get(start)
+        if found is None:
+            found, todo = set(), [start]
+            while todo:
+                for callee in self._calls[todo.pop()] - found:
                     found.add(callee)
                     todo.append(callee)
+            self._reached[start] = found
         return found
 
     def _pointed_to(self) -> tuple[str, ...]:

@@ -22,10 +22,12 @@ from harness.emulator.linear import Entry, Mark, To
 from harness.emulator.program import Constant, Jump, Op, Register, Source, Switch, SymbolAddress
 from harness.emulator.program import Trap as TrapTerminator
 from harness.emulator.ptx import (
+    TYPE_SIZES,
     Function,
     Group,
     Instruction,
     Kernel,
+    Location,
     Module,
     Name,
     Param,
@@ -68,10 +70,17 @@ class CallTranslator:
         self.graph = CallGraph(module)
         self.frames: dict[str, Frame] = {}
         self.owner: Frame | None = None
+        self.caller: Location | None = None  # the line of the call whose callee is being inlined
 
     def new_label(self) -> str:
         self.labels += 1
         return f"#{self.labels}"
+
+    def declare_registers(self, function: Function, prefix: str) -> None:
+        """All but those of 128 bits, which nvcc declares only for atomics that are unknown here."""
+        for name, kind in function.registers.items():
+            if TYPE_SIZES[kind] <= 8:
+                self.decoder.declare(prefix + name, kind)
 
     def inline(
         self, function: Function, prefix: str, renamed: dict[str, str], after: str | None
@@ -109,16 +118,28 @@ class CallTranslator:
         if len(formals) != len(actuals):
             raise self.decoder.unknown(f"a call of `{callee.name}` with other operands than its")
         for param, actual in zip(formals, actuals, strict=True):
-            known = (self.variables, self.decoder.registers, self.decoder.frame)
-            if not any(actual in names for names in known):
+            if not self._passable(param, actual):
                 raise self.decoder.unknown(f"cannot pass `{actual}` for `{param.name}`")
         if self.graph.recursive(callee.name):
             self._on_stack(instruction, callee, actuals, site)
             return
         after = self.new_label()
         renamed = dict(zip((p.name for p in formals), actuals, strict=True))
+        caller, self.caller = self.caller, self.decoder.sites[site].location
         self.inline(callee, f"{after}:", renamed, after)
+        self.caller = caller
         self.code.append(Mark(after))
+
+    def _passable(self, param: Param, actual: str) -> bool:
+        """Whether a variable or register of the caller can stand for a parameter."""
+        if actual in self.variables:
+            variable = self.variables[actual]
+            in_memory = variable.space == "local"
+            return variable.size == param.size and in_memory == _in_memory(param)
+        if actual in self.decoder.frame:
+            return _in_memory(param)
+        register = self.decoder.registers.get(actual)
+        return register is not None and TYPE_SIZES[register.type] == param.size
 
     def _through_pointer(
         self, instruction: Instruction, target: str, actuals: list[str], site: int,
@@ -129,9 +150,11 @@ class CallTranslator:
         offset = decoder.declare("!function offset", "u64")
         index = decoder.declare("!function index", "u32")
         spacing = Constant(FUNCTION_SPACING.bit_length() - 1)
+        pointer = decoder.register(target)
+        decoder.check_type(pointer, "u64")
         for op in (
-            Op("sub", (), (offset,), ("u64",), (decoder.register(target),
-               Constant(FUNCTION_WINDOW)), ("u64", "u64"), site),
+            Op("sub", (), (offset,), ("u64",), (pointer, Constant(FUNCTION_WINDOW)),
+               ("u64", "u64"), site),
             Op("shr", (), (offset,), ("u64",), (offset, spacing), ("u64", "u32"), site),
             Op("cvt", ("sat",), (index,), ("u32",), (offset,), ("u64",), site),
         ):  # fmt: skip
@@ -198,8 +221,7 @@ class CallTranslator:
                 self.variables[prefix + each.name] = Variable(
                     prefix + each.name, "param", each.type, each.size, each.align
                 )
-        for name, kind in function.registers.items():
-            self.decoder.declare(prefix + name, kind)
+        self.declare_registers(function, prefix)
         saved_at = -(-size // _WORD) * _WORD
         saves = self._live_across(function, prefix)
         most = 1 + max((len(s) for s in saves.values()), default=0)
@@ -223,7 +245,8 @@ class CallTranslator:
                 loops |= name in places
             if statement.opcode.split(".")[0] == "call":
                 calls.append((at, statement))
-        candidates = {n: self.decoder.register(prefix + n) for n in function.registers}
+        declared = self.decoder.registers
+        candidates = {n: declared[prefix + n] for n in function.registers if prefix + n in declared}
         for param in (*function.returns, *function.params):
             if not _in_memory(param):
                 candidates[param.name] = self.decoder.param_register(

@@ -16,11 +16,13 @@ from harness.emulator.cooperative import WORKSPACE
 from harness.emulator.global_memory import SLOT_BITS, Allocation, GlobalMemory
 from harness.emulator.global_races import GlobalRaces
 from harness.emulator.initialised import Initialised
+from harness.emulator.meetings import Meetings
 from harness.emulator.ordering import Ordering
 from harness.emulator.program import Op, Program
 from harness.emulator.provenance import ANYWHERE, written_buffers
 from harness.emulator.ptx import TYPE_SIZES
 from harness.emulator.shared_races import SharedRaces
+from harness.emulator.unwritten import Unwritten
 from harness.emulator.witness import Witness
 
 Array = NDArray[Any]
@@ -39,7 +41,7 @@ class LaunchChecks:
         self.memory = GlobalRaces(
             block[0] * block[1] * block[2], grain(program, "global"), self.log, self.witness
         )
-        for allocation in _written(program, memory, params):
+        for allocation in written_allocations(program, memory, params):
             self.memory.watch(allocation)
         memory.watch = self.memory
         self.shared_grain = grain(program, "shared")
@@ -53,12 +55,17 @@ class BlockChecks:
         self.log = launch.log
         self.witness, self.memory = launch.witness, launch.memory
         self.order = Ordering(geometry)
-        self.shared = SharedRaces(
-            geometry, shared_bytes, launch.shared_grain, launch.log, self.order, launch.witness
+        self.meetings = Meetings(launch.program, geometry)
+        self.unwritten = Unwritten(
+            launch.program, geometry, launch.witness.line, self.meetings.gone
         )
+        self.shared = SharedRaces(
+            geometry, shared_bytes, launch.shared_grain, launch.log, self.order, launch.witness,
+            self.unwritten,
+        )  # fmt: skip
         lanes = geometry.blocks * geometry.threads
         self.local = Initialised(
-            lanes, launch.program.local_bytes, launch.local_grain, launch.witness.excuses
+            lanes, launch.program.local_bytes, launch.local_grain, self.unwritten
         )
 
     def start(self, first_block: int) -> None:
@@ -67,6 +74,8 @@ class BlockChecks:
         self.witness.order = self.order
         self.memory.start(self.order)
         self.order.start(self.log.now)
+        self.unwritten.start()
+        self.meetings.start()
         self.shared.start()
         self.local.start()
 
@@ -75,27 +84,26 @@ class BlockChecks:
     def everybody(self) -> None:
         """All threads of all blocks have met at a barrier."""
         self.order.everybody(self.log.now)
+        self.meetings.barrier(True)
 
     def barrier(self, complete: Mask, arrived: Mask, gone: Mask) -> None:
         self.order.barrier(self.log.now, complete, arrived, gone)
+        self.meetings.barrier(arrived & complete)
 
     def sync_warp(self, lanes: Active, site: int, mask: Array) -> None:
         self.order.sync_warp(lanes, site, mask, self.log.now)
+        self.meetings.met(lanes, site, mask)
 
     def fence(self, lanes: Active, wide: bool) -> None:
         self.witness.fence(lanes, wide)
 
 
-def _written(program: Program, memory: GlobalMemory, params: bytes) -> list[Allocation]:
+def written_allocations(program: Program, memory: GlobalMemory, params: bytes) -> list[Allocation]:
     """The buffers that a launch may write."""
     names = program.once(written_buffers) | {WORKSPACE}
     if ANYWHERE in names:
         return memory.allocations
-    starts, at = {}, 0
-    for param in program.params:
-        at = -(-at // param.align) * param.align
-        starts[param.name] = at
-        at += param.size
+    starts = program.param_offsets()
     bases = set()
     for name in names:
         param_name, _, offset = name.rpartition("+")

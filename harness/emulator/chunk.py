@@ -26,6 +26,7 @@ from harness.emulator.global_memory import (
     GlobalMemory,
 )
 from harness.emulator.program import Program
+from harness.emulator.sectors import touch
 from harness.emulator.tally import Tally
 
 Array = NDArray[Any]
@@ -59,6 +60,7 @@ class Chunk:
         if checks is not None:
             self.checks = BlockChecks(checks, geometry, shared_bytes)
             self.shared.watch, self.local.watch = self.checks.shared, self.checks.local
+        self.unwritten = self.checks.unwritten if self.checks is not None else None
         self.copies = AsyncCopies(geometry)
         self.first_block = 0
         self.special: dict[str, Array] = self._fixed_specials()
@@ -207,21 +209,20 @@ class Chunk:
                     site, lanes, 0,
                 )  # fmt: skip
             self.tally.global_access(lanes, site, addresses, width, atomic=True)
+            offsets = addresses - owner.base
+            touch(owner.sectors_read, offsets)
+            touch(owner.sectors_written, offsets)
             if self.memory.watch is not None:
                 self.memory.watch.update(lanes, site, owner, addresses, width)
             words = owner.view(operands[0].dtype)
-            index = (addresses - owner.base) // width
+            index = offsets // width
         else:
             block_memory = self.shared if space == "shared" else self.local
             block_memory.check(lanes, site, addresses, width, "atomic")
             if block_memory.watch is not None:
                 block_memory.watch.update(lanes, site, addresses, width)
             if space == "shared":
-                cycles, ideal = self.tally.shared_cost(lanes, addresses, width, cost)
-                rows = lanes.n_rows // addresses.shape[0]
-                self.tally.shared_requests[site] += lanes.warps
-                self.tally.wavefronts[site] += cycles * rows
-                self.tally.wavefronts_ideal[site] += ideal * rows
+                self.tally.shared_atomic(lanes, site, addresses, cost)
             words = block_memory.view(operands[0].dtype).reshape(-1)
             index = block_memory.flat_index(lanes, addresses, width)
         flat = tuple(lanes.full(operand) for operand in operands)

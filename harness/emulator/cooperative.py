@@ -34,10 +34,14 @@ def workspace_registers(memory: GlobalMemory) -> dict[str, int]:
     return {name: address >> shift & 0xFFFFFFFF for name, shift in _REGISTERS.items()}
 
 
-def check_fits(kernel: str, blocks: int, threads: int) -> None:
-    """Raises LaunchError for a grid too large to execute all at once."""
-    if blocks * threads > MOST_LANES:
+def check_fits(kernel: str, blocks: int, threads: int, fitting: int) -> None:
+    """Raises LaunchError for a grid too large to execute all at once.
+
+    `fitting` is how many blocks can by the memory that they take.
+    """
+    most = min(MOST_LANES // threads, fitting)
+    if blocks > most:
         raise LaunchError(
             f"kernel `{kernel}` synchronises its whole grid, so all of its {blocks} blocks must "
-            f"execute together; at most {MOST_LANES // threads} of {threads} threads can"
+            f"execute together; at most {most} of {threads} threads can"
         )

@@ -14,14 +14,35 @@ from harness.emulator.decode_matrix import MatrixDecoder
 from harness.emulator.decode_memory import STATE_SPACES
 from harness.emulator.decode_warp import WarpDecoder
 from harness.emulator.half import HALVES
-from harness.emulator.program import Constant, Op, unsigned
-from harness.emulator.ptx import TYPE_SIZES, Group, Instruction, Name, Operand, Pair, Sum
+from harness.emulator.program import Constant, Op, Register, unsigned
+from harness.emulator.ptx import (
+    TYPE_SIZES,
+    Group,
+    Instruction,
+    Memory,
+    Name,
+    Operand,
+    Pair,
+    Sum,
+)
 
 
 class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
     """Decodes the instructions of one kernel."""
 
     def ops(self, instruction: Instruction) -> list[Op]:
+        made = self._ops(instruction)
+        for op in made:
+            operands = (*zip(op.results, op.result_types, strict=True),
+                        *zip(op.sources, op.source_types, strict=True))  # fmt: skip
+            for operand, type_ in operands:
+                if isinstance(operand, Register):
+                    self.check_type(operand, type_)
+        return made
+
+    def _ops(self, instruction: Instruction) -> list[Op]:
+        if any(isinstance(o, Memory) and o.more for o in instruction.operands):
+            raise self.unknown("an address with coordinates")
         name, modifiers, types = signatures.split_opcode(instruction.opcode)
         reader = getattr(self, f"_op_{name}", None)
         if reader is not None:
@@ -35,7 +56,7 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
         if matched is None:
             raise self.unknown()
         result_types, source_types = matched
-        results, *sources = instruction.operands
+        results, sources = self.result_and_sources(instruction)
         if len(sources) != len(source_types):
             raise self.unknown(f"{len(sources)} source operands for {len(source_types)}")
         ops: list[Op] = []
@@ -49,10 +70,10 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
         return ops
 
     def _op_mov(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
-        if modifiers or len(types) != 1 or types[0] == "b128":
+        if modifiers or len(types) != 1 or types[0] not in signatures.MOVE_TYPES:
             raise self.unknown()
         kind = unsigned(types[0])
-        target, source = instruction.operands
+        target, source = self.given(instruction, 2)
         name, plus = (source.base, source.offset) if isinstance(source, Sum) else ("", 0)
         if isinstance(source, Name):
             name = source.text
@@ -64,14 +85,14 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
                    (self.declare("!stack", "u64"), offset), ("u64", "u64"), self.site)
             ]  # fmt: skip
         if isinstance(source, Group):
-            part = _fraction(kind, len(source.items))
+            part = self._fraction(kind, source)
             sources = tuple(self.source(s, part) for s in source.items)
             return [
                 Op("pack", (), (self.result(target),), (kind,), sources, (part,) * len(sources),
                    self.site)
             ]  # fmt: skip
         if isinstance(target, Group):
-            part = _fraction(kind, len(target.items))
+            part = self._fraction(kind, target)
             results = tuple(self.result(r) for r in target.items)
             return [
                 Op("unpack", (), results, (part,) * len(results), (self.source(source, kind),),
@@ -87,9 +108,9 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
             return self._to_half(instruction, modifiers, types[0])
         if len(types) != 2 or not set(types) <= signatures.CONVERSION_TYPES:
             raise self.unknown()
-        if not set(modifiers) <= signatures.CONVERSION_MODIFIERS:
+        if not signatures.converts(modifiers, types[0], types[1]):
             raise self.unknown()
-        target, source = instruction.operands
+        target, source = self.given(instruction, 2)
         return [
             Op("cvt", tuple(modifiers), (self.result(target),), (types[0],),
                (self.source(source, types[1]),), (types[1],), self.site)
@@ -97,8 +118,8 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
 
     def _to_half(self, instruction: Instruction, modifiers: list[str], to: str) -> list[Op]:
         """From float to a half, a pair of them (two operands, the upper first) or tf32."""
-        target, *sources = instruction.operands
-        known = set(modifiers) <= signatures.HALF_MODIFIERS
+        target, sources = self.result_and_sources(instruction)
+        known = signatures.converts(modifiers, to, "f32")
         if not known or len(sources) != (2 if to.endswith("x2") else 1):
             raise self.unknown()
         return [
@@ -110,12 +131,17 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
         self, instruction: Instruction, modifiers: list[str], type_: str,
         results: tuple[Operand, ...], result_type: str,
     ) -> list[Op]:  # fmt: skip
-        known = set(modifiers) <= signatures.COMPARE_MODIFIERS
-        if not known or not modifiers or modifiers[0] not in signatures.COMPARISONS:
+        if not modifiers or modifiers[0] not in signatures.COMPARISONS:
             raise self.unknown()
-        if type_ not in signatures.COMPARE_TYPES:
+        if type_ not in signatures.COMPARE_TYPES or not signatures.compares(modifiers[0], type_):
             raise self.unknown()
-        sources = instruction.operands[1:]
+        if len(results) == 2 and type_ in ("f16", "bf16"):
+            raise self.unknown("a second predicate")
+        combined = modifiers[1:2] != [] and modifiers[1] in signatures.BOOLEANS
+        flushes = [["ftz"]] if type_ in ("f32", "f16", "f16x2") else []
+        if modifiers[1 + combined :] not in ([], *flushes):
+            raise self.unknown()
+        _, *sources = self.given(instruction, 4 if combined else 3)
         source_types = (type_, type_, "pred")[: len(sources)]
         ops: list[Op] = []
         read = tuple(self.source(s, t, ops) for s, t in zip(sources, source_types, strict=True))
@@ -130,7 +156,7 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
     ) -> list[Op]:
         if len(types) != 1:
             raise self.unknown()
-        target = instruction.operands[0]
+        target, _ = self.result_and_sources(instruction)
         results = (target.first, target.second) if isinstance(target, Pair) else (target,)
         return self._compare(instruction, modifiers, types[0], results, "pred")
 
@@ -139,19 +165,24 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
             raise self.unknown()
         if types[0] in HALVES and types[0] != types[1]:
             raise self.unknown()
-        if types[0] in ("u16", "s16") and types[1] not in HALVES:
+        if types[0] in ("u16", "s16") and types[1] not in ("f16", "bf16"):
             raise self.unknown()
-        target = instruction.operands[0]
+        if types[0] == "f32" and types[1] in HALVES:
+            raise self.unknown()
+        target, _ = self.result_and_sources(instruction)
         kind = types[0] if types[0] in HALVES else unsigned(types[0])
         return self._compare(instruction, modifiers, types[1], (target,), kind)
 
     def _op_slct(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        if len(types) != 2 or types[1] not in ("s32", "f32") or not set(modifiers) <= {"ftz"}:
+        if len(types) != 2 or types[1] not in ("s32", "f32"):
+            raise self.unknown()
+        flushes = [["ftz"]] if types[1] == "f32" else []
+        if types[0] not in signatures.MOVE_TYPES - {"pred"} or modifiers not in ([], *flushes):
             raise self.unknown()
         kind = unsigned(types[0])
-        target, *sources = instruction.operands
+        target, *sources = self.given(instruction, 4)
         source_types = (kind, kind, types[1])
         read = tuple(self.source(s, t) for s, t in zip(sources, source_types, strict=True))
         return [
@@ -164,9 +195,9 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
     ) -> list[Op]:
         to = "to" in modifiers
         spaces = [m.partition("::")[0] for m in modifiers if m != "to"]
-        if len(spaces) != 1 or spaces[0] not in STATE_SPACES or len(types) != 1:
+        if len(spaces) != 1 or spaces[0] not in STATE_SPACES or types != ["u64"]:
             raise self.unknown()
-        target, source = instruction.operands
+        target, source = self.given(instruction, 2)
         return [
             Op("cvta", ("to" if to else "from", spaces[0]), (self.result(target),), ("u64",),
                (self.source(source, types[0]),), ("u64",), self.site)
@@ -175,14 +206,17 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
     def _op_isspacep(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        if len(modifiers) != 1 or modifiers[0].partition("::")[0] not in STATE_SPACES:
+        if types or len(modifiers) != 1 or modifiers[0].partition("::")[0] not in STATE_SPACES:
             raise self.unknown()
-        target, source = instruction.operands
+        target, source = self.given(instruction, 2)
         return [
             Op("isspacep", (modifiers[0].partition("::")[0],), (self.result(target),), ("pred",),
                (self.source(source, "u64"),), ("u64",), self.site)
         ]  # fmt: skip
 
-
-def _fraction(type_: str, parts: int) -> str:
-    return f"u{8 * TYPE_SIZES[type_] // parts}"
+    def _fraction(self, type_: str, parts: Group) -> str:
+        """The type of each part of a register that is put together or taken apart."""
+        bits, count = 8 * TYPE_SIZES[type_], len(parts.items)
+        if count not in (2, 4) or bits // count < 8:
+            raise self.unknown(f"{bits} bits in {count} parts")
+        return f"u{bits // count}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.emulator.operands import OperandReader
 from harness.emulator.program import Op, Register, unsigned
-from harness.emulator.ptx import TYPE_SIZES, Memory, Operand
+from harness.emulator.ptx import TYPE_SIZES, Memory, Operand, Param, Variable
 
 
 class CallDecoder(OperandReader):
@@ -15,9 +15,20 @@ class CallDecoder(OperandReader):
         name = self.names.get(name, name)
         return name in self.variables and self.variables[name].space == "param"
 
+    def inside(self, param: Param | Variable, offset: int, size: int) -> None:
+        """Refuse an access beyond a parameter."""
+        if not 0 <= offset <= param.size - size:
+            raise self.unknown(
+                f"{size} bytes at offset {offset} of parameter `{param.name}`, "
+                f"which has {param.size}"
+            )
+
     def param_register(self, name: str, offset: int, kind: str) -> Register:
         """The part of a call's parameter at an offset, kept as a register."""
-        name = f"{self.names.get(name, name)}+{offset}"
+        name = self.names.get(name, name)
+        if name in self.variables:
+            self.inside(self.variables[name], offset, TYPE_SIZES[kind])
+        name = f"{name}+{offset}"
         known = self.registers.get(name)
         if known is not None and TYPE_SIZES[known.type] != TYPE_SIZES[kind]:
             raise self.unknown("a call's parameter, read in another width than it was written")
@@ -47,6 +58,8 @@ class CallDecoder(OperandReader):
         function = self.module.functions.get(name)
         if function is None or function.body is not None:
             return None
+        if not all(actual in self.variables for actual in actuals):
+            raise self.unknown("an argument that is no parameter of a call")
         if name == "vprintf" and len(actuals) == 3:
             result = self.param_register(actuals[0], 0, "b32")
             read = tuple(self.param_register(a, 0, "b64") for a in actuals[1:])

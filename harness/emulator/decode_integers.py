@@ -21,14 +21,12 @@ class IntegerDecoder(OperandReader):
         count = _CARRYING.get(base, 0)
         if types not in (["u32"], ["s32"], ["u64"], ["s64"]) or not count:
             raise self.unknown()
-        if len(part) != (base == "mad") or not set(modifiers) <= {"cc", *part}:
+        if len(part) != (base == "mad") or modifiers not in (part, [*part, "cc"]):
             raise self.unknown()
         kind = unsigned(types[0])
         factor = types[0] if part == ["hi"] else kind
         source_types = ((factor, factor, kind) if base == "mad" else (kind, kind))[:count]
-        target, *sources = instruction.operands
-        if len(sources) != count:
-            raise self.unknown()
+        target, *sources = self.given(instruction, 1 + count)
         code = self.declare("!condition code", "pred")
         carry: Source = code if name.endswith("c") else Constant(0)
         read = tuple(self.source(s, t) for s, t in zip(sources, source_types, strict=True))
@@ -44,10 +42,10 @@ class IntegerDecoder(OperandReader):
         wanted = 1 if instruction.opcode.startswith("dp2a") else 0
         if len(modifiers) != wanted or not set(modifiers) <= {"lo", "hi"} or len(types) != 2:
             raise self.unknown()
-        if not set(types) <= {"u32", "s32"} or len(instruction.operands) != 4:
+        if not set(types) <= {"u32", "s32"}:
             raise self.unknown()
         kind = "s32" if "s32" in types else "u32"
-        target, *sources = instruction.operands
+        target, *sources = self.given(instruction, 4)
         source_types = (types[0], types[1], kind)
         read = tuple(self.source(s, t) for s, t in zip(sources, source_types, strict=True))
         name = instruction.opcode.split(".")[0]
@@ -64,9 +62,7 @@ class IntegerDecoder(OperandReader):
         adds = words[3:]
         if len(words) < 3 or not set(words[:3]) <= {"u32", "s32"} or adds not in ([], ["add"]):
             raise self.unknown()
-        if len(instruction.operands) != 4:
-            raise self.unknown()
-        target, *sources = instruction.operands
+        target, *sources = self.given(instruction, 4)
         kinds = (words[1], words[2], "u32")
         read = tuple(self.source(s, kind) for s, kind in zip(sources, kinds, strict=True))
         return [Op(name, tuple(adds), (self.result(target),), ("u32",), read, kinds, self.site)]

@@ -6,6 +6,8 @@ stores, so that every check and counter of those applies to them.
 
 from __future__ import annotations
 
+import re
+
 from harness.emulator.decode_memory import MemoryDecoder
 from harness.emulator.matrix import ELEMENT_BITS, per_register
 from harness.emulator.program import Constant, Op, Register, Source, Special
@@ -25,20 +27,28 @@ _STORED = {"f16": "u16", "bf16": "u16", "tf32": "u32", "s8": "u8", "u8": "u8", "
            "f32": "f32", "s32": "s32"}  # fmt: skip
 _REGISTER = {"f64": "f64", "f32": "f32", "s32": "s32"}  # everything else is packed in words
 _MAX_VECTOR = 16
+_SHAPE = re.compile(r"m(\d{1,2})n(\d{1,2})k(\d{1,3})\Z")
 
 
 def _register_type(type_: str) -> str:
     return _REGISTER.get(type_, "u32")
 
 
-def _shape(word: str) -> tuple[int, int, int]:
-    m, rest = word[1:].split("n")
-    n, k = rest.split("k")
-    return int(m), int(n), int(k)
+def _wmma_registers(role: str, type_: str, elements: int) -> int:
+    """Registers of a fragment: half-precision factors have 8 in every shape, some of them twice."""
+    return 8 if role in ("a", "b") and type_ == "f16" else elements // 32 // per_register(type_)
 
 
 class MatrixDecoder(MemoryDecoder):
     """The instructions of the tensor cores."""
+
+    def _shape(self, word: str) -> tuple[int, int, int]:
+        """m, n and k of `m16n8k16`."""
+        found = _SHAPE.match(word)
+        if found is None:
+            raise self.unknown(f"`{word}` is not the shape of a matrix product")
+        m, n, k = map(int, found.groups())
+        return m, n, k
 
     def _items(self, operand: Operand) -> tuple[Operand, ...]:
         return operand.items if isinstance(operand, Group) else (operand,)
@@ -53,7 +63,7 @@ class MatrixDecoder(MemoryDecoder):
         rest = words[5 : len(words) - 4] if len(words) >= 9 else ["?"]
         if len(types) != 4 or set(rest) - {"satfinite"} or not set(types) <= set(ELEMENT_BITS):
             raise self.unknown()
-        m, n, k = _shape(words[2])
+        m, n, k = self._shape(words[2])
         d_type, a_type, b_type, c_type = types
         integer = a_type in ("s8", "u8", "s4", "u4")
         sums = ("s32",) if integer else _SUM_TYPES.get(a_type, ())
@@ -69,7 +79,7 @@ class MatrixDecoder(MemoryDecoder):
                    m * 8 // 32 // per_register(c_type))  # fmt: skip
         parts = [self._items(o) for o in instruction.operands]
         if tuple(len(p) for p in parts) != lengths:
-            raise self.unknown()
+            raise self.unknown(f"its operands have {lengths} registers")
         kinds = [_register_type(t) for t in types]
         made = tuple(self.result(r) for r in parts[0])
         read = tuple(
@@ -93,9 +103,9 @@ class MatrixDecoder(MemoryDecoder):
             raise self.unknown()
         return int(count[0][1:]), "trans" in words
 
-    def _row_words(self, where: Operand, count: int, ops: list[Op]) -> list[Register]:
+    def _row_words(self, space: str, where: Operand, count: int, ops: list[Op]) -> list[Register]:
         """Registers with the address of each lane's word in each matrix."""
-        base, offset, kind = self._address(where)
+        base, offset, kind = self._place(space, where)
         made = tuple(self.declare(f"!matrix row {i}", "u64") for i in range(count))
         start = self.declare("!matrix address", "u64")
         if kind == "u32":
@@ -109,13 +119,13 @@ class MatrixDecoder(MemoryDecoder):
 
     def _op_ldmatrix(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
         count, transposed = self._matrices(instruction)
-        target, where = instruction.operands
+        target, where = self.given(instruction, 2)
         results = [self.result(r) for r in self._items(target)]
         if len(results) != count:
             raise self.unknown()
         space = "shared" if "shared" in instruction.opcode else ""
         ops: list[Op] = []
-        rows = self._row_words(where, count, ops)
+        rows = self._row_words(space, where, count, ops)
         words = [self.declare(f"!matrix word {i}", "u32") for i in range(count)]
         for row, word in zip(rows, words, strict=True):
             ops.append(Op("ld", (space,), (word,), ("u32",), (row, Constant(0)), ("u64", "s64"),
@@ -132,13 +142,13 @@ class MatrixDecoder(MemoryDecoder):
 
     def _op_stmatrix(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
         count, transposed = self._matrices(instruction)
-        where, given = instruction.operands
+        where, given = self.given(instruction, 2)
         values: list[Source] = [self.source(v, "u32") for v in self._items(given)]
         if len(values) != count:
             raise self.unknown()
         space = "shared" if "shared" in instruction.opcode else ""
         ops: list[Op] = []
-        rows = self._row_words(where, count, ops)
+        rows = self._row_words(space, where, count, ops)
         if transposed:
             words = tuple(self.declare(f"!matrix word {i}", "u32") for i in range(count))
             kinds = ("u32",) * count
@@ -157,26 +167,30 @@ class MatrixDecoder(MemoryDecoder):
             return self._wmma_mma(instruction, words[1:])
         if words[:1] not in (["load"], ["store"]):
             raise self.unknown()
-        loads, role = words[0] == "load", words[1]
+        loads, role = words[0] == "load", "".join(words[1:2])
         space, rest = self._space(words[2:])
         if rest[:2] != ["sync", "aligned"] or len(rest) != 5 or rest[2] not in ("row", "col"):
             raise self.unknown()
+        if role not in (("a", "b", "c") if loads else ("d",)):
+            raise self.unknown()
         layout, shape, type_ = rest[2:]
-        m, n, k = _shape(shape)
+        m, n, k = self._shape(shape)
         rows, columns = {"a": (m, k), "b": (k, n)}.get(role, (m, n))
-        sums = ("f16", "f32", "s32", "f64")
-        if type_ not in (_WMMA_SHAPES if role in "ab" else sums):
+        if role in ("a", "b"):
+            shapes = set(_WMMA_SHAPES.get(type_, ()))
+        else:
+            factors = (t for t in _WMMA_SHAPES if type_ in _SUM_TYPES.get(t, ("s32",)))
+            shapes = {shape for t in factors for shape in _WMMA_SHAPES[t]}
+        if shape not in shapes:
             raise self.unknown()
-        if role in "ab" and shape not in _WMMA_SHAPES[type_]:
-            raise self.unknown()
-        operands = list(instruction.operands)
+        operands = list(self.given(instruction, 2, 3))
         fragment = operands.pop(0 if loads else 1)
         inner = columns if layout == "row" else rows
         stride = self.source(operands[1], "u32") if len(operands) > 1 else Constant(inner)
-        base, offset, kind = self._address(operands[0])
+        base, offset, kind = self._place(space, operands[0])
         held, size = rows * columns // 32, ELEMENT_BITS[type_] // 8
         # An accumulator is kept by rows whatever the layout in memory.
-        by_rows = role in "ab" or layout == "row"
+        by_rows = role in ("a", "b") or layout == "row"
         ops: list[Op] = []
         start = self.declare("!fragment address", "u64")
         count = held if by_rows else 1
@@ -196,6 +210,8 @@ class MatrixDecoder(MemoryDecoder):
                 places.append((each, 0))
         vector = min(count, _MAX_VECTOR // size)
         registers = [self.register_operand(r) for r in self._items(fragment)]
+        if len(registers) != _wmma_registers(role, type_, rows * columns):
+            raise self.unknown(f"a fragment of {len(registers)} registers")
         step = (space, offset.bits, vector, type_)
         make = self._fragment_load if loads else self._fragment_store
         return [*ops, *make(registers, places, step)]
@@ -234,8 +250,6 @@ class MatrixDecoder(MemoryDecoder):
             for i, register in enumerate(registers):
                 ops.append(Op("unpack", (), tuple(parts[i * per : (i + 1) * per]), (stored,) * per,
                               (register,), ("u32",), self.site))  # fmt: skip
-        if len(parts) != len(places):
-            raise self.unknown()
         for at in range(0, len(parts), vector):
             base, plus = places[at]
             values = tuple(parts[at : at + vector])
@@ -260,14 +274,20 @@ class MatrixDecoder(MemoryDecoder):
         sums = _SUM_TYPES.get(types[1], ("s32",))
         if not {types[0], types[3]} <= set(sums):
             raise self.unknown()
-        parts = [self._items(o) for o in instruction.operands]
+        m, n, k = self._shape(shape)
+        parts = [self._items(o) for o in self.given(instruction, 4)]
+        lengths = tuple(
+            _wmma_registers(role, type_, size)
+            for role, type_, size in zip("dabc", types, (m * n, m * k, k * n, m * n), strict=True)
+        )
+        if tuple(map(len, parts)) != lengths:
+            raise self.unknown(f"its operands have {lengths} registers")
         kinds = [_register_type(t) for t in types]
         made = tuple(self.result(r) for r in parts[0])
         read, read_kinds = [], []
         for part, kind in zip(parts[1:], kinds[1:], strict=True):
             read += [self.source(o, kind) for o in part]
             read_kinds += [kind] * len(part)
-        m, n, k = _shape(shape)
         counts = tuple(str(len(part)) for part in parts[1:])
         variant = (str(m), str(n), str(k), *layouts, *types, *counts, *saturates)
         return [

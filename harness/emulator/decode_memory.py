@@ -8,10 +8,24 @@ from harness.emulator.program import Constant, Op, Source, SymbolAddress, unsign
 from harness.emulator.ptx import TYPE_SIZES, Group, Instruction, Memory, Operand
 
 STATE_SPACES = {"global", "shared", "local", "const", "param"}
-_ATOMICS = {"add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"}
-_MEMORY_HINTS = {
-    "nc", "volatile", "weak", "relaxed", "acquire", "release", "acq_rel", "sc",
-    "cta", "gpu", "sys", "cluster", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "noftz",
+_WORDS = ("b32", "b64")
+_NUMBERS = ("u32", "s32", "u64", "s64")
+_ATOMICS = {
+    "add": ("u32", "s32", "u64", "f32", "f64", *HALVES), "min": _NUMBERS, "max": _NUMBERS,
+    "and": _WORDS, "or": _WORDS, "xor": _WORDS, "exch": _WORDS, "cas": ("b16", *_WORDS),
+    "inc": ("u32",), "dec": ("u32",),
+}  # fmt: skip
+_SCOPES = {"cta", "cluster", "gpu", "sys"}
+_ORDERS = {
+    "ld": {"weak", "volatile", "relaxed", "acquire"},
+    "st": {"weak", "volatile", "relaxed", "release"},
+    "atom": {"relaxed", "acquire", "release", "acq_rel"},
+    "red": {"relaxed", "release"},
+}
+_SCOPED = {"relaxed", "acquire", "release", "acq_rel"}
+_CACHING = {
+    "ld": {"ca", "cg", "cs", "lu", "cv"}, "st": {"wb", "cg", "cs", "wt"}, "atom": set(),
+    "red": set(),
 }  # fmt: skip
 
 
@@ -37,15 +51,46 @@ class MemoryDecoder(CallDecoder):
             return self.declare("!stack", "u64"), Constant(self.frame[name] + operand.offset), "u64"
         if name in self.registers:
             register = self.register(name)
+            if register.type in ("pred", "f32", "f64"):
+                raise self.unknown(f"an address in a register of type {register.type}")
             return register, offset, unsigned(register.type)
         return self.symbol(name, operand.offset), Constant(0), "u64"
 
-    def _access(self, modifiers: list[str], types: list[str]) -> tuple[str, int, str]:
+    def _place(self, space: str, operand: Operand) -> tuple[Source, Constant, str]:
+        """The address of an access to a state space; a variable has to be in that space."""
+        base, offset, kind = self._address(operand)
+        if isinstance(base, SymbolAddress) and base.space != (space or "global"):
+            raise self.unknown(f"`{base.name}` is in {base.space} memory")
+        if space == "param" and not isinstance(base, SymbolAddress):
+            raise self.unknown("a parameter that is not named")
+        return base, offset, kind
+
+    def _check_hints(self, name: str, hints: list[str]) -> None:
+        """Refuse an access whose order, scope and caching do not go together.
+
+        All are executed alike: memory is consistent after every instruction.
+        """
+        orders = [h for h in hints if h in _ORDERS[name]]
+        scopes = [h for h in hints if h in _SCOPES]
+        caching = [h for h in hints if h in _CACHING[name]]
+        if len(orders) + len(scopes) + len(caching) < len(hints) or len(caching) > 1:
+            raise self.unknown()
+        if len(orders) > 1 or len(scopes) > 1 or (caching and orders not in ([], ["weak"])):
+            raise self.unknown()
+        # An atomic is relaxed, at the device's scope, where it does not say.
+        scoped = bool(_SCOPED.intersection(orders))
+        if bool(scopes) != scoped and name not in ("atom", "red"):
+            raise self.unknown()
+
+    def _access(self, name: str, modifiers: list[str], types: list[str]) -> tuple[str, int, str]:
         space, others = self._space(modifiers)
         width = [m for m in others if m in ("v2", "v4", "v8")]
         others = [m for m in others if m not in width]
-        hints = [m for m in others if m.startswith(("L1::", "L2::")) and "cache_hint" not in m]
-        if not set(others) - set(hints) <= _MEMORY_HINTS or len(types) != 1 or len(width) > 1:
+        prefetches = [m for m in others if m.startswith(("L1::", "L2::")) and "cache_hint" not in m]
+        if name == "ld" and space == "global" and "nc" in others:
+            others.remove("nc")
+        self._check_hints(name, [m for m in others if m not in prefetches])
+        if len(types) != 1 or len(width) > 1:
             raise self.unknown()
         count = int(width[0][1:]) if width else 1
         size = TYPE_SIZES[types[0]]
@@ -54,17 +99,18 @@ class MemoryDecoder(CallDecoder):
         return space, count, types[0]
 
     def _op_ld(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
-        space, count, kind = self._access(modifiers, types)
-        target, where = instruction.operands
+        space, count, kind = self._access("ld", modifiers, types)
+        target, where = self.given(instruction, 2)
         results = target.items if isinstance(target, Group) else (target,)
         if len(results) != count:
             raise self.unknown()
         made = tuple(self.result(r) for r in results)
+        space = self._own_space(space, where)
         if space == "param" and isinstance(where, Memory) and self.is_own_param(where.base):
             return self.load_param(where, made, kind)
-        space = self._param_space(space, where)
-        base, offset, address_type = self._address(where)
+        base, offset, address_type = self._place(space, where)
         if isinstance(base, SymbolAddress) and base.space == "param":
+            self.inside(self.params[base.name], base.offset, count * TYPE_SIZES[kind])
             read: tuple[Source, ...] = (Constant(base.offset),)
             return [Op("param", (base.name,), made, (kind,) * count, read, ("u64",), self.site)]
         return [
@@ -76,27 +122,35 @@ class MemoryDecoder(CallDecoder):
         return self._op_ld(instruction, modifiers, types)
 
     def _op_st(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
-        space, count, kind = self._access(modifiers, types)
-        where, value = instruction.operands
+        space, count, kind = self._access("st", modifiers, types)
+        where, value = self.given(instruction, 2)
         values = value.items if isinstance(value, Group) else (value,)
         if len(values) != count:
             raise self.unknown()
+        space = self._own_space(space, where)
         if space == "param" and isinstance(where, Memory) and self.is_own_param(where.base):
             return self.store_param(where, values, kind)
-        space = self._param_space(space, where)
-        base, offset, address_type = self._address(where)
+        if space in ("param", "const"):
+            raise self.unknown(f"{space} memory cannot be written")
+        base, offset, address_type = self._place(space, where)
         read = tuple(self.source(v, kind) for v in values)
         return [
             Op("st", (space,), (), (), (base, offset, *read),
                (address_type, "s64", *(kind,) * count), self.site)
         ]  # fmt: skip
 
-    def _param_space(self, space: str, where: Operand) -> str:
-        """A struct that is passed to a function, or returned by it, is in local memory."""
-        if space != "param" or not isinstance(where, Memory):
+    def _own_space(self, space: str, where: Operand) -> str:
+        """The state space of an access; the instruction may leave it to a variable that it names.
+
+        A struct that is passed to a function, or returned by it, is in local memory.
+        """
+        if not isinstance(where, Memory):
             return space
         name = self.names.get(where.base, where.base)
-        return "local" if name in self.frame or name in self.variables else space
+        known = self.variables.get(name, self.module.globals.get(name))
+        if space == "param" and (name in self.frame or (known and known.space == "local")):
+            return "local"
+        return known.space if known and space == "" else space
 
     def _op_atom(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
@@ -104,30 +158,33 @@ class MemoryDecoder(CallDecoder):
         space, others = self._space(modifiers)
         operations = [m for m in others if m in _ATOMICS]
         width = [m for m in others if m in ("v2", "v4", "v8")]
-        rest = {m for m in others if m not in (*operations, *width)}
-        if len(operations) != 1 or not rest <= _MEMORY_HINTS or len(types) != 1:
+        rest = [m for m in others if m not in (*operations, *width)]
+        if len(operations) != 1 or len(types) != 1 or len(width) > 1:
             raise self.unknown()
+        reduces = instruction.opcode.startswith("red")
+        if types[0] in HALVES:
+            if rest[-1:] != ["noftz"]:
+                raise self.unknown("without .noftz")
+            rest.pop()
+        self._check_hints("red" if reduces else "atom", rest)
+        if space not in ("", "global", "shared"):
+            raise self.unknown(f"there are no atomics on {space} memory")
         kind, operation = types[0], operations[0]
-        integer = kind in ("b32", "u32", "s32", "b64", "u64", "s64")
-        if not integer and not (kind in ("f32", "f64", *HALVES) and operation == "add"):
-            short = kind in ("b16", "u16") and operation in ("cas", "exch")
-            if not short:
-                raise self.unknown()
-        if operation in ("inc", "dec") and kind != "u32":
+        if kind not in _ATOMICS[operation] or (reduces and operation in ("exch", "cas")):
             raise self.unknown()
         if kind in HALVES:
             operation, kind = f"add.{kind}", "u32" if kind.endswith("x2") else "u16"
         elif operation not in ("min", "max"):
             kind = unsigned(kind)
-        reduces = instruction.opcode.startswith("red")
-        target = () if reduces else (instruction.operands[0],)
-        where, *values = instruction.operands[len(target) :]
-        base, offset, address_type = self._address(where)
+        values_taken = 2 if operation == "cas" else 1
+        operands = self.given(instruction, values_taken + (1 if reduces else 2))
+        target = () if reduces else operands[:1]
+        where, *values = operands[len(target) :]
+        space = self._own_space(space, where)
+        base, offset, address_type = self._place(space, where)
         if not width:
             read = tuple(self.source(v, kind) for v in values)
             made = tuple(self.result(t) for t in target)
-            if len(read) != (2 if operation == "cas" else 1):
-                raise self.unknown()
             return [
                 Op("atom", (space, operation), made, (kind,) * len(made), (base, offset, *read),
                    (address_type, "s64", *(kind,) * len(read)), self.site)

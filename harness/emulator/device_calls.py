@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-MOST_PRINTED = 1 << 18  # calls in a launch: an endless loop around printf ends, too
+# In a launch, so that an endless loop around printf ends, too: calls, and characters of all.
+MOST_PRINTED = 1 << 18
+MOST_CHARACTERS = 1 << 24
+_WIDEST_FIELD = 1 << 12
 _LONGEST_STRING = 1 << 16
 _DIRECTIVE = re.compile(
     r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d*))?"
@@ -42,7 +45,15 @@ def printf(
         raise KernelFault("budget", message, site, lanes, 0)
     for position, (lane, format_, buffer) in enumerate(each):
         reader = _Arguments(chunk, lane, buffer)
-        text = _DIRECTIVE.sub(reader.replace, _string(chunk, lane, format_))
+        try:
+            text = _DIRECTIVE.sub(reader.replace, _string(chunk, lane, format_))
+        except _TooWide as field:
+            message = f"printf asks for {field} characters; a field has at most {_WIDEST_FIELD}"
+            raise KernelFault("budget", message, site, lanes, position) from None
+        chunk.tally.printed_characters += len(text)
+        if chunk.tally.printed_characters > MOST_CHARACTERS:
+            message = f"the launch printed more than {MOST_CHARACTERS} characters"
+            raise KernelFault("budget", message, site, lanes, position)
         counts[position] = reader.count
         printed.append((chunk.first_block + lane // chunk.geometry.threads, text))
     return (counts.reshape(lanes.n_rows, lanes.n_columns),)
@@ -55,6 +66,10 @@ def assertfail(
     lane = int(lanes.lanes()[0])
     texts = [_string(chunk, lane, int(lanes.full(where)[0])) for where in (message, function)]
     raise KernelFault("assert", f"assertion `{texts[0]}` failed in {texts[1]}", site, lanes, 0)
+
+
+class _TooWide(Exception):
+    """A field whose width or precision would fill the memory."""
 
 
 class _Arguments:
@@ -80,7 +95,11 @@ class _Arguments:
         if width == "*":
             width = str(self._take("i"))
         if precision == "*":
-            precision = str(self._take("i"))
+            given = self._take("i")
+            precision = str(given) if given >= 0 else None  # as in C: as if there were none
+        for size in (width, precision):
+            if len(size or "") > 9 or abs(int(size or 0)) > _WIDEST_FIELD:
+                raise _TooWide(size)
         form = f"%{flags}{width}" + (f".{precision or 0}" if precision is not None else "")
         if kind in "diouxXc":
             return _integer(form, kind, length, self._take("q" if length[:1] in _WIDE else "i"))
@@ -107,8 +126,10 @@ def _integer(form: str, kind: str, length: str, value: int) -> str:
         return (form + "s") % chr(value & 0xFF)
     if kind in "di" and value >> (bits - 1):
         value -= 1 << bits
+    if kind in "ouxX":
+        form = form.replace("+", "").replace(" ", "")
     if kind == "o" and "#" in form:
-        return (form.replace("#", "") + "s") % f"0{value:o}"
+        return (form.replace("#", "") + "s") % (f"0{value:o}" if value else "0")
     return (form + ("d" if kind == "u" else kind)) % value
 
 
@@ -120,6 +141,8 @@ def _string(chunk: Chunk, lane: int, address: int) -> str:
 def _bytes(chunk: Chunk, lane: int, address: int, count: int) -> bytes:
     """Up to so many bytes at a generic address, as a lane sees them; none where nothing is."""
     if address >= LOCAL_WINDOW:
+        if not chunk.local.size:
+            return b""
         row, offset = chunk.local.data[lane], address - LOCAL_WINDOW
     elif address >= SHARED_WINDOW:
         row = chunk.shared.data[lane // chunk.geometry.threads]

@@ -19,7 +19,8 @@ from harness.emulator.divergence import check_barrier
 from harness.emulator.faults import KernelFault
 from harness.emulator.generate import BlockFunction
 from harness.emulator.program import Barrier, Branch, Exit, Jump, Program, Switch
-from harness.emulator.spinning import Turns, loops_and_meetings
+from harness.emulator.spinning import spinning
+from harness.emulator.turns import Turns
 
 Array = NDArray[Any]
 
@@ -34,7 +35,7 @@ class Engine:
         self.program = program
         self.functions = functions
         self.budget = budget
-        self.waiting_loops, self.meetings = program.once(loops_and_meetings)
+        self.spinning = program.once(spinning)
         self.sizes = [
             len(block.sites) + isinstance(block.terminator, Branch) for block in program.blocks
         ]
@@ -60,23 +61,30 @@ class _Run:
         functions, sizes = engine.functions, engine.sizes
         tally, select = chunk.tally, chunk.geometry.select
         whole = chunk.geometry.whole
-        next_block = Turns(engine.waiting_loops, engine.meetings).next
+        turns = Turns(engine.spinning, chunk)
+        meetings = None if chunk.checks is None else chunk.checks.meetings
         while True:
             if not ready:
-                if not self.waiting:
+                if self.waiting and self._release(stuck=not turns.anybody):
+                    continue
+                if not turns.wake(ready):
                     return
-                self._release()
                 continue
-            number = next_block(ready)
-            if self.waiting and number in engine.waiting_loops:
-                self._release(stuck=False)  # the loop may wait for somebody at a barrier
+            number = min(ready)
             mask = ready.pop(number)
             lanes = whole if mask.size == 1 else select(mask)
+            if number in turns.blocks:
+                going = turns.take(number, lanes, self.exited)
+                if going is None:
+                    continue
+                lanes = going
             tally.budget += max(lanes.count, LEAST_CHARGE) * sizes[number]
             if tally.budget > engine.budget:
                 self._over_budget(number, lanes)
             tally.block_warps[number] += lanes.warps
             tally.block_lanes[number] += lanes.count
+            if meetings is not None:
+                meetings.exited = self.exited
             self._leave(number, lanes, functions[number](chunk, lanes))
 
     def _leave(self, number: int, lanes: Active, result: Any) -> None:
@@ -86,6 +94,8 @@ class _Run:
             self._go(terminator.target, lanes.mask)
         elif isinstance(terminator, Branch):
             on, off = lanes.masks(result)
+            if on is not None and off is not None and not terminator.guards:
+                self.chunk.tally.diverged_warps[number] += lanes.diverged_warps(on, off)
             if not terminator.taken_if:
                 on, off = off, on
             if on is not None:
@@ -99,7 +109,7 @@ class _Run:
         elif isinstance(terminator, Exit):
             self.exited = lanes.mask if self.exited is None else self.exited | lanes.mask
         elif isinstance(terminator, Switch):
-            self._switch(terminator, lanes, result)
+            self._switch(number, terminator, lanes, result)
         else:
             raise KernelFault("trap", "the kernel executed trap", terminator.site, lanes, 0)
 
@@ -120,7 +130,8 @@ class _Run:
         lanes *= 1 if mask.shape[0] > 1 else geometry.blocks
         return lanes * (1 if mask.shape[1] > 1 else geometry.threads)
 
-    def _switch(self, terminator: Switch, lanes: Active, index: Array) -> None:
+    def _switch(self, number: int, terminator: Switch, lanes: Active, index: Array) -> None:
+        ways: dict[int, Mask] = {}
         for value in np.unique(index).tolist():
             if value >= len(terminator.targets):
                 message = f"indirect branch to entry {value} of {len(terminator.targets)}"
@@ -128,7 +139,12 @@ class _Run:
                 raise KernelFault("out of bounds", message, terminator.site, lanes, position)
             on, _ = lanes.masks(index == value)
             assert on is not None
-            self._go(terminator.targets[value], on)
+            target = terminator.targets[value]
+            ways[target] = on if target not in ways else ways[target] | on
+            self._go(target, on)
+        if len(ways) > 1:
+            split = self.chunk.geometry.split_warps(*ways.values())
+            self.chunk.tally.diverged_warps[number] += split
 
     def _over_budget(self, number: int, lanes: Active) -> None:
         block = self.engine.program.blocks[number]
@@ -171,8 +187,8 @@ class _Run:
             waiting = self.waiting.get(key)
             self.waiting[key] = on if waiting is None else waiting | on
 
-    def _release(self, *, stuck: bool = True) -> None:
-        """Let those blocks go on whose barriers are complete; if nobody else can, one must be."""
+    def _release(self, *, stuck: bool) -> bool:
+        """Let those blocks go on whose barriers are complete; if `stuck`, one must be."""
         geometry = self.chunk.geometry
         shape = (geometry.blocks, geometry.threads)
         gone = (
@@ -209,6 +225,7 @@ class _Run:
                 self.arrived[other] = self.arrived[other] & ~complete
         if not released and stuck:
             self._deadlock()
+        return released
 
     def _let_go(self, key: tuple[int, int, int], complete: Mask, arrived: Mask) -> None:
         mask = self.waiting[key]

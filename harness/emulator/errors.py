@@ -12,6 +12,17 @@ like a sticky CUDA error it ends the launch and is returned in the report, as a 
 from __future__ import annotations
 
 
+def shown(value: object, most: int = 100) -> str:
+    """A value that somebody gave, as a message quotes it: in few letters, however long it is."""
+    if isinstance(value, int) and abs(value).bit_length() > 128:
+        return f"an integer of {abs(value).bit_length()} bits"
+    try:
+        text = repr(value[: most + 1] if isinstance(value, str) else value)
+    except ValueError:  # Python does not print integers of thousands of digits
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= most else f"{text[: most - 2]} …"
+
+
 class EmulatorError(Exception):
     """Base of everything that the emulator refuses; `str(error)` is meant for the user."""
 

@@ -1,8 +1,7 @@
 """Loads that the compiler added to what the source reads, so that nobody is accused of them.
 
 A load from a variable's own fixed address cannot fail, so the compiler may do it where the source
-would not have, and select the result away. And a struct is copied with its padding. Asked only
-when an accusation is about to be made.
+would not have, and select the result away. Asked only when a race is about to be told.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from harness.emulator.program import (
     terminator_reads,
 )
 
-_OWN = ("shared", "local")
 _Place = tuple[int, int]  # basic block, index of an operation in it
 
 
@@ -28,33 +26,24 @@ class Excuses:
 
     def __init__(self, program: Program) -> None:
         self._blocks = program.blocks
-        self._known: dict[tuple[int, int], bool] = {}
+        self._known: dict[int, bool] = {}
 
     def speculative(self, site: int) -> bool:
         """A load from a fixed address whose value ends in selections between it and another."""
-        return self._cached(site, -1)
-
-    def copy(self, site: int, word: int) -> bool:
-        """A word of a load that only goes on to shared or local memory."""
-        return self._cached(site, word)
-
-    def _cached(self, site: int, word: int) -> bool:
-        key = (site, word)
-        if key not in self._known:
+        if site not in self._known:
             places = [
                 (number, i)
                 for number, block in enumerate(self._blocks)
                 for i, op in enumerate(block.ops)
                 if op.site == site and op.name == "ld"
             ]
-            judge = self._only_selected if word < 0 else self._only_copied
-            self._known[key] = bool(places) and all(judge(place, word) for place in places)
-        return self._known[key]
+            self._known[site] = bool(places) and all(map(self._only_selected, places))
+        return self._known[site]
 
     def _op(self, place: _Place) -> Op:
         return self._blocks[place[0]].ops[place[1]]
 
-    def _only_selected(self, place: _Place, _: int) -> bool:
+    def _only_selected(self, place: _Place) -> bool:
         load = self._op(place)
         if not isinstance(load.sources[0], (SymbolAddress, Constant)):
             return False
@@ -70,27 +59,6 @@ class Excuses:
                 if op.name in EFFECTS or not op.results:
                     return False
                 more = {(register.slot, user) for register in op.registers_written()} - seen
-                seen |= more
-                todo += more
-        return True
-
-    def _only_copied(self, place: _Place, word: int) -> bool:
-        results = self._op(place).results
-        register = results[word] if word < len(results) else None
-        if register is None:
-            return True
-        todo = [(register.slot, place)]
-        seen = set(todo)
-        while todo:
-            for user, operand in self._users(*todo.pop()):
-                if user is None:
-                    return False
-                op = self._op(user)
-                if op.name == "st" and operand >= 2 and op.variant[0] in _OWN:
-                    continue
-                if op.name != "mov":
-                    return False
-                more = {(written.slot, user) for written in op.registers_written()} - seen
                 seen |= more
                 todo += more
         return True

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from harness.emulator import bits, warp
 from harness.emulator.active import Active
 from harness.emulator.arithmetic import NUMPY_TYPES, implementation
+from harness.emulator.atomics import wavefront_rule
 from harness.emulator.errors import UnknownInstruction
 from harness.emulator.global_memory import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
-from harness.emulator.liveness import always_one, needed_ops
+from harness.emulator.liveness import needed_ops
 from harness.emulator.program import (
     Barrier,
     Block,
@@ -63,20 +64,16 @@ class _Generator:
         self.names: dict[str, Any] = {"np": np, "int64": np.int64}
         self.constants: dict[tuple[int, str], str] = {}
         self.implementations: dict[tuple[Any, ...], str] = {}
-        self.ones = always_one(program)
-        self.params = self._param_offsets()
+        self.params = program.param_offsets()
+        self.follows = any(
+            op.name == "shfl" or (op.name in ("ld", "atom") and op.variant[0] != "global")
+            for block in program.blocks
+            for op in block.ops
+        )
         # State while a block is being written:
         self.lines: list[str] = []
         self.types: dict[int, str] = {}
         self.wanted: frozenset[int] = frozenset()
-
-    def _param_offsets(self) -> dict[str, int]:
-        offsets, total = {}, 0
-        for param in self.program.params:
-            total = -(-total // param.align) * param.align
-            offsets[param.name] = total
-            total += param.size
-        return offsets
 
     def generated(self) -> Generated:
         texts = [self._block(i, block) for i, block in enumerate(self.program.blocks)]
@@ -93,11 +90,13 @@ class _Generator:
         self.lines = []
         written: set[int] = set()
         entering: list[int] = []
-        for op, wanted in ops:
+        for at, (op, wanted) in enumerate(ops, 1):
             for register in op.registers_read():
                 self._enter(register, written, entering)
             self.wanted = wanted
             self._op(op)
+            if self.follows and op.name == "st" and op.variant[0] != "global":
+                self.lines.append(self._follow(number, at))
             written |= wanted
         result = self._terminator(block, written, entering)
         head = [f"def block_{number}(chunk, lanes):", "    R = chunk.registers"]
@@ -108,8 +107,15 @@ class _Generator:
         for slot in sorted(written & block.live_out):
             value = self._as(f"r{slot}", self.types[slot], self._stored(slot))
             tail.append(f"R[{slot}] = lanes.put(R[{slot}], {value})")
+        if self.follows:
+            tail.append(self._follow(number, None))
         body = [f"    {line}" for line in (*self.lines, *tail, result)]
         return "\n".join(head + body)
+
+    @staticmethod
+    def _follow(number: int, upto: int | None) -> str:
+        given = f"{number}, lanes, locals(), {upto}"
+        return f"if chunk.unwritten: chunk.unwritten.follow({given})"
 
     def _enter(self, register: Register, written: set[int], entering: list[int]) -> None:
         slot = register.slot
@@ -332,12 +338,7 @@ class _Generator:
             self._read(s, t) for s, t in zip(op.sources[2:], op.source_types[2:], strict=True)
         ]
         wanted = bool(self.wanted)
-        one = op.sources[2]
-        counts_up = operation == "add" and not wanted and op.source_types[2] == "u32" and (
-            (isinstance(one, Constant) and one.bits == 1)
-            or (isinstance(one, Register) and one.slot in self.ones)
-        )  # fmt: skip
-        cost = "count up" if counts_up else operation
+        cost = wavefront_rule(self.program, op, wanted=wanted)
         call = (
             f"chunk.atomic({space!r}, lanes, {op.site}, {self._address(op)}, {operation!r}, "
             f"({', '.join(values)},), {wanted}, {cost!r})"
@@ -351,6 +352,9 @@ class _Generator:
         self.names[op.name] = _WARP_OPS[op.name]
         operands = [self._read(s, t) for s, t in zip(op.sources, op.source_types, strict=True)]
         self.lines.append(f"chunk.sync_warp(lanes, {op.site}, {operands[-1]})")
+        if op.name == "shfl":
+            given = ", ".join([str(op.site), repr(op.variant[0]), *operands[1:]])
+            self.lines.append(f"if chunk.checks: chunk.unwritten.shuffled(lanes, {given})")
         return f"{op.name}({op.variant[0]!r}, lanes, {', '.join(operands)})"
 
     def _op_shfl(self, op: Op) -> None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import bisect
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.active import Active
 from harness.emulator.faults import KernelFault
+from harness.emulator.sectors import SectorMap, touch, touch_runs, untouched
 from harness.emulator.tally import Tally
 
 Array = NDArray[Any]
@@ -47,6 +49,29 @@ class Allocation:
             usable = self.size // dtype.itemsize * dtype.itemsize
             found = self._views[dtype] = self.data[:usable].view(dtype)
         return found
+
+    @cached_property
+    def sectors_read(self) -> SectorMap:
+        """A byte for each 32-byte sector: whether a global access of the launch read it."""
+        return untouched(self.size)
+
+    @cached_property
+    def sectors_written(self) -> SectorMap:
+        """The same of writes. An atomic, also one whose result nobody wants, reads and writes."""
+        return untouched(self.size)
+
+    def touched(self) -> tuple[int, int]:
+        """How many sectors were read, and written; a map that nobody asked for is not made."""
+        maps = (vars(self).get(name) for name in ("sectors_read", "sectors_written"))
+        read, written = (0 if each is None else int(np.count_nonzero(each)) for each in maps)
+        return read, written
+
+
+class Runs(NamedTuple):
+    """Rows of lanes that access one word after another."""
+
+    starts: Array  # the first address of each row, shape (rows, 1)
+    step: int | None  # from each start to the next; None where they differ
 
 
 class Watch(Protocol):
@@ -164,19 +189,16 @@ class GlobalMemory:
             return self._scattered(tally, lanes, site, addresses, dtype, count)
         if self.watch is not None:
             self.watch.read(lanes, site, allocation, addresses, width)
-        contiguous = _contiguous_rows(addresses, width) if addresses.shape[1] > 1 else None
-        if contiguous is not None and lanes.full_warps and addresses.shape[1] == lanes.n_columns:
-            if tally is not None:
-                tally.global_contiguous(lanes, site, contiguous, width)
-        elif tally is not None:
-            tally.global_access(lanes, site, addresses, width)
+        runs = _runs(addresses, width)
+        if tally is not None:
+            _count(tally, allocation.sectors_read, lanes, site, addresses, allocation.base, width,
+                   runs)  # fmt: skip
         words = allocation.view(dtype)
-        if contiguous is not None:
-            found = _strided(allocation, contiguous, addresses.shape[1] * count, dtype)
-            if found is not None:
-                if count == 1:
-                    return (found.copy(),)
-                return tuple(np.ascontiguousarray(found[:, i::count]) for i in range(count))
+        if runs is not None and runs.step is not None:
+            found = _strided(allocation, runs, addresses.shape[1] * count, dtype)
+            if count == 1:
+                return (found.copy(),)
+            return tuple(np.ascontiguousarray(found[:, i::count]) for i in range(count))
         index = addresses - allocation.base
         index //= dtype.itemsize
         return tuple(words.take(index + i if i else index) for i in range(count))
@@ -189,23 +211,12 @@ class GlobalMemory:
         dtype, count = values[0].dtype, len(values)
         width = dtype.itemsize * count
         allocation = self.locate(lanes, site, addresses, width, dtype.itemsize, "write")
-        if tally is not None:
-            tally.global_access(lanes, site, addresses, width)
         if allocation is None:
-            flat = lanes.full(addresses)
-            for owner in self._owners(flat):
-                chosen = (flat >= owner.base) & (flat < owner.base + owner.size)
-                if not owner.writable:
-                    message = f"write of {width} bytes in {owner.name}, which is read-only"
-                    raise KernelFault("read-only", message, site, lanes, int(np.argmax(chosen)))
-                if self.watch is not None:
-                    part, at = lanes.part(chosen.reshape(lanes.n_rows, lanes.n_columns))
-                    split = tuple(lanes.full(value)[at][None] for value in values)
-                    self.watch.write(part, site, owner, flat[at][None], split)
-                index = (flat[chosen] - owner.base) // dtype.itemsize
-                for i, value in enumerate(values):
-                    owner.view(dtype)[index + i] = lanes.full(value)[chosen]
+            self._scatter(tally, lanes, site, addresses, values)
             return
+        if tally is not None:
+            _count(tally, allocation.sectors_written, lanes, site, addresses, allocation.base,
+                   width, _runs(addresses, width))  # fmt: skip
         if self.watch is not None:
             self.watch.write(lanes, site, allocation, addresses, values)
         words = allocation.view(dtype)
@@ -219,6 +230,32 @@ class GlobalMemory:
                 words[index + i] = value
             else:
                 words[lanes.full(index) + i] = lanes.full(value)
+
+    def _scatter(
+        self, tally: Tally | None, lanes: Active, site: int, addresses: Array,
+        values: tuple[Array, ...],
+    ) -> None:  # fmt: skip
+        """A store whose lanes write to several buffers."""
+        dtype = values[0].dtype
+        width = dtype.itemsize * len(values)
+        if tally is not None:
+            tally.global_access(lanes, site, addresses, width)
+        flat = lanes.full(addresses)
+        for owner in self._owners(flat):
+            chosen = (flat >= owner.base) & (flat < owner.base + owner.size)
+            if not owner.writable:
+                message = f"write of {width} bytes in {owner.name}, which is read-only"
+                raise KernelFault("read-only", message, site, lanes, int(np.argmax(chosen)))
+            if self.watch is not None:
+                part, at = lanes.part(chosen.reshape(lanes.n_rows, lanes.n_columns))
+                split = tuple(lanes.full(value)[at][None] for value in values)
+                self.watch.write(part, site, owner, flat[at][None], split)
+            offsets = flat[chosen] - owner.base
+            if tally is not None:
+                touch(owner.sectors_written, offsets)
+            index = offsets // dtype.itemsize
+            for i, value in enumerate(values):
+                owner.view(dtype)[index + i] = lanes.full(value)[chosen]
 
     def _scattered(
         self, tally: Tally | None, lanes: Active, site: int, addresses: Array,
@@ -234,7 +271,10 @@ class GlobalMemory:
             if self.watch is not None:
                 part, at = lanes.part(chosen.reshape(lanes.n_rows, lanes.n_columns))
                 self.watch.read(part, site, owner, flat[at][None], dtype.itemsize * count)
-            index = (flat[chosen] - owner.base) // dtype.itemsize
+            offsets = flat[chosen] - owner.base
+            if tally is not None:
+                touch(owner.sectors_read, offsets)
+            index = offsets // dtype.itemsize
             for i, each in enumerate(out):
                 each[chosen] = owner.view(dtype)[index + i]
         return tuple(each.reshape(lanes.n_rows, lanes.n_columns) for each in out)
@@ -244,34 +284,48 @@ class GlobalMemory:
         return [self.allocations[int(n)] for n in numbers]
 
 
-def _contiguous_rows(addresses: Array, width: int) -> Array | None:
-    """First address of each row if every row's lanes follow one another, else None."""
+def _count(
+    tally: Tally, sectors: SectorMap, lanes: Active, site: int, addresses: Array, base: int,
+    width: int, runs: Runs | None,
+) -> None:  # fmt: skip
+    """Count an access that lies in one buffer, and mark its sectors in the buffer's map."""
+    columns = addresses.shape[1]
+    if runs is None:
+        touch(sectors, addresses - base)
+    else:
+        touch_runs(sectors, runs.starts - base, columns * width, runs.step)
+    if runs is not None and lanes.full_warps and columns == lanes.n_columns:
+        tally.global_contiguous(lanes, site, runs.starts, width)
+    else:
+        tally.global_access(lanes, site, addresses, width)
+
+
+def _runs(addresses: Array, width: int) -> Runs | None:
+    """Where the rows start if in every row the lanes follow one another, else None."""
     columns = addresses.shape[1]
     starts = addresses[:, :1]
-    if int(addresses[-1, -1] - starts[-1, 0]) != (columns - 1) * width:
+    if columns == 1 or int(addresses[-1, -1] - starts[-1, 0]) != (columns - 1) * width:
         return None
-    run = _runs.get((columns, width))
+    run = _distances.get((columns, width))
     if run is None:
-        if len(_runs) > 64:
-            _runs.clear()
-        run = _runs[columns, width] = np.arange(columns, dtype=np.int64)[None] * width
-    return (
-        starts
-        if np.array_equal(addresses - starts, np.broadcast_to(run, addresses.shape))
-        else None
-    )
-
-
-_runs: dict[tuple[int, int], Array] = {}
-
-
-def _strided(
-    allocation: Allocation, starts: Array, words: int, dtype: np.dtype[Any]
-) -> Array | None:
-    """A view of rows of `words` words that start at equal steps, else None."""
-    rows = len(starts)
-    step = int(starts[1, 0] - starts[0, 0]) if rows > 1 else 0
-    if rows > 2 and not (np.diff(starts[:, 0]) == step).all():
+        if len(_distances) > 64:
+            _distances.clear()
+        run = _distances[columns, width] = np.arange(columns, dtype=np.int64)[None] * width
+    if not np.array_equal(addresses - starts, np.broadcast_to(run, addresses.shape)):
         return None
-    first = int(starts[0, 0]) - allocation.base
-    return np.ndarray((rows, words), dtype, allocation.data.data, first, (step, dtype.itemsize))
+    if len(starts) == 1:
+        return Runs(starts, 0)
+    steps = starts[1:] - starts[:-1]
+    step = int(steps[0, 0])
+    return Runs(starts, step if (steps == step).all() else None)
+
+
+_distances: dict[tuple[int, int], Array] = {}
+
+
+def _strided(allocation: Allocation, runs: Runs, words: int, dtype: np.dtype[Any]) -> Array:
+    """A view of rows of `words` words that start at equal steps."""
+    assert runs.step is not None
+    first = int(runs.starts[0, 0]) - allocation.base
+    shape, strides = (len(runs.starts), words), (runs.step, dtype.itemsize)
+    return np.ndarray(shape, dtype, allocation.data.data, first, strides)

@@ -8,37 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.active import Active
-from harness.emulator.excuses import Excuses
-from harness.emulator.faults import KernelFault
+from harness.emulator.unwritten import Unwritten
 
 Array = NDArray[Any]
-
-
-def unwritten(
-    memory: str, size: int, offset: int, site: int, lanes: Active, position: int
-) -> KernelFault:
-    """The fault of a word of which nothing is written.
-
-    Where part of it is, the rest may be a struct's padding, copied with its members.
-    """
-    message = (
-        f"read of {size} bytes at offset {offset} of {memory} memory, which nothing has written"
-    )
-    return KernelFault("uninitialised", message, site, lanes, position)
 
 
 class Initialised:
     """Which words of `grain` bytes are written, for `rows` memories of `size` bytes each."""
 
-    def __init__(self, rows: int, size: int, grain: int, excuses: Excuses) -> None:
-        self.excuses = excuses
+    def __init__(self, rows: int, size: int, grain: int, unwritten: Unwritten) -> None:
+        self.unwritten = unwritten
         self.grain = grain
         self.words = -(-size // grain)
         self._written = np.zeros(rows * self.words, np.bool_)
+        self._holds: Array | None = None  # of words that hold what nothing has written: ids
 
     def start(self) -> None:
         """Nothing is written."""
         self._written.fill(False)
+        self._holds = None
 
     def _index(self, lanes: Active, addresses: Array) -> Array:
         index: Array = lanes.lanes() * self.words + lanes.full(addresses) // self.grain
@@ -47,24 +35,33 @@ class Initialised:
     def read(self, lanes: Active, site: int, addresses: Array, size: int, count: int = 1) -> None:
         index = self._index(lanes, addresses)
         each = max(1, size // self.grain)
-        for first in range(0, each * count, each):
-            known = self._written[index + first]
+        for word in range(count):
+            first = index + word * each
+            known = self._written[first]
             for i in range(1, each):
                 if known.all():
                     break
-                known = known | self._written[index + first + i]
-            if not known.all() and not (
-                self.excuses.copy(site, first // each) or self.excuses.speculative(site)
-            ):
-                position = int(np.argmin(known))
-                offset = int(lanes.full(addresses)[position]) + first * self.grain
-                raise unwritten("local", size, offset, site, lanes, position)
+                known = known | self._written[first + i]
+            if not known.all():
+                ids = None if self._holds is None else self._holds[first[~known]]
+                self.unwritten.read("local", size, site, word, lanes, addresses, ~known, ids)
 
     def write(
-        self, lanes: Active, _site: int, addresses: Array, values: tuple[Array, ...], _before: Array
+        self, lanes: Active, site: int, addresses: Array, values: tuple[Array, ...], _before: Array
     ) -> None:
         index = self._index(lanes, addresses)
         for i in range(max(1, values[0].dtype.itemsize * len(values) // self.grain)):
             self._written[index + i] = True
+        if self.unwritten:
+            self.unwritten.stored(self, site, lanes, addresses)
+
+    def forget(self, lanes: Array, addresses: Array, size: int, ids: Array) -> None:
+        """Words that were just stored hold what nothing has written."""
+        if self._holds is None:
+            self._holds = np.zeros(len(self._written), np.int32)
+        index = lanes * self.words + addresses // self.grain
+        for i in range(max(1, size // self.grain)):
+            self._written[index + i] = False
+            self._holds[index + i] = ids
 
     update = read

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import re
 
-from harness.emulator.errors import PtxSyntaxError
+from harness.emulator.errors import PtxSyntaxError, shown
 
 _TOKEN = re.compile(
     r"""
-    (?P<newline>\n)
-  | (?P<space>[ \t\r\f\v]+|//[^\n]*)
+    (?P<newline>\r\n?|\n)
+  | (?P<space>[ \t\f\v]+|//[^\r\n]*)
   | (?P<comment>/\*.*?\*/)
+  | (?P<endless>/\*)
   | (?P<string>"[^"\n]*")
   | (?P<bits>0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16})
   | (?P<float>\d+\.\d*(?:[eE][+-]?\d+)?)
   | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)
-  | (?P<name>\.[A-Za-z_](?:[\w$]|::)*|[%$A-Za-z_](?:[\w$.]|::)*)
+  | (?P<name>\.[A-Za-z_][\w$]*(?:::[\w$]+)*|[%$A-Za-z_][\w$.]*(?:::[\w$.]+)*)
   | (?P<mark>[\[\]{}()<>,;:=+\-*/@!|&~^?])
     """,
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE | re.DOTALL | re.ASCII,
 )
+_NAME = re.compile(r"[%$A-Za-z_][\w$]*\Z", re.ASCII)
 
 
 class Tokens:
     """The tokens of a text, and a place among them."""
 
     def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise TypeError(
+                f"PTX is text, and this is a {type(text).__name__}; read the file with "
+                "Path(...).read_text()"
+            )
         self.tokens: list[str] = []
         self.lines: list[int] = []
         self.at = 0
@@ -39,6 +46,8 @@ class Tokens:
                 raise PtxSyntaxError(line, f"unexpected character {text[at]!r}")
             at = match.end()
             kind = match.lastgroup
+            if kind == "endless":
+                raise PtxSyntaxError(line, "a comment that never ends")
             if kind == "newline":
                 line += 1
             elif kind == "comment":
@@ -59,7 +68,8 @@ class Tokens:
     def take(self, expected: str | None = None) -> str:
         token = self.tokens[self.at]
         if expected is not None and token != expected:
-            raise PtxSyntaxError(self.line, f"expected {expected!r}, found {token or 'the end'!r}")
+            found = shown(token) if token else "the end of the file"
+            raise PtxSyntaxError(self.line, f"expected {expected!r}, found {found}")
         if token == "":
             raise PtxSyntaxError(self.line, "the file ends in the middle of a statement")
         self.at += 1
@@ -77,9 +87,18 @@ class Tokens:
         try:
             return sign * parse_integer(token)
         except ValueError:
-            raise PtxSyntaxError(
-                self.lines[self.at - 1], f"expected a number, found {token!r}"
-            ) from None
+            raise self.unexpected("an integer of up to 64 bits", token) from None
+
+    def name(self) -> str:
+        """Take the name of something."""
+        token = self.take()
+        if not _NAME.match(token):
+            raise self.unexpected("a name", token)
+        return token
+
+    def unexpected(self, wanted: str, found: str) -> PtxSyntaxError:
+        """The error about the token that was taken last."""
+        return PtxSyntaxError(self.lines[self.at - 1], f"expected {wanted}, found {shown(found)}")
 
     def rest_of_line(self) -> list[str]:
         line, out = self.line, []
@@ -89,7 +108,10 @@ class Tokens:
 
 
 def parse_integer(token: str) -> int:
-    token = token.rstrip("U")
-    if len(token) > 1 and token[0] == "0" and token[1].isdigit():
-        return int(token, 8)
-    return int(token, 0)
+    """The value of an integer literal. Raises ValueError for what is none, or has over 64 bits."""
+    digits = token.rstrip("U")
+    octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
+    value = int(digits, 8 if octal else 0)
+    if value >> 64:
+        raise ValueError("more than 64 bits")
+    return value

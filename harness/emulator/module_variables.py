@@ -19,9 +19,11 @@ from harness.emulator.global_memory import (
     GlobalMemory,
     address_of_slot,
 )
-from harness.emulator.ptx import TYPE_SIZES, Module, Name, Number, Operand, Sum, Variable
+from harness.emulator.operands import literal_bits
+from harness.emulator.ptx import TYPE_SIZES, Masked, Module, Name, Number, Operand, Sum, Variable
 
 Array = NDArray[Any]
+MOST_BYTES = 1 << 32
 
 
 def place(memory: GlobalMemory, module: Module, contents: dict[str, Array]) -> None:
@@ -35,23 +37,36 @@ def place(memory: GlobalMemory, module: Module, contents: dict[str, Array]) -> N
 
 
 def _variables(module: Module) -> list[Variable]:
-    return [v for v in module.globals.values() if v.space in ("global", "const")]
+    return [v for v in module.globals.values() if v.space in ("global", "const") and not v.extern]
 
 
 def _initial(module: Module, variables: list[Variable], variable: Variable) -> Array:
     """The first contents of a variable."""
-    data = np.zeros(max(variable.size, 0), np.uint8)
+    takes = f"variable `{variable.name}` takes {variable.size} bytes"
+    if variable.size > MOST_BYTES:
+        raise LaunchError(f"{takes}; the emulator has at most {MOST_BYTES} for one")
+    try:
+        data = np.zeros(variable.size, np.uint8)
+    except MemoryError:
+        raise LaunchError(f"{takes}, which this machine does not have") from None
     size = TYPE_SIZES[variable.type]
     for i, item in enumerate(variable.initial):
-        if isinstance(item, Number) and item.bits is not None:
-            value = item.bits
-        elif isinstance(item, Number):
-            value = int(item.value)
-        else:
-            value = _address(module, variables, variable, item)
+        value = _value(module, variables, variable, item)
         raw = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
         data[i * size : (i + 1) * size] = np.frombuffer(raw, np.uint8)
     return data
+
+
+def _value(module: Module, variables: list[Variable], of: Variable, item: Operand) -> int:
+    if isinstance(item, Masked):
+        lowest = item.mask & -item.mask
+        return (_value(module, variables, of, item.operand) & item.mask) // max(lowest, 1)
+    if not isinstance(item, Number):
+        return _address(module, variables, of, item)
+    bits = literal_bits(item, of.type)
+    if bits is None:
+        raise LaunchError(f"variable `{of.name}` of type {of.type} starts as {item.value}")
+    return bits
 
 
 def _address(module: Module, variables: list[Variable], of: Variable, item: Operand) -> int:

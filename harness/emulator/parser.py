@@ -6,12 +6,11 @@ directives, declarations, labels, guards, operands. Opcodes stay strings.
 
 from __future__ import annotations
 
-import struct
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from harness.emulator.errors import PtxSyntaxError
-from harness.emulator.lexer import Tokens, parse_integer
+from harness.emulator.errors import PtxSyntaxError, shown
 from harness.emulator.ptx import (
     TYPE_SIZES,
     Function,
@@ -19,35 +18,40 @@ from harness.emulator.ptx import (
     Instruction,
     Kernel,
     Label,
-    Memory,
+    Masked,
     Module,
     Name,
     Number,
     Operand,
-    Pair,
     Param,
     Sum,
     Variable,
     names_in,
 )
 from harness.emulator.source_lines import SourceLines
+from harness.emulator.statements import Scope, StatementReader
 
-_SPACES = {"reg", "shared", "local", "global", "const", "param"}
+_MODULE_SPACES = {"shared", "global", "const"}
+_SPACES = {*_MODULE_SPACES, "local", "param"}
 _LINKAGE = {".visible", ".extern", ".weak", ".common"}
+MOST_REGISTERS = 1 << 18  # in a function; the largest that nvcc writes have a few ten thousand
+MOST_ALIGNMENT = 1 << 20
 _LINE_DIRECTIVES = {".loc", ".file", ".version", ".target", ".address_size"}
 
 
 def parse(ptx: str) -> Module:
-    """Read a PTX file. Raises PtxSyntaxError; never refuses an opcode for being unknown."""
+    """Read the text of a PTX file. Never refuses an opcode for being unknown.
+
+    Raises PtxSyntaxError for what is not PTX, and TypeError for what is not text.
+    """
     return _Parser(ptx).module()
 
 
-class _Parser(Tokens):
+class _Parser(StatementReader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.source = SourceLines(text)
-        self.scopes: list[dict[str, str]] = []
-        self.unique = 0
+        self.variables: dict[str, Variable] = {}
         self.version = ""
         self.target = ""
 
@@ -56,7 +60,7 @@ class _Parser(Tokens):
     def module(self) -> Module:
         kernels: dict[str, Kernel] = {}
         functions: dict[str, Function] = {}
-        variables: dict[str, Variable] = {}
+        variables = self.variables
         while self.peek() != "":
             token = self.peek()
             if token in _LINE_DIRECTIVES:
@@ -66,7 +70,7 @@ class _Parser(Tokens):
             elif token in (".pragma", ".alias"):
                 self._until(";")
             else:
-                self._declaration(kernels, functions, variables)
+                self._declaration(kernels, functions)
         if not self.version:
             raise PtxSyntaxError(1, "no .version directive, so this is not PTX")
         module_shared = [v for v in variables.values() if v.space == "shared"]
@@ -75,12 +79,7 @@ class _Parser(Tokens):
             kernel.shared_bytes += _packed(v for v in module_shared if v.name in used)
         return Module(kernels, functions, variables, self.target, self.version)
 
-    def _declaration(
-        self,
-        kernels: dict[str, Kernel],
-        functions: dict[str, Function],
-        variables: dict[str, Variable],
-    ) -> None:
+    def _declaration(self, kernels: dict[str, Kernel], functions: dict[str, Function]) -> None:
         extern = False
         while self.peek() in _LINKAGE:
             extern |= self.take() == ".extern"
@@ -88,17 +87,27 @@ class _Parser(Tokens):
         if token in (".entry", ".func"):
             function = self._function(Kernel if token == ".entry" else Function)
             among: dict[str, Any] = kernels if token == ".entry" else functions
-            if function.body is not None or function.name not in among:
+            before = among.get(function.name)
+            if before is not None and before.body is not None and function.body is not None:
+                raise self.twice(function.name)
+            if function.body is not None or before is None:
                 among[function.name] = function
-        elif token.startswith(".") and token[1:].partition("::")[0] in _SPACES:
-            variables.update({v.name: v for v in self._variables(extern)})
+        elif token.startswith(".") and token[1:].partition("::")[0] in _MODULE_SPACES:
+            for variable in self._variables(extern):
+                known = self.variables.get(variable.name)
+                if known is not None and not (known.extern or extern):
+                    raise self.twice(variable.name)
+                if known is None or not extern:
+                    self.variables[variable.name] = variable
         else:
-            raise PtxSyntaxError(self.line, f"unexpected {token!r} outside a function")
+            raise PtxSyntaxError(self.line, f"unexpected {shown(token)} outside a function")
 
     def _line_directive(self) -> None:
         words = self.rest_of_line()
         if words[0] == ".version":
             self.version = "".join(words[1:])
+        elif words[0] == ".address_size" and words[1:] != ["64"]:
+            raise PtxSyntaxError(self.lines[self.at - 1], "addresses have 64 bits here")
         elif words[0] == ".target":
             self.target = words[1] if len(words) > 1 else ""
         elif words[0] == ".loc" and len(words) >= 4:
@@ -122,58 +131,91 @@ class _Parser(Tokens):
 
     def _type(self) -> str:
         token = self.take()
-        kind = token.lstrip(".")
-        if kind not in TYPE_SIZES:
-            raise PtxSyntaxError(self.lines[self.at - 1], f"expected a type, found {token!r}")
-        return kind
+        if token[:1] != "." or token[1:] not in TYPE_SIZES:
+            raise self.unexpected("a type", token)
+        return token[1:]
+
+    def _alignment(self) -> int:
+        """The bytes after `.align`."""
+        bytes_ = self.integer()
+        if not 1 <= bytes_ <= MOST_ALIGNMENT or bytes_ & (bytes_ - 1):
+            raise self.unexpected(f"a power of two up to {MOST_ALIGNMENT}", str(bytes_))
+        return bytes_
+
+    def _elements(self) -> int | None:
+        """The length of an array, in brackets; None if it is left open."""
+        if self.accept("]"):
+            return None
+        count = self.integer()
+        if count < 1:
+            raise self.unexpected("a number of elements", str(count))
+        self.take("]")
+        return count
 
     def _variables(self, extern: bool) -> list[Variable]:
         space = self.take()[1:].partition("::")[0]
         align, count = 0, 1
         if self.accept(".align"):
-            align = self.integer()
+            align = self._alignment()
         if self.peek() in (".v2", ".v4"):
             count = int(self.take()[2:])
         kind = self._type()
+        if kind == "pred":
+            raise self.unexpected("the type of a variable", ".pred")
         align = align or TYPE_SIZES[kind] * count
         out = []
         while True:
-            name, size = self.take(), TYPE_SIZES[kind] * count
+            name, size, open_ = self.name(), TYPE_SIZES[kind] * count, False
             while self.accept("["):
-                size *= 0 if self.peek() == "]" else self.integer()
-                self.take("]")
-            initial: tuple[Operand, ...] = ()
-            if self.accept("="):
-                value = self._operand()
-                initial = value.items if isinstance(value, Group) else (value,)
+                elements = self._elements()
+                open_ |= elements is None
+                size *= elements or 0
+            initial = self._initial() if self.accept("=") else ()
+            given = len(initial) * TYPE_SIZES[kind]
+            if open_ and initial:
+                size = given
+            if given > size:
+                raise PtxSyntaxError(
+                    self.line, f"{given} bytes of initial values for the {size} of `{name}`"
+                )
             out.append(Variable(name, space, kind, size, align, initial, extern))
             if not self.accept(","):
                 break
         self.take(";")
         return out
 
+    def _initial(self) -> tuple[Operand, ...]:
+        value = self.operand()
+        values = value.items if isinstance(value, Group) else (value,)
+        for each in values:
+            plain = each.operand if isinstance(each, Masked) else each
+            if not isinstance(plain, (Number, Name, Sum)):
+                raise PtxSyntaxError(self.line, "an initial value is a number or an address")
+        return values
+
     def _params(self) -> tuple[Param, ...]:
-        out = []
+        out: list[Param] = []
         self.take("(")
         while not self.accept(")"):
             space = self.take()
             align = 0
             if self.accept(".align"):
-                align = self.integer()
+                align = self._alignment()
             kind = ""
             while self.peek().startswith("."):  # `.param .u64 .ptr .align 1 name`
                 word = self.take()
                 if word == ".align":
-                    self.integer()
+                    self._alignment()
                 elif word[1:] in TYPE_SIZES:
                     kind = word[1:]
-            if kind not in TYPE_SIZES or space not in (".param", ".reg"):
+            if kind in ("", "pred") or space not in (".param", ".reg"):
                 raise PtxSyntaxError(self.line, "expected a parameter")
-            name, size, is_array = self.take(), TYPE_SIZES[kind], False
+            name, size, is_array = self.name(), TYPE_SIZES[kind], False
+            if name in (each.name for each in out):
+                raise self.twice(name)
             if self.accept("["):
                 is_array = True
-                size *= 0 if self.peek() == "]" else self.integer()
-                self.take("]")
+                size *= self._elements() or 0
             out.append(Param(name, kind, size, align or TYPE_SIZES[kind], is_array))
             if self.peek() != ")":
                 self.take(",")
@@ -182,7 +224,7 @@ class _Parser(Tokens):
     def _function(self, kind: type[Function]) -> Function:
         self.take()
         returns = self._params() if self.peek() == "(" else ()
-        name = self.take()
+        name = self.name()
         params = self._params() if self.peek() == "(" else ()
         function = kind(name, params, returns, target=self.target)
         while self.peek().startswith("."):
@@ -210,15 +252,15 @@ class _Parser(Tokens):
     def _body(self, function: Function) -> None:
         body: list[Instruction | Label] = []
         function.body = body
-        self.scopes = [{}]
+        self.scopes = [Scope(0)]
         while self.scopes:
             token = self.peek()
             if token == "{":
                 self.take()
-                self.scopes.append({})
+                self.scopes.append(Scope(len(body)))
             elif token == "}":
                 self.take()
-                self.scopes.pop()
+                self.leave(self.scopes.pop(), function, body)
             elif token == ";":
                 self.take()
             elif token in _LINE_DIRECTIVES:
@@ -229,30 +271,16 @@ class _Parser(Tokens):
                 self._registers(function)
             elif token.startswith(".") and token[1:].partition("::")[0] in _SPACES:
                 for variable in self._variables(False):
-                    name = self._declare(variable.name)
-                    function.variables[name] = Variable(
-                        name, variable.space, variable.type, variable.size, variable.align,
-                        variable.initial,
-                    )  # fmt: skip
+                    outlives = variable.space in ("global", "const")
+                    name = self.declare(variable.name, among_all=outlives)
+                    owner = self.variables if outlives else function.variables
+                    owner[name] = dataclasses.replace(variable, name=name)
             elif self.peek(1) == ":":
                 self._labelled(function, body)
             else:
                 body.append(self._instruction())
-
-    def _declare(self, name: str) -> str:
-        """A name of an inner scope may repeat one of another scope: make it unique."""
-        unique = name
-        if len(self.scopes) > 1:
-            self.unique += 1
-            unique = f"{name}@{self.unique}"
-        self.scopes[-1][name] = unique
-        return unique
-
-    def _resolve(self, name: str) -> str:
-        for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        return name
+        if not any(isinstance(statement, Instruction) for statement in body):
+            body.append(Instruction("ret", (), None, self.line, None))
 
     def _registers(self, function: Function) -> None:
         self.take(".reg")
@@ -260,114 +288,53 @@ class _Parser(Tokens):
             raise PtxSyntaxError(self.line, "vector registers are not written by nvcc")
         kind = self._type()
         while True:
-            name = self.take()
+            name = self.name()
+            names: Iterable[str] = (name,)
             if self.accept("<"):
                 count = self.integer()
+                if not 0 <= count <= MOST_REGISTERS - len(function.registers):
+                    raise self.unexpected(f"up to {MOST_REGISTERS} registers", str(count))
                 self.take(">")
-                names = [f"{name}{i}" for i in range(count)]
-            else:
-                names = [name]
+                names = (f"{name}{i}" for i in range(count))
             for each in names:
-                function.registers[self._declare(each)] = kind
+                function.registers[self.declare(each)] = kind
             if not self.accept(","):
                 break
         self.take(";")
 
     def _labelled(self, function: Function, body: list[Instruction | Label]) -> None:
-        name = self.take()
+        name = self.name()
+        if name in self.scopes[-1].labels:
+            raise self.twice(name)
+        unique = self.unique_name(name)
+        self.scopes[-1].labels[name] = unique
         self.take(":")
         if self.peek() == ".branchtargets":
             self.take()
             words = self._until(";")
-            function.branch_targets[name] = tuple(w for w in words if w != ",")
+            function.branch_targets[unique] = tuple(w for w in words if w != ",")
         elif self.peek() in (".callprototype", ".calltargets"):
             self._until(";")
         else:
-            body.append(Label(name))
+            body.append(Label(unique))
 
     def _instruction(self) -> Instruction:
         line, guard = self.line, None
         if self.accept("@"):
             negated = self.accept("!")
-            guard = Name(self._resolve(self.take()), negated)
+            guard = Name(self.resolve(self.name()), negated)
         opcode = self.take()
         if not opcode[0].isalpha():
-            raise PtxSyntaxError(line, f"expected an instruction, found {opcode!r}")
+            raise self.unexpected("an instruction", opcode)
         operands = []
         while self.peek() != ";":
-            operands.append(self._operand())
+            operands.append(self.operand())
             comma = self.accept(",")
             if comma == (self.peek() == ";"):
-                raise PtxSyntaxError(self.line, f"expected ',' or ';', found {self.peek()!r}")
+                found = shown(self.peek()) if self.peek() else "the end of the file"
+                raise PtxSyntaxError(self.line, f"expected ',' or ';', found {found}")
         self.take(";")
         return Instruction(opcode, tuple(operands), guard, line, self.source.current())
-
-    def _operand(self) -> Operand:
-        first = self._primary()
-        if self.accept("|"):
-            return Pair(first, self._primary())
-        return first
-
-    def _primary(self) -> Operand:
-        token = self.peek()
-        if token in "{(" and token:
-            self.take()
-            close, items = "}" if token == "{" else ")", []
-            while not self.accept(close):
-                items.append(self._operand())
-                self.accept(",")
-            return Group(tuple(items))
-        if token == "[":
-            self.take()
-            return self._memory()
-        if token == "!":
-            self.take()
-            return Name(self._resolve(self.take()), True)
-        if token == "-" or token[:1].isdigit():
-            return self._number()
-        name = self._resolve(self.take())
-        if name[:1] in ";,)]}":
-            raise PtxSyntaxError(self.line, f"expected an operand, found {name!r}")
-        if name == "generic" and self.accept("("):
-            name = self._resolve(self.take())
-            self.take(")")
-        if self.peek() in ("+", "-") and (self.peek(1) or "x")[0].isdigit():
-            sign = -1 if self.take() == "-" else 1
-            return Sum(name, sign * self.integer())
-        return Name(name)
-
-    def _number(self) -> Number:
-        sign = -1 if self.accept("-") else 1
-        token = self.take()
-        prefix = token[:2].lower()
-        try:
-            if prefix == "0f":
-                bits = int(token[2:], 16)
-                value = struct.unpack("<f", struct.pack("<I", bits))[0]
-                return Number(sign * value, bits ^ (0x80000000 if sign < 0 else 0), 4)
-            if prefix == "0d":
-                bits = int(token[2:], 16)
-                value = struct.unpack("<d", struct.pack("<Q", bits))[0]
-                return Number(sign * value, bits ^ (1 << 63 if sign < 0 else 0), 8)
-            if "." in token:
-                return Number(sign * float(token))
-            return Number(sign * parse_integer(token))
-        except ValueError:
-            raise PtxSyntaxError(
-                self.lines[self.at - 1], f"expected a number, found {token!r}"
-            ) from None
-
-    def _memory(self) -> Memory:
-        base, offset = "", 0
-        if self.peek()[:1].isdigit():
-            offset = self.integer()
-        else:
-            base = self._resolve(self.take())
-            while self.peek() != "]":
-                self.accept("+")
-                offset += self.integer()
-        self.take("]")
-        return Memory(base, offset)
 
 
 def _packed(variables: Iterable[Variable]) -> int:

@@ -199,6 +199,15 @@ class Program:
     symbols: tuple[Variable, ...]
     remembered: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
+    def param_offsets(self) -> dict[str, int]:
+        """Where each parameter lies among the bytes of all of them."""
+        offsets, total = {}, 0
+        for param in self.params:
+            total = -(-total // param.align) * param.align
+            offsets[param.name] = total
+            total += param.size
+        return offsets
+
     def once(self, work: Callable[[Program], Found]) -> Found:
         """What `work` finds out about this program, worked out at the first time only."""
         if work not in self.remembered:

@@ -50,10 +50,14 @@ class Number:
 
 @dataclass(frozen=True)
 class Memory:
-    """`[base + offset]`; the base is a register, a symbol, or empty for an absolute address."""
+    """`[base + offset]`; the base is a register, a symbol, or empty for an absolute address.
+
+    `more` are the coordinates and modes that textures and tensors take in the same brackets.
+    """
 
     base: str
     offset: int
+    more: tuple[Operand, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,15 @@ class Pair:
     second: Operand
 
 
-Operand = Name | Number | Memory | Sum | Group | Pair
+@dataclass(frozen=True)
+class Masked:
+    """`0xFF00(symbol)`: those bits of an address, in the initial value of a packed struct."""
+
+    mask: int
+    operand: Operand
+
+
+Operand = Name | Number | Memory | Sum | Group | Pair | Masked
 
 
 @dataclass(frozen=True)
@@ -163,10 +175,13 @@ def names_of(operands: Iterable[Operand]) -> list[str]:
             out.append(operand.text)
         elif isinstance(operand, (Memory, Sum)):
             out.append(operand.base)
+            todo.extend(operand.more if isinstance(operand, Memory) else ())
         elif isinstance(operand, Group):
             todo.extend(operand.items)
         elif isinstance(operand, Pair):
             todo.extend((operand.first, operand.second))
+        elif isinstance(operand, Masked):
+            todo.append(operand.operand)
     return out
 
 

@@ -2,66 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
+from harness.emulator import flops
+from harness.emulator.counts import (
+    EXACT,
+    MODEL,
+    PTX,
+    Counter,
+    InstructionCount,
+    Provenance,
+    instruction_counts,
+)
 from harness.emulator.faults import Fault
-from harness.emulator.program import Branch, Op, Program
+from harness.emulator.global_memory import Allocation
+from harness.emulator.program import Branch, Jump, Op, Program
 from harness.emulator.ptx import TYPE_SIZES
 from harness.emulator.signatures import split_opcode
 from harness.emulator.tally import Tally
 from harness.silicon.memory_rules import MEASURED_SHARED_ATOMICS
-
-Provenance = Literal["emulator-exact", "emulator-model", "ptx-level"]
-EXACT: Provenance = "emulator-exact"
-MODEL: Provenance = "emulator-model"
-PTX: Provenance = "ptx-level"
 
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 
 
 @dataclass(frozen=True)
-class Counter:
-    """A number with its unit, and how exactly it is what Nsight Compute would read."""
-
-    name: str
-    value: int | float
-    unit: str
-    provenance: Provenance
-
-
-@dataclass(frozen=True)
-class InstructionCount:
-    """Counts of one PTX instruction over the launch; `file` and `line` are of the CUDA source."""
-
-    opcode: str
-    ptx_line: int
-    file: str
-    line: int
-    warps: int
-    threads: int
-    threads_predicated_on: int
-    global_requests: int
-    global_sectors: int
-    shared_requests: int
-    shared_wavefronts: int
-    shared_wavefronts_ideal: int
-
-
-@dataclass(frozen=True)
 class LaunchReport:
-    """Everything that a launch left behind but the arrays, which were changed in place."""
+    """Everything that a launch left behind but the arrays, which were changed in place.
+
+    Counters and instructions are made of the raw tally when they are first asked for.
+    """
 
     kernel: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int
-    counters: tuple[Counter, ...]
     faults: tuple[Fault, ...]
-    thread_instructions: int
-    instructions: tuple[InstructionCount, ...]
-    printed: tuple[str, ...] = ()
+    printed: tuple[str, ...]
+    engine: Literal["native", "numpy"]
+    _program: Program = field(repr=False, compare=False)
+    _tally: Tally = field(repr=False, compare=False)
+    _buffers: tuple[Allocation, ...] = field(repr=False, compare=False)
+
+    @cached_property
+    def instructions(self) -> tuple[InstructionCount, ...]:
+        """The counts of each PTX instruction, in the order of the PTX."""
+        return instruction_counts(self._program, self._tally)
+
+    @cached_property
+    def counters(self) -> tuple[Counter, ...]:
+        """The counters of the launch."""
+        return counters(self._program, self._tally, self.instructions, self._buffers)
+
+    @property
+    def thread_instructions(self) -> int:
+        """Instructions executed by threads whose predicate was on."""
+        return sum(each.threads_predicated_on for each in self.instructions)
 
     @property
     def instruction_mix(self) -> dict[str, int]:
@@ -81,37 +80,10 @@ class LaunchReport:
         raise KeyError(name)
 
 
-def instruction_counts(program: Program, tally: Tally) -> tuple[InstructionCount, ...]:
-    """The counts of every instruction, from those of the basic blocks."""
-    warps, threads = [0] * len(program.sites), [0] * len(program.sites)
-    on = [0] * len(program.sites)
-    for number, block in enumerate(program.blocks):
-        for site in block.sites:
-            warps[site] += tally.block_warps[number]
-            threads[site] += tally.block_lanes[number]
-            on[site] += tally.block_lanes[number]
-        if block.guarded_site is not None:
-            on[block.guarded_site] += tally.block_lanes[number]
-        if isinstance(block.terminator, Branch):
-            site = block.terminator.site
-            warps[site] += tally.block_warps[number]
-            threads[site] += tally.block_lanes[number]
-            if not block.terminator.guards:
-                on[site] += tally.taken_lanes[number]
-    return tuple(
-        InstructionCount(
-            each.opcode, each.ptx_line, each.location.file if each.location else "",
-            each.location.line if each.location else 0, warps[i], threads[i], on[i],
-            tally.requests[i], tally.sectors[i], tally.shared_requests[i], tally.wavefronts[i],
-            tally.wavefronts_ideal[i],
-        )
-        for i, each in enumerate(program.sites)
-    )  # fmt: skip
-
-
 def counters(
-    program: Program, tally: Tally, instructions: tuple[InstructionCount, ...]
-) -> tuple[Counter, ...]:
+    program: Program, tally: Tally, instructions: tuple[InstructionCount, ...],
+    buffers: Iterable[Allocation],
+) -> tuple[Counter, ...]:  # fmt: skip
     """The counters of a launch."""
     warps = sum(i.warps for i in instructions)
     threads = sum(i.threads for i in instructions)
@@ -125,7 +97,7 @@ def counters(
         ratio = "smsp__thread_inst_executed{}_per_inst_executed.ratio"
         out.append(Counter(ratio.format(""), threads / warps, "", PTX))
         out.append(Counter(ratio.format("_pred_on"), on / warps, "", PTX))
-    kinds = _access_kinds(program)
+    kinds = program.once(_access_kinds)
     requests, sectors = dict.fromkeys(("ld", "st", "red", "atom"), 0), dict[str, int]()
     shared = dict.fromkeys(("ld", "st", "atom"), 0)
     modelled = set()
@@ -166,7 +138,89 @@ def counters(
     ]
     barriers = sum(i.warps for i in instructions if _is_barrier(i.opcode))
     out.append(Counter("barrier_instructions", barriers, "inst", PTX))
+    out += _of_branches(program, tally, instructions)
+    out += _of_arithmetic(instructions)
+    out += _of_atomics(instructions)
+    out += _of_sectors(buffers)
     return tuple(out)
+
+
+def _of_branches(
+    program: Program, tally: Tally, instructions: tuple[InstructionCount, ...]
+) -> Iterator[Counter]:
+    """Warps that executed a branch, and those of them whose lanes parted.
+
+    As in machine code, where this was read on an H200, a jump without a condition, a call and a
+    return from one are branches on which all lanes agree; the kernel's own return is none.
+    """
+    choices = sum(each.branches for each in instructions)
+    jumps = sum(tally.block_warps[number] for number in program.once(_jumps))
+    diverged = sum(each.diverged_warps for each in instructions)
+    total = choices + jumps
+    name = "smsp__sass_branch_targets{}.sum"
+    yield Counter(name.format(""), total, "branch", PTX)
+    yield Counter(name.format("_threads_divergent"), diverged, "branch", PTX)
+    yield Counter(name.format("_threads_uniform"), total - diverged, "branch", PTX)
+    if total:
+        uniform = (total - diverged) / total
+        name = "smsp__sass_average_branch_targets_threads_uniform.pct"
+        yield Counter(name, uniform, "ratio", PTX)
+
+
+def _jumps(program: Program) -> list[int]:
+    """Basic blocks that end in an instruction which always goes to the same place.
+
+    nvcc writes `@%p bra A; bra.uni B;`, which is one branch in machine code: a jump with nothing
+    between it and the branch that leads there is left out.
+    """
+    branches = [b.terminator for b in program.blocks if isinstance(b.terminator, Branch)]
+    chosen = {number for b in branches if not b.guards for number in (b.target, b.otherwise)}
+    return [
+        number
+        for number, block in enumerate(program.blocks)
+        if isinstance(block.terminator, Jump)
+        and (site := block.terminator.site) is not None
+        and not (
+            number in chosen
+            and block.sites == [site]
+            and program.sites[site].opcode.startswith("bra")
+        )
+    ]
+
+
+def _of_arithmetic(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]:
+    kinds, operations = flops.totals(
+        (i.opcode, i.threads_predicated_on) for i in instructions if i.flops
+    )
+    for kind, value in kinds.items():
+        yield Counter(flops.THREADS.format(kind), value, "inst", PTX)
+    for precision, value in operations.items():
+        yield Counter(f"flops_{precision}", value, "flop", PTX)
+
+
+def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]:
+    """How the lanes of a warp meet on addresses.
+
+    It follows from the addresses alone, but of PTX instructions: machine code may add up the lanes
+    of a warp before one of them goes to memory.
+    """
+    of_shared = [i for i in instructions if i.atomic_lanes and i.shared_requests]
+    of_global = [i for i in instructions if i.atomic_lanes and not i.shared_requests]
+    for space, own in (("global", of_global), ("shared", of_shared)):
+        lanes, addresses = sum(i.atomic_lanes for i in own), sum(i.atomic_addresses for i in own)
+        yield Counter(f"{space}_atomic_lanes", lanes, "inst", PTX)
+        yield Counter(f"{space}_atomic_addresses", addresses, "address", PTX)
+        if addresses:
+            most = max(i.atomic_most_lanes for i in own)
+            yield Counter(f"{space}_atomic_lanes_per_address", lanes / addresses, "lane", PTX)
+            yield Counter(f"{space}_atomic_most_lanes_per_address", most, "lane", PTX)
+
+
+def _of_sectors(buffers: Iterable[Allocation]) -> Iterator[Counter]:
+    """Sectors of global memory that the launch touched at all, however often."""
+    touched = [each.touched() for each in buffers]
+    yield Counter("distinct_sectors_read", sum(read for read, _ in touched), "sector", MODEL)
+    yield Counter("distinct_sectors_written", sum(out for _, out in touched), "sector", MODEL)
 
 
 def _is_barrier(opcode: str) -> bool:

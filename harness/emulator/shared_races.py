@@ -29,8 +29,8 @@ from harness.emulator.accesses import (
 )
 from harness.emulator.active import ALL, WARP, Active, Geometry, as_slice
 from harness.emulator.faults import KernelFault
-from harness.emulator.initialised import unwritten
 from harness.emulator.ordering import Ordering
+from harness.emulator.unwritten import Unwritten
 from harness.emulator.witness import Witness
 
 Array = NDArray[Any]
@@ -61,9 +61,10 @@ class SharedRaces:
 
     def __init__(
         self, geometry: Geometry, size: int, grain: int, log: Log, order: Ordering,
-        witness: Witness,
+        witness: Witness, unwritten: Unwritten,
     ) -> None:  # fmt: skip
         self.geometry = geometry
+        self.unwritten = unwritten
         self.grain = grain
         self.log, self.order, self.witness = log, order, witness
         self.words = -(-size // grain)
@@ -76,6 +77,7 @@ class SharedRaces:
             np.full(self.words, _NEVER, np.int64) for _ in range(3)
         )
         self._scratch: Array | None = None
+        self._holds: Array | None = None  # of words that hold what nothing has written: ids
 
     # --- accesses -------------------------------------------------------------------------
 
@@ -124,6 +126,19 @@ class SharedRaces:
                 lanes, site, addresses, size * len(values), cells, index, floor, stamp
             )
             self._note_write(index, stamp, cells)
+        if self.unwritten:
+            self.unwritten.stored(self, site, lanes, addresses)
+
+    def forget(self, lanes: Array, addresses: Array, size: int, ids: Array) -> None:
+        """Words that were just stored hold what nothing has written."""
+        if self.together:
+            self._separate()
+        if self._holds is None:
+            self._holds = np.zeros(len(self._written), np.int32)
+        index = lanes // self.geometry.threads * self.words + addresses // self.grain
+        for i in range(max(1, size // self.grain)):
+            self._written[index + i] = _NEVER
+            self._holds[index + i] = ids
 
     def update(self, lanes: Active, site: int, addresses: Array, size: int) -> None:
         """An atomic."""
@@ -313,17 +328,17 @@ class SharedRaces:
     def _unwritten(
         self, lanes: Active, site: int, addresses: Array, size: int, cells: _Cells, i: int
     ) -> None:
-        """Part of a word of `size` bytes is not written; accuse if all of it is not."""
+        """A word of `size` bytes is not written here; tell, if no part of it is."""
         each = max(1, size // self.grain)
-        first = i // each * each
-        parts = [self._written[_plus(cells.index, first + k)] for k in range(each)]
-        known = np.max(parts, axis=0) >= 0
-        if not known.all() and not (
-            self.witness.excuses.copy(site, first // each) or self.witness.excuses.speculative(site)
-        ):
-            position = int(np.argmin(known))
-            offset = int(lanes.full(addresses)[position]) + first * self.grain
-            raise unwritten("shared", size, offset, site, lanes, position)
+        if i % each:
+            return
+        parts = [self._written[_plus(cells.index, i + k)] for k in range(each)]
+        unknown = np.max(parts, axis=0) < 0
+        if unknown.any():
+            ids = None if self._holds is None else self._holds[_plus(cells.index, i)][unknown]
+            unknown = unknown if cells.rows is not None else lanes.full(unknown[None])
+            word = i // each
+            self.unwritten.read("shared", size, site, word, lanes, addresses, unknown, ids)
 
 
 def _plus(index: Any, words: int) -> Any:

@@ -12,7 +12,7 @@ from posixpath import normpath
 
 from harness.emulator.ptx import Location
 
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"\n]*)"', re.MULTILINE)
+_FILE = re.compile(r'^[ \t]*\.file[ \t]+(\d{1,9})[ \t]+"([^"\n]*)"', re.MULTILINE | re.ASCII)
 _TOOLKIT = re.compile(r"/targets/[^/]+/include/|/cuda[^/]*/include/|/cu1\d/include/|/cccl/")
 
 _Key = tuple[int, int, int]
@@ -57,18 +57,22 @@ class SourceLines:
         return Location(self._files.get(key[0], f"<file {key[0]}>"), key[1], parent)
 
 
-def user_line(location: Location | None) -> Location | None:
-    """The innermost location outside the CUDA toolkit's headers, or else the outermost."""
+def user_line(location: Location | None, caller: Location | None = None) -> Location | None:
+    """The innermost location outside the CUDA toolkit's headers, or else the caller's.
+
+    Unoptimised code calls the functions of these headers, some of which have no lines.
+    """
+    outermost = location
     while location is not None:
-        if location.inlined_at is None or not _TOOLKIT.search(location.file):
+        if not _TOOLKIT.search(location.file):
             return location
-        location = location.inlined_at
-    return None
+        outermost, location = location, location.inlined_at
+    return caller or outermost
 
 
 def _key(words: list[str]) -> _Key | None:
     try:
-        file, line, column = (int(word) for word in words)
+        file, line, column = (int(word[:9]) for word in words)
     except ValueError:
         return None
     return file, line, column

@@ -1,81 +1,76 @@
-"""Loops that wait for another thread, so that they can be made to let it run.
+"""Which loops may wait for another thread, and by which registers a pass in vain is told.
 
-Lanes behind a loop wait for those within, so that all meet again; where the lanes within wait for
-one behind, as for the holder of a lock, they would wait for ever. Since Volta every lane gets its
-turn. A waiting loop is told by what it does: it branches on the result of an atomic or a volatile
-load of its own. In a kernel with such a loop, lanes that got past it wait at the warp's next
-`__syncwarp` or shuffle for those that are still making their way through.
+A loop that may wait is told by what it does: it branches on the result of an atomic or a volatile
+load of its own. Most that do are not waiting: compare-and-swap until it succeeds, probing of a hash
+table, taking work from a queue. What a pass was good for shows in the registers on which the loop's
+branches depend, the results of its loads and atomics among them: where they are what they were one
+pass ago, the next pass will be the same again, unless another thread changes memory. A counter that
+no branch depends on, as of a back-off, does not hide that. See `turns` for what follows from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
-import numpy as np
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from harness.emulator.accesses import PLAIN, access_kind
-from harness.emulator.active import Mask
 from harness.emulator.linear import Mark, To
-from harness.emulator.program import Block, Branch, Op, Program, Site, successors
+from harness.emulator.program import (
+    Block,
+    Op,
+    Program,
+    Site,
+    Source,
+    Special,
+    successors,
+    terminator_reads,
+)
 
-PATIENCE = 32
 _MEETINGS = frozenset({"syncwarp", "shfl", "vote", "match", "redux", "elect"})
 
 Code = list[Mark | To | tuple[Op, int | None]]
 
 
-class Turns:
-    """Whose turn it is: the lowest block, unless it has been waiting in vain."""
+@dataclass(frozen=True)
+class Spinning:
+    """`heads`: blocks that a loop which may wait turns around, with the slots to compare.
 
-    def __init__(self, heads: frozenset[int], meetings: frozenset[int]) -> None:
-        self._heads, self._meetings = heads, meetings
-        self._passes: dict[int, int] = {}
-        self._parked: set[int] = set()
-        self._met: list[tuple[int, int]] = []
+    `meetings`: blocks by which lanes of a warp meet, with the mask; none if there are no heads.
+    `clocks`: whether the program looks at a clock, by which waiting may end without anybody.
+    """
 
-    def next(self, ready: Mapping[int, Mask]) -> int:
-        """The block to run of those where lanes are ready."""
-        number = min(ready)
-        if number not in self._heads and not self._parked:
-            return number
-        if len(ready) == 1:
-            self._unpark()
-            return number
-        while True:
-            candidates = [n for n in ready if n not in self._parked]
-            going_on = [n for n in candidates if n not in self._meetings]
-            if going_on:
-                number = min(going_on)
-                if number not in self._heads or not self._in_vain(number):
-                    return number
-                self._parked.add(number)
-            elif candidates:
-                met = sorted((n, int(np.count_nonzero(ready[n]))) for n in candidates)
-                if not self._parked or met == self._met:
-                    self._met = []
-                    return min(candidates)
-                self._met = met  # more lanes have come: some may still come
-                self._unpark()
-            else:
-                self._unpark()
-
-    def _in_vain(self, head: int) -> bool:
-        self._passes[head] = self._passes.get(head, 0) + 1
-        return self._passes[head] > PATIENCE
-
-    def _unpark(self) -> None:
-        self._passes.clear()
-        self._parked.clear()
+    heads: Mapping[int, tuple[int, ...]]
+    meetings: Mapping[int, Source]
+    clocks: bool
 
 
-def loops_and_meetings(program: Program) -> tuple[frozenset[int], frozenset[int]]:
-    """Blocks that a waiting loop turns around, and those by which the lanes of a warp meet."""
-    meetings = frozenset(
-        number
-        for number, block in enumerate(program.blocks)
-        if any(op.name in _MEETINGS for op in block.ops)
+def spinning(program: Program) -> Spinning:
+    """What `turns` has to know of a program."""
+    blocks = program.blocks
+    heads = {}
+    for head, loop in waiting_loops(blocks, program.sites).items():
+        changing = {r.slot for n in loop for op in blocks[n].ops for r in op.registers_written()}
+        there = blocks[head].live_in & changing | _found(blocks, loop)
+        heads[head] = tuple(sorted(_telling(blocks, loop) & there))
+    meetings = {
+        number: op.sources[-1]
+        for number, block in enumerate(blocks if heads else ())
+        for op in block.ops
+        if op.name in _MEETINGS
+    }
+    sources = (s for block in blocks for op in block.ops for s in op.sources)
+    clocks = any(
+        isinstance(s, Special) and s.name.startswith(("clock", "globaltimer")) for s in sources
     )
-    return waiting_loops(program.blocks, program.sites), meetings
+    return Spinning(heads, meetings, clocks)
+
+
+def keep_what_tells(blocks: Sequence[Block], sites: Sequence[Site]) -> None:
+    """Keep what loops that may wait have read, though it may be used up within a basic block."""
+    for loop in waiting_loops(blocks, sites).values():
+        telling = _telling(blocks, loop)
+        for number in loop:
+            blocks[number].live_out |= telling & _found(blocks, [number])
 
 
 def meetings_apart(code: Code, new_label: Callable[[], str]) -> Code:
@@ -94,9 +89,9 @@ def meetings_apart(code: Code, new_label: Callable[[], str]) -> Code:
     return out
 
 
-def waiting_loops(blocks: Sequence[Block], sites: Sequence[Site]) -> frozenset[int]:
-    """Blocks in a loop that read what another thread may change, and branch on it there."""
-    heads = set()
+def waiting_loops(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, set[int]]:
+    """Blocks that read what another thread may change, in a loop that branches on it: the loop."""
+    found = {}
     for number, block in enumerate(blocks):
         tainted = {
             register.slot
@@ -106,13 +101,9 @@ def waiting_loops(blocks: Sequence[Block], sites: Sequence[Site]) -> frozenset[i
         }
         if tainted and number in (loop := _loop(blocks, number)):
             _taint(blocks, tainted)
-            if any(
-                isinstance(terminator := blocks[n].terminator, Branch)
-                and terminator.predicate.slot in tainted
-                for n in loop
-            ):
-                heads.add(number)
-    return frozenset(heads)
+            if any(r.slot in tainted for n in loop for r in terminator_reads(blocks[n].terminator)):
+                found[number] = loop
+    return found
 
 
 def _taint(blocks: Sequence[Block], tainted: set[int]) -> None:
@@ -126,6 +117,33 @@ def _taint(blocks: Sequence[Block], tainted: set[int]) -> None:
                 if not written <= tainted and any(r.slot in tainted for r in op.registers_read()):
                     tainted |= written
                     changed = True
+
+
+def _telling(blocks: Sequence[Block], loop: Iterable[int]) -> set[int]:
+    """Registers on which the branches of a loop depend, by what is computed in it."""
+    telling = {r.slot for n in loop for r in terminator_reads(blocks[n].terminator)}
+    changed = True
+    while changed:
+        changed = False
+        for op in (op for n in loop for op in blocks[n].ops):
+            if any(r.slot in telling for r in op.registers_written()):
+                # What is read depends on where, not on what an atomic puts there instead.
+                sources = op.sources[:1] if op.name in ("atom", "ld") else op.sources
+                slots = {slot for s in sources if (slot := getattr(s, "slot", None)) is not None}
+                changed |= not slots <= telling
+                telling |= slots
+    return telling
+
+
+def _found(blocks: Sequence[Block], numbers: Iterable[int]) -> set[int]:
+    """Registers that hold what the loads and atomics of some blocks have read."""
+    return {
+        register.slot
+        for n in numbers
+        for op in blocks[n].ops
+        if op.name in ("atom", "ld")
+        for register in op.registers_written()
+    }
 
 
 def _loop(blocks: Sequence[Block], number: int) -> set[int]:

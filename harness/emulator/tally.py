@@ -27,11 +27,16 @@ class Tally:
         self.shared_requests = [0] * sites
         self.wavefronts = [0] * sites
         self.wavefronts_ideal = [0] * sites
+        self.atomic_lanes = [0] * sites
+        self.atomic_addresses = [0] * sites  # distinct ones, summed over warps
+        self.atomic_most_lanes = [0] * sites  # of one warp on one address
         self.block_warps = [0] * blocks
         self.block_lanes = [0] * blocks
         self.taken_lanes = [0] * blocks
+        self.diverged_warps = [0] * blocks  # whose lanes left in several directions
         self.budget = 0
         self.printed: list[tuple[int, str]] = []  # block number, and what one thread printed
+        self.printed_characters = 0
 
     def global_access(
         self, lanes: Active, site: int, addresses: Array, width: int, *, atomic: bool = False
@@ -41,6 +46,8 @@ class Tally:
         rows = addresses.shape[0]
         laid_out, active = lanes.to_warps(addresses), lanes.warp_mask(rows)
         if atomic:
+            laid_out, active = memory_rules.by_address(laid_out, active)
+            self._atomic(lanes, site, laid_out, active, lanes.n_rows // rows)
             sectors = memory_rules.global_atomic_sectors(laid_out, active)
             at_once = memory_rules.global_sectors(laid_out, active, width)
             if np.any(sectors != at_once):
@@ -62,19 +69,32 @@ class Tally:
         self.sectors[site] += int(sectors.sum()) * per_row * (lanes.n_rows // len(starts))
 
     def shared_cost(
-        self, lanes: Active, addresses: Array, width: int, operation: str
+        self, lanes: Active, addresses: Array, width: int, *, load: bool
     ) -> tuple[int, int]:
-        """Wavefronts and ideal wavefronts of the rows given; `operation` is ld, st or an atomic."""
+        """Wavefronts and ideal wavefronts of a load or a store, of the rows given."""
         laid_out = lanes.to_warps(addresses)
         active = lanes.warp_mask(addresses.shape[0])
-        if operation in ("ld", "st"):
-            load = operation == "ld"
-            cost = memory_rules.shared_wavefronts(laid_out, active, width, is_load=load)
-            ideal = memory_rules.shared_wavefronts_ideal(laid_out, active, width, is_load=load)
-        else:
-            counts_up = operation == "count up"
-            cost = memory_rules.shared_atomic_wavefronts(
-                laid_out, active, operation, counts_up=counts_up
-            )
-            ideal = memory_rules.global_requests(active) * (2 if operation == "cas" else 1)
-        return int(np.sum(cost)), int(np.sum(ideal))
+        cost = memory_rules.shared_wavefronts(laid_out, active, width, is_load=load)
+        ideal = memory_rules.shared_wavefronts_ideal(laid_out, active, width, is_load=load)
+        return int(cost.sum()), int(ideal.sum())
+
+    def shared_atomic(self, lanes: Active, site: int, addresses: Array, operation: str) -> None:
+        """One request a warp, and its wavefronts; `operation` names their rule."""
+        rows = addresses.shape[0]
+        times = lanes.n_rows // rows
+        laid_out, active = memory_rules.by_address(lanes.to_warps(addresses), lanes.warp_mask(rows))
+        self._atomic(lanes, site, laid_out, active, times)
+        cost = memory_rules.shared_atomic_wavefronts(
+            laid_out, active, operation, counts_up=operation == "count up"
+        )
+        self.shared_requests[site] += lanes.warps
+        self.wavefronts[site] += int(cost.sum()) * times
+        self.wavefronts_ideal[site] += lanes.warps * (2 if operation == "cas" else 1)
+
+    def _atomic(self, lanes: Active, site: int, laid_out: Array, active: Array, times: int) -> None:
+        """How the lanes of each warp meet on addresses; lanes are in the order of these."""
+        most = max(self.atomic_most_lanes[site], 1)
+        addresses, most = memory_rules.lanes_by_address(laid_out, active, most)
+        self.atomic_lanes[site] += lanes.count
+        self.atomic_addresses[site] += addresses * times
+        self.atomic_most_lanes[site] = most

@@ -36,9 +36,15 @@ from harness.emulator.ptx import (
     Variable,
 )
 from harness.emulator.source_lines import user_line
-from harness.emulator.spinning import meetings_apart, waiting_loops
+from harness.emulator.spinning import keep_what_tells, meetings_apart, waiting_loops
 
 DYNAMIC_SHARED_ALIGNMENT = 16
+MOST_INSTRUCTIONS = 1 << 17  # of a kernel with all its calls in place
+MOST_NESTED_CALLS = 64
+_MODIFIERS: dict[str, tuple[list[str], ...]] = {
+    "bra": ([], ["uni"]), "ret": ([], ["uni"]), "call": ([], ["uni"]), "exit": ([],), "trap": ([],),
+    "brx": (["idx"], ["idx", "uni"]),
+}  # fmt: skip
 
 
 def translate(module: Module, kernel: Kernel) -> Program:
@@ -50,6 +56,7 @@ class _Translator(CallTranslator):
     def __init__(self, module: Module, kernel: Kernel) -> None:
         super().__init__(module, kernel)
         self.sites: list[Site] = self.decoder.sites
+        self.nested = 0
 
     def program(self) -> Program:
         self.inline(self.kernel, "", {}, None)
@@ -62,6 +69,7 @@ class _Translator(CallTranslator):
         local, local_bytes = _layout([v for v in self.variables.values() if v.space == "local"])
         registers = tuple(self.decoder.registers.values())
         annotate(blocks)
+        keep_what_tells(blocks, self.sites)
         return Program(
             kernel=self.kernel.name,
             params=self.kernel.params,
@@ -92,8 +100,10 @@ class _Translator(CallTranslator):
         self, function: Function, prefix: str, renamed: dict[str, str], after: str | None
     ) -> None:
         """Append a function's body; `after` is where `ret` goes, None in the kernel itself."""
-        for name, kind in function.registers.items():
-            self.decoder.declare(prefix + name, kind)
+        self.nested += 1
+        if self.nested > MOST_NESTED_CALLS:
+            raise self.decoder.unknown(f"more than {MOST_NESTED_CALLS} calls within one another")
+        self.declare_registers(function, prefix)
         for name, variable in function.variables.items():
             if prefix + name not in self.decoder.frame:
                 own_variable = dataclasses.replace(as_memory(variable), name=prefix + name)
@@ -109,23 +119,32 @@ class _Translator(CallTranslator):
         site = len(self.sites) - 1
         if after is None and site >= 0:
             self.code.append(To(Exit(site), guarded=site))
+        self.nested -= 1
 
     def _statement(
         self, function: Function, instruction: Instruction, prefix: str, names: dict[str, str],
         after: str | None,
     ) -> None:  # fmt: skip
         site = len(self.sites)
-        where = user_line(instruction.location)
+        where = user_line(instruction.location, self.caller)
         self.sites.append(Site(instruction.opcode, instruction.ptx_line, where))
         decoder = self.decoder
         decoder.begin(instruction, names, site)
-        opcode = instruction.opcode.split(".")[0]
+        if site >= MOST_INSTRUCTIONS:
+            raise decoder.unknown(
+                f"the kernel has more than {MOST_INSTRUCTIONS} instructions, counting those of a "
+                "function once for each call of it"
+            )
+        opcode, *modifiers = instruction.opcode.split(".")
+        if modifiers not in _MODIFIERS.get(opcode, (modifiers,)):
+            raise decoder.unknown()
         guard = instruction.guard
         guarded, skip = None, ""
         if guard is not None:
             predicate = decoder.register(guard.text)
+            decoder.check_type(predicate, "pred")
             if opcode == "bra":
-                label = prefix + decoder.label(instruction.operands[0])
+                label = prefix + decoder.label(instruction)
                 branch = Branch(predicate, not guard.negated, -1, -1, site)
                 self.code.append(To(branch, (label,)))
                 return
@@ -142,7 +161,7 @@ class _Translator(CallTranslator):
     ) -> None:  # fmt: skip
         opcode = instruction.opcode.split(".")[0]
         if opcode == "bra":
-            label = prefix + self.decoder.label(instruction.operands[0])
+            label = prefix + self.decoder.label(instruction)
             self.code.append(To(Jump(-1, site), (label,), guarded))
         elif opcode in ("ret", "exit"):
             if after is None or opcode == "exit":
@@ -152,11 +171,11 @@ class _Translator(CallTranslator):
         elif opcode == "trap":
             self.code.append(To(Trap(site), guarded=guarded))
         elif opcode == "brx":
-            index, table = instruction.operands[:2]
-            targets = function.branch_targets.get(self.decoder.label(table), ())
+            targets = function.branch_targets.get(self.decoder.label(instruction, 1), ())
             if not targets:
                 raise self.decoder.unknown("its table of targets is missing")
-            switch = Switch(self.decoder.register_operand(index), (), site)
+            index = self.decoder.register_operand(instruction.operands[0], "u32")
+            switch = Switch(index, (), site)
             self.code.append(To(switch, tuple(prefix + t for t in targets), guarded))
         elif opcode == "call":
             self.call(instruction, names, site, guarded)

@@ -7,17 +7,19 @@ value.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.emulator.active import WARP, Active
+from harness.emulator.active import WARP, Active, Geometry, Mask
 
 Array = NDArray[Any]
 
 _LANE = np.arange(WARP)
 _BIT = np.uint32(1) << _LANE.astype(np.uint32)
+_WARPS = (-2, b"")  # a key of `Active.patterns`, where sites are not negative
 
 
 def _rows(*values: Array) -> int:
@@ -37,21 +39,21 @@ def shuffle(
     rows = _rows(value, b, c)
     values = _laid_out(lanes, value, rows)
     if b.size == 1 and c.size == 1:
-        source, in_range = _source_lanes(mode, b, c)
+        source, in_range = source_lanes(mode, b, c)
         taken = values[:, source[0]]
         if not lanes.full_warps:
             active = lanes.warp_mask(rows)
             taken = np.where(active[:, source[0]], taken, values)
         shown = np.broadcast_to(in_range, values.shape)
         return lanes.from_warps(taken, rows), lanes.from_warps(shown, rows)
-    source, in_range = _source_lanes(mode, _laid_out(lanes, b, rows), _laid_out(lanes, c, rows))
+    source, in_range = source_lanes(mode, _laid_out(lanes, b, rows), _laid_out(lanes, c, rows))
     taken = np.take_along_axis(values, source, axis=1)
     active = np.take_along_axis(lanes.warp_mask(rows), source, axis=1)
     taken = np.where(active, taken, values)
     return lanes.from_warps(taken, rows), lanes.from_warps(in_range, rows)
 
 
-def _source_lanes(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
+def source_lanes(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
     """The lane that each lane reads, and whether it lies in range (PTX ISA, shfl)."""
     b = b.astype(np.int64) & 31
     clamp, segment = c.astype(np.int64) & 31, c.astype(np.int64) >> 8 & 31
@@ -146,3 +148,40 @@ def elect(lanes: Active, mask: Array) -> tuple[Array, Array]:
     leader = np.argmax(who, axis=1).astype(np.uint32)
     chosen = leader[:, None] == _LANE
     return _to_all(lanes, leader, rows), lanes.from_warps(chosen, rows)
+
+
+@dataclass(frozen=True)
+class Warps:
+    """The warps of a selection in its layout: their numbers, lanes as bits, and a lane of each."""
+
+    index: Array
+    company: Array
+    row: Array
+    thread: Array
+
+    def sample(self, value: Array) -> Array:
+        """What one lane of each holds in a register."""
+        rows, columns = value.shape
+        picked: Array = value[self.row if rows > 1 else 0, self.thread if columns > 1 else 0]
+        return picked
+
+
+def warps_of(lanes: Active) -> Warps:
+    """The warps of a selection; remembered with it."""
+    found: Warps | None = lanes.patterns.get(_WARPS)
+    if found is None:
+        threads = lanes.geometry.threads
+        bits = np.where(lanes.warp_mask(lanes.n_rows), _BIT, np.uint32(0))
+        numbers = lanes.lanes().reshape(lanes.n_rows, lanes.n_columns)
+        row, thread = np.divmod(lanes.to_warps(numbers).max(axis=1), threads)
+        index = row * lanes.geometry.warps + thread // WARP
+        company = bits.sum(axis=1, dtype=np.uint32)
+        found = lanes.patterns[_WARPS] = Warps(index, company, row, thread)
+    return found
+
+
+def bits_of(geometry: Geometry, mask: Mask | bool) -> Array:
+    """A mask of threads of any shape as the bits of each warp, block after block."""
+    padded = np.zeros((geometry.blocks, geometry.warps * WARP), np.bool_)
+    padded[:, : geometry.threads] = mask
+    return _bits(padded.reshape(-1, WARP))

@@ -182,11 +182,29 @@ _LD, _ST = (f"l1tex__t_{{}}_pipe_lsu_mem_global_op_{op}" for op in ("ld", "st"))
 _OPERATIONS = ("ld", "st", "red", "atom")
 _INST = "smsp__inst_executed"
 _WAVES, _IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
+_BRANCHES = "smsp__sass_branch_targets"
+_DISTINCT = "distinct_sectors_read", "distinct_sectors_written"
 _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active"
 
 
-def _sum(*metrics: str) -> Find:
-    return lambda readings, p: readings.total(p.case, *metrics)
+def _sum(*metrics: str, scale: float = 1) -> Find:
+    def find(readings: Readings, p: Planned) -> Answer:
+        total = readings.total(p.case, *metrics)
+        if isinstance(total, Missing):
+            return total
+        return Reading(scale * total.value, total.provenance)
+
+    return find
+
+
+def _atomic(space: str) -> tuple[str, str]:
+    return f"{space}_atomic_lanes", f"{space}_atomic_addresses"
+
+
+def _compulsory(readings: Readings, p: Planned) -> Answer:
+    """The problem's own count, where counted sectors stand beside it."""
+    counted = readings.total(p.case, *_DISTINCT)
+    return counted if isinstance(counted, Missing) else Reading(p.bytes, "measured")
 
 
 def _main(metric: str) -> Find:
@@ -284,6 +302,20 @@ QUANTITIES: Sequence[Quantity] = (
              "lower", "cause",
              _per_compulsory(*(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}"
                                for op in _OPERATIONS), scale=SECTOR_BYTES), "sectors", 1.0),
+    Quantity("compulsory-bytes", "Compulsory bytes", "compulsory bytes", "byte",
+             "What any implementation must move, by the problem's own count.", "neutral", "extent",
+             _compulsory),
+    Quantity("distinct-bytes", "Distinct sectors of global memory",
+             "bytes of distinct global sectors", "byte",
+             "The 32-byte sectors that a launch read, and those that it wrote, each once however "
+             "often, in bytes and summed over launches: what the device's memory moves if the "
+             "caches are empty at first and lose nothing.", "lower", "extent",
+             _sum(*_DISTINCT, scale=SECTOR_BYTES)),
+    Quantity("distinct-over-compulsory", "Distinct sectors over compulsory bytes",
+             "bytes of distinct global sectors over the compulsory bytes", "×",
+             "Above 1, the launches need memory beside the problem's own, fetch parts of sectors "
+             "or hand data from one to the next; below 1, they do not touch all of it.",
+             "lower", "extent", _per_compulsory(*_DISTINCT, scale=SECTOR_BYTES), "", 1.0),
     Quantity("load-requests", "Global load requests", "global load requests", "",
              "Warp instructions that loaded from global memory: fewer, for the same bytes, are "
              "wider.", "lower", "cause", _sum(_LD.format("requests"))),
@@ -313,6 +345,17 @@ QUANTITIES: Sequence[Quantity] = (
              "Of 32, counting threads that a predicate keeps from acting.", "higher", "cause",
              _quotient("smsp__thread_inst_executed", _INST,
                        "smsp__thread_inst_executed_per_inst_executed"), "threads", 32.0),
+    Quantity("branch-uniformity", "Branch uniformity", "uniform branches", "ratio",
+             "Branches at which all threads of a warp went the same way, of all branches.",
+             "higher", "extent", _quotient(f"{_BRANCHES}_threads_uniform", _BRANCHES), "", 1.0),
+    Quantity("global-lanes-per-address", "Lanes an address, global atomics",
+             "lanes of a warp's global atomic on one address", "lanes",
+             "Threads of a warp whose atomics meet on an address of global memory, on average.",
+             "lower", "extent", _quotient(*_atomic("global")), "", 1.0),
+    Quantity("shared-lanes-per-address", "Lanes an address, shared atomics",
+             "lanes of a warp's shared atomic on one address", "lanes",
+             "Threads of a warp whose atomics meet on an address of shared memory, on average.",
+             "lower", "extent", _quotient(*_atomic("shared")), "", 1.0),
     Quantity("barriers", "Barrier instructions", "barrier instructions", "",
              "Barriers executed, one for each warp.", "lower", "cause",
              _sum("barrier_instructions")),

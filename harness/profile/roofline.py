@@ -138,11 +138,12 @@ def roofline(
 
 
 def counted_flops(readings: Readings, p: Planned) -> Answer:
-    """Flops by the counters, all types; not where tensor cores worked, which these do not count."""
+    """Flops by the counters, all types; not where tensor cores worked, which ncu does not count."""
     tensor = readings.total(p.case, "sm__inst_executed_pipe_tensor")
     if isinstance(tensor, Reading) and tensor.value:
         return Missing("not applicable: tensor cores worked, whose flops are not counted")
-    answers = [readings.total(p.case, f"flops_fp{bits}") for bits in (16, 32, 64)]
+    kinds = ("fp16", "fp32", "fp64", "tensor")
+    answers = [readings.total(p.case, f"flops_{kind}") for kind in kinds]
     known = [a for a in answers if isinstance(a, Reading)]
     if not known:
         return answers[1]
@@ -181,6 +182,8 @@ def _kernel(readings: Readings, p: Planned, short: str, above: Sequence[Roof]) -
     flops, origin = float(p.flops), "the problem's own count"
     if isinstance(counted, Reading) and counted.value:
         flops, origin = counted.value, "counted by Nsight Compute"
+        if counted.provenance != "ncu":
+            origin = "counted in PTX by the emulator"
     if not flops:
         return "it computes nothing in floating point: no intensity"
     rate = Interval(*(1e9 * flops / ns for ns in (time.median, time.high, time.low)))

@@ -30,18 +30,10 @@ class Listing:
     anchor: str
     title: str
     marked: int
+    columns: list[tuple[str, str]]
+    """Name and meaning of each of a row's cells."""
     rows: list[Row]
     missing: str
-
-
-COLUMNS = (
-    ("warp instructions", "Instructions that warps executed for this line, at the level of PTX."),
-    ("lanes", "Lanes at work in such an instruction, of 32, on average."),
-    ("sectors a request", "32-byte sectors of global memory that one warp's access touches."),
-    ("wavefronts", "Passes through shared memory."),
-    ("ideal", "The passes that would be needed without bank conflicts."),
-)
-"""What the columns before the source mean."""
 
 
 def listings(run: Run, problem: str, dtype: str) -> list[Listing]:
@@ -73,10 +65,14 @@ def _listing(run: Run, p: Planned, lines: dict[str, list[SourceLine]]) -> Listin
     source = as_it_was(run, name)
     shown = [] if source.missing else annotate.annotated(source.content, costs)
     where = fmt.assignments({**p.sizes, **p.launch})
-    rows = [
-        Row(line.number, annotate.cells(line.cost), line.text, ", ".join(line.marks))
-        for line in shown
-    ]
+    used = annotate.used(shown)
+    rows = []
+    for each in shown:
+        cells = annotate.cells(each.cost)
+        rows.append(
+            Row(each.number, tuple(cells[i] for i in used), each.text, ", ".join(each.marks))
+        )
     title = f"{name}, {p.kernels[step]} at {where}"
     marked = sum(bool(row.marks) for row in rows)
-    return Listing(slug(f"source-{p.case}"), title, marked, rows, source.missing)
+    columns = [annotate.COLUMNS[i] for i in used]
+    return Listing(slug(f"source-{p.case}"), title, marked, columns, rows, source.missing)

@@ -19,6 +19,26 @@ class Meaning:
     text: str
 
 
+def _of_atomics(space: str) -> dict[str, Meaning]:
+    each = f"threads of a warp's atomic on one address of {space} memory, which are served in turn"
+    return {
+        f"{space}_atomic_lanes": Meaning(
+            f"{space} atomics of threads",
+            f"Atomics and reductions in {space} memory, one for each thread that acts.",
+        ),
+        f"{space}_atomic_addresses": Meaning(
+            f"addresses of {space} atomics",
+            f"Different addresses that a warp's atomic in {space} memory has, summed over all.",
+        ),
+        f"{space}_atomic_lanes_per_address": Meaning(
+            f"threads an address, {space} atomics", f"On average, {each}."
+        ),
+        f"{space}_atomic_most_lanes_per_address": Meaning(
+            f"most threads on an address, {space} atomics", f"At most, {each}."
+        ),
+    }
+
+
 COUNTERS = {
     "barrier_instructions": Meaning(
         "barrier instructions", "Barriers executed (__syncthreads and the like), one for each warp."
@@ -32,6 +52,23 @@ COUNTERS = {
     "shared_atom_instructions": Meaning(
         "shared atomic instructions", "Warp instructions that updated shared memory atomically."
     ),
+    "flops_tensor": Meaning(
+        "tensor flops",
+        "Floating-point operations of matrix instructions: 2·m·n·k for each that a warp executes. "
+        "Those of integers are not in it.",
+    ),
+    "distinct_sectors_read": Meaning(
+        "distinct sectors read",
+        "32-byte sectors of global memory that the launch read at all, each counted once: what "
+        "the device's memory must deliver to caches that are empty at first and lose nothing.",
+    ),
+    "distinct_sectors_written": Meaning(
+        "distinct sectors written",
+        "32-byte sectors of global memory that the launch wrote at all, each counted once: what "
+        "the device's memory must take in in the end.",
+    ),
+    **_of_atomics("global"),
+    **_of_atomics("shared"),
 }
 """What the emulator counts by names of its own; the rest is in harness/profile/metrics.yaml."""
 

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from harness.profile.quantities import Readings
-from harness.report import annotated, claimed, counted, glossary, interactive, run_tables, story
+from harness.report import claimed, counted, glossary, interactive, run_tables, story
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, counter_anchor
 from harness.report.cells import Table
@@ -46,7 +46,6 @@ def write_page(run: Run) -> Path:
         overview=every,
         claims=claims,
         tally=claimed.tally(claims),
-        source_columns=annotated.COLUMNS,
         rules=rules_table(),
         counters=[counter_table(g) for g in counted.groups(readings)],
         durations=durations(run),

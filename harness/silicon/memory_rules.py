@@ -74,7 +74,7 @@ def shared_atomic_wavefronts(
     if counts_up:
         return _conflicts(addresses, active, WORD_BYTES, WARP_SIZE)
     warps = len(addresses)
-    bank = (addresses.astype(np.int64) // WORD_BYTES) % BANKS
+    bank = (addresses.astype(np.int64) // WORD_BYTES) & (BANKS - 1)
     slot = (np.arange(warps)[:, None] * BANKS + bank)[active]
     lanes_in_bank = np.bincount(slot, minlength=warps * BANKS).reshape(warps, BANKS)
     wavefronts: Counts = np.asarray(lanes_in_bank.max(axis=1), dtype=np.int64)
@@ -83,7 +83,7 @@ def shared_atomic_wavefronts(
 
 def global_requests(active: Active) -> Counts:
     """Requests of any global access: one for each warp with an active lane."""
-    requests: Counts = np.any(active, axis=1).astype(np.int64)
+    requests: Counts = np.asarray(active.any(axis=1), np.int64)
     return requests
 
 
@@ -95,6 +95,35 @@ def global_sectors(addresses: Addresses, active: Active, bytes_per_lane: int) ->
     if bytes_per_lane > SECTOR_BYTES:
         raise ValueError(f"no lane accesses {bytes_per_lane} bytes in one instruction")
     return _distinct_per_row(addresses.astype(np.int64) // SECTOR_BYTES, active)
+
+
+def by_address(addresses: Addresses, active: Active) -> tuple[Addresses, Active]:
+    """The same warps with lanes in ascending order of their addresses, inactive ones (-1) first.
+
+    What an atomic costs does not depend on which lane has which address, and sorted it is had fast.
+    """
+    if active.all():
+        return np.sort(addresses, axis=1), active
+    ordered = np.sort(np.where(active, addresses, -1), axis=1)
+    return ordered, ordered >= 0
+
+
+def lanes_by_address(ordered: Addresses, active: Active, known: int = 1) -> tuple[int, int]:
+    """Distinct addresses, summed over warps, and the most active lanes of a warp on one of them.
+
+    Of warps with an active lane each, as `by_address` gives them. A number below `known` is not
+    looked for.
+    """
+    step = ordered[:, 1:] != ordered[:, :-1]
+    distinct = len(ordered) + int(np.count_nonzero(step)) - int(np.count_nonzero(~active[:, 0]))
+    most, lanes = WARP_SIZE, known + 1  # in most launches the second warp shows nothing new
+    while known < most:
+        # In a sorted row, n lanes share an address if two that are n - 1 apart do.
+        same = ordered[:, lanes - 1 :] == ordered[:, : WARP_SIZE + 1 - lanes]
+        same &= active[:, : WARP_SIZE + 1 - lanes]
+        known, most = (lanes, most) if same.any() else (known, lanes - 1)
+        lanes = (known + most + 1) // 2
+    return distinct, known
 
 
 def global_atomic_sectors(addresses: Addresses, active: Active) -> Counts:
@@ -144,13 +173,23 @@ def _conflicts(addresses: Addresses, active: Active, bytes_per_lane: int, lanes:
     """Sum over phases of the distinct words in the phase's fullest bank."""
     lanes = min(lanes, WARP_SIZE)
     warps, words_per_lane = len(addresses), max(1, bytes_per_lane // WORD_BYTES)
-    words = (addresses.astype(np.int64) // WORD_BYTES)[:, :, None] + np.arange(words_per_lane)
+    words: NDArray[Any] = (
+        addresses.astype(np.int32) // WORD_BYTES
+    )  # shared memory has less than 2 GiB
+    if words_per_lane > 1:
+        words = words[:, :, None] + np.arange(words_per_lane, dtype=np.int32)
     # One row for each phase; an inactive lane's words become -1, which no bank holds.
-    words = np.where(active[:, :, None], words, -1).reshape(-1, lanes * words_per_lane)
+    everybody = active.all()
+    if not everybody:
+        words = np.where(active if words.ndim == 2 else active[:, :, None], words, -1)
+    words = words.reshape(-1, lanes * words_per_lane)
     words.sort(axis=1)
-    counted = words >= 0
-    counted[:, 1:] &= words[:, 1:] != words[:, :-1]
-    slot = (np.arange(len(words))[:, None] * BANKS + words % BANKS)[counted]
+    counted = np.empty(words.shape, np.bool_)
+    counted[:, :1] = True
+    np.not_equal(words[:, 1:], words[:, :-1], out=counted[:, 1:])
+    if not everybody:
+        counted &= words >= 0
+    slot = (np.arange(len(words))[:, None] * BANKS + (words & (BANKS - 1)))[counted]
     in_bank = np.bincount(slot, minlength=len(words) * BANKS).reshape(len(words), BANKS)
     return in_bank.max(axis=1).reshape(warps, -1).sum(axis=1).astype(np.int64)
 

@@ -54,7 +54,9 @@ def _argument(text: str) -> Any:
     return np.full(int(count), literal_eval(fill), TYPES[kind])
 
 
-def run_file(compile_ptx: CompilePtx, path: Path, arch: str = "sm_90", **keywords: Any) -> Outcome:
+def run_file(
+    compile_ptx: CompilePtx, path: Path, arch: str = "sm_90", flags: str = "", **keywords: Any
+) -> Outcome:
     """Compile and launch a file as its LAUNCH line says."""
     text = path.read_text()
     found = re.search(r"// LAUNCH (\w+)<<<(.*)>>>\((.*)\)$", text, re.MULTILINE)
@@ -64,7 +66,8 @@ def run_file(compile_ptx: CompilePtx, path: Path, arch: str = "sm_90", **keyword
     was = [_argument(part.strip()) for part in arguments.split(",")]
     a = [each.copy() if isinstance(each, np.ndarray) else each for each in was]
     keywords.setdefault("max_thread_instructions", BUDGET)
-    report = launch(compile_ptx(path, arch), kernel, grid, block, a, *shared, **keywords)
+    module = compile_ptx(path, arch, flags=flags) if flags else compile_ptx(path, arch)
+    report = launch(module, kernel, grid, block, a, *shared, **keywords)
     return Outcome(was, a, report)
 
 

@@ -125,4 +125,4 @@ def test_spinning_on_a_flag_that_is_never_set_names_the_loop(compile_ptx: Compil
     module = compile_ptx(FAULTY / "spin_for_ever.cu")
     args = [np.ones(1, np.uint32), np.zeros(32, np.uint32)]
     (fault,) = launch(module, "k", 1, 32, args, max_thread_instructions=10**6).faults
-    assert (fault.kind, fault.line) == ("budget", 4)
+    assert (fault.kind, fault.line) == ("deadlock", 4)

@@ -29,10 +29,7 @@ def test_results_and_counts_of_random_kernels_are_those_of_a_scalar_interpreter(
     """Memory to the bit, thread instructions by opcode, and neither depends on `chunk_threads`.
 
     Warp instructions are held too, but only where all schemes of reconvergence agree on them: not
-    in kernels where a lane breaks, continues or exits from inside a branch, or exits in a loop. Nor
-    where a loop reads an atomic's result, as a spin lock does: the emulator gives such loops turns,
-    after which lanes need not meet again, and between sizes of chunk only what threads executed is
-    held. About six of ten kernels remain.
+    in kernels where a lane breaks, continues or exits from inside a branch, or exits in a loop.
     """
     note(case.kernel.ptx())
     found = compare(case)

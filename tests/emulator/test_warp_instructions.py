@@ -98,7 +98,7 @@ def test_a_partial_warp_shuffles_among_the_lanes_it_has() -> None:
     st.global.u32 [%a0], %r3;
     """
     out = np.zeros(40, np.uint32)
-    run(parse(ptx_kernel(body, ["u64"])), "k", 1, 40, [out])
+    run(parse(ptx_kernel(body, ["u64"])), "k", 1, 40, [out], checks=False)
     assert out[:31].tolist() == list(range(1, 32))
     assert out[32:39].tolist() == list(range(33, 40))
 

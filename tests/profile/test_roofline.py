@@ -43,6 +43,13 @@ def test_counted_flops_take_the_place_of_the_problems_and_say_so() -> None:
     assert kernel.at("DRAM") == pytest.approx(1.5 / 8)
 
 
+def test_flops_that_the_emulator_counted_say_so_and_have_those_of_tensor_cores() -> None:
+    counters = BYTES | {"flops_fp32": 5.0, "flops_tensor": 1e6}
+    kernel = chart_of(Variant(counters=[counters], provenance="ptx-level")).kernels[0]
+    assert kernel.flops == 1_000_005
+    assert kernel.flops_from == "counted in PTX by the emulator"
+
+
 def test_flops_of_tensor_cores_are_not_counted_so_the_problems_count_stands() -> None:
     counters = BYTES | {"flops_fp32": 5.0, "sm__inst_executed_pipe_tensor.sum": 100.0}
     kernel = chart_of(Variant(counters=[counters])).kernels[0]

@@ -65,6 +65,24 @@ def test_each_line_stands_beside_its_cost_and_the_worst_is_marked() -> None:
     assert rows[LOADS + 1].cells == ("",) * 5
 
 
+def test_divergence_and_meeting_atomics_have_columns_where_a_line_has_them() -> None:
+    p = planned(1024, 128)
+    path = f"kernels/{NAME}"
+    own = [
+        SourceLine(p.case, 0, path, LOADS, 8, 256, 8, 32, 0, 0, 8, 3),
+        SourceLine(p.case, 0, path, ADDS, 10, 320, 10, 40, 0, 0, 0, 0, 320, 20, 32),
+    ]
+    [found] = listings(run_of(p, *own), "reduce_sum", "float32")
+    assert [name for name, _ in found.columns] == [
+        "warp instructions", "lanes", "diverged", "sectors a request", "lanes an address",
+    ]  # fmt: skip
+    rows = {row.number: row for row in found.rows}
+    assert rows[LOADS].cells == ("8", "32.0", "3 of 8", "4.0", "")
+    assert rows[LOADS].marks == "diverged 3 of 8 warps"
+    assert rows[ADDS].cells == ("10", "32.0", "", "4.0", "16.0")
+    assert rows[ADDS].marks == "16.0 lanes an address, at most 32"
+
+
 def test_a_source_that_has_changed_since_is_not_shown() -> None:
     p = planned(1024, 128)
     [found] = listings(run_of(p, *lines(p), sha="0" * 64), "reduce_sum", "float32")

@@ -124,3 +124,36 @@ def test_an_unconflicted_access_costs_its_ideal_and_a_conflicted_one_more() -> N
             least = memory_rules.shared_wavefronts_ideal(contiguous, full, width, is_load=is_load)
             assert cost == least == ideal
             assert memory_rules.shared_wavefronts(strided, full, width, is_load=is_load) == 32
+
+
+def test_lanes_of_an_atomic_meet_where_their_addresses_are_the_same() -> None:
+    random = np.random.default_rng(11)
+    for places in (1, 2, 5, 64, 4096):
+        addresses = random.integers(0, places, (300, 32)) * 4
+        active = random.random((300, 32)) < random.random((300, 1))
+        active[:, 0] = True
+        for mask in (active, np.ones_like(active)):
+            by_warp = [
+                np.unique(one[there], return_counts=True)[1]
+                for one, there in zip(addresses, mask, strict=True)
+            ]
+            most = max(int(counts.max()) for counts in by_warp)
+            ordered, there = memory_rules.by_address(addresses, mask)
+            expected = sum(len(counts) for counts in by_warp), most
+            assert memory_rules.lanes_by_address(ordered, there) == expected
+            assert memory_rules.lanes_by_address(ordered, there, most) == expected
+            assert memory_rules.lanes_by_address(ordered, there, 32)[1] == 32
+
+
+def test_an_atomic_costs_the_same_whichever_lane_has_which_address() -> None:
+    random = np.random.default_rng(12)
+    addresses = random.integers(0, 40, (200, 32)) * 4
+    active = random.random((200, 32)) < 0.7
+    ordered, there = memory_rules.by_address(addresses, active)
+    assert (there.sum(axis=1) == active.sum(axis=1)).all()
+    for counts_up in (True, False):
+        cost = memory_rules.shared_atomic_wavefronts(addresses, active, "add", counts_up=counts_up)
+        same = memory_rules.shared_atomic_wavefronts(ordered, there, "add", counts_up=counts_up)
+        assert cost.tolist() == same.tolist()
+    sectors = memory_rules.global_atomic_sectors(addresses, active)
+    assert sectors.tolist() == memory_rules.global_atomic_sectors(ordered, there).tolist()

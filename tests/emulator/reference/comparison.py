@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +26,12 @@ class Comparison:
 
 
 def compare(case: Case) -> Comparison:
-    """Emulate with two sizes of chunk, interpret once, and compare all of it.
+    """Emulate with both engines, interpret once, and compare all of it.
 
-    A chunk of all blocks, and chunks of one or of two: what blocks share must not matter to any
-    result, counter or count of an instruction. Warp instructions are compared with the reference
-    only where `Kernel.reconvergence_is_plain`; and between chunks, of kernels with a loop that may
-    be waiting for another thread, only what threads executed.
+    The NumPy engine with a chunk of all blocks, and with chunks of one or of two: what blocks share
+    must not matter to any result, counter or count of an instruction. Then the native engine, with
+    one job or two. Warp instructions are compared with the reference only where
+    `Kernel.reconvergence_is_plain`.
     """
     expected = [bytearray(b.tobytes()) for b in case.buffers()]
     scalars = {"input_words": len(expected[0]) // 8, "scalar": case.scalar}
@@ -49,12 +50,16 @@ def _emulate(
     module = parse(case.kernel.ptx())
     differences: list[str] = []
     first: LaunchReport | None = None
-    for chunk in (65536, int(np.prod(case.block)) * (1 + case.seed % 2)):
+    threads = int(np.prod(case.block))
+    ways: list[dict[str, Any]] = [
+        {"engine": "numpy"},
+        {"engine": "numpy", "chunk_threads": threads * (1 + case.seed % 2)},
+        {"engine": "auto", "jobs": 1 + case.seed % 2},
+    ]
+    for way in ways:
         arrays = case.buffers()
         arguments = [arrays[0], len(arrays[0]), *arrays[1:], case.scalar]
-        report = launch(
-            module, "k", case.grid, case.block, arguments, case.shared_bytes, chunk_threads=chunk
-        )
+        report = launch(module, "k", case.grid, case.block, arguments, case.shared_bytes, **way)
         found = [f"fault: {fault}" for fault in report.faults]
         found += _memory(arrays, expected)
         if first is None:
@@ -63,11 +68,9 @@ def _emulate(
             issued = report.counter("smsp__inst_executed.sum").value
             if warps is not None and issued != warps:
                 found.append(f"{issued} warp instructions, expected {warps}")
-        elif case.kernel.may_wait:
-            found += _counts(report, by_opcode)
         elif (report.counters, report.instructions) != (first.counters, first.instructions):
             found.append("counters differ from those with all blocks in one chunk")
-        differences += [f"chunk_threads={chunk}: {text}" for text in found]
+        differences += [f"{way}: {text}" for text in found]
     return differences
 
 

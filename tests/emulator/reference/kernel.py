@@ -30,9 +30,6 @@ class Reg:
         return self.name
 
 
-# Results of atomics that are `atom` and not `red`, though nothing looks at them.
-NEVER_READ = (Reg("b32", "%ignored"), Reg("b64", "%ignoredl"))
-
 Operand = Reg | int | str  # a string is a special register, a parameter or the shared array
 
 
@@ -247,25 +244,13 @@ class Kernel:
 
         A break, continue or exit inside an `if`, and an exit inside a loop, moves the immediate
         post-dominator of the branches around it beyond the place where lanes could already meet;
-        schemes differ in whether they do. Lanes in a loop that may be waiting (below) are given
-        turns with those past it, in no order that anyone promises.
+        schemes differ in whether they do.
         """
-        if self.may_wait:
-            return False
         every = list(statements(self.body))
         looped = [e for s, _ in every if isinstance(s, Loop) for e in s.body]
         leaves_in_loops = [s for s, _ in statements(looped) if isinstance(s, Leave)]
         nested = any(isinstance(s, Leave) and depth for s, depth in every)
         return not nested and all(s.what in ("break", "continue") for s in leaves_in_loops)
-
-    @property
-    def may_wait(self) -> bool:
-        """Whether a loop has an atomic whose result is read: it looks like taking a lock."""
-        looped = [e for s, _ in statements(self.body) if isinstance(s, Loop) for e in s.body]
-        return any(
-            isinstance(s, Atomic) and s.result is not None and s.result not in NEVER_READ
-            for s, _ in statements(looped)
-        )
 
     def ptx(self) -> str:
         printer = _Printer()

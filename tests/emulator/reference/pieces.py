@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from reference.kernel import (
     LOCAL_BYTES,
-    NEVER_READ,
     Atomic,
     Collective,
     Guard,
@@ -47,7 +46,8 @@ TOTALS, OWN, SHARED_BASE = Reg("b64", "%totals"), Reg("b64", "%own"), Reg("b32",
 LOCAL_BASE = Reg("b64", "%local")
 OWN_SHARED, SHARED_TOTALS = Reg("b32", "%ownshared"), Reg("b32", "%sharedtotals")
 INDEX, ADDRESS, SHARED_ADDRESS = Reg("b32", "%index"), Reg("b64", "%address"), Reg("b32", "%at")
-IGNORED32, IGNORED64 = NEVER_READ
+# Results of atomics that are `atom` and not `red`, though nothing looks at them.
+IGNORED32, IGNORED64 = Reg("b32", "%ignored"), Reg("b64", "%ignoredl")
 
 # One row of four totals of 8 bytes for each of these.
 COMMUTING = [
@@ -73,8 +73,8 @@ Body = tuple[Statement, ...]
 class Context:
     """What may stand at a place: `shared` is "write" or "read", by the phase between barriers.
 
-    `plain` keeps lanes from leaving out of the middle of branches, and atomics whose result is
-    read out of loops, so that warp instructions have one count (`Kernel.reconvergence_is_plain`).
+    `plain` keeps lanes from leaving out of the middle of branches, so that warp instructions have
+    one count (`Kernel.reconvergence_is_plain`).
     """
 
     shared: str
@@ -184,7 +184,7 @@ def _accesses(draw: st.DrawFn, context: Context) -> Body:
 @st.composite
 def _atomics(draw: st.DrawFn, context: Context) -> Body:
     guard = draw(st.none() | guards())
-    alone = draw(st.booleans()) and not (context.plain and context.counters)
+    alone = draw(st.booleans())
     full = draw(st.sampled_from(COMMUTING + ALONE if alone else COMMUTING))
     operation, type_ = full.split(".")
     kind = f"b{type_[1:]}"

@@ -1,0 +1,82 @@
+// Floats as several tables need them: their bits, `.ftz` and `.sat`, extremes, directed roundings.
+
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "machine.h"
+
+namespace machine {
+
+using f32 = float;
+using f64 = double;
+
+// What an operation's immediate says of its modifiers; `encode.py` has the same numbers.
+enum Rounding : i64 { NEAREST, TOWARDS_ZERO, DOWN, UP, NEAREST_AWAY };
+constexpr i64 ROUNDING = 7;
+constexpr i64 FLUSHES = 8, SATURATES = 16, RECTIFIES = 32, FINITE = 64;
+
+template <class To, class From> inline To bits_of(From value) {
+    static_assert(sizeof(To) == sizeof(From));
+    To out;
+    std::memcpy(&out, &value, sizeof out);
+    return out;
+}
+
+// `.ftz` is about single precision only.
+inline f32 flush(f32 a) {
+    return std::fabs(a) < std::numeric_limits<f32>::min() ? std::copysign(0.0f, a) : a;
+}
+inline f64 flush(f64 a) { return a; }
+
+template <class T> inline T saturate(T a) { return a > 0 ? (a < 1 ? a : T(1)) : T(0); }
+
+// One NaN loses to a number; -0 is less than +0.
+template <class T> inline T least(T a, T b) {
+    const T chosen = a < b || (a == b && std::signbit(a)) ? a : b;
+    return a != a ? b : b != b ? a : chosen;
+}
+
+template <class T> inline T greatest(T a, T b) {
+    const T chosen = a > b || (a == b && !std::signbit(a)) ? a : b;
+    return a != a ? b : b != b ? a : chosen;
+}
+
+template <class T> inline T least_or_nan(T a, T b) { return a != a ? a : b != b ? b : least(a, b); }
+template <class T> inline T greatest_or_nan(T a, T b) {
+    return a != a ? a : b != b ? b : greatest(a, b);
+}
+
+template <class T> inline int compared(T a, T b) { return (a > b) - (a < b); }
+
+// The next number up or down, by the bits of a float of any size.
+template <class U> inline U neighbour(U raw, bool up) {
+    constexpr U top = static_cast<U>(U(1) << (8 * sizeof(U) - 1));
+    if (!(raw & ~top)) return up ? U(1) : static_cast<U>(top | 1);
+    return static_cast<U>(((raw & top) != 0) == up ? raw - 1 : raw + 1);
+}
+
+// Whether rounding to nearest went the wrong way; `above` is the sign of its result less the exact.
+inline bool went_wrong(bool negative, int above, i64 rounding) {
+    return rounding == DOWN ? above > 0
+           : rounding == UP ? above < 0
+                            : rounding == TOWARDS_ZERO && (negative ? above < 0 : above > 0);
+}
+
+template <class U, class T> inline T directed(T nearest, int above, i64 rounding) {
+    const U raw = bits_of<U>(nearest);
+    // Towards zero there is nothing beyond zero itself.
+    if (!went_wrong(std::signbit(nearest), above, rounding)) return nearest;
+    if (nearest == 0 && rounding == TOWARDS_ZERO) return nearest;
+    return bits_of<T>(neighbour(raw, above < 0));
+}
+
+inline f32 directed(f32 nearest, int above, i64 rounding) {
+    return directed<u32, f32>(nearest, above, rounding);
+}
+inline f64 directed(f64 nearest, int above, i64 rounding) {
+    return directed<u64, f64>(nearest, above, rounding);
+}
+
+}  // namespace machine

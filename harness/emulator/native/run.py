@@ -1,0 +1,216 @@
+"""Runs a launch on the warp machine, or says that the NumPy engine has to.
+
+A run that finds anything wrong, or only doubtful, is given up: the buffers are put back and the
+NumPy engine runs the launch again and judges. What a fault is and how it is told is thus said in
+one place. A program that was suspected wrongly is not tried again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.emulator.checks import grain, written_allocations
+from harness.emulator.faults import Fault
+from harness.emulator.global_memory import Allocation, GlobalMemory
+from harness.emulator.native import layout
+from harness.emulator.native.emitter import Unsupported
+from harness.emulator.native.encode import Encoded, encode
+from harness.emulator.native.library import Machine, load
+from harness.emulator.program import Block, Program
+from harness.emulator.tally import Tally
+
+Dim3 = tuple[int, int, int]
+
+_MOST_BLOCKS = 1 << 27  # numbers of thread blocks that a stamp has room for
+_SLICE_SECONDS = 0.2  # after which an interrupt is heard
+_WRONGLY_SUSPECTED = "the native engine suspects it wrongly"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a launch asks for besides its arguments."""
+
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int
+    budget: int
+    checks: bool
+    jobs: int
+
+
+def why_not(program: Program, setting: Setting) -> str:
+    """Why the machine cannot run this launch; empty if it can."""
+    machine = load()
+    if isinstance(machine, str):
+        return machine
+    if _WRONGLY_SUSPECTED in program.remembered:
+        return _WRONGLY_SUSPECTED
+    if setting.grid[0] * setting.grid[1] * setting.grid[2] > _MOST_BLOCKS:
+        return "more blocks than it can number"
+    found = program.once(_encoded)
+    return found if isinstance(found, str) else ""
+
+
+def cleared(program: Program) -> None:
+    """The NumPy engine found nothing wrong with what the machine gave up."""
+    program.remembered[_WRONGLY_SUSPECTED] = True
+
+
+def _encoded(program: Program) -> Encoded | str:
+    machine = load()
+    assert isinstance(machine, Machine)
+    try:
+        return encode(program, machine)
+    except Unsupported as missing:
+        return f"it has no {missing}"
+
+
+def run(
+    program: Program, setting: Setting, memory: GlobalMemory, params: bytes, tally: Tally
+) -> bool | Fault:
+    """True if the launch is done; False, with everything as before, if the machine gave it up.
+
+    A Fault is a budget that ran out.
+    """
+    machine, encoded = load(), program.once(_encoded)
+    assert isinstance(machine, Machine)
+    assert isinstance(encoded, Encoded)
+    constants = _constants(encoded, memory, params)
+    buffers = _buffers(program, memory, params)
+    jobs = setting.jobs if jobs_may_share(program) else 1
+    launch = _launch(program, encoded, setting, jobs, constants, buffers)
+    found = _Counts(program, jobs)
+    verdict = layout.Verdict(outcome=layout.PAUSED)
+    library = machine.library
+    handle = library.machine_begin(ctypes.byref(launch), found.pointers)
+    try:
+        while verdict.outcome == layout.PAUSED:
+            library.machine_run(handle, _SLICE_SECONDS, ctypes.byref(verdict))
+        if verdict.outcome == layout.SUSPECT:
+            library.machine_restore(handle)
+            return False
+    finally:
+        library.machine_end(handle)
+    found.into(tally)
+    if verdict.outcome == layout.OVER_BUDGET:
+        return _over_budget(program, setting, verdict)
+    return True
+
+
+class _Counts:
+    """What each job counts, by site and by basic block."""
+
+    def __init__(self, program: Program, jobs: int) -> None:
+        sizes = dict.fromkeys(layout.BY_SITE, len(program.sites))
+        sizes |= dict.fromkeys(layout.BY_BLOCK, len(program.blocks))
+        ends = np.cumsum(list(sizes.values()))
+        self.places = {
+            name: slice(int(end) - size, int(end))
+            for (name, size), end in zip(sizes.items(), ends, strict=True)
+        }
+        self.values = np.zeros((jobs, int(ends[-1])), np.int64)
+        starts = self.values.ctypes.data + self.values.strides[0] * np.arange(jobs)
+        step = self.values.itemsize
+        self.pointers = (layout.Counts * jobs)(*(
+            layout.Counts(*(int(start) + step * at.start for at in self.places.values()))
+            for start in starts
+        ))  # fmt: skip
+
+    def into(self, tally: Tally) -> None:
+        """Sums over jobs, or what is the most."""
+        for name, at in self.places.items():
+            combine = np.maximum if name in ("atomic_most_lanes", "colliding") else np.add
+            total = combine.reduce(self.values[:, at]).tolist()
+            if name == "colliding":
+                tally.colliding |= {site for site, collides in enumerate(total) if collides}
+            else:
+                setattr(tally, name, total)
+
+
+def jobs_may_share(program: Program) -> bool:
+    """Whether blocks at the same time give what they give one after another.
+
+    Sums of floats depend on their order, and so does what an atomic returns.
+    """
+    return program.once(_order_is_free)
+
+
+def _order_is_free(program: Program) -> bool:
+    for block in program.blocks:
+        for op in block.ops:
+            if op.name == "atom" and op.variant[0] in ("global", ""):
+                read = op.registers_written() and op.variant[1] != ""
+                if read or op.variant[1] in ("exch", "cas", "inc", "dec"):
+                    return False
+                if op.source_types[2].startswith("f") or "." in op.variant[1]:
+                    return False
+    return True
+
+
+def _constants(encoded: Encoded, memory: GlobalMemory, params: bytes) -> np.ndarray:
+    out = encoded.constants.copy()
+    for row, offset, size in encoded.params:
+        out[row] = int.from_bytes(params[offset : offset + size], "little")
+    bases = {allocation.name: allocation.base for allocation in memory.allocations}
+    for row, name, offset in encoded.symbols:
+        out[row] = bases[name] + offset
+    return out
+
+
+def _buffers(program: Program, memory: GlobalMemory, params: bytes) -> ctypes.Array[layout.Buffer]:
+    watched = {id(a) for a in written_allocations(program, memory, params)}
+
+    def described(allocation: Allocation) -> layout.Buffer:
+        sectors = allocation.sectors_read, allocation.sectors_written
+        return layout.Buffer(
+            allocation.base, allocation.size, allocation.data.ctypes.data,
+            *(array.ctypes.data for array in sectors), allocation.writable,
+            id(allocation) in watched,
+        )  # fmt: skip
+
+    return (layout.Buffer * len(memory.allocations))(*map(described, memory.allocations))
+
+
+def _launch(
+    program: Program, encoded: Encoded, setting: Setting, jobs: int, constants: np.ndarray,
+    buffers: ctypes.Array[layout.Buffer],
+) -> layout.Launch:  # fmt: skip
+    grains = program.once(_grains)
+    return layout.Launch(
+        encoded.ops.ctypes.data, encoded.blocks.ctypes.data, encoded.switch_targets.ctypes.data,
+        buffers, constants.ctypes.data, encoded.constant_offsets.ctypes.data,
+        encoded.special_offsets.ctypes.data, len(encoded.ops), len(encoded.blocks),
+        len(program.sites), len(buffers), len(encoded.constants),
+        encoded.register_bytes, encoded.zeroed_bytes, setting.grid, setting.block,
+        setting.shared_bytes, program.shared_static, program.local_bytes, *grains, setting.checks,
+        jobs, setting.budget,
+    )  # fmt: skip
+
+
+def _grains(program: Program) -> tuple[int, int, int]:
+    """The units of the checks, in bytes."""
+    return grain(program, "global"), grain(program, "shared"), grain(program, "local")
+
+
+def _over_budget(program: Program, setting: Setting, verdict: layout.Verdict) -> Fault:
+    block: Block = program.blocks[verdict.block_number]
+    site = block.sites[0] if block.sites else getattr(block.terminator, "site", 0) or 0
+    location = program.sites[site].location
+    file, line = (location.file, location.line) if location else ("", 0)
+    message = (
+        f"the launch reached its budget of {setting.budget} thread instructions here; "
+        "an endless loop, or raise max_thread_instructions"
+    )
+    return Fault(
+        "budget", message, file, line, unflattened(verdict.block, setting.grid),
+        unflattened(verdict.thread, setting.block),
+    )  # fmt: skip
+
+
+def unflattened(number: int, shape: Dim3) -> Dim3:
+    """A block's or thread's index from its number."""
+    nx, ny, _ = shape
+    return number % nx, number // nx % ny, number // (nx * ny)

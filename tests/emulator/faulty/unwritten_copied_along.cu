@@ -1,0 +1,11 @@
+// Thread 63 takes an element that nobody wrote; by way of other arrays it reaches the output.
+// LAUNCH k<<<2, 64>>>(float[128], float[128])
+extern "C" __global__ void k(const float* in, float* out) {
+    __shared__ float s[65], turned[64];
+    unsigned t = threadIdx.x;
+    s[t] = in[blockIdx.x * 64 + t];
+    __syncthreads();
+    turned[63 - t] = s[t + 1] - s[t];  // FAULT: uninitialised
+    __syncthreads();
+    out[blockIdx.x * 64 + t] = turned[t];  // OTHER
+}

@@ -1,0 +1,178 @@
+"""The warp machine and the NumPy engine say the same of every kernel, and which of them ran."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator_tools import CompilePtx, ptx_kernel
+from kernel_files import Outcome, run_file
+
+from harness.emulator import launch, parse
+from harness.emulator.native import library
+from harness.emulator.native import run as native
+
+HERE = Path(__file__).parents[1]
+CORRECT = sorted((HERE / "correct").glob("*.cu"))
+FAULTY = sorted((HERE / "faulty").glob("*.cu"))
+# They end where a budget runs out, which the engines spend in units of their own.
+ENDLESS = {"endless_loop"}
+
+ADD_UP = """
+extern "C" __global__ void k(const int* x, int* total, int n) {
+    __shared__ int sums[256];
+    int mine = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        mine += x[i];
+    sums[threadIdx.x] = mine;
+    __syncthreads();
+    for (int half = 128; half > 0; half /= 2) {
+        if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) atomicAdd(total, sums[0]);
+}
+"""
+
+SHIFTED = """
+extern "C" __global__ void k(int* x, int n) {  // i is read by one thread, written by another
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i + 1 < n) x[i + 1] = x[i] + 1;
+}
+"""
+
+
+def _values(outcome: Outcome) -> dict[str, tuple[float, str]]:
+    return {c.name: (c.value, c.provenance) for c in outcome.report.counters}
+
+
+def _same(a: object, b: object) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    return a is b or a == b
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(p, id=p.stem) for p in (*CORRECT, *FAULTY) if p.stem not in ENDLESS]
+)
+def test_engines_agree_on_results_counters_lines_and_faults(
+    compile_ptx: CompilePtx, path: Path
+) -> None:
+    reference = run_file(compile_ptx, path, engine="numpy")
+    for jobs in (1, 3):
+        found = run_file(compile_ptx, path, jobs=jobs)
+        assert all(map(_same, found.a, reference.a))
+        assert _values(found) == _values(reference)
+        assert found.report.instructions == reference.report.instructions
+        assert found.report.faults == reference.report.faults
+
+
+def test_the_machine_runs_what_it_is_there_for(compile_ptx: CompilePtx) -> None:
+    names = {
+        p.stem for p in CORRECT if run_file(compile_ptx, p).report.engine == "native"
+    }  # fmt: skip
+    assert names >= {
+        "async_copy", "carved_shared_memory", "double_buffer", "grid_stride_with_tail",
+        "histogram_shared_atomics", "masks_of_match", "scan_with_two_buffers",
+        "shuffles_under_divergence", "tiled_gemm", "transpose_with_padding", "uneven_loops",
+        "warp_reduction_with_syncwarp", "warps_on_their_own",
+    }  # fmt: skip
+
+
+def test_jobs_share_the_blocks_of_a_launch_without_changing_what_it_says(
+    compile_ptx: CompilePtx, tmp_path: Path
+) -> None:
+    (tmp_path / "k.cu").write_text(ADD_UP)
+    module = compile_ptx(tmp_path / "k.cu")
+    x = np.random.default_rng(1).integers(-1000, 1000, 100_003, dtype=np.int32)
+    reports = []
+    for jobs in (1, 2, 7):
+        total = np.zeros(1, np.int32)
+        reports.append(launch(module, "k", 300, 256, [x, total, len(x)], jobs=jobs))
+        assert total[0] == x.sum()
+        assert reports[-1].engine == "native"
+    for report in reports[1:]:
+        assert report.counters == reports[0].counters
+        assert report.instructions == reports[0].instructions
+
+
+def test_a_race_between_blocks_is_found_with_any_number_of_jobs(
+    compile_ptx: CompilePtx, tmp_path: Path
+) -> None:
+    (tmp_path / "k.cu").write_text(SHIFTED)
+    module = compile_ptx(tmp_path / "k.cu")
+    (expected,) = launch(
+        module, "k", 64, 32, [np.zeros(2048, np.int32), 2048], engine="numpy"
+    ).faults  # fmt: skip
+    for jobs in (1, 2, 5, 16):
+        for _ in range(10):
+            x = np.zeros(2048, np.int32)
+            (fault,) = launch(module, "k", 64, 32, [x, len(x)], jobs=jobs).faults
+            assert fault == expected
+
+
+def test_a_launch_that_is_given_up_leaves_no_trace_of_the_first_try() -> None:
+    body = """
+    ld.param.u64 %a1, [p0];
+    mad.wide.u32 %a2, %i, 4, %a1;
+    atom.global.add.u32 %r1, [%a2], 5;
+    setp.ne.u32 %p1, %i, 70;
+    @%p1 bra $end;
+    st.global.u32 [%a1+4096], %r1;
+$end:
+    """
+    module = parse(ptx_kernel(body, ["u64"]))
+    found, expected = np.zeros(1024, np.uint32), np.zeros(1024, np.uint32)
+    given_up = launch(module, "k", 1, 96, [found])
+    reference = launch(module, "k", 1, 96, [expected], engine="numpy")
+    assert given_up.engine == reference.engine == "numpy"
+    assert given_up.faults == reference.faults
+    assert given_up.faults[0].kind == "out of bounds"
+    assert (found == expected).all()
+    assert {c.name: c.value for c in given_up.counters} == {
+        c.name: c.value for c in reference.counters
+    }
+
+
+def test_a_program_that_was_suspected_wrongly_is_not_tried_again(
+    compile_ptx: CompilePtx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[object] = []
+    run = native.run
+
+    def noted(*arguments: Any) -> object:
+        tried.append(run(*arguments))
+        return tried[-1]
+
+    monkeypatch.setattr(native, "run", noted)
+    path = HERE / "correct" / "last_block_ticket.cu"
+    module = compile_ptx(path)
+    for _ in range(3):
+        assert not run_file(lambda *_: module, path).report.faults
+    assert tried == [False]
+
+
+def test_an_endless_loop_ends_at_its_budget_with_its_line(compile_ptx: CompilePtx) -> None:
+    outcome = run_file(compile_ptx, HERE / "faulty" / "endless_loop.cu")
+    assert outcome.report.engine == "native"
+    (fault,) = outcome.report.faults
+    assert fault.kind == "budget"
+    assert fault.line in (5, 6)
+
+
+def test_without_a_compiler_the_numpy_engine_runs(
+    monkeypatch: pytest.MonkeyPatch, compile_ptx: CompilePtx
+) -> None:
+    monkeypatch.setenv("CXX", "/nowhere/g++")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere")
+    library.load.cache_clear()
+    try:
+        why = library.load()
+        assert isinstance(why, str)
+        assert "/nowhere" in why
+        path = HERE / "correct" / "tiled_gemm.cu"
+        assert run_file(compile_ptx, path).report.engine == "numpy"
+    finally:
+        library.load.cache_clear()
