@@ -1,15 +1,22 @@
-"""How fast the emulator is: thread instructions a second on kernels of several kinds.
+"""How fast the emulator is and what memory it takes, on kernels of several kinds.
 
     python scripts/benchmark_emulator.py [--runs 5]
 
-A thread instruction is one PTX instruction executed by one thread with its predicate on. Every
-result is compared with NumPy's before a rate is printed.
+Prints the table of docs/emulator.md. A thread instruction is one PTX instruction executed by one
+thread with its predicate on. Every result is compared with NumPy's before a rate is printed. Each
+row and setting of the checks is measured in a process of its own; its memory is the most that was
+resident during its first launch, less what was resident before it: the interpreter, the compiled
+PTX and the kernel's buffers, all of which had been written to.
 """
 
 from __future__ import annotations
 
+import json
 import platform
+import resource
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,13 +26,11 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 import typer
-from rich.table import Table
 
 from harness import compile as compiler
 from harness import emulator
 from harness.compile import Unit
 from harness.machine import describe
-from harness.progress import console
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "kernels"
@@ -113,6 +118,20 @@ def histogram(log2_n: int) -> Workload:
     )
 
 
+def addition(log2_n: int) -> Workload:
+    n = 2**log2_n
+    a, b = np.random.default_rng(5).random((2, n), dtype=np.float32)
+    return Workload(
+        f"vector addition, n = 2^{log2_n}, 3 buffers of {n // 2**18} MiB",
+        OWN / "vector_add.cu",
+        "add",
+        (n // 256,),
+        256,
+        lambda: [a, b, np.full(n, np.nan, np.float32), n],
+        lambda args: bool(np.array_equal(args[2], a + b)),
+    )
+
+
 WORKLOADS = [
     lambda: reduction(16, 256),
     lambda: reduction(20, 256),
@@ -123,42 +142,101 @@ WORKLOADS = [
     lambda: sgemm(512),
     lambda: divergent_loop(18),
     lambda: histogram(20),
+    lambda: addition(24),
 ]
 
 
-def rates(work: Workload, runs: int, checks: bool) -> tuple[int, list[float]]:
-    """Thread instructions of a launch, and of each run the millions a second."""
+class Peak:
+    """The most memory that is resident within a `with`, above what was there before, in bytes."""
+
+    def __enter__(self) -> Peak:
+        self.before, self.above = self._resident("VmRSS"), 0
+        try:
+            Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+        except OSError:  # not Linux, or not permitted: the peak so far stands for what is there
+            self.before = self._resident("VmHWM")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.above = self._resident("VmHWM") - self.before
+
+    @staticmethod
+    def _resident(what: str) -> int:
+        status = Path("/proc/self/status")
+        if not status.exists():
+            most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            return most if sys.platform == "darwin" else most * 1024
+        (line,) = (each for each in status.read_text().splitlines() if each.startswith(what))
+        return int(line.split()[1]) * 1024
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Of a workload: thread instructions of a launch, millions a second of each run, and bytes."""
+
+    title: str
+    executed: int
+    rates: list[float]
+    peak: int
+
+    @property
+    def cell(self) -> str:
+        least, most = min(self.rates), max(self.rates)
+        return f"{statistics.median(self.rates):,.0f} ({least:,.0f}–{most:,.0f})"
+
+
+def measure(work: Workload, runs: int, checks: bool) -> Measured:
     unit = Unit(work.source, (KERNELS, work.source.parent), (), "sm_90")
     module = emulator.parse(compiler.build(unit).ptx.read_text())
-    executed, found = 0, []
-    for _ in range(runs + 1):
-        args = work.args()
-        start = time.perf_counter()
-        report = emulator.launch(
+
+    def launch(args: list[Any]) -> emulator.LaunchReport:
+        return emulator.launch(
             module, work.kernel, work.grid, work.block, args, work.shared_bytes, checks=checks
         )
+
+    args = work.args()
+    with Peak() as memory:
+        launch(args)
+    executed, rates = 0, []
+    for _ in range(runs):  # the first launch also translated the kernel
+        args = work.args()
+        start = time.perf_counter()
+        report = launch(args)
         seconds = time.perf_counter() - start
         if report.faults or not work.right(args):
             raise SystemExit(f"{work.title}: wrong: {report.faults or 'the result'}")
         executed = report.thread_instructions
-        found.append(executed / seconds / 1e6)
-    return executed, found[1:]  # the first run also translates the kernel
+        rates.append(executed / seconds / 1e6)
+    return Measured(work.title, executed, rates, memory.above)
 
 
-def main(runs: Annotated[int, typer.Option(help="Runs of each, after one more.")] = 5) -> None:
-    console.print(
-        f"{describe()['cpu']}, Python {platform.python_version()}, NumPy {np.__version__}"
-    )
-    table = Table("kernel", title="million thread instructions a second: median (least to most)")
-    for column in ("thread instructions", "checks on", "checks off"):
-        table.add_column(column, justify="right")
-    for make in WORKLOADS:
-        work, cells = make(), []
-        for checks in (True, False):
-            executed, found = rates(work, runs, checks)
-            cells.append(f"{statistics.median(found):,.0f} ({min(found):,.0f}–{max(found):,.0f})")
-        table.add_row(work.title, f"{executed:,}", *cells)
-    console.print(table)
+def apart(number: int, runs: int, checks: bool) -> Measured:
+    """The same in a process of its own."""
+    command = [sys.executable, __file__, "--runs", str(runs), "--one", str(number)]
+    done = subprocess.run(
+        [*command, "--checks" if checks else "--no-checks"], stdout=subprocess.PIPE, text=True,
+        check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    return Measured(**json.loads(done.stdout))
+
+
+def main(
+    runs: Annotated[int, typer.Option(help="Runs of each, after one more.", min=1)] = 5,
+    one: Annotated[int | None, typer.Option(hidden=True)] = None,
+    checks: Annotated[bool, typer.Option(hidden=True)] = True,
+) -> None:
+    if one is not None:
+        print(json.dumps(vars(measure(WORKLOADS[one](), runs, checks))))
+        return
+    print(f"{describe()['cpu']}, Python {platform.python_version()}, NumPy {np.__version__}\n")
+    print("| kernel | thread instructions | checks on | checks off | MiB, on | MiB, off |")
+    print("|---|--:|--:|--:|--:|--:|")
+    for number in range(len(WORKLOADS)):
+        on, off = (apart(number, runs, each) for each in (True, False))
+        memory = " | ".join(f"{each.peak / 2**20:,.0f}" for each in (on, off))
+        print(f"| {on.title} | {on.executed:,} | {on.cell} | {off.cell} | {memory} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ from harness.emulator.signatures import split_opcode
 from harness.emulator.tally import Tally
 from harness.silicon.memory_rules import MEASURED_SHARED_ATOMICS
 
+EngineName = Literal["native", "numpy"]
+
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 
@@ -42,7 +44,7 @@ class LaunchReport:
     shared_bytes: int
     faults: tuple[Fault, ...]
     printed: tuple[str, ...]
-    engine: Literal["native", "numpy"]
+    engine: EngineName
     _program: Program = field(repr=False, compare=False)
     _tally: Tally = field(repr=False, compare=False)
     _buffers: tuple[Allocation, ...] = field(repr=False, compare=False)

@@ -8,7 +8,6 @@ one place. A program that was suspected wrongly is not tried again.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,25 +19,19 @@ from harness.emulator.native.emitter import Unsupported
 from harness.emulator.native.encode import Encoded, encode
 from harness.emulator.native.library import Machine, load
 from harness.emulator.program import Block, Program
+from harness.emulator.setting import Setting
 from harness.emulator.tally import Tally
 
 Dim3 = tuple[int, int, int]
 
 _MOST_BLOCKS = 1 << 27  # numbers of thread blocks that a stamp has room for
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
+_APART = 16  # words between what two jobs count, so that they share no cache line
 _WRONGLY_SUSPECTED = "the native engine suspects it wrongly"
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What a launch asks for besides its arguments."""
-
-    grid: Dim3
-    block: Dim3
-    shared_bytes: int
-    budget: int
-    checks: bool
-    jobs: int
+class GivenUp(Exception):
+    """The machine has doubts; the buffers are as they were before the launch."""
 
 
 def why_not(program: Program, setting: Setting) -> str:
@@ -48,7 +41,7 @@ def why_not(program: Program, setting: Setting) -> str:
         return machine
     if _WRONGLY_SUSPECTED in program.remembered:
         return _WRONGLY_SUSPECTED
-    if setting.grid[0] * setting.grid[1] * setting.grid[2] > _MOST_BLOCKS:
+    if setting.blocks > _MOST_BLOCKS:
         return "more blocks than it can number"
     found = program.once(_encoded)
     return found if isinstance(found, str) else ""
@@ -70,17 +63,14 @@ def _encoded(program: Program) -> Encoded | str:
 
 def run(
     program: Program, setting: Setting, memory: GlobalMemory, params: bytes, tally: Tally
-) -> bool | Fault:
-    """True if the launch is done; False, with everything as before, if the machine gave it up.
-
-    A Fault is a budget that ran out.
-    """
+) -> Fault | None:
+    """Execute all blocks, or until the budget runs out. Raises GivenUp."""
     machine, encoded = load(), program.once(_encoded)
     assert isinstance(machine, Machine)
     assert isinstance(encoded, Encoded)
     constants = _constants(encoded, memory, params)
     buffers = _buffers(program, memory, params)
-    jobs = setting.jobs if jobs_may_share(program) else 1
+    jobs = min(setting.jobs, setting.blocks) if jobs_may_share(program) else 1
     launch = _launch(program, encoded, setting, jobs, constants, buffers)
     found = _Counts(program, jobs)
     verdict = layout.Verdict(outcome=layout.PAUSED)
@@ -91,13 +81,13 @@ def run(
             library.machine_run(handle, _SLICE_SECONDS, ctypes.byref(verdict))
         if verdict.outcome == layout.SUSPECT:
             library.machine_restore(handle)
-            return False
+            raise GivenUp
     finally:
         library.machine_end(handle)
     found.into(tally)
     if verdict.outcome == layout.OVER_BUDGET:
         return _over_budget(program, setting, verdict)
-    return True
+    return None
 
 
 class _Counts:
@@ -111,7 +101,7 @@ class _Counts:
             name: slice(int(end) - size, int(end))
             for (name, size), end in zip(sizes.items(), ends, strict=True)
         }
-        self.values = np.zeros((jobs, int(ends[-1])), np.int64)
+        self.values = np.zeros((jobs, int(ends[-1]) + _APART), np.int64)
         starts = self.values.ctypes.data + self.values.strides[0] * np.arange(jobs)
         step = self.values.itemsize
         self.pointers = (layout.Counts * jobs)(*(
