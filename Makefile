@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN     = .venv/bin/python
 ARGS   ?=
 
-.PHONY: bench profile report test test-gpu check benchmark-emulator readme constraints setup
+.PHONY: bench profile report test test-gpu check benchmark-emulator readme setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -25,15 +25,18 @@ check: setup            ## style and types
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy
 
-benchmark-emulator: setup  ## thread-instructions a second, on this machine
+benchmark-emulator: setup  ## how fast the emulator is on this machine, and what memory it takes
 	@$(RUN) scripts/benchmark_emulator.py
 
 readme: setup           ## write README.md's results table from reports/h200/
 	@$(RUN) scripts/readme_table.py
 
-setup:
+setup:                  ## .venv with what this machine needs; every target above begins with it
 	@$(PYTHON) scripts/setup.py
 
 constraints:            ## choose the pinned versions anew (needs uv)
 	uv pip compile pyproject.toml --universal --python-version 3.10 --all-extras --upgrade \
 	  --no-emit-index-url --no-annotate --no-header --quiet -o constraints.txt
+
+help:                   ## this list
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 26

@@ -270,7 +270,8 @@ def _begin(runner: Runner, folder: Path, only: list[str], started: datetime) -> 
         before = tables.load(folder).info
         if before["fingerprint"] != info["fingerprint"]:
             raise UsageError(
-                f"{folder} holds another run (its matrix, sources or machine differ)\n"
+                f"{folder} holds another run (its matrix, sources, machine, --only or --arch "
+                "differ)\n"
                 "  name another folder with --out, or delete it"
             )
         console.print(f"resuming {folder}", markup=False)

@@ -63,6 +63,8 @@ class Compiled:
     occupancy_limiter: str
     sass_sha256: str = ""
     """Of the kernel's machine code alone."""
+    waves: float | None = None
+    """The grid's blocks over those that all multiprocessors hold at once, as ncu counts waves."""
     kind: Literal["compiled"] = "compiled"
 
 

@@ -6,6 +6,7 @@ dies can be resumed, and whatever goes wrong with one variant is a line about th
 
 from __future__ import annotations
 
+import math
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ from harness.backends.base import Execution
 from harness.backends.emulated import EmulatorBackend
 from harness.compile import Built
 from harness.errors import CompileError, HarnessError
-from harness.plan import Case, Device, Shape
+from harness.plan import Case, Device, Shape, Step
 from harness.problem import Problem
 from harness.processes import Workers
 from harness.profile import stage as profiling
@@ -40,6 +41,7 @@ from harness.records import (
     Verified,
     read_journal,
 )
+from harness.silicon.occupancy import Occupancy, waves
 from harness.worker import Inputs, Job
 
 CEILINGS_S = 120
@@ -200,6 +202,7 @@ class Runner:
                 case.id, index, step.kernel, built.source_sha256, built.cubin_sha256,
                 found.registers, shared, found.spill_bytes, found.stack_bytes,
                 step.threads_per_block, occupancy.ratio, occupancy.limiter, found.sass_sha256,
+                self._waves(step, occupancy),
             ))  # fmt: skip
             if occupancy.blocks_per_sm == 0:
                 refusal = (
@@ -208,6 +211,12 @@ class Runner:
                     f"multiprocessor: too many {occupancy.limiter}"
                 )
         return refusal
+
+    def _waves(self, step: Step, occupancy: Occupancy) -> float | None:
+        if not occupancy.blocks_per_sm:
+            return None
+        found = waves(math.prod(step.grid), occupancy.blocks_per_sm, self.device.sm_count)
+        return found.count - 1 + found.tail_fill
 
     def _qualify(self) -> None:
         """Each variant alone, several at a time: nothing is timed here."""

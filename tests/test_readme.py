@@ -40,3 +40,9 @@ def test_every_command_of_the_readme_exists() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"(?:^    |`)make ([a-z-]+)", README, re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_make_help_lists_every_target() -> None:
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    (targets,) = re.findall(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert re.findall(r"^make ([a-z-]+)  +\S", listed.stdout, re.MULTILINE) == targets.split()

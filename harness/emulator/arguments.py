@@ -51,6 +51,17 @@ def whole(what: str, value: Any, least: int, most: int | None = None) -> int:
     return int(value)
 
 
+def flag(what: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise LaunchError(f"{what} is {shown(value)}: give True or False")
+    return bool(value)
+
+
+def one_of(what: str, value: Any, known: Sequence[str]) -> None:
+    if value not in known:
+        raise LaunchError(f"{what} is {shown(value)}: known are {', '.join(known)}")
+
+
 def _is_list(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 

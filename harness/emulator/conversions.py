@@ -33,7 +33,7 @@ def conversion(to: str, source: str, modifiers: tuple[str, ...]) -> Callable[[Ar
         else:
             convert = _float_to_integer(target, rounding[:2] or "rz")
     elif is_float(to):
-        convert = _integer_to_float(target, rounding)
+        convert = _integer_to_float(target, rounding, saturates)
     else:
         convert = _integer_to_integer(target, saturates)
     if "ftz" not in modifiers:
@@ -74,9 +74,13 @@ def _float_to_integer(target: np.dtype[Any], rounding: str) -> Callable[[Array],
     return convert
 
 
-def _integer_to_float(target: np.dtype[Any], rounding: str) -> Callable[[Array], Array]:
+def _integer_to_float(
+    target: np.dtype[Any], rounding: str, saturates: bool
+) -> Callable[[Array], Array]:
     def convert(a: Array) -> Array:
         nearest = a.astype(target)
+        if saturates:  # to 0 or 1, which need no rounding
+            return np.clip(nearest, target.type(0), target.type(1))
         if rounding in ("", "rn"):
             return nearest
         return directed(nearest, _compare_integer(nearest, a), rounding)

@@ -53,10 +53,13 @@ def launch(
     `args` has one entry for each parameter: a NumPy array for a pointer, a number for a scalar,
     `bytes` for a struct; `names` are what messages call them. `shared_bytes` is dynamic shared
     memory. A launch that runs longer than `max_thread_instructions` (by default 2^32, or 2^16 a
-    thread if that is more; an instruction that fewer than 256 threads execute together counts as
-    256) ends with a fault. Raises UnknownInstruction and LaunchError before anything has run.
+    thread if that is more) ends with a fault; what fewer threads execute together counts as a warp
+    in the native engine, as 256 threads in the NumPy engine. That one alone runs with
+    `engine="numpy"`. `jobs`: blocks that may run at the same time where that changes nothing.
+    Raises UnknownInstruction and LaunchError before anything has run.
     """
     arguments.check_module(module, kernel)
+    arguments.one_of("engine", engine, ("auto", "numpy"))
     entry = find_kernel(module, kernel)
     program, generated = _translated(module, entry)
     asked = Asked(

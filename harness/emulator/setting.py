@@ -71,6 +71,7 @@ def settle(program: Program, kernel: Kernel, asked: Asked) -> Setting:
     block = arguments.dim3("block", asked.block, limits.max_block)
     chunk_threads = arguments.whole("chunk_threads", asked.chunk_threads, 1, MOST_CHUNK_THREADS)
     jobs = arguments.whole("jobs", asked.jobs, 1)
+    checks = arguments.flag("checks", asked.checks)
     blocks, threads = math.prod(grid), math.prod(block)
     budget = asked.budget
     if budget is None:
@@ -78,12 +79,12 @@ def settle(program: Program, kernel: Kernel, asked: Asked) -> Setting:
     budget = arguments.whole("max_thread_instructions", budget, 1)
     _check_block(kernel, block, threads, limits)
     shared_bytes = _shared(program, asked.shared_bytes, limits)
-    fitting = _fitting(program, threads, shared_bytes, asked.checks)
+    fitting = _fitting(program, threads, shared_bytes, checks)
     together = max(1, min(chunk_threads // threads, fitting, blocks))
     if cooperative.synchronises_grid(program):
         cooperative.check_fits(kernel.name, blocks, threads, fitting)
         together = blocks
-    return Setting(grid, block, shared_bytes, budget, asked.checks, jobs, together)
+    return Setting(grid, block, shared_bytes, budget, checks, jobs, together)
 
 
 def _limits(arch: str) -> Architecture:

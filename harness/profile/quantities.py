@@ -250,9 +250,18 @@ def _launches(readings: Readings, p: Planned) -> Answer:
     return Reading(steps, "measured") if steps else Missing(NOT_COLLECTED)
 
 
+def _waves(readings: Readings, p: Planned) -> Answer:
+    """As ncu says, or else as follows from registers, shared memory and the shape of the launch."""
+    told = readings.main(p.case, "launch__waves_per_multiprocessor")
+    made = readings.compiled(p.case)
+    if isinstance(told, Reading) or made is None or made.waves is None:
+        return told
+    return Reading(made.waves, "measured")
+
+
 def _tail(readings: Readings, p: Planned) -> Answer:
     """How full the waves are on average: 2.1 waves take the time of 3."""
-    waves = readings.main(p.case, "launch__waves_per_multiprocessor")
+    waves = _waves(readings, p)
     if isinstance(waves, Missing) or not waves.value:
         return waves
     return Reading(waves.value / -(-waves.value // 1), waves.provenance)
@@ -378,7 +387,7 @@ QUANTITIES: Sequence[Quantity] = (
              "launch.", "higher", "cause", _made("occupancy"), "occupancy"),
     Quantity("waves", "Waves", "waves of blocks", "waves",
              "How many times the machine is filled with blocks, in the main launch.", "neutral",
-             "extent", _main("launch__waves_per_multiprocessor"), "waves"),
+             "extent", _waves, "waves"),
     Quantity("wave-fill", "Fill of the waves", "fill of the waves", "ratio",
              "The waves over the next whole number: how much of the machine's block slots, over "
              "all waves, has a block.", "higher", "cause", _tail, "waves"),

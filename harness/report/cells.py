@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.measure.statistics import Interval
-from harness.records import Planned
+from harness.records import Compiled, Planned
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
 from harness.report.glossary import LIMITERS
@@ -153,6 +153,7 @@ def case_table(run: Run, problem: str, dtype: str) -> Table:
         Column("spills", "bytes a thread that did not fit registers"),
         Column("occupancy", "theoretical: resident warps over the most a multiprocessor holds"),
         Column("limited by", "what keeps more warps from being resident", numeric=False),
+        Column("waves", "how many times the grid fills the machine; one begun takes a whole one"),
     ]
     timing = _timings(run)
     above = above_ceiling(run) if run.is_timed else set()
@@ -230,11 +231,18 @@ def _verdict(row: dict[str, Any], p: Planned) -> Cell:
     return Cell(word, word, css=word) if isinstance(word, str) else Cell("–", css="none")
 
 
+def _waves(step: Compiled) -> Cell:
+    if step.waves is None:
+        return Cell("–", css="none")
+    last = step.waves % 1 or 1.0
+    return Cell(fmt.three(step.waves), step.waves, f"the last is {fmt.percent(100 * last)} full")
+
+
 def _resource_cells(run: Run, p: Planned) -> list[Cell]:
     steps = run.compiled.get(p.case, [])
     if not steps:
         why = "not ours" if p.is_library else "–"
-        return [Cell(why, css="none") for _ in range(5)]
+        return [Cell(why, css="none") for _ in range(6)]
     lowest = steps[0]
     kernels = "; ".join(f"{s.kernel}: {s.registers} registers" for s in steps)
     limiter = LIMITERS.get(lowest.occupancy_limiter, "")
@@ -244,4 +252,5 @@ def _resource_cells(run: Run, p: Planned) -> list[Cell]:
         Cell(fmt.data(max(s.spill_bytes for s in steps)), max(s.spill_bytes for s in steps)),
         Cell(fmt.percent(100 * lowest.occupancy), lowest.occupancy, "of the first step"),
         Cell(lowest.occupancy_limiter, lowest.occupancy_limiter, limiter),
+        _waves(lowest),
     ]

@@ -18,7 +18,15 @@ from harness.report import format as fmt
 from harness.report.anchors import short_names
 from harness.report.style import LIGHT, Layout, canvas, grid, text_width
 
-COMPILED = {"registers", "shared", "spills", "theoretical-occupancy", "launches"}
+COMPILED = {
+    "registers",
+    "shared",
+    "spills",
+    "theoretical-occupancy",
+    "launches",
+    "waves",
+    "wave-fill",
+}
 """Known of every case without counting; the table of cases has them."""
 FIGURES = (
     "wavefronts-over-ideal", "sectors-per-load", "sectors-over-compulsory", "acting-threads",

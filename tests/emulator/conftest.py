@@ -1,23 +1,21 @@
-"""nvcc for the emulator's tests."""
+"""nvcc for the emulator's tests, and both of its engines."""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
-import emulator_tools
 import pytest
 from emulator_tools import KERNELS, CompilePtx, find_nvcc
 
 from harness.emulator import Module, launch, parse
 
 
-@pytest.fixture(params=["auto", "numpy"])
-def either_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every launch of `emulator_tools.run` by the engine that would run it, and by NumPy's."""
-    monkeypatch.setattr(emulator_tools, "launch", partial(launch, engine=request.param))
+@pytest.fixture(autouse=True, params=["auto", "numpy"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test once with the engine that a launch chooses, and once with NumPy's."""
+    monkeypatch.setitem(launch.__kwdefaults__, "engine", request.param)
 
 
 @pytest.fixture(scope="session")

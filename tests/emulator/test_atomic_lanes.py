@@ -10,8 +10,6 @@ from emulator_tools import CompilePtx, ptx_kernel, run
 
 from harness.emulator import InstructionCount, LaunchReport, parse
 
-pytestmark = pytest.mark.usefixtures("either_engine")
-
 SOURCE = r"""
 extern "C" __global__ void in_global(const int* bin, unsigned* counts, unsigned n) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -181,7 +181,7 @@ def test_what_is_no_text_is_refused_by_its_type(text: object) -> None:
         ("st.param.u32 [p0], %r1;", "param memory cannot be written"),
         ("ld.global.u32 %r1, [s];", "`s` is in shared memory"),
         ("ld.global.u32 %r1, [elsewhere];", "`elsewhere` is defined in another module"),
-        ("ld.global.u32 %r1, [g+-9223372036854775808];", "an address -9223372036854775808 bytes from"),
+        ("ld.global.u32 %r1, [g+-9223372036854775808];", "an address -922337203685477"),
         (".reg .b128 %q; ld.global.b128 %q, [%l1];", "`ld.global.b128`"),
         (".reg .b128 %q; mov.b64 %l1, %q;", "`%q`"),
         ("mov.f32 %f1, %tid.x;", "special register `%tid.x` where a f32 belongs"),

@@ -9,8 +9,6 @@ from emulator_tools import CompilePtx, ptx_kernel, run
 from harness.emulator import InstructionCount, LaunchReport, parse
 from harness.emulator.active import Geometry
 
-pytestmark = pytest.mark.usefixtures("either_engine")
-
 TARGETS = "smsp__sass_branch_targets{}.sum"
 UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
 

@@ -111,6 +111,11 @@ def test_fused_multiply_add_of_doubles_rounds_once() -> None:
     found = elementwise(
         "fma.rn.f64 $0, $1, $2, $3;", [("f64", a), ("f64", b), ("f64", c)], "f64", np.float64
     )
+    huge = np.float64([1e300])
+    far = elementwise("fma.rn.f64 $0, $1, $2, $3;",
+                      [("f64", huge), ("f64", huge), ("f64", np.float64([-np.inf]))], "f64",
+                      np.float64)  # fmt: skip
+    assert far[0] == -np.inf  # the product is finite, however large
     for i in range(len(a)):
         exact = Fraction(a[i]) * Fraction(b[i]) + Fraction(c[i])
         try:
@@ -180,6 +185,9 @@ def test_saturation_clamps_to_zero_and_one_and_drops_nan() -> None:
     a = F32([-1.0, 0.25, 2.0, np.nan, np.inf])
     found = elementwise("add.sat.f32 $0, $1, $2;", [("f32", a), ("f32", F32([0]))], "f32", F32)
     assert found.tolist() == [0.0, 0.25, 1.0, 0.0, 1.0]
+    whole = np.int32([-7, 0, 1, 2**31 - 1])
+    found = elementwise("cvt.rn.sat.f32.s32 $0, $1;", [("b32", whole)], "f32", F32)
+    assert found.tolist() == [0.0, 0.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(

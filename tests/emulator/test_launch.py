@@ -57,10 +57,56 @@ def test_a_missing_kernel_is_answered_with_those_there_are() -> None:
         ({"shared_bytes": -4}, "shared_bytes is -4"),
         ({"shared_bytes": 228 * 1024}, "asks for 233472 bytes .* sm_90 has 232448"),
         ({"arch": "sm_12"}, "no facts for"),
+        ({"arch": b"sm_90"}, "no facts for"),
+        ({"args": None}, "args is None: give a list"),
+        ({"args": "abc"}, "args is 'abc': give a list"),
+        ({"args": np.zeros(3)}, "give a list, with one entry a parameter"),
+        ({"args": [np.zeros(4), "n", 1.0]}, "is 'n'; pass an integer"),
+        ({"args": [np.zeros(4), float("nan"), 1.0]}, "is nan; pass an integer"),
+        ({"args": [np.zeros(4), 1j, 1.0]}, "is 1j; pass an integer"),
+        ({"args": [np.zeros(4), np.array(1), 1.0]}, "the parameter is not a pointer"),
+        ({"args": [np.zeros(4), 10**5000, 1.0]}, "is an integer of 16610 bits, outside"),
+        ({"args": [np.zeros(4), list(range(10**5)), 1.0]}, r"is \[0, 1, 2.* …; pass an integer"),
+        ({"args": [np.zeros(4), b"abc", 1.0]}, "is 3 bytes; the parameter has 4"),
+        ({"args": [np.zeros(4), 1, 1e300]}, "is 1e\\+300, which is beyond its range"),
+        ({"args": [np.zeros(4), 1, 10**400]}, "is an integer of 1329 bits, which is beyond"),
+        ({"args": [np.zeros(4), 1, None]}, "is None; pass a number"),
+        ({"args": [np.array([None]), 1, 1.0]}, "holds Python objects"),
+        ({"args": [np.zeros(4, ">f4"), 1, 1.0]}, r"bytes in the other order; .*astype\('<f4'\)"),
+        ({"args": [np.zeros(4)[::-1], 1, 1.0]}, "not contiguous"),
+        ({"names": ["x"]}, r"names is \['x'\]: give a list of 3"),
+        ({"grid": True}, "grid.x is True: give an integer"),
+        ({"grid": b"1"}, "give an integer"),
+        ({"grid": 10**5000}, "grid.x is an integer of 16610 bits"),
+        ({"block": (8, None)}, "block.y is None: give an integer"),
+        ({"shared_bytes": 1.5}, "shared_bytes is 1.5: give an integer"),
+        ({"shared_bytes": 10**5000}, "asks for an integer of 16610 bits"),
+        ({"chunk_threads": 0}, "chunk_threads is 0: it must be from 1 to 1048576"),
+        ({"chunk_threads": 2**40}, "it must be from 1 to 1048576"),
+        ({"max_thread_instructions": 0}, "max_thread_instructions is 0: it must be 1 or more"),
+        ({"max_thread_instructions": -5}, "it must be 1 or more"),
+        ({"jobs": 0}, "jobs is 0: it must be 1 or more"),
+        ({"engine": "cuda"}, "engine is 'cuda': known are auto, numpy"),
+        ({"checks": "no"}, "checks is 'no': give True or False"),
+        ({"kernel": ""}, "no kernel `` in this module; it has: k"),
+        ({"kernel": None}, "the kernel is None; pass its name"),
+        ({"kernel": "_ZN2nsI"}, "no kernel `_ZN2nsI`"),
     ],
 )  # fmt: skip
 def test_a_wrong_launch_is_refused_with_what_would_be_right(changes: dict, match: str) -> None:
     _refused(match, **changes)
+
+
+def test_what_is_no_module_is_refused() -> None:
+    with pytest.raises(LaunchError, match="the module is 'ptx'; pass what parse"):
+        launch("ptx", "k", 1, 1, [])  # type: ignore[arg-type]
+
+
+def test_arrays_of_every_layout_that_is_a_row_of_bytes_are_accepted() -> None:
+    frozen = np.zeros(4, np.float32)
+    frozen.flags.writeable = False
+    for array in (np.zeros(()), np.zeros((2, 3)), frozen, np.ma.zeros(4), np.zeros(2, "i4,f8")):
+        assert not launch(parse(MODULE_TEXT), "k", 1, 1, [array, 1, 1.0]).faults
 
 
 def test_scalars_of_every_kind_are_accepted() -> None:

@@ -23,6 +23,11 @@ EVERYDAY = settings(
 R0, R1, P0, THREAD = Reg("b32", "%r0"), Reg("b32", "%r1"), Reg("pred", "%p0"), Reg("b32", "%thread")
 
 
+@pytest.fixture(autouse=True)
+def engine() -> None:
+    """A comparison runs both engines."""
+
+
 @EVERYDAY
 @given(cases())
 def test_results_and_counts_of_random_kernels_are_those_of_a_scalar_interpreter(case: Case) -> None:

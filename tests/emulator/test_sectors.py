@@ -12,8 +12,6 @@ from emulator_tools import CompilePtx, ptx_kernel, run
 from harness.emulator import LaunchReport, parse
 from harness.emulator.sectors import touch, touch_runs, untouched
 
-pytestmark = pytest.mark.usefixtures("either_engine")
-
 SOURCE = r"""
 extern "C" __global__ void copy(const float* in, float* out, unsigned n, int stride, int shift) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -238,8 +238,6 @@ def _at_least_16_bits(type_: str) -> str:
 
 def _conversion(to: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
     """What one operand goes through."""
-    if "sat" in flags and source[0] in "us":
-        raise Unsupported(f"cvt.sat.{to}.{source}")  # the reference does not saturate here
     if source in HALVES:  # every half is a float
         return [(f"cvt/f32.{source}", "f32", 0), *_conversion(to, "f32", rounding, flags)]
     if to == "tf32":
@@ -259,9 +257,10 @@ def _to_float(to: str, source: str, rounding: str, flags: frozenset[str]) -> lis
     if not is_float(source):
         # Few integers have more digits than a float.
         digits, room = 8 * TYPE_SIZES[source], {"f32": 24, "f64": 53}[to]
-        if rounding in _DIRECTED and digits > room:
+        if rounding in _DIRECTED and digits > room and "sat" not in flags:
             return [(f"cvt.directed/{to}.{source}", to, _immediate(rounding))]
-        return [(f"cvt/{to}.{source}", to, 0)]
+        steps.append((f"cvt/{to}.{source}", to, 0))
+        return [*steps, (f"cvt.sat/{to}.{to}", to, 0)] if "sat" in flags else steps
     finish = flags & {"sat"}
     if rounding.endswith("i"):
         how = _immediate(rounding[:2], *(flags & {"ftz"}))
