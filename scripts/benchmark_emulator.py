@@ -30,7 +30,7 @@ import typer
 from harness import compile as compiler
 from harness import emulator
 from harness.compile import Unit
-from harness.machine import describe
+from harness.machine import cores, describe
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "kernels"
@@ -144,6 +144,7 @@ WORKLOADS = [
     lambda: histogram(20),
     lambda: addition(24),
 ]
+SHARED_OUT = (3, 6, 7)  # of these, what is also measured on several cores
 
 
 class Peak:
@@ -185,14 +186,22 @@ class Measured:
         return f"{statistics.median(self.rates):,.0f} ({least:,.0f}–{most:,.0f})"
 
 
-def measure(work: Workload, runs: int, checks: bool) -> Measured:
+@dataclass(frozen=True)
+class Way:
+    """How a workload is launched."""
+
+    checks: bool = True
+    engine: str = "auto"
+    jobs: int = 1
+
+
+def measure(work: Workload, runs: int, way: Way) -> Measured:
     unit = Unit(work.source, (KERNELS, work.source.parent), (), "sm_90")
     module = emulator.parse(compiler.build(unit).ptx.read_text())
 
     def launch(args: list[Any]) -> emulator.LaunchReport:
-        return emulator.launch(
-            module, work.kernel, work.grid, work.block, args, work.shared_bytes, checks=checks
-        )
+        shape = work.grid, work.block, args, work.shared_bytes
+        return emulator.launch(module, work.kernel, *shape, **vars(way))
 
     args = work.args()
     with Peak() as memory:
@@ -210,33 +219,50 @@ def measure(work: Workload, runs: int, checks: bool) -> Measured:
     return Measured(work.title, executed, rates, memory.above)
 
 
-def apart(number: int, runs: int, checks: bool) -> Measured:
+def apart(number: int, runs: int, way: Way) -> Measured:
     """The same in a process of its own."""
     command = [sys.executable, __file__, "--runs", str(runs), "--one", str(number)]
     done = subprocess.run(
-        [*command, "--checks" if checks else "--no-checks"], stdout=subprocess.PIPE, text=True,
-        check=False,
-    )  # fmt: skip
+        [*command, "--way", json.dumps(vars(way))], stdout=subprocess.PIPE, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(done.returncode)
     return Measured(**json.loads(done.stdout))
 
 
+def on_one_core(runs: int) -> None:
+    print("| kernel | thread instructions | checks on | checks off | NumPy alone | MiB, on | off |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    ways = Way(), Way(checks=False), Way(engine="numpy")
+    for number in range(len(WORKLOADS)):
+        on, off, numpy_alone = (apart(number, runs, way) for way in ways)
+        rates = f"{on.cell} | {off.cell} | {numpy_alone.cell}"
+        memory = " | ".join(f"{each.peak / 2**20:,.0f}" for each in (on, off))
+        print(f"| {on.title} | {on.executed:,} | {rates} | {memory} |", flush=True)
+
+
+def on_several_cores(runs: int) -> None:
+    counts = [jobs for jobs in (1, 2, 4, 8, 16, 32) if jobs <= cores()]
+    if len(counts) < 2:
+        return
+    print(f"\n| kernel, checks on, by jobs | {' | '.join(map(str, counts))} |")
+    print(f"|---|{'--:|' * len(counts)}")
+    for number in SHARED_OUT:
+        found = [apart(number, runs, Way(jobs=jobs)) for jobs in counts]
+        print(f"| {found[0].title} | {' | '.join(each.cell for each in found)} |", flush=True)
+
+
 def main(
     runs: Annotated[int, typer.Option(help="Runs of each, after one more.", min=1)] = 5,
     one: Annotated[int | None, typer.Option(hidden=True)] = None,
-    checks: Annotated[bool, typer.Option(hidden=True)] = True,
+    way: Annotated[str, typer.Option(hidden=True)] = "{}",
 ) -> None:
     if one is not None:
-        print(json.dumps(vars(measure(WORKLOADS[one](), runs, checks))))
+        print(json.dumps(vars(measure(WORKLOADS[one](), runs, Way(**json.loads(way))))))
         return
     print(f"{describe()['cpu']}, Python {platform.python_version()}, NumPy {np.__version__}\n")
-    print("| kernel | thread instructions | checks on | checks off | MiB, on | MiB, off |")
-    print("|---|--:|--:|--:|--:|--:|")
-    for number in range(len(WORKLOADS)):
-        on, off = (apart(number, runs, each) for each in (True, False))
-        memory = " | ".join(f"{each.peak / 2**20:,.0f}" for each in (on, off))
-        print(f"| {on.title} | {on.executed:,} | {on.cell} | {off.cell} | {memory} |", flush=True)
+    on_one_core(runs)
+    on_several_cores(runs)
 
 
 if __name__ == "__main__":
