@@ -36,13 +36,14 @@ def driver() -> str | None:
 def commit() -> dict[str, Any] | None:
     """The commit that is checked out, and whether files differ from it.
 
-    In a copy without .git it is what HARNESS_COMMIT says, if anything; run.json has the hash of
-    every source beside it.
+    HARNESS_COMMIT names it where the files were copied without their history; run.json has the hash
+    of every source beside it.
     """
+    if named := os.environ.get("HARNESS_COMMIT"):
+        return {"id": named, "dirty": None}
     head = _output("git", "rev-parse", "HEAD")
     if not head:
-        named = os.environ.get("HARNESS_COMMIT")
-        return {"id": named, "dirty": None} if named else None
+        return None
     return {"id": head, "dirty": bool(_output("git", "status", "--porcelain", "-uno"))}
 
 
