@@ -371,6 +371,8 @@ def _label(metric: str) -> str:
 
 
 def _percent(relative: float) -> str:
+    if relative == float("inf"):
+        return "where the hardware has none"
     shown = f"{100 * relative:+.1f} %"
     return "0.0 %" if shown in ("+0.0 %", "-0.0 %") else shown.replace("-", "−")
 
