@@ -19,6 +19,7 @@ from harness.emulator.native.emitter import Unsupported
 from harness.emulator.native.encode import Encoded, encode
 from harness.emulator.native.library import Machine, load
 from harness.emulator.program import Block, Program
+from harness.emulator.ptx import TYPE_SIZES
 from harness.emulator.setting import Setting
 from harness.emulator.tally import Tally
 
@@ -176,13 +177,27 @@ def _launch(
         len(program.sites), len(buffers), len(encoded.constants),
         encoded.register_bytes, encoded.zeroed_bytes, setting.grid, setting.block,
         setting.shared_bytes, program.shared_static, program.local_bytes, *grains, setting.checks,
-        jobs, setting.budget,
+        jobs, *program.once(_one_width), setting.budget,
     )  # fmt: skip
 
 
 def _grains(program: Program) -> tuple[int, int, int]:
     """The units of the checks, in bytes."""
     return grain(program, "global"), grain(program, "shared"), grain(program, "local")
+
+
+def _one_width(program: Program) -> tuple[bool, bool]:
+    """Whether all stores and atomics are equally wide: in global and in shared memory."""
+    widths: dict[str, set[int]] = {"global": set(), "shared": set()}
+    for block in program.blocks:
+        for op in block.ops:
+            if op.name in ("st", "atom"):
+                words = 1 if op.name == "atom" else len(op.sources) - 2
+                for space in [op.variant[0]] if op.variant[0] else widths:
+                    widths.get(space, set()).add(words * TYPE_SIZES[op.source_types[2]])
+            elif op.name == "copy_async":
+                widths["shared"].add(int(op.variant[0]))
+    return len(widths["global"]) <= 1, len(widths["shared"]) <= 1
 
 
 def _over_budget(program: Program, setting: Setting, verdict: layout.Verdict) -> Fault:

@@ -18,10 +18,13 @@ class Stamp {
     // How many different readers a stamp of reads stands for.
     enum Readers : u64 { ONE_THREAD, ONE_WARP, ONE_BLOCK, SEVERAL_BLOCKS };
 
-    static constexpr int KIND_SHIFT = 10, READERS_SHIFT = 12, EPOCH_SHIFT = 15, BLOCK_SHIFT = 36;
+    static constexpr int KIND_SHIFT = 10, READERS_SHIFT = 12, EPOCH_SHIFT = 16, BLOCK_SHIFT = 36;
     // The same block accessed the word in a weaker way before: a barrier hides that from its own
     // threads, but from no other block.
     static constexpr u64 WEAKER_BEFORE = u64(1) << 14;
+    // The block has changed what it wrote there itself: that a later write by somebody else leaves
+    // the last value does not mean that it leaves all of them.
+    static constexpr u64 CHANGED_AGAIN = u64(1) << 15;
     static constexpr u64 MOST_EPOCHS = (u64(1) << (BLOCK_SHIFT - EPOCH_SHIFT)) - 1;
     static constexpr u64 MOST_BLOCKS = (u64(1) << (64 - BLOCK_SHIFT)) - 2;
 
@@ -74,12 +77,23 @@ class Checks {
         return before == ATOMIC || kind == ATOMIC;
     }
 
-    // The stamp of a write or an atomic, which must not hide a weaker one by the same block.
-    u64 over(u64 before, u64 mine) const {
+    // The stamp of a write or an atomic, which must not hide what the same block did before: in a
+    // weaker way, or with another value (`changes`). In memory of the block's `own` a barrier ends
+    // that.
+    u64 over(u64 before, u64 mine, bool changes, bool own) const {
         if (before == 0 || !of_this_block(before)) return mine;
-        if (Stamp::time(before) >= barrier_ && Stamp::kind(before) < Stamp::kind(mine))
+        const bool unordered = Stamp::time(before) >= barrier_;
+        if (unordered && Stamp::kind(before) < Stamp::kind(mine))
             mine = Stamp::with(mine, Stamp::ONE_THREAD, Stamp::kind(before));
+        if ((unordered || !own) && (changes || before & Stamp::CHANGED_AGAIN))
+            mine |= Stamp::CHANGED_AGAIN;
         return Stamp::weakened(mine, before);
+    }
+
+    // Whether a write over this stamp hides nothing: no other write since the last barrier, or in
+    // memory that other blocks see, none at all.
+    bool hides_nothing(u64 stamp, bool own) const {
+        return own ? stamp < barrier_ << Stamp::EPOCH_SHIFT : stamp == 0;
     }
 
     bool of_this_block(u64 stamp) const { return Stamp::block(stamp) == block_; }

@@ -90,6 +90,7 @@ struct Launch {
     i32 global_grain, shared_grain, local_grain;
     i32 checks;
     i32 jobs;
+    i32 global_one_width, shared_one_width;  // whether all stores there are equally wide
     i64 budget;
 };
 

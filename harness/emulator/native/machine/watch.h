@@ -13,18 +13,20 @@ constexpr int NOBODY = -1;
 struct Words {
     u64 *written, *read;
     i64 first, count;
-    bool own;  // of the block: what it has not written, nobody has
+    bool own;        // of the block: what it has not written, nobody has
+    bool one_width;  // of all stores: a narrow one that changes nothing may hide a wide one that does
 };
 
 inline Words words_of(const Context& c, const Buffer& buffer, i64 address, int width) {
     const int grain = c.launch->global_grain;
     return {buffer.written, buffer.read, (address - buffer.base) / grain,
-            std::max(1, width / grain), false};
+            std::max(1, width / grain), false, c.launch->global_one_width != 0};
 }
 
 inline Words words_of_shared(const Context& c, i64 address, int width) {
     const int grain = c.launch->shared_grain;
-    return {c.shared_written, c.shared_read, address / grain, std::max(1, width / grain), true};
+    return {c.shared_written, c.shared_read, address / grain,
+            std::max(1, width / grain), true, c.launch->shared_one_width != 0};
 }
 
 // With several jobs other blocks stamp the same words meanwhile: each side then first leaves its
@@ -43,7 +45,7 @@ inline bool may_be_read(const Checks& checks, const Words& words, i64 word, u64 
 inline bool passes(const Checks& checks, const Words& words, i64 word, u64 mine, Verb verb) {
     const u64 since = words.own ? 0 : checks.start();
     return (verb == READ ? may_be_read(checks, words, word, mine)
-                         : checks.clear(words.written[word], mine, since, !words.own)) &
+                         : checks.hides_nothing(words.written[word], words.own)) &
            checks.clear(words.read[word], mine, since, !words.own);
 }
 
@@ -98,9 +100,11 @@ void note_write(const Context& c, i32 site, i32 kind, int lane, const Words& wor
         const u64 written = others_stamp(c, words)
                                 ? __atomic_exchange_n(&words.written[w], mine, __ATOMIC_SEQ_CST)
                                 : words.written[w];
-        words.written[w] = checks.over(written, mine);
+        const bool changes = !unchanged();
+        words.written[w] = checks.over(written, mine, changes, words.own);
         const bool stale = words.own && !checks.of_this_block(written);
-        if (!stale && !checks.harmless(written, *c.warp, thread, kind) && !unchanged())
+        const bool excused = words.one_width && !changes && !(written & Stamp::CHANGED_AGAIN);
+        if (!stale && !checks.harmless(written, *c.warp, thread, kind) && !excused)
             throw Suspicion{RACE, site, lane};
         const u64 read = __atomic_load_n(&words.read[w], __ATOMIC_SEQ_CST);
         if (words.own && !checks.of_this_block(read)) continue;

@@ -1,0 +1,101 @@
+"""Random kernels full of races, unwritten words and stray masks: what NumPy accuses, the machine
+must have suspected, for else it would have let it pass."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from emulator_tools import ptx_kernel
+
+from harness.emulator import Fault, launch, parse
+
+WORDS = 24  # few, so that accesses meet
+BLOCK = 96
+
+
+def _address(r: random.Random, space: str, even: bool) -> list[str]:
+    """%a1 ← an address that depends on the thread, and in global memory maybe on the block."""
+    number = "%r10" if space == "global" and r.random() < 0.5 else "%i"
+    times, plus = r.choice((0, 0, 1, 1, 1, 2, 5)), r.choice((0, 0, 1, 3, 32))
+    base = "%l1" if space == "global" else "%l2"
+    return [
+        f"mad.lo.u32 %r1, {number}, {times}, {plus};", f"rem.u32 %r1, %r1, {WORDS};",
+        *(["and.b32 %r1, %r1, 0xfffffffe;"] if even else []),
+        f"mad.wide.u32 %a1, %r1, 4, {base};",
+    ]  # fmt: skip
+
+
+def _access(r: random.Random) -> list[str]:
+    space = r.choice(("shared", "shared", "global"))
+    how = r.choice(("", "", "", ".volatile"))
+    type_, register = r.choice((("u32", "%r2"), ("u32", "%r2"), ("u8", "%r2"), ("u64", "%l3")))
+    value = register if type_ == "u64" else r.choice(("%i", "%r5", "%r2"))
+    kind = r.choice(("ld", "ld", "st", "st", "atom", "red"))
+    what = {
+        "ld": f"ld{how}.{space}.{type_} {register}, [%a1];",
+        "st": f"st{how}.{space}.{type_} [%a1], {value};",
+        "atom": f"atom.{space}.add.u32 %r2, [%a1], 1;",
+        "red": f"red.{space}.max.u32 [%a1], %i;",
+    }[kind]
+    return [*_address(r, space, type_ == "u64"), what]
+
+
+def _piece(r: random.Random, number: int) -> list[str]:
+    choice = r.random()
+    if choice < 0.22:
+        return ["bar.sync 0;"]
+    if choice < 0.32:
+        return ["bar.warp.sync 0xffffffff;"]
+    if choice < 0.36:
+        return ["shfl.sync.bfly.b32 %r2|%p3, %r2, 1, 31, 0xffffffff;"]
+    if choice < 0.6:
+        test = r.choice((
+            f"setp.lt.u32 %p1, %i, {r.choice((1, 16, 32, 64))};", "setp.ge.u32 %p1, %i, 32;",
+            "setp.eq.u32 %p1, %r10, 0;",
+        ))  # fmt: skip
+        return [test, f"@!%p1 bra $past{number};", *_access(r), f"$past{number}:"]
+    return _access(r)
+
+
+def _kernel(r: random.Random) -> str:
+    body = [
+        "ld.param.u64 %l1, [p0];", "mov.u32 %r3, buffer;", "cvt.u64.u32 %l2, %r3;",
+        "mov.u32 %r4, %ctaid.x;", f"mad.lo.u32 %r10, %r4, {BLOCK}, %i;", "mov.u32 %r2, 1;",
+        "mov.u32 %r5, 7;", "mov.u64 %l3, 7;",
+    ]  # fmt: skip
+    if r.random() < 0.8:  # most begin with all of shared memory written
+        body += [f"setp.ge.u32 %p2, %i, {WORDS};", "@%p2 bra $written;",
+                 "mad.wide.u32 %a1, %i, 4, %l2;", "st.shared.u32 [%a1], %i;", "$written:",
+                 "bar.sync 0;"]  # fmt: skip
+    for number in range(r.randint(2, 9)):
+        body += _piece(r, number)
+    body += ["bar.sync 0;"] if r.random() < 0.5 else []
+    shared = f".shared .align 4 .b8 buffer[{4 * WORDS}];"
+    return ptx_kernel("\n".join(body), ["u64"], shared)
+
+
+def _faults(ptx: str, **keywords: object) -> tuple[tuple[Fault, ...], str]:
+    x = np.arange(WORDS, dtype=np.uint32)
+    report = launch(parse(ptx), "k", 3, BLOCK, [x], **keywords)  # type: ignore[arg-type]
+    return report.faults, report.engine
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_the_reference_accuses_has_been_suspected(seed: int) -> None:
+    r = random.Random(seed)
+    seen: Counter[str] = Counter()
+    for _ in range(60):
+        ptx = _kernel(r)
+        # A chunk of one block sees in the same order what the machine sees.
+        for way in ({}, {"chunk_threads": 1}):
+            expected, _ = _faults(ptx, engine="numpy", **way)
+            for jobs in (1, 3):
+                found, engine = _faults(ptx, jobs=jobs, **way)
+                assert found == expected, ptx
+                seen[engine] += 1
+        seen["accused"] += bool(expected)
+    assert seen["native"] > 20  # and it does not suspect everything
+    assert seen["accused"] > 15
