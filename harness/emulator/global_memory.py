@@ -171,12 +171,12 @@ class GlobalMemory:
             return f"{verb} of {width} bytes at {shown}: a null pointer"
         allocation, offset = self._nearest(address)
         if offset < 0:
-            place = f"{-offset} bytes before {allocation.name}"
+            place = f"at {-offset} bytes before {allocation.name}"
         elif offset + width > allocation.size and offset < allocation.size:
             place = f"across the end of {allocation.name}"
         else:
-            place = f"{offset - allocation.size} bytes past the end of {allocation.name}"
-        return f"{verb} of {width} bytes at {place} ({allocation.size} bytes)"
+            place = f"at {offset - allocation.size} bytes past the end of {allocation.name}"
+        return f"{verb} of {width} bytes {place} ({allocation.size} bytes)"
 
     def load(
         self, tally: Tally | None, lanes: Active, site: int, addresses: Array,

@@ -18,6 +18,7 @@ from harness.emulator.native.layout import declare
 MACHINE = Path(__file__).parent / "machine"
 FLAGS = (
     "-std=c++17", "-O3", "-march=native", "-fPIC", "-shared", "-pthread", "-fno-strict-aliasing",
+    "-fwrapv",  # addresses and integers wrap around
     # Every operation rounds once, by itself; nobody looks at errno or floating-point traps.
     "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
 )  # fmt: skip

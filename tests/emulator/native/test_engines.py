@@ -136,6 +136,29 @@ $end:
     }
 
 
+@pytest.mark.parametrize("address", [2**63 - 4, 2**63 - 64, 2**63, 2**64 - 4, 2**46 - 4, 2**36])
+@pytest.mark.parametrize("stride", [0, 1, 4, 2**40])
+@pytest.mark.parametrize("access", ["ld.{}.u32 %r1, [%l1]", "st.{}.u32 [%l1], 1"])
+def test_an_address_may_be_anything(address: int, stride: int, access: str) -> None:
+    for space in ("global", "shared", "local"):
+        body = f"""
+        cvt.u64.u32 %l2, %i; mad.lo.u64 %l1, %l2, {stride}, {address};
+        {access.format(space)}; ld.param.u64 %l4, [p0]; st.global.u32 [%l4], %r1;
+        """
+        memories = ".shared .align 8 .b8 buffer[64];"
+        text = ptx_kernel(body, ["u64"], memories).replace(
+            ".reg .pred", ".local .align 8 .b8 own[64];\n.reg .pred", 1
+        )
+        for threads in (1, 32, 40):
+            x = np.zeros(64, np.uint32)
+            faults = [
+                launch(parse(text), "k", 1, threads, [x], engine=engine).faults
+                for engine in ("auto", "numpy")
+            ]
+            assert faults[0] == faults[1]
+            assert faults[0][0].kind in ("out of bounds", "misaligned")
+
+
 def test_a_program_that_was_suspected_wrongly_is_not_tried_again(
     compile_ptx: CompilePtx, monkeypatch: pytest.MonkeyPatch
 ) -> None:

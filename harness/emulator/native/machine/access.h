@@ -56,21 +56,27 @@ inline void aligned(const Op& op, const Access& access, int to) {
     if (bits & (to - 1)) throw Suspicion{MISALIGNED, op.site, 0};
 }
 
+// Addresses may be anything, and a row of them may wrap around: nothing is added to them here.
+inline void within_bounds(const Op& op, const Access& access, i64 base, i64 size) {
+    const i64 last = base + size - access.width;
+    if (access.low < base || access.low > last || access.high < base || access.high > last)
+        throw Suspicion{OUTSIDE, op.site, 0};
+}
+
 // The one buffer that every lane's access lies in. Accesses to several at once are rare.
 inline Buffer& buffer_of(const Context& c, const Op& op, const Access& access, int unit,
                          Verb verb) {
     const i64 slot = (access.low >> SLOT_BITS) - 1;
     if (slot < 0 || slot >= c.launch->buffer_count) throw Suspicion{OUTSIDE, op.site, 0};
     Buffer& buffer = c.launch->buffers[slot];
-    if (access.low < buffer.base || access.high + access.width > buffer.base + buffer.size)
-        throw Suspicion{OUTSIDE, op.site, 0};
+    within_bounds(op, access, buffer.base, buffer.size);
     if (access.in_a_row ? (access.low & (unit - 1)) != 0 : unit > 1) aligned(op, access, unit);
     if (verb != READ && !buffer.writable) throw Suspicion{READ_ONLY, op.site, 0};
     return buffer;
 }
 
 inline void inside(const Op& op, const Access& access, i64 size, int unit) {
-    if (access.low < 0 || access.high + access.width > size) throw Suspicion{OUTSIDE, op.site, 0};
+    within_bounds(op, access, 0, size);
     if (unit > 1) aligned(op, access, unit);
 }
 
