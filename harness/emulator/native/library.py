@@ -41,13 +41,12 @@ def load() -> Machine | str:
         return "no g++"
     sources = sorted(MACHINE.glob("*.cpp"))
     try:
-        built = _built(compiler, sources)
-    except OSError as error:
+        library = ctypes.CDLL(str(_built(compiler, sources)))
+    except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows the home folder
         return f"cannot build it: {error}"
     except subprocess.CalledProcessError as error:
         lines = (error.stderr or error.stdout or str(error)).strip().splitlines()
         return f"{compiler} failed: {lines[0] if lines else error}"
-    library = ctypes.CDLL(str(built))
     declare(library)
     return Machine(library, _names(library.machine_operation), _names(library.machine_special))
 
@@ -81,7 +80,9 @@ def _processor() -> str:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
         return platform.processor() or platform.machine()
-    return next((line for line in text.splitlines() if line.startswith("flags")), "")
+    told = ("vendor_id", "cpu family", "model", "flags", "CPU part", "Features")  # x86 and ARM
+    lines = dict.fromkeys(line for line in text.splitlines() if line.startswith(told))
+    return "\n".join((platform.machine(), *lines))
 
 
 def _names(lookup: ctypes._NamedFuncPointer) -> dict[str, int]:
