@@ -11,6 +11,7 @@ from emulator_tools import CompilePtx, ptx_kernel
 from kernel_files import Outcome, run_file
 
 from harness.emulator import launch, parse
+from harness.emulator.global_memory import address_of_slot
 from harness.emulator.native import library
 from harness.emulator.native import run as native
 
@@ -157,6 +158,19 @@ def test_an_address_may_be_anything(address: int, stride: int, access: str) -> N
             ]
             assert faults[0] == faults[1]
             assert faults[0][0].kind in ("out of bounds", "misaligned")
+
+
+def test_an_atomic_may_reach_a_buffer_that_its_pointer_does_not_come_from() -> None:
+    apart = address_of_slot(1) - address_of_slot(0)
+    body = f"ld.param.u64 %l1, [p0]; atom.global.add.u32 %r1, [%l1+{apart}], 1;"
+    module = parse(ptx_kernel(body, ["u64", "u64"]))
+    for engine in ("native", "numpy"):
+        x, y = np.zeros(4, np.uint32), np.zeros(4, np.uint32)
+        choice = "numpy" if engine == "numpy" else "auto"
+        report = launch(module, "k", 1, 32, [x, y], engine=choice)
+        assert report.engine == engine
+        assert not report.faults
+        assert y.tolist() == [32, 0, 0, 0]
 
 
 def test_a_program_that_was_suspected_wrongly_is_not_tried_again(

@@ -143,7 +143,8 @@ void atomic(Context& c, const Op& op, F applied) {
         if (buffer) {
             c.undo->keep(*buffer, access.address[i] - buffer->base);
             place = buffer->data - buffer->base + access.address[i];
-            if (c.checks) note_update(c, op, i, words_of(c, *buffer, access.address[i], sizeof(T)));
+            if (c.checks && buffer->watched)
+                note_update(c, op, i, words_of(c, *buffer, access.address[i], sizeof(T)));
         } else if (space == SHARED) {
             place = c.shared + access.address[i];
             if (c.checks) note_update(c, op, i, words_of_shared(c, access.address[i], sizeof(T)));
