@@ -25,7 +25,6 @@ KIND_SHIFT = 28
 EVENT_SHIFT = 30
 LANE_MASK = (1 << KIND_SHIFT) - 1
 KIND_MASK = 3 << KIND_SHIFT
-MAX_CHUNK_LANES = 1 << KIND_SHIFT
 
 _STRONG = {"relaxed", "acquire", "release", "acq_rel", "sc"}
 

@@ -18,7 +18,7 @@ from harness.emulator.async_copies import AsyncCopies
 from harness.emulator.block_memory import BlockMemory
 from harness.emulator.checks import BlockChecks, LaunchChecks
 from harness.emulator.cooperative import workspace_registers
-from harness.emulator.faults import KernelFault
+from harness.emulator.faults import KernelFault, index_of
 from harness.emulator.global_memory import (
     LOCAL_WINDOW,
     SHARED_WINDOW,
@@ -128,12 +128,7 @@ class Chunk:
     def block_index(self, lanes: Active, position: int) -> tuple[Dim3, Dim3]:
         """(block, thread) of a lane, as blockIdx and threadIdx."""
         row, thread = lanes.lane(position)
-        number = self.first_block + row
-        (gx, gy, _), (bx, by, _) = self.grid, self.block
-        return (
-            (number % gx, number // gx % gy, number // (gx * gy)),
-            (thread % bx, thread // bx % by, thread // (bx * by)),
-        )
+        return index_of(self.first_block + row, self.grid), index_of(thread, self.block)
 
     def sync_warp(self, lanes: Active, site: int, mask: Array) -> None:
         """Lanes meet at an instruction of their warp that names its members."""

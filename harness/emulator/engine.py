@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from harness.emulator.active import WARP, Active, Mask
 from harness.emulator.chunk import Chunk
 from harness.emulator.divergence import check_barrier
-from harness.emulator.faults import KernelFault
+from harness.emulator.faults import KernelFault, over_budget
 from harness.emulator.generate import BlockFunction
 from harness.emulator.program import Barrier, Branch, Exit, Jump, Program, Switch
 from harness.emulator.spinning import spinning
@@ -147,13 +147,8 @@ class _Run:
             self.chunk.tally.diverged_warps[number] += split
 
     def _over_budget(self, number: int, lanes: Active) -> None:
-        block = self.engine.program.blocks[number]
-        site = block.sites[0] if block.sites else getattr(block.terminator, "site", 0)
-        message = (
-            f"the launch reached its budget of {self.engine.budget} thread instructions here; "
-            "an endless loop, or raise max_thread_instructions"
-        )
-        raise KernelFault("budget", message, site or 0, lanes, 0)
+        site = self.engine.program.blocks[number].first_site
+        raise KernelFault("budget", over_budget(self.engine.budget), site, lanes, 0)
 
     # --- barriers -------------------------------------------------------------------------
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.emulator.active import Active
+from harness.emulator.ptx import Location
+
+Dim3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,27 @@ class Fault:
             f"{self.file or '<no line info>'}:{self.line}: {self.kind}: {self.message} "
             f"(block {self.block}, thread {self.thread})"
         )
+
+
+def fault_at(
+    location: Location | None, kind: str, message: str, block: Dim3, thread: Dim3
+) -> Fault:
+    """A fault of the instruction that stands there."""
+    file, line = (location.file, location.line) if location else ("", 0)
+    return Fault(kind, message, file, line, block, thread)
+
+
+def over_budget(budget: int) -> str:
+    return (
+        f"the launch reached its budget of {budget} thread instructions here; "
+        "an endless loop, or raise max_thread_instructions"
+    )
+
+
+def index_of(number: int, extent: Dim3) -> Dim3:
+    """The (x, y, z) of a block or thread that is counted with x fastest."""
+    nx, ny, _ = extent
+    return number % nx, number // nx % ny, number // (nx * ny)
 
 
 class KernelFault(Exception):

@@ -74,8 +74,6 @@ class GlobalRaces:
         if stamps is None:
             return
         index, stamp = self._begin(lanes, site, allocation, addresses)
-        if self.witness.kinds[site] != PLAIN:
-            self.witness.meet(lanes, site, lanes.full(addresses))
         for i in range(max(1, width // self.grain)):
             cells = _plus(index, i)
             if stamps.written is not None:
@@ -92,8 +90,6 @@ class GlobalRaces:
         if stamps is None:
             return
         index, stamp = self._begin(lanes, site, allocation, addresses)
-        if self.witness.kinds[site] != PLAIN:
-            self.witness.meet(lanes, site, lanes.full(addresses))
         width = values[0].dtype.itemsize * len(values)
         if stamps.written is None:
             stamps.written = stamps.new()
@@ -116,7 +112,6 @@ class GlobalRaces:
         if stamps is None:
             return
         index, stamp = self._begin(lanes, site, allocation, addresses)
-        self.witness.meet(lanes, site, lanes.full(addresses))
         if stamps.written is None:
             stamps.written = stamps.new()
         for i in range(max(1, width // self.grain)):
@@ -144,7 +139,10 @@ class GlobalRaces:
             )
         ):
             index = slice(int(index[0]), int(index[-1]) + 1, step)
-        head = self.log.add(site) << EVENT_SHIFT | self.witness.kinds[site] << KIND_SHIFT
+        kind = self.witness.kinds[site]
+        head = self.log.add(site) << EVENT_SHIFT | kind << KIND_SHIFT
+        if kind != PLAIN:
+            self.witness.meet(lanes, site, lanes.full(addresses))
         return index, lanes.lanes() + head
 
     def _note_read(self, stamps: _Stamps, cells: Any, stamp: Array) -> None:

@@ -22,10 +22,6 @@ def is_float(type_: str) -> bool:
     return type_ in ("f16", "f32", "f64")  # bf16 has no NumPy type and is kept as its bits
 
 
-def is_signed(type_: str) -> bool:
-    return type_[0] == "s"
-
-
 def unsigned(type_: str) -> str:
     """The unsigned integer type of the same size; predicates and floats stay what they are."""
     return type_ if type_ == "pred" or is_float(type_) else UNSIGNED[TYPE_SIZES[type_]]
@@ -181,6 +177,11 @@ class Block:
     guarded_site: int | None = None
     live_in: frozenset[int] = frozenset()
     live_out: frozenset[int] = frozenset()
+
+    @property
+    def first_site(self) -> int:
+        """The instruction by which a message names the block."""
+        return self.sites[0] if self.sites else getattr(self.terminator, "site", 0) or 0
 
 
 @dataclass

@@ -8,7 +8,7 @@ from harness.emulator.active import Geometry
 from harness.emulator.checks import LaunchChecks
 from harness.emulator.chunk import Chunk
 from harness.emulator.engine import Engine
-from harness.emulator.faults import Fault, KernelFault
+from harness.emulator.faults import Fault, KernelFault, fault_at
 from harness.emulator.generate import Generated
 from harness.emulator.global_memory import GlobalMemory
 from harness.emulator.program import Program
@@ -43,7 +43,5 @@ def run(
 
 
 def _fault(found: KernelFault, chunk: Chunk, program: Program) -> Fault:
-    location = program.sites[found.site].location
-    block, thread = chunk.block_index(found.lanes, found.position)
-    file, line = (location.file, location.line) if location else ("", 0)
-    return Fault(found.kind, found.message, file, line, block, thread)
+    where = chunk.block_index(found.lanes, found.position)
+    return fault_at(program.sites[found.site].location, found.kind, found.message, *where)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from harness.emulator.accesses import Log, access_kinds, fences
 from harness.emulator.active import Active
 from harness.emulator.excuses import Excuses
+from harness.emulator.faults import index_of
 from harness.emulator.handover import Handover
 from harness.emulator.ordering import Ordering
 from harness.emulator.program import Program
@@ -36,18 +37,13 @@ class Witness:
 
     # --- names ----------------------------------------------------------------------------
 
-    def thread_index(self, number: int) -> Dim3:
-        nx, ny, _ = self.block
-        return number % nx, number // nx % ny, number // (nx * ny)
-
     def block_index(self, number: int) -> Dim3:
-        nx, ny, _ = self.grid
-        return number % nx, number // nx % ny, number // (nx * ny)
+        return index_of(number, self.grid)
 
     def other(self, thread: int, event_site: int, hazard: str) -> str:
         """The other access as part of a sentence."""
         verb = "read" if hazard.endswith("read") else "wrote"
-        return f"thread {self.thread_index(thread)} {verb} it in line {self.line(event_site)}"
+        return f"thread {index_of(thread, self.block)} {verb} it in line {self.line(event_site)}"
 
     def line(self, site: int) -> str:
         where = self.program.sites[site]

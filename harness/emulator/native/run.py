@@ -12,18 +12,16 @@ import ctypes
 import numpy as np
 
 from harness.emulator.checks import grain, written_allocations
-from harness.emulator.faults import Fault
+from harness.emulator.faults import Fault, fault_at, index_of, over_budget
 from harness.emulator.global_memory import Allocation, GlobalMemory
 from harness.emulator.native import layout
 from harness.emulator.native.emitter import Unsupported
 from harness.emulator.native.encode import Encoded, encode
 from harness.emulator.native.library import Machine, load
-from harness.emulator.program import Block, Program
+from harness.emulator.program import Program
 from harness.emulator.ptx import TYPE_SIZES
 from harness.emulator.setting import Setting
 from harness.emulator.tally import Tally
-
-Dim3 = tuple[int, int, int]
 
 _MOST_BLOCKS = 1 << 27  # numbers of thread blocks that a stamp has room for
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
@@ -133,8 +131,7 @@ def _order_is_free(program: Program) -> bool:
     for block in program.blocks:
         for op in block.ops:
             if op.name == "atom" and op.variant[0] in ("global", ""):
-                read = op.registers_written() and op.variant[1] != ""
-                if read or op.variant[1] in ("exch", "cas", "inc", "dec"):
+                if op.registers_written() or op.variant[1] in ("exch", "cas", "inc", "dec"):
                     return False
                 if op.source_types[2].startswith("f") or "." in op.variant[1]:
                     return False
@@ -201,21 +198,6 @@ def _one_width(program: Program) -> tuple[bool, bool]:
 
 
 def _over_budget(program: Program, setting: Setting, verdict: layout.Verdict) -> Fault:
-    block: Block = program.blocks[verdict.block_number]
-    site = block.sites[0] if block.sites else getattr(block.terminator, "site", 0) or 0
-    location = program.sites[site].location
-    file, line = (location.file, location.line) if location else ("", 0)
-    message = (
-        f"the launch reached its budget of {setting.budget} thread instructions here; "
-        "an endless loop, or raise max_thread_instructions"
-    )
-    return Fault(
-        "budget", message, file, line, unflattened(verdict.block, setting.grid),
-        unflattened(verdict.thread, setting.block),
-    )  # fmt: skip
-
-
-def unflattened(number: int, shape: Dim3) -> Dim3:
-    """A block's or thread's index from its number."""
-    nx, ny, _ = shape
-    return number % nx, number // nx % ny, number // (nx * ny)
+    location = program.sites[program.blocks[verdict.block_number].first_site].location
+    where = index_of(verdict.block, setting.grid), index_of(verdict.thread, setting.block)
+    return fault_at(location, "budget", over_budget(setting.budget), *where)
