@@ -50,17 +50,17 @@ inline i32 resolved(const Op& op, Access& access) {
     throw Suspicion{MIXED_SPACES, op.site, 0};
 }
 
-inline void aligned(const Op& op, const Access& access, int to) {
+inline void aligned(i32 site, const Access& access, int to) {
     i64 bits = 0;
     each_lane(access.active, [&](int i) { bits |= access.address[i]; });
-    if (bits & (to - 1)) throw Suspicion{MISALIGNED, op.site, 0};
+    if (bits & (to - 1)) throw Suspicion{MISALIGNED, site, 0};
 }
 
 // Addresses may be anything, and a row of them may wrap around: nothing is added to them here.
-inline void within_bounds(const Op& op, const Access& access, i64 base, i64 size) {
+inline void within_bounds(i32 site, const Access& access, i64 base, i64 size) {
     const i64 last = base + size - access.width;
     if (access.low < base || access.low > last || access.high < base || access.high > last)
-        throw Suspicion{OUTSIDE, op.site, 0};
+        throw Suspicion{OUTSIDE, site, 0};
 }
 
 // The one buffer that every lane's access lies in. Accesses to several at once are rare.
@@ -69,15 +69,15 @@ inline Buffer& buffer_of(const Context& c, const Op& op, const Access& access, i
     const i64 slot = (access.low >> SLOT_BITS) - 1;
     if (slot < 0 || slot >= c.launch->buffer_count) throw Suspicion{OUTSIDE, op.site, 0};
     Buffer& buffer = c.launch->buffers[slot];
-    within_bounds(op, access, buffer.base, buffer.size);
-    if (access.in_a_row ? (access.low & (unit - 1)) != 0 : unit > 1) aligned(op, access, unit);
+    within_bounds(op.site, access, buffer.base, buffer.size);
+    if (access.in_a_row ? (access.low & (unit - 1)) != 0 : unit > 1) aligned(op.site, access, unit);
     if (verb != READ && !buffer.writable) throw Suspicion{READ_ONLY, op.site, 0};
     return buffer;
 }
 
-inline void inside(const Op& op, const Access& access, i64 size, int unit) {
-    within_bounds(op, access, 0, size);
-    if (unit > 1) aligned(op, access, unit);
+inline void inside(i32 site, const Access& access, i64 size, int unit) {
+    within_bounds(site, access, 0, size);
+    if (unit > 1) aligned(site, access, unit);
 }
 
 // --- counts -------------------------------------------------------------------------------------

@@ -26,7 +26,6 @@ class Stamp {
     // the last value does not mean that it leaves all of them.
     static constexpr u64 CHANGED_AGAIN = u64(1) << 15;
     static constexpr u64 MOST_EPOCHS = (u64(1) << (BLOCK_SHIFT - EPOCH_SHIFT)) - 1;
-    static constexpr u64 MOST_BLOCKS = (u64(1) << (64 - BLOCK_SHIFT)) - 2;
 
     static constexpr u64 WHO = 1023 | u64(3) << READERS_SHIFT;
 

@@ -57,9 +57,7 @@ void copy_wait(Context& c, const Op& op) {
             access.width = copy.width;
             std::memcpy(access.address, copy.target, sizeof access.address);
             survey(access);
-            Op landing = op;
-            landing.site = copy.site;
-            inside(landing, access, c.launch->shared_bytes, copy.width);
+            inside(copy.site, access, c.launch->shared_bytes, copy.width);
             const Wavefronts cost = shared_wavefronts(access, false);
             count_shared(c, copy.site, cost.spent, cost.ideal);
             put_shared(c, copy.site, PLAIN, access, [&](int i) { return copy.data[i]; });

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
-#include <string>
 #include <thread>
 
 #include "checks.h"

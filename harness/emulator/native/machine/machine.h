@@ -163,7 +163,6 @@ struct Warp {
 // of them, by a word in shared memory and by a sector in global memory.
 struct Pattern {
     u32 active = 0;
-    int width = 0;
     i64 first;            // of the lowest active lane
     i64 relative[LANES];  // to that
     int spent, ideal;     // wavefronts, or sectors

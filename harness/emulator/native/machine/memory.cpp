@@ -1,7 +1,5 @@
 // Loads, stores and atomics: what they move.
 
-#include <type_traits>
-
 #include "halves.h"
 #include "rows.h"
 #include "stores.h"
@@ -55,13 +53,13 @@ void load(Context& c, const Op& op) {
     Access access = addressed(c, op, sizeof(T) * op.count);
     const i32 space = resolved(op, access);
     if (space == SHARED) {
-        inside(op, access, c.launch->shared_bytes, sizeof(T) * op.count);
+        inside(op.site, access, c.launch->shared_bytes, sizeof(T) * op.count);
         const Pattern& pattern = shared_pattern(c, op, access, true);
         count_shared(c, op.site, pattern.spent, pattern.ideal);
         note_shared_reads(c, op, access, pattern);
         fill<T>(c, op, c.active, [&](int i) { return c.shared + access.address[i]; });
     } else if (space == LOCAL) {
-        inside(op, access, c.launch->local_bytes, sizeof(T) * op.count);
+        inside(op.site, access, c.launch->local_bytes, sizeof(T) * op.count);
         if (c.checks) note_local(c, op, access, false);
         fill<T>(c, op, c.active, [&](int i) { return local_of(c, i) + access.address[i]; });
     } else {
@@ -98,12 +96,12 @@ void store(Context& c, const Op& op) {
         return static_cast<const u8*>(value);
     };
     if (space == SHARED) {
-        inside(op, access, c.launch->shared_bytes, sizeof(T) * op.count);
+        inside(op.site, access, c.launch->shared_bytes, sizeof(T) * op.count);
         const Pattern& pattern = shared_pattern(c, op, access, false);
         count_shared(c, op.site, pattern.spent, pattern.ideal);
         put_shared(c, op.site, op.kind, access, bytes);
     } else if (space == LOCAL) {
-        inside(op, access, c.launch->local_bytes, sizeof(T) * op.count);
+        inside(op.site, access, c.launch->local_bytes, sizeof(T) * op.count);
         if (c.checks) note_local(c, op, access, true);
         each_lane(access.active, [&](int i) {
             std::memcpy(local_of(c, i) + access.address[i], bytes(i), access.width);
@@ -124,12 +122,12 @@ void atomic(Context& c, const Op& op, F applied) {
     const i32 space = resolved(op, access);
     Buffer* buffer = nullptr;
     if (space == SHARED) {
-        inside(op, access, c.launch->shared_bytes, sizeof(T));
+        inside(op.site, access, c.launch->shared_bytes, sizeof(T));
         const Wavefronts cost = shared_atomic_wavefronts(access, op.cost);
         count_shared(c, op.site, cost.spent, cost.ideal);
         count_collisions(c, op.site, access.active, collisions(access));
     } else if (space == LOCAL) {
-        inside(op, access, c.launch->local_bytes, sizeof(T));
+        inside(op.site, access, c.launch->local_bytes, sizeof(T));
         if (c.checks) note_local(c, op, access, false);
     } else {
         buffer = &buffer_of(c, op, access, sizeof(T), UPDATE);

@@ -3,8 +3,6 @@
 // Where the mask names a lane that is not there, or a lane is there that the mask does not name,
 // the launch is left to the reference engine, which knows what that means.
 
-#include <limits>
-
 #include "checks.h"
 #include "rows.h"
 
