@@ -27,10 +27,10 @@ import numpy as np
 import numpy.typing as npt
 import typer
 
-from harness import compile as compiler
 from harness import emulator
-from harness.compile import Unit
-from harness.machine import cores, describe
+from harness.build import compile as compiler
+from harness.build.compile import Unit
+from harness.run.machine import cores, describe
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "kernels"

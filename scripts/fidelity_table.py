@@ -25,12 +25,12 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness import compile as compiler
-from harness import config, plan
 from harness.backends.emulated import emulated_device
+from harness.build import compile as compiler
+from harness.cases import Case
 from harness.errors import HarnessError
-from harness.plan import Case
-from harness.runner import buffer_names, emulate, load_problems
+from harness.matrix import model, plan
+from harness.run.runner import buffer_names, emulate, load_problems
 from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import theoretical_occupancy
 
@@ -168,7 +168,7 @@ class Matrix:
     """A bench.yaml with its cases that the emulator's budget admits."""
 
     def __init__(self, path: Path) -> None:
-        self.bench = config.load(path)
+        self.bench = model.load(path)
         problems = load_problems(self.bench, ())
         names = buffer_names(self.bench, problems)
         cases = plan.plan(self.bench, emulated_device(ARCH), (), "bench", names)

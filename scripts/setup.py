@@ -19,7 +19,7 @@ PINS = [ROOT / "pyproject.toml", ROOT / "constraints.txt", Path(__file__)]
 
 
 def has_nvcc() -> bool:
-    """Whether the environment names a CUDA compiler (as harness/toolchain.py does)."""
+    """Whether the environment names a CUDA compiler (as harness/build/toolchain.py does)."""
     home = os.environ.get("CUDA_HOME")
     named = [os.environ.get("NVCC"), home and str(Path(home) / "bin" / "nvcc"), "nvcc"]
     return any(shutil.which(name) for name in named if name)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import compile as compiler
-from harness.plan import Case, Device, Step
+from harness.build import compile as compiler
+from harness.cases import Case, Device, Step
 
 REPOSITORY = Path(__file__).parents[1]
 

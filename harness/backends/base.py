@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from harness.compile import Built
+from harness.build.compile import Built
+from harness.cases import Case, Device, Step
 from harness.errors import LaunchError
-from harness.plan import Case, Device, Step
 from harness.problem import Buffer
 from harness.records import Cache, Counted, SourceLine
 

@@ -25,11 +25,11 @@ from harness.backends.base import (
     scalar_or_buffer,
 )
 from harness.backends.cuda_parts import Allocation, Launch, StreamControl
-from harness.compile import Built, kernel_name
+from harness.build.compile import Built, kernel_name
+from harness.cases import Case, Device
 from harness.emulator.parser import parse
 from harness.emulator.ptx import Module, Param
 from harness.errors import BackendUnavailable, DeviceFault, LaunchError
-from harness.plan import Case, Device
 from harness.problem import Buffer, Problem
 from harness.records import Cache
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pycuda.driver as cuda
 
-from harness import compile as compiler
 from harness.backends.base import POISON, Array, poisoned
-from harness.compile import Unit
+from harness.build import compile as compiler
+from harness.build.compile import Unit
+from harness.cases import Device
 from harness.errors import LaunchError
-from harness.plan import Device
 from harness.problem import Buffer
 
 GUARD = 0xA5

@@ -17,9 +17,9 @@ from harness.backends.base import (
     poisoned,
     scalar_or_buffer,
 )
-from harness.compile import Built, kernel_name
+from harness.build.compile import Built, kernel_name
+from harness.cases import Case, Device, Step
 from harness.errors import LaunchError
-from harness.plan import Case, Device, Step
 from harness.problem import Buffer
 from harness.records import Counted, SourceLine
 from harness.silicon.architectures import architecture

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from harness import compile as compiler
 from harness.backends.base import Backend, TimedWorkspace
-from harness.compile import Built, Unit
+from harness.build import compile as compiler
+from harness.build.compile import Built, Unit
+from harness.cases import Case, Device, Step
 from harness.errors import HarnessError
 from harness.measure.rounds import Entry, measure
 from harness.measure.statistics import Interval, median_interval
-from harness.plan import Case, Device, Step
 from harness.problem import Buffer
 from harness.records import Ceiling, Round
 from harness.silicon.architectures import architecture

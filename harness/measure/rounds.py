@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.backends.base import TimedWorkspace
-from harness.compile import Built
-from harness.plan import Case
+from harness.build.compile import Built
+from harness.cases import Case
 from harness.records import Cache, Conditions, Round
 
 BATCH_NS = 50e6

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from harness import annotate
-from harness.profile.sources import as_it_was
+from harness.analysis import source_lines as annotate
+from harness.analysis.sources import as_it_was
 from harness.records import Planned, SourceLine
 from harness.report import format as fmt
 from harness.report.anchors import slug

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.analysis.claims import Checked, Figure, Test, check, read
+from harness.analysis.quantities import BY_KEY, Readings
 from harness.measure.statistics import Interval
-from harness.profile.claims import Checked, Figure, Test, check, read
-from harness.profile.quantities import BY_KEY, Readings
 from harness.report import format as fmt
 from harness.report.anchors import short_names
 from harness.report.counted import show

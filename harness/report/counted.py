@@ -1,6 +1,6 @@
 """Counters as a person compares them: quantities of a whole case, a row a case, and bar figures.
 
-The quantities are those of harness/profile/quantities.py; one that has no value says why, and is
+The quantities are those of harness/analysis/quantities.py; one that has no value says why, and is
 never 0.
 """
 
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure as Canvas
 
-from harness.profile.quantities import BY_KEY, QUANTITIES, Answer, Quantity, Reading, Readings
-from harness.profile.why import middle_shapes
+from harness.analysis.quantities import BY_KEY, QUANTITIES, Answer, Quantity, Reading, Readings
+from harness.analysis.why import middle_shapes
 from harness.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import short_names

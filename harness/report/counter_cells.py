@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.profile.metrics import base
-from harness.profile.quantities import Answer, Missing, Quantity
+from harness.analysis.quantities import Answer, Missing, Quantity
+from harness.ncu.metrics import base
 from harness.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, counter_anchor, slug

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.profile.quantities import Missing, Readings
-from harness.profile.roofline import LEVELS, Roofline
+from harness.analysis.quantities import Missing, Readings
+from harness.analysis.roofline import LEVELS, Roofline
 from harness.report import cells, counted, figures_timed, interactive
 from harness.report import format as fmt
 from harness.report.anchors import slug

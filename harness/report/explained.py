@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.profile import rules
-from harness.profile.quantities import BY_KEY, Reading, Readings
-from harness.profile.sources import Difference, difference
-from harness.profile.why import Change, Step, ladder_steps, shape_steps
+from harness.analysis import rules
+from harness.analysis.quantities import BY_KEY, Reading, Readings
+from harness.analysis.sources import Difference, difference
+from harness.analysis.why import Change, Step, ladder_steps, shape_steps
 from harness.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, short_names, slug

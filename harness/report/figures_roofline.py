@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from harness.profile.roofline import Kernel, Level, Roof, Roofline
+from harness.analysis.roofline import Kernel, Level, Roof, Roofline
 from harness.report import format as fmt
 from harness.report.labels import Box, Placed, place
 from harness.report.style import LIGHT, Layout, canvas, spread, text_width

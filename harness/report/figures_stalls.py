@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure as Canvas
 
-from harness.profile.quantities import Reading, Readings, stall_reasons
+from harness.analysis.quantities import Reading, Readings, stall_reasons
 from harness.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import short_names

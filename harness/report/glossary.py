@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from harness.profile.metrics import base, catalogue
+from harness.ncu.metrics import base, catalogue
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ COUNTERS = {
     **_of_atomics("global"),
     **_of_atomics("shared"),
 }
-"""What the emulator counts by names of its own; the rest is in harness/profile/metrics.yaml."""
+"""What the emulator counts by names of its own; the rest is in harness/ncu/metrics.yaml."""
 
 
 def meaning(metric: str) -> Meaning:

@@ -20,7 +20,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from harness.profile.roofline import Roofline
+from harness.analysis.roofline import Roofline
 from harness.report import format as fmt
 from harness.report.figures_roofline import MARKS, frame_of
 from harness.report.figures_timed import axis_of, lines_over_size

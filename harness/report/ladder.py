@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.analysis.why import line
 from harness.measure.statistics import Interval, median_interval
-from harness.profile.why import line
 from harness.records import Ceiling, Planned
 from harness.report.anchors import short_names
 from harness.tables import Comparison, Run

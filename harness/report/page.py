@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from harness.profile.quantities import Readings
+from harness.analysis.quantities import Readings
 from harness.report import claimed, counted, glossary, interactive, run_tables, story
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, counter_anchor

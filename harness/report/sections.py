@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.profile.quantities import Readings
-from harness.profile.roofline import Roofline, roofline
+from harness.analysis.quantities import Readings
+from harness.analysis.roofline import Roofline, roofline
 from harness.records import Planned
 from harness.report import cells, counted, drawn
 from harness.report import format as fmt

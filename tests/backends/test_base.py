@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from harness.backends.base import broken_promises, contents, poisoned, scalar_or_buffer
+from harness.cases import Case, Step
 from harness.errors import LaunchError
-from harness.plan import Case, Step
 from harness.problem import Buffer
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import config, tables
-from harness.devices import cuda_device
-from harness.runner import Runner
+from harness import tables
+from harness.matrix import model
+from harness.run.devices import cuda_device
+from harness.run.runner import Runner
 
 pytestmark = pytest.mark.gpu
 
@@ -36,7 +37,7 @@ REASONS = {
 
 
 def run_matrix(matrix: Path, folder: Path, *only: str) -> tables.Run:
-    bench = config.load(matrix)
+    bench = model.load(matrix)
     runner = Runner(bench, cuda_device(None), "cuda", only, folder)
     info = {"backend": "cuda", "timing": bench.timing.model_dump()}
     (folder / "run.json").write_text(json.dumps(info))

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import compile as compiler
-from harness.compile import Built, Resources, Unit, kernel_name
+from harness.build import compile as compiler
+from harness.build.compile import Built, Resources, Unit, kernel_name
+from harness.cases import Case, Device
 from harness.errors import HarnessError
 from harness.measure import ceilings
 from harness.measure.ceilings import CEILING_OF, SOURCE, WGMMA, buffers, cases, measure_ceilings
-from harness.plan import Case, Device
 from harness.problem import Buffer
 
 

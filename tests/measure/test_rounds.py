@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from harness.backends.base import Execution
-from harness.compile import Built
+from harness.build.compile import Built
+from harness.cases import Case, Step
 from harness.measure.rounds import BATCH_NS, Entry, measure
 from harness.measure.statistics import speedup
-from harness.plan import Case, Step
 from harness.records import Cache, Conditions, Record, Round
 
 Call = tuple[str, str, int, bool]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from synthetic_runs import Bench
 
-from harness.profile.derived import FORMULAS
-from harness.profile.metrics import catalogue
+from harness.ncu.derived import FORMULAS
+from harness.ncu.metrics import catalogue
 from harness.records import Ceiling, Counted, Planned, Record, Uncounted
 from harness.tables import Run
 

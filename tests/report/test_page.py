@@ -17,7 +17,7 @@ from profiled import REFUSED, profiled
 from synthetic_runs import BLOCKS, COMPILE_ERROR, SIZES, WRONG, Bench, mishaps
 
 from harness import report
-from harness.profile import claims
+from harness.analysis import claims
 from harness.tables import Run
 
 Make = Callable[..., Bench]

@@ -1,0 +1,1 @@
+"""What records mean: quantities, causes, rooflines, claims. Reads tables only; needs no GPU."""

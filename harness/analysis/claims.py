@@ -1,0 +1,255 @@
+"""Claims made elsewhere about these kernels, each with the test that this run can put it to.
+
+docs/claims.yaml holds them. A claim holds where every one of its tests does, with its whole
+confidence interval; it does not where one test fails with its whole interval; and where an interval
+lies on both sides, or what a test needs is not in the run, it cannot be tested here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from harness import strict_yaml
+from harness.analysis.quantities import BY_KEY, Missing, Readings
+from harness.errors import ConfigError
+from harness.measure.statistics import Interval, median_interval
+from harness.records import Planned
+
+PATH = Path(__file__).parents[2] / "docs" / "claims.yaml"
+
+Result = Literal["holds", "does not hold", "cannot be tested"]
+Relation = Literal["about", "at least", "at most", "above", "below"]
+Measure = Literal["speedup", "percent_of_peak", "counter"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Test(_Strict):
+    """One comparison that decides on a claim, at the largest size for which it can be made.
+
+    measure: speedup (how many times faster `variant` is than `against`, paired by round),
+    percent_of_peak (of the read bandwidth measured in this run), or counter (a quantity of
+    harness/analysis/quantities.py, at the largest size counted).
+    tolerance: for `about`, the part of the value that either side may be off; 0.1 is 10 %.
+    sizes: only at these; largest where empty. launch: at this shape; without one, for a counter
+    the shape at which the variant is fastest, or else its first.
+    """
+
+    __test__ = False  # not a test of ours, whatever pytest makes of its name
+
+    measure: Measure
+    problem: str
+    variant: str
+    against: str = ""
+    quantity: str = ""
+    relation: Relation
+    value: float
+    tolerance: float = 0.0
+    sizes: dict[str, int] = {}
+    launch: dict[str, int] = {}
+
+    @model_validator(mode="after")
+    def _complete(self) -> Test:
+        if (self.measure == "speedup") != bool(self.against):
+            raise ValueError("`against` belongs to a speedup, and a speedup needs it")
+        if (self.measure == "counter") != bool(self.quantity):
+            raise ValueError("`quantity` belongs to a counter, and a counter needs it")
+        if self.quantity and self.quantity not in BY_KEY:
+            known = ", ".join(BY_KEY)
+            raise ValueError(f"there is no quantity `{self.quantity}`; there are {known}")
+        if not math.isfinite(self.value) or not 0 <= self.tolerance < 1:
+            raise ValueError("`value` is finite, and `tolerance` at least 0 and less than 1")
+        if bool(self.tolerance) != (self.relation == "about"):
+            raise ValueError("`tolerance` belongs to the relation `about`, which needs one")
+        return self
+
+
+class Claim(_Strict):
+    """What was claimed, where and on which GPU; `tests`, or what they wait for."""
+
+    id: str
+    text: str
+    source: str
+    gpu: str
+    note: str = ""
+    tests: tuple[Test, ...] = ()
+    waits_for: str = ""
+
+    @model_validator(mode="after")
+    def _testable(self) -> Claim:
+        if bool(self.tests) == bool(self.waits_for):
+            raise ValueError("a claim has either `tests`, or `waits_for` with what is missing")
+        return self
+
+
+class Claims(_Strict):
+    claims: tuple[Claim, ...]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Claims:
+        ids = [claim.id for claim in self.claims]
+        twice = {name for name in ids if ids.count(name) > 1}
+        if twice:
+            raise ValueError(f"the id `{min(twice)}` stands twice")
+        return self
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Our figure for one test, where the run has one; `reason` where it has none."""
+
+    test: Test
+    value: Interval | None
+    holds: bool | None
+    """None where it cannot be decided."""
+    where: str = ""
+    """The sizes and launch shapes it was taken at."""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Checked:
+    claim: Claim
+    result: Result
+    figures: Sequence[Figure]
+    reason: str = ""
+
+
+@cache
+def read(path: Path = PATH) -> tuple[Claim, ...]:
+    """The claims of a file, none without one. Raises ConfigError with file, line and key."""
+    if not path.exists():
+        return ()
+    document = strict_yaml.read(path)
+    try:
+        return Claims.model_validate(document.data).claims
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = first["loc"]
+        message = first["msg"].removeprefix("Value error, ")
+        raise ConfigError(message, document.where(at), ".".join(map(str, at))) from None
+
+
+def check(readings: Readings, claims: Sequence[Claim]) -> list[Checked]:
+    """Each claim with its result in this run."""
+    return [_check(readings, claim) for claim in claims]
+
+
+def _check(readings: Readings, claim: Claim) -> Checked:
+    if not claim.tests:
+        return Checked(claim, "cannot be tested", (), claim.waits_for)
+    figures = [_figure(readings, test) for test in claim.tests]
+    if any(figure.holds is False for figure in figures):
+        return Checked(claim, "does not hold", figures)
+    undecided = [figure.reason for figure in figures if figure.holds is None]
+    if undecided:
+        return Checked(claim, "cannot be tested", figures, "; ".join(dict.fromkeys(undecided)))
+    return Checked(claim, "holds", figures)
+
+
+def _figure(readings: Readings, test: Test) -> Figure:
+    run = readings.run
+    groups = [
+        cases
+        for (problem, _, _), cases in run.groups().items()
+        if problem == test.problem and (not test.sizes or cases[0].sizes == test.sizes)
+    ]
+    if not groups:
+        what = f"{test.problem} at these sizes" if test.sizes else f"problem {test.problem}"
+        return Figure(test, None, None, reason=f"this run has no {what}")
+    if test.measure != "counter" and not run.is_timed:
+        return Figure(test, None, None, reason="nothing was timed in this run")
+    reason = ""
+    for cases in sorted(groups, key=lambda cases: -cases[0].bytes):
+        found = _at_size(readings, test, cases)
+        if isinstance(found, Figure):
+            return found
+        reason = reason or found
+    return Figure(test, None, None, reason=reason)
+
+
+def _at_size(readings: Readings, test: Test, cases: Sequence[Planned]) -> Figure | str:
+    picked = []
+    for name in filter(None, (test.variant, test.against)):
+        p = _pick(readings, test, cases, name)
+        if isinstance(p, str):
+            return p
+        picked.append(p)
+    value = _value(readings, test, picked)
+    if isinstance(value, str):
+        return value
+    holds = decide(test, value)
+    where = " against ".join(dict.fromkeys(_shape(p) for p in picked if p.launch))
+    sizes = ", ".join(f"{k} = {v:,}" for k, v in picked[0].sizes.items())
+    reason = "" if holds is not None else "the interval lies on both sides of what is claimed"
+    return Figure(test, value, holds, "; ".join(filter(None, (sizes, where))), reason)
+
+
+def _shape(p: Planned) -> str:
+    return ", ".join(f"{k} {v}" for k, v in p.launch.items())
+
+
+def _pick(readings: Readings, test: Test, cases: Sequence[Planned], variant: str) -> Planned | str:
+    """The variant's case: its fastest shape, or the shape that the test names."""
+    run = readings.run
+    own = [p for p in cases if p.variant == variant]
+    if not own:
+        return f"this run has no variant {variant}"
+    if test.launch:
+        own = [p for p in own if all(p.launch.get(k) == v for k, v in test.launch.items())]
+        if not own:
+            return f"this run has no {variant} at the launch shape that the test names"
+    sound = [p for p in own if run.outcomes[p.case].status == "ok"]
+    if not sound:
+        return f"{variant} failed or was skipped in this run"
+    if test.measure == "counter" and not run.is_timed:
+        sound = [p for p in sound if p.case in readings.counted] or sound
+    return run.fastest_shapes(sound)[0]
+
+
+def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval | str:
+    run = readings.run
+    if test.measure == "speedup":
+        ratio = run.compare(cases[0].case, cases[1].case).ratio
+        return ratio or "too few rounds for an interval"
+    if test.measure == "percent_of_peak":
+        ceiling = run.ceilings.get("read_bandwidth")
+        times = list(run.times(cases[0].case, "cold").values())
+        time = median_interval(times, run.confidence)
+        if ceiling is None or time is None:
+            return "the read bandwidth was not measured" if time else "too few rounds"
+        shares = [1e11 * cases[0].bytes / ns / ceiling.value for ns in (
+            time.median, time.high, time.low)]  # fmt: skip
+        return Interval(*shares)
+    answer = BY_KEY[test.quantity].find(readings, cases[0])
+    if isinstance(answer, Missing):
+        return f"{BY_KEY[test.quantity].title.lower()}: {answer.reason}"
+    return Interval(answer.value, answer.value, answer.value)
+
+
+def decide(test: Test, value: Interval) -> bool | None:
+    """True or False where the whole interval says so; None where it lies on both sides."""
+    low, high = -math.inf, math.inf
+    if test.relation == "about":
+        low, high = test.value * (1 - test.tolerance), test.value * (1 + test.tolerance)
+    elif test.relation in {"at least", "above"}:
+        low = test.value
+    else:
+        high = test.value
+    strict = test.relation in {"above", "below"}
+    ends = [low < x < high if strict else low <= x <= high for x in (value.low, value.high)]
+    if all(ends):
+        return True
+    outside = value.high < low or value.low > high
+    if strict:
+        outside = value.high <= low or value.low >= high
+    return False if outside else None

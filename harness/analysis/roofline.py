@@ -1,0 +1,224 @@
+"""Where each kernel stands under the machine's roofs: pure data, drawn elsewhere.
+
+A kernel's rate is its flops over its time; its intensity at a level of memory is its flops over
+the bytes that crossed that level. The same flops stand in both, so that a kernel's points lie on
+one height, and the distance from the compulsory intensity (what the problem needs) to the measured
+one (what the kernel moved) is its excess traffic.
+
+The method: Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for
+multicore architectures", CACM 52 (2009); by level: Yang, Kurth and Williams, "Hierarchical Roofline
+analysis for GPUs", Concurrency and Computation 32 (2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from harness.analysis.quantities import (
+    SECTOR_BYTES,
+    Answer,
+    Missing,
+    Reading,
+    Readings,
+)
+from harness.measure.statistics import Interval, median_interval
+from harness.records import Planned
+from harness.tables import Run
+
+Level = Literal["compulsory", "DRAM", "L2", "L1"]
+LEVELS: Sequence[Level] = ("DRAM", "L2", "L1")
+
+_MEMORY: Mapping[str, tuple[str, Level]] = {
+    "read_bandwidth": ("DRAM read", "DRAM"),
+    "copy_bandwidth": ("DRAM copy", "DRAM"),
+    "l2_bandwidth": ("L2", "L2"),
+    "shared_bandwidth": ("shared memory", "L1"),
+}
+_RATES: Mapping[str, str] = {
+    "fp32_rate": "FP32", "fp64_rate": "FP64", "fp16_rate": "FP16", "tensor_rate": "tensor",
+}  # fmt: skip
+_OF_TYPE: Mapping[str, tuple[str, ...]] = {
+    "float32": ("fp32_rate",), "float64": ("fp64_rate",),
+    "float16": ("fp16_rate", "tensor_rate"), "bfloat16": ("fp16_rate", "tensor_rate"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Roof:
+    """A ceiling of this run: bytes a second of a level of memory, or flops a second."""
+
+    name: str
+    label: str
+    value: Interval
+    level: Level | None
+    """None for a rate of arithmetic."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One kernel at one level."""
+
+    level: Level
+    intensity: float
+    source: str
+    """Where the bytes come from, in words."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A case at its fastest launch shape: its height, and its intensity at every level known."""
+
+    planned: Planned
+    short: str
+    rate: Interval
+    """Flops a second."""
+    flops: float
+    flops_from: str
+    spots: Sequence[Spot]
+    missing: Mapping[Level, str] = field(default_factory=dict)
+    above: Sequence[str] = ()
+    """Each a sentence on a roof that the kernel seems to break: an error of measurement."""
+
+    def at(self, level: Level) -> float | None:
+        return next((s.intensity for s in self.spots if s.level == level), None)
+
+    @property
+    def excess(self) -> float | None:
+        """DRAM traffic over the compulsory, by intensity."""
+        compulsory, measured = self.at("compulsory"), self.at("DRAM")
+        return compulsory / measured if compulsory and measured else None
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """One chart: its roofs and its kernels, and why others are not in it."""
+
+    title: str
+    key: str
+    roofs: Sequence[Roof]
+    kernels: Sequence[Kernel]
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def errors(self) -> list[str]:
+        return [sentence for kernel in self.kernels for sentence in kernel.above]
+
+
+def roofs(run: Run, dtypes: Sequence[str]) -> list[Roof]:
+    """Memory's roofs and those of arithmetic in the types that occur, all measured in this run."""
+    found = []
+    for name, (label, level) in _MEMORY.items():
+        if c := run.ceilings.get(name):
+            found.append(Roof(name, label, Interval(c.value, c.low, c.high), level))
+    wanted = {name for dtype in dtypes for name in _OF_TYPE.get(dtype, ())}
+    for name, label in _RATES.items():
+        if (c := run.ceilings.get(name)) and name in wanted:
+            found.append(Roof(name, label, Interval(c.value, c.low, c.high), None))
+    return found
+
+
+def roofline(
+    readings: Readings, title: str, key: str, cases: Sequence[Planned], shorts: Mapping[str, str]
+) -> Roofline:
+    """The chart of the cases given, each a variant at the launch shape to show.
+
+    shorts: case → the name that stands beside its point.
+    """
+    above = roofs(readings.run, list(dict.fromkeys(p.dtype for p in cases)))
+    kernels, absent = [], {}
+    for p in cases:
+        found = _kernel(readings, p, shorts[p.case], above)
+        if isinstance(found, str):
+            absent[shorts[p.case]] = found
+        else:
+            kernels.append(found)
+    return Roofline(title, key, above, kernels, absent)
+
+
+def counted_flops(readings: Readings, p: Planned) -> Answer:
+    """Flops by the counters, all types; not where tensor cores worked, which ncu does not count."""
+    tensor = readings.total(p.case, "sm__inst_executed_pipe_tensor")
+    if isinstance(tensor, Reading) and tensor.value:
+        return Missing("not applicable: tensor cores worked, whose flops are not counted")
+    kinds = ("fp16", "fp32", "fp64", "tensor")
+    answers = [readings.total(p.case, f"flops_{kind}") for kind in kinds]
+    known = [a for a in answers if isinstance(a, Reading)]
+    if not known:
+        return answers[1]
+    return Reading(sum(a.value for a in known), known[0].provenance)
+
+
+def level_bytes(readings: Readings, p: Planned, level: Level) -> tuple[Answer, str]:
+    """The bytes that crossed a level, and how they are known."""
+    if level == "DRAM":
+        return (
+            readings.total(p.case, "dram__bytes_read", "dram__bytes_write"),
+            "read from and written to the device's memory",
+        )
+    if level == "L2":
+        return readings.total(p.case, "lts__t_bytes"), "through the L2 cache"
+    found = readings.total(p.case, "l1tex__t_bytes")
+    if isinstance(found, Reading):
+        return found, "through the L1 cache"
+    sectors = [
+        readings.total(p.case, f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}")
+        for op in ("ld", "st")
+    ]
+    known = [s for s in sectors if isinstance(s, Reading)]
+    if len(known) < len(sectors):
+        return found, ""
+    total = SECTOR_BYTES * sum(s.value for s in known)
+    return Reading(total, known[0].provenance), "sectors that global accesses touched × 32"
+
+
+def _kernel(readings: Readings, p: Planned, short: str, above: Sequence[Roof]) -> Kernel | str:
+    times = list(readings.run.times(p.case, "cold").values())
+    time = median_interval(times, readings.run.confidence)
+    if time is None:
+        return "not timed"
+    counted = counted_flops(readings, p)
+    flops, origin = float(p.flops), "the problem's own count"
+    if isinstance(counted, Reading) and counted.value:
+        flops, origin = counted.value, "counted by Nsight Compute"
+        if counted.provenance != "ncu":
+            origin = "counted in PTX by the emulator"
+    if not flops:
+        return "it computes nothing in floating point: no intensity"
+    rate = Interval(*(1e9 * flops / ns for ns in (time.median, time.high, time.low)))
+    spots = [Spot("compulsory", flops / p.bytes, "what the problem must move")] if p.bytes else []
+    missing: dict[Level, str] = {}
+    for level in LEVELS:
+        found, source = level_bytes(readings, p, level)
+        if isinstance(found, Missing):
+            missing[level] = found.reason
+        elif found.value:
+            spots.append(Spot(level, flops / found.value, source))
+        else:
+            missing[level] = "not applicable: no byte crossed it"
+    return Kernel(p, short, rate, flops, origin, spots, missing, _above(short, rate, spots, above))
+
+
+def _above(short: str, rate: Interval, spots: Sequence[Spot], above: Sequence[Roof]) -> list[str]:
+    """The roofs that even the slow end of the rate lies above, beyond their own intervals.
+
+    Where two roofs are of one level, as reading and copying are, only the higher one binds; a
+    problem's compulsory bytes are held against the device's memory, from which a cold run has them.
+    """
+    found = []
+    for spot in spots:
+        level: Level = "DRAM" if spot.level == "compulsory" else spot.level
+        binding = max(
+            (r for r in above if r.level == level), key=lambda r: r.value.high, default=None
+        )
+        bandwidth = rate.low / spot.intensity
+        if binding and bandwidth > binding.value.high:
+            found.append(
+                f"{short} moves {spot.level} bytes at {bandwidth / binding.value.median:.3g} times "
+                f"the {binding.label} roof"
+            )
+    peak = max((r for r in above if r.level is None), key=lambda r: r.value.high, default=None)
+    if peak and rate.low > peak.value.high:
+        found.append(f"{short} computes at {rate.low / peak.value.median:.3g} times {peak.label}")
+    return found

@@ -1,0 +1,1 @@
+"""A source → PTX, cubin and what the assembler says of it; cached by content."""

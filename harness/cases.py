@@ -1,0 +1,87 @@
+"""What is run, as plain data: the device, a launch, a case. Everything else passes these on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+DEVICE_FACTS = ("sm_count", "warp_size", "l2_bytes", "max_threads_per_block", "max_shared_bytes")
+"""What an expression in bench.yaml may use of the device."""
+
+LIBRARY = "torch"
+
+Shape = tuple[str, str, str, str]
+"""Problem, variant, dtype and launch keys."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """What a launch shape may depend on, and what it must respect. Sizes in bytes."""
+
+    name: str
+    arch: str
+    sm_count: int
+    warp_size: int
+    l2_bytes: int
+    memory_bytes: int
+    max_threads_per_block: int
+    max_block: tuple[int, int, int]
+    max_grid: tuple[int, int, int]
+    max_shared_bytes: int
+    """Of one block, static and dynamic, when a kernel opts in."""
+
+    def names(self) -> dict[str, int]:
+        """The device facts that an expression may use."""
+        return {name: getattr(self, name) for name in DEVICE_FACTS}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel launch, worked out."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    args: tuple[str | int, ...]
+    """Buffer names and integers."""
+
+    @property
+    def threads_per_block(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing to run. `id` is stable: NVTX range, journal key and report anchor."""
+
+    problem: str
+    variant: str
+    dtype: str
+    sizes: dict[str, int]
+    launch: dict[str, int] = field(default_factory=dict)
+    source: str = ""
+    defines: dict[str, int] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    overwrites: tuple[str, ...] = ()
+    skip: str = ""
+    refusal: str = ""
+
+    @property
+    def id(self) -> str:
+        parts = [self.problem, self.variant, self.dtype]
+        parts += [f"{k}={v}" for k, v in (*self.sizes.items(), *self.launch.items())]
+        return "/".join(parts)
+
+    @property
+    def group(self) -> str:
+        """The cases that are measured together: same problem, dtype and sizes."""
+        return "/".join([self.problem, self.dtype, *(f"{k}={v}" for k, v in self.sizes.items())])
+
+    @property
+    def shape(self) -> Shape:
+        """What is right or wrong at all sizes alike."""
+        return self.problem, self.variant, self.dtype, str(self.launch)
+
+    @property
+    def is_library(self) -> bool:
+        return self.variant == LIBRARY

@@ -1,0 +1,40 @@
+"""`annotate`: the source of one case with what each line cost, by the emulator."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harness.analysis import source_lines
+from harness.commands.options import MATRIX, Arch, Config, Jobs
+from harness.errors import UsageError
+from harness.matrix import model, plan
+from harness.progress import console
+from harness.run import devices, machine
+from harness.run.runner import buffer_names, emulate, load_problems
+
+
+def annotate(
+    pattern: Annotated[str, typer.Argument(help="A case, or the start of its name.")],
+    config_path: Config = MATRIX,
+    arch: Arch = None,
+    jobs: Jobs = 0,
+) -> None:
+    """Emulate one case and show its source, with what each line cost."""
+    bench = model.load(config_path)
+    device = devices.emulated(arch)
+    names = buffer_names(bench, load_problems(bench, ()))
+    cases = [c for c in plan.plan(bench, device, (), "bench", names) if not c.skip + c.refusal]
+    wanted = [c for c in cases if c.id == pattern] or [c for c in cases if c.id.startswith(pattern)]
+    if not wanted:
+        raise UsageError(f"no case begins with {pattern!r}; python -m harness list shows them")
+    execution = emulate(bench, wanted[0], device.arch, jobs or machine.cores())
+    console.print(f"{wanted[0].id} on {device.name}", markup=False)
+    for index, step in enumerate(wanted[0].steps):
+        for file, costs in source_lines.by_file(execution.lines, index).items():
+            shown = source_lines.annotated(source_lines.read(file), costs)
+            console.print(source_lines.table(f"{step.kernel}: {file}", shown))
+    for fault in execution.faults:
+        console.print(f"FAULT {fault}", markup=False)
+    raise typer.Exit(int(bool(execution.faults)))

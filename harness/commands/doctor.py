@@ -1,0 +1,128 @@
+"""`doctor`: what is installed and usable here, and what to do about what is not."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from harness.build import toolchain
+from harness.emulator.native import library
+from harness.errors import HarnessError
+from harness.ncu import tool as ncu
+from harness.ncu.failures import Failure
+from harness.progress import console
+from harness.run.devices import cuda_device
+
+_RESTRICTED = Path("/proc/driver/nvidia/params")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. remedy is empty where nothing need be done."""
+
+    what: str
+    ok: bool
+    found: str
+    remedy: str = ""
+
+
+def show() -> None:
+    """Say what is installed and usable here, and what to do about what is not."""
+    table = Table("", "what", "found", "what to do")
+    for finding in examine():
+        table.add_row("ok" if finding.ok else "–", finding.what, finding.found, finding.remedy)
+    console.print(table)
+
+
+def examine() -> Iterator[Finding]:
+    """Everything in the order in which it is needed."""
+    yield _compiler()
+    yield _emulator()
+    driver = _driver()
+    yield driver
+    yield _package("pycuda", "PyCUDA", driver.ok)
+    yield _package("torch", "torch", driver.ok)
+    yield _gpu(driver.ok)
+    yield _ncu()
+    yield _ncu_permission(driver.ok)
+
+
+def _compiler() -> Finding:
+    try:
+        nvcc = toolchain.find()
+    except HarnessError as error:
+        what, _, remedy = str(error).partition("\n")
+        return Finding("nvcc", False, what, remedy.strip())
+    host = shutil.which("g++")
+    if not host:
+        return Finding("nvcc", False, f"{nvcc.version}, but no g++", "install g++ (Debian: g++)")
+    return Finding("nvcc", True, f"{nvcc.version} from {nvcc.found_in}: {nvcc.nvcc}")
+
+
+def _emulator() -> Finding:
+    native = library.load()
+    if isinstance(native, str):
+        return Finding("emulator", True, f"NumPy only: {native}", "g++ makes it faster")
+    return Finding("emulator", True, f"native, {len(native.operations)} operations, and NumPy")
+
+
+def _driver() -> Finding:
+    smi = shutil.which("nvidia-smi")
+    if not smi:
+        return Finding(
+            "driver", False, "no NVIDIA driver: nvidia-smi is not on PATH",
+            "nothing, if there is no GPU: kernels are then emulated and not timed",
+        )  # fmt: skip
+    query = [smi, "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    shown = subprocess.run(query, capture_output=True, text=True, timeout=60)
+    said = (shown.stdout or shown.stderr).strip()
+    if shown.returncode or not shown.stdout.strip():
+        return Finding("driver", False, said, "mend the driver until nvidia-smi lists the GPU")
+    return Finding("driver", True, said.replace("\n", "; "))
+
+
+def _package(module: str, name: str, needed: bool) -> Finding:
+    if importlib.util.find_spec(module):
+        return Finding(name, True, "installed")
+    remedy = "make bench installs it where a driver is present" if needed else "not needed here"
+    return Finding(name, not needed, "not installed", remedy)
+
+
+def _gpu(driver: bool) -> Finding:
+    if not driver:
+        return Finding("backend", True, "emulator: results, faults and counters, never times")
+    try:
+        device = cuda_device(None)
+    except HarnessError as error:
+        return Finding("backend", False, f"emulator: {error}", "mend the above to time kernels")
+    return Finding("backend", True, f"cuda: {device.name}, {device.arch}, {device.sm_count} SMs")
+
+
+def _ncu() -> Finding:
+    found = ncu.find()
+    if isinstance(found, Failure):
+        what, _, remedy = found.text.partition("\n")
+        return Finding("ncu", False, what, remedy.strip())
+    return Finding("ncu", True, f"{found.version} from {found.found_in}: {found.path}")
+
+
+def _ncu_permission(driver: bool) -> Finding:
+    if not driver:
+        return Finding("counters", True, "not applicable without a GPU")
+    try:
+        restricted = "RmProfilingAdminOnly: 1" in _RESTRICTED.read_text()
+    except OSError:
+        return Finding("counters", True, "the driver does not say whether they are restricted")
+    if restricted:
+        return Finding(
+            "counters", False, "for administrators only",
+            "as root: options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, "
+            "then reload the driver",
+        )  # fmt: skip
+    return Finding("counters", True, "open to every user")

@@ -1,0 +1,45 @@
+"""`report`: a run's tables, figures and pages drawn again from its journal; needs no GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness import report, tables
+from harness.errors import UsageError
+from harness.ncu import stage
+from harness.ncu.failures import Failure
+from harness.progress import console
+from harness.records import Counted, Journal
+from harness.run.folder import LATEST
+
+
+def redraw(
+    folder: Annotated[Path, typer.Argument(help="A run's folder.")] = LATEST,
+    ncu: Annotated[
+        list[Path],
+        typer.Option("--ncu", help="A .ncu-rep whose figures go into the journal. Repeatable."),
+    ] = [],  # noqa: B006
+) -> None:
+    """Redraw a run's tables, figures and page from its journal; needs no GPU."""
+    for path in ncu:
+        _take_in(folder, path)
+    console.print(str(report.write(tables.load(folder))), markup=False)
+
+
+def _take_in(folder: Path, path: Path) -> None:
+    """The figures of a report collected elsewhere, of the cases of this run, into its journal."""
+    found = stage.from_file(path)
+    if isinstance(found, Failure):
+        raise UsageError(f"--ncu {path}: {found.text}")
+    run = tables.load(folder)
+    ours = [record for record in found if getattr(record, "case", "") in run.planned]
+    if not ours:
+        raise UsageError(f"--ncu {path}: it has no case of the run {folder}")
+    there = set(run.of(Counted))
+    with Journal(folder / "journal.jsonl") as journal:
+        for record in ours:
+            if record not in there:
+                journal.append(record)

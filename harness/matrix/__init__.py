@@ -1,0 +1,1 @@
+"""bench.yaml → cases: read strictly, merged, resolved for one device."""

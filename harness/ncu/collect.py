@@ -1,0 +1,287 @@
+"""Running ncu over the project's own worker, a portion of the cases at a time.
+
+One process profiles many cases, because starting one and making the inputs costs seconds. A crash
+or a hang loses at most the case that was running: ncu writes what it has when the worker dies, and
+the cases that did not come to their turn are tried again without the guilty one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+
+from harness.cases import Case
+from harness.job import JOB, Job
+from harness.ncu.failures import Ending, Failure, explain, no_report, refused_metrics
+from harness.ncu.metrics import Selection
+from harness.ncu.reader import Counts, Report, Step, read, records
+from harness.ncu.tool import Ncu, Settings, command
+from harness.records import Counted, Record, Uncounted
+
+PORTION = 24
+"""The most cases of one process: what a lost report can cost."""
+
+TRIES = 3
+"""Processes that one portion may take down before the rest of it is given up."""
+
+_GRACE_S = 30.0
+"""How long ncu may take to write its report after its worker was ended."""
+
+_POLL_S = 0.05
+_TAIL = 20_000
+"""Characters of what ncu printed that are looked at."""
+
+
+def portions(cases: Iterable[Case], most: int = PORTION) -> list[tuple[Case, ...]]:
+    """Cases that share a problem, dtype and sizes, and so their inputs; at most so many each."""
+    ordered = sorted(cases, key=lambda case: case.group)
+    found = []
+    for _, group in groupby(ordered, key=lambda case: case.group):
+        same = tuple(group)
+        found += [same[i : i + most] for i in range(0, len(same), most)]
+    return found
+
+
+def steps(case: Case) -> list[tuple[Step, str]]:
+    """Each step, and what its kernel is called; a library's call is one step of no known kernel."""
+    if case.is_library:
+        return [((case.id, 0), "")]
+    return [((case.id, index), step.kernel) for index, step in enumerate(case.steps)]
+
+
+def unfinished(cases: Iterable[Case], seen: Iterable[Record], names: Sequence[str]) -> list[Case]:
+    """The cases that lack a figure which another try could give: what a resumed run collects."""
+    settled: dict[Step, set[str]] = defaultdict(set)
+    for record in seen:
+        known = isinstance(record, Counted) and record.provenance == "ncu"
+        if known or (isinstance(record, Uncounted) and record.reason.startswith("not applicable")):
+            settled[record.case, record.step].add(record.metric)  # type: ignore[union-attr]
+    return [
+        case
+        for case in cases
+        if any(not settled[step].issuperset(names) for step, _ in steps(case))
+    ]
+
+
+def file_name(cases: Sequence[Case], part: int) -> str:
+    """A report's name in its folder: ncu expands % in it, and a shell other characters."""
+    return re.sub(r"[^\w.=-]+", "-", f"{cases[0].group}-{part}") + ".ncu-rep"
+
+
+@dataclass
+class Collector:
+    """Profiles portions with the same ncu, metrics and settings, and hands on their records.
+
+    `starting` is told the case that runs. After a failure that no other case can escape, such as
+    forbidden counters, nothing more is started: the other cases get the same reason.
+    """
+
+    ncu: Ncu | Failure
+    selection: Selection
+    settings: Settings
+    folder: Path
+    deadline_s: float
+    keep: Callable[[Record], None]
+    starting: Callable[[str], None] = lambda case: None
+    grace_s: float = _GRACE_S
+    reports: list[Path] = field(default_factory=list)
+    """The files that were written and could be read."""
+    _hopeless: Failure | None = None
+
+    def collect(self, job: Job) -> list[Failure]:
+        """Profile the job's cases, which share their inputs. Empty where every one was read."""
+        if isinstance(self.ncu, Failure):
+            self._hopeless = self.ncu
+        rest, failures, tries = job.cases, list[Failure](), 0
+        while rest:
+            if self._hopeless:
+                self._give_up(rest, self._hopeless)
+                return [*failures, self._hopeless]
+            report, ending = self._run(replace(job, cases=rest))
+            if self._narrowed(ending):
+                report.unlink(missing_ok=True)
+                continue
+            failure, found = self._read(report, ending)
+            if failure and failure.hopeless:
+                self._hopeless = failure
+                continue
+            lost = [case for case in rest if not self._keep(case, found)]
+            if failure is None and lost:
+                failure = Failure("no report", "the report has no launch of this step")
+            if failure is None:
+                return failures
+            failures.append(failure)
+            tries += 1
+            guilty = [case for case in lost if case.id == ending.at]
+            again = failure.kind in ("crashed", "late") and guilty and tries < TRIES
+            given_up = guilty if again else lost
+            self._give_up(given_up, failure, found)
+            rest = tuple(case for case in lost if case not in given_up)
+        return failures
+
+    def _narrowed(self, ending: Ending) -> bool:
+        """Whether ncu refused metrics by name: they are left out, and the rest is asked again."""
+        refused = refused_metrics(ending.said)
+        narrower = self.selection.without(refused, "not applicable: ncu has no such metric here")
+        if len(narrower.ask) == len(self.selection.ask):
+            return False
+        self.selection = narrower
+        if not narrower.ask:
+            self._hopeless = Failure("broken", "ncu has none of the metrics asked for")
+        return True
+
+    def _read(self, report: Path, ending: Ending) -> tuple[Failure | None, Report | None]:
+        """What the file holds, and what went wrong; after a crash there may be both."""
+        failure = explain(ending)
+        if not report.exists():
+            return failure or no_report(ending), None
+        found = read(report)
+        if isinstance(found, Failure):
+            return failure or found, None
+        self.reports.append(report)
+        return failure, found
+
+    def _keep(self, case: Case, found: Report | None) -> bool:
+        """Hand on the case's figures, if the report has all of its steps."""
+        wanted = steps(case)
+        if found is None or any(step not in found.steps for step, _ in wanted):
+            return False
+        for step, kernel in wanted:
+            self._hand_on(step, kernel, found.steps[step])
+        return True
+
+    def _hand_on(self, step: Step, kernel: str, counts: Counts) -> None:
+        absent = self.selection.absent
+        told = {key: absent.get(key, reason) for key, reason in counts.reasons.items()}
+        for key in self.selection.derived:
+            lacking = [n for n in self.selection.catalogue.derived[key].needs if n in absent]
+            if lacking:
+                told[key] = absent[lacking[0]]
+        counts = replace(counts, reasons=told)
+        for record in records(step, counts, self.selection.names(), kernel):
+            self.keep(record)
+
+    def _give_up(
+        self, cases: Iterable[Case], failure: Failure, found: Report | None = None
+    ) -> None:
+        """A reason for every figure of every step that the report does not have."""
+        metrics = self.selection.catalogue.metrics
+        absent = {metrics[key].name: reason for key, reason in self.selection.absent.items()}
+        for case in cases:
+            for step, kernel in steps(case):
+                if found and step in found.steps:
+                    self._hand_on(step, kernel, found.steps[step])
+                    continue
+                for name in self.selection.names():
+                    self.keep(Uncounted(*step, name, absent.get(name, failure.reason)))
+
+    def _run(self, job: Job) -> tuple[Path, Ending]:
+        """One process of ncu, to its end or its deadline."""
+        assert not isinstance(self.ncu, Failure)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        part = 1
+        while (report := self.folder / file_name(job.cases, part)).exists():
+            part += 1
+        with tempfile.TemporaryDirectory() as scratch:
+            job_file, lines = Path(scratch) / "job.json", Path(scratch) / "lines"
+            job_file.write_bytes(JOB.dump_json(job))
+            lines.touch()
+            # A file for the worker's lines: whether ncu hands on open descriptors is its affair.
+            program = [sys.executable, "-m", "harness.run.worker", str(job_file), str(lines)]
+            asked = list(self.selection.ask.values())
+            run = _Process(
+                command(self.ncu, asked, report, self.settings, program),
+                Path(scratch) / "output", lines, self.starting,
+            )  # fmt: skip
+            return report, run.wait(self.deadline_s, self.grace_s)
+
+
+class _Process:
+    """ncu and the worker under it, in a session of their own."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        output: Path,
+        lines: Path,
+        starting: Callable[[str], None],
+    ) -> None:
+        self._command, self._output, self._lines = command, output, lines
+        self._starting = starting
+        self._read_up_to = 0
+        self._worker = 0
+        self._at = self._error = ""
+
+    def wait(self, deadline_s: float, grace_s: float) -> Ending:
+        with self._output.open("wb") as output:
+            try:
+                process = subprocess.Popen(
+                    self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                    start_new_session=True,
+                )  # fmt: skip
+            except OSError as error:
+                return Ending(127, f"==ERROR== {self._command[0]}: {error.strerror}")
+        late = False
+        try:
+            if not self._ends_within(process, deadline_s):
+                late = True
+                self._end_worker()
+                self._ends_within(process, grace_s)
+        finally:
+            # Before the exit is collected, so that the group's number is still its own.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            self._end_worker()
+            code = process.wait()
+        self._listen()
+        said = self._output.read_text(errors="replace")[-_TAIL:]
+        return Ending(None if late else code, said, self._at, self._error, deadline_s)
+
+    def _ends_within(self, process: subprocess.Popen[bytes], seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        options = os.WEXITED | os.WNOWAIT | os.WNOHANG
+        while os.waitid(os.P_PID, process.pid, options) is None:
+            if time.monotonic() >= end:
+                return False
+            self._listen()
+            time.sleep(_POLL_S)
+        return True
+
+    def _end_worker(self) -> None:
+        """End the worker alone, so that ncu notices and writes what it has.
+
+        Its number may be another process's by now: one that was not started with our file is left
+        alone.
+        """
+        with contextlib.suppress(OSError):
+            started_with = Path(f"/proc/{self._worker}/cmdline").read_bytes().split(b"\0")
+            if os.fsencode(self._lines) in started_with:
+                os.kill(self._worker, signal.SIGKILL)
+
+    def _listen(self) -> None:
+        """What the worker has written since; a line that is not yet whole waits."""
+        with self._lines.open("rb") as file:
+            file.seek(self._read_up_to)
+            new = file.read()
+        whole = new[: new.rfind(b"\n") + 1]
+        self._read_up_to += len(whole)
+        for line in whole.decode(errors="replace").splitlines():
+            word, _, rest = line.partition(" ")
+            if word == "now":
+                self._at = rest
+                self._starting(rest)
+            elif word == "pid" and rest.isdecimal():
+                self._worker = int(rest)
+            elif word == "error":
+                self._error = rest.replace("\\n", "\n")

@@ -1,0 +1,132 @@
+"""Whether a .ncu-rep file is whole, and which Nsight Compute wrote it.
+
+ncu_report opens a cut-off or foreign file without complaint and shows no launches in it. So the
+file's framing is walked first: the magic, a file header, then blocks, each a header that tells the
+length of its payload. The messages are protocol buffers, described in Nsight Compute's folder
+extras/FileFormat/ProfilerReport.proto and in its Customization Guide, "Report File Format"; only
+the few fields below are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.ncu.failures import Failure
+
+_MAGIC = b"NVR\0"
+# Field numbers in BlockHeader, ReportSessionDetails and VersionInfo.
+_NUM_RESULTS, _SESSION, _PAYLOAD_SIZE = 2, 3, 5
+_VERSIONS, _PROVIDER, _VERSION = 8, 1, 2
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+@dataclass(frozen=True)
+class Container:
+    """What the framing tells: launches profiled, and ncu's version where it is noted."""
+
+    launches: int
+    version: str
+
+
+class _CutOffError(Exception):
+    """The bytes end before what they announce."""
+
+
+def inspect(path: Path) -> Container | Failure:
+    """The report's framing, or in which way it is unreadable."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        return Failure("no report", f"{path} cannot be read: {error.strerror}")
+    if not content:
+        return Failure("truncated", f"{path} is empty: ncu ended before it wrote its report")
+    if not content.startswith(_MAGIC[: len(content)]):
+        return Failure("foreign", f"{path} is not a report of Nsight Compute")
+    try:
+        return _walk(content)
+    except (_CutOffError, UnicodeDecodeError):
+        return Failure(
+            "truncated",
+            f"{path} is cut off after {len(content):,} bytes\n"
+            "  the same command again collects it anew",
+        )
+
+
+def _walk(content: bytes) -> Container:
+    at = len(_MAGIC)
+    size, at = _size(content, at)
+    _slice(content, at, size)
+    at += size
+    launches, version = 0, ""
+    while at < len(content):
+        size, at = _size(content, at)
+        payload = 0
+        for number, value in _fields(_slice(content, at, size)):
+            if number == _NUM_RESULTS and isinstance(value, int):
+                launches += value
+            elif number == _PAYLOAD_SIZE and isinstance(value, int):
+                payload = value
+            elif number == _SESSION and isinstance(value, bytes):
+                version = version or _version(value)
+        at += size
+        _slice(content, at, payload)
+        at += payload
+    return Container(launches, version)
+
+
+def _version(session: bytes) -> str:
+    """ "2025.3.1.0" from the session's list of providers and versions, or nothing."""
+    for number, value in _fields(session):
+        if number == _VERSIONS and isinstance(value, bytes):
+            pair = dict(_fields(value))
+            provider, version = pair.get(_PROVIDER), pair.get(_VERSION)
+            if not (isinstance(provider, bytes) and isinstance(version, bytes)):
+                continue
+            if provider.startswith(b"Nsight Compute"):  # others: the driver, the CUDA version
+                return version.decode().partition(" ")[0]
+    return ""
+
+
+def _size(content: bytes, at: int) -> tuple[int, int]:
+    """The four-byte little-endian length that stands before every message."""
+    return int.from_bytes(_slice(content, at, 4), "little"), at + 4
+
+
+def _slice(content: bytes, at: int, size: int) -> bytes:
+    if at + size > len(content):
+        raise _CutOffError
+    return content[at : at + size]
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """(field number, value) of a protocol buffer; numbers of fixed width are left as bytes."""
+    at = 0
+    while at < len(message):
+        key, at = _varint(message, at)
+        number, wire = key >> 3, key & 7
+        if wire == _VARINT:
+            value, at = _varint(message, at)
+            yield number, value
+            continue
+        if wire == _BYTES:
+            size, at = _varint(message, at)
+        elif wire in (_FIXED64, _FIXED32):
+            size = 8 if wire == _FIXED64 else 4
+        else:
+            raise _CutOffError
+        yield number, _slice(message, at, size)
+        at += size
+
+
+def _varint(message: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(message) or shift > 63:
+            raise _CutOffError
+        byte = message[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at

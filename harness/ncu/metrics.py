@@ -1,0 +1,181 @@
+"""metrics.yaml, checked: what may be asked of Nsight Compute, and what a GPU can answer.
+
+A GPU need not have every counter. What it has is asked of ncu before anything runs; a metric that
+is missing there is replaced by the first alternative that exists, or left out with a reason, and
+the others are collected all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness import strict_yaml
+from harness.errors import ConfigError, UsageError
+from harness.ncu.derived import FORMULAS
+
+PATH = Path(__file__).with_name("metrics.yaml")
+ALWAYS = ("gpu__time_duration",)
+"""Collected with every set, so that ncu's duration stands beside the event times."""
+
+Good = Literal["higher", "lower", "neutral"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Alternative(_Strict):
+    """Another name of the same quantity, and the GPUs that use it."""
+
+    ncu: str
+    on: str
+
+
+class Metric(_Strict):
+    """One counter of Nsight Compute's."""
+
+    title: str
+    ncu: str
+    unit: str
+    good: Good
+    meaning: str
+    source: str
+    adds_up: bool = False
+    listed: bool = True
+    alternatives: tuple[Alternative, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What its values are recorded under, whichever name the GPU has for it."""
+        return self.ncu
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """As ncu may know it, in the order of preference."""
+        return self.ncu, *(alternative.ncu for alternative in self.alternatives)
+
+
+class Derived(_Strict):
+    """A figure formed from others; its formula is derived.FORMULAS[key]."""
+
+    title: str
+    unit: str
+    needs: tuple[str, ...] = Field(alias="from")
+    good: Good
+    meaning: str
+    source: str
+
+
+class MetricSet(_Strict):
+    """What is asked for under one name on the command line."""
+
+    title: str
+    metrics: tuple[str, ...]
+
+
+class Catalogue(_Strict):
+    """The whole file."""
+
+    sets: dict[str, MetricSet]
+    metrics: dict[str, Metric]
+    derived: dict[str, Derived]
+
+    def by_name(self) -> dict[str, Metric | Derived]:
+        """Recorded name → what it is: for a page that explains its columns."""
+        return {**{m.name: m for m in self.metrics.values()}, **self.derived}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What one run asks for, on one GPU.
+
+    ask: key → the name that this GPU has. absent: key → why it is not asked for.
+    """
+
+    catalogue: Catalogue
+    ask: Mapping[str, str]
+    derived: tuple[str, ...]
+    absent: Mapping[str, str]
+
+    def names(self) -> list[str]:
+        """Every name under which a value or a reason is due."""
+        keys = [*self.ask, *self.absent]
+        return [self.catalogue.metrics[key].name for key in keys] + list(self.derived)
+
+    def without(self, refused: Collection[str], reason: str) -> Selection:
+        """The selection after ncu itself refused some names."""
+        gone = {key: reason for key, name in self.ask.items() if base(name) in refused}
+        kept = {key: name for key, name in self.ask.items() if key not in gone}
+        return Selection(self.catalogue, kept, self.derived, {**self.absent, **gone})
+
+
+def base(name: str) -> str:
+    """A metric's name without its roll-up, as `ncu --query-metrics` lists it."""
+    return name.partition(".")[0]
+
+
+@cache
+def catalogue(path: Path = PATH) -> Catalogue:
+    """metrics.yaml. Raises ConfigError with the file, the line and the key."""
+    document = strict_yaml.read(path)
+    try:
+        found = Catalogue.model_validate(document.data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = first["loc"]
+        raise ConfigError(first["msg"], document.where(at), ".".join(map(str, at))) from None
+    known = {*found.metrics, *found.derived}
+    uses = [(("sets", name, "metrics"), s.metrics) for name, s in found.sets.items()]
+    uses += [(("derived", key, "from"), d.needs) for key, d in found.derived.items()]
+    for place, keys in uses:
+        for key in keys:
+            if key not in known:
+                where = document.where(place)
+                raise ConfigError(f"`{key}` is not a metric of this file", where, ".".join(place))
+    for key in found.derived:
+        if key not in FORMULAS:
+            where = document.where(("derived", key))
+            raise ConfigError(f"`{key}` has no formula in derived.py", where, f"derived.{key}")
+    return found
+
+
+def choose(
+    sets: Sequence[str], available: Collection[str] | None, chip: str = "this GPU"
+) -> Selection:
+    """The metrics of the sets named (all sets where none is).
+
+    available: base names that the GPU has; None where that is not known, and everything is asked
+    for. Raises UsageError for a set that does not exist.
+    """
+    found = catalogue()
+    for name in sets:
+        if name not in found.sets:
+            known = "\n".join(f"  {key:<15} {s.title}" for key, s in found.sets.items())
+            raise UsageError(f"--metrics {name}: there is no such set; there are\n{known}")
+    wanted = dict.fromkeys(ALWAYS)
+    for name in sets or found.sets:
+        wanted |= dict.fromkeys(found.sets[name].metrics)
+    derived = tuple(key for key in wanted if key in found.derived)
+    for key in derived:
+        wanted |= dict.fromkeys(found.derived[key].needs)
+    ask, absent = {}, {}
+    for key in wanted:
+        if key in found.derived:
+            continue
+        metric = found.metrics[key]
+        name = _first_known(metric.names, available) if metric.listed else metric.ncu
+        if name:
+            ask[key] = name
+        else:
+            absent[key] = f"not applicable: {chip} has no counter {base(metric.ncu)}"
+    return Selection(found, ask, derived, absent)
+
+
+def _first_known(names: Iterable[str], available: Collection[str] | None) -> str:
+    return next((n for n in names if available is None or base(n) in available), "")

@@ -1,0 +1,93 @@
+"""The profiling stage of a run: every sound case under ncu once, the records into the journal.
+
+A run that has its times already goes on with what ncu has not told yet; nothing here touches a
+time or an outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.cases import Case
+from harness.job import Job
+from harness.ncu.collect import Collector, portions, unfinished
+from harness.ncu.failures import Failure
+from harness.ncu.metrics import Selection, choose
+from harness.ncu.reader import read, records
+from harness.ncu.tool import Available, Settings, find, query
+from harness.progress import console, stage
+from harness.records import Profiled, Record
+
+FOLDER = "profile"
+"""In a run's folder: the .ncu-rep files, which open in NVIDIA's viewer."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for. sets: none means all. ncu: a path, or None to look."""
+
+    sets: tuple[str, ...] = ()
+    ncu: str | None = None
+    settings: Settings = field(default_factory=Settings)
+
+
+def profile(
+    wanted: Wanted,
+    cases: Sequence[Case],
+    job: Callable[[tuple[Case, ...]], Job],
+    folder: Path,
+    deadline_s: float,
+    seen: Iterable[Record],
+    keep: Callable[[Record], None],
+) -> list[Failure]:
+    """Collect what `seen` (the journal so far) lacks. Empty where nothing is left out.
+
+    job: makes the worker's job for cases that share their inputs. Raises UsageError for a set that
+    does not exist, before anything runs.
+    """
+    choose(wanted.sets, None)
+    ncu = find(wanted.ncu)
+    available = query(ncu) if not isinstance(ncu, Failure) else None
+    if isinstance(available, Failure):
+        console.print(f"{available.text}\n  metrics are not checked before the run", markup=False)
+        available = None
+    selection = _selection(wanted.sets, available)
+    for key, reason in selection.absent.items():
+        console.print(f"{key} is left out: {reason}", markup=False)
+    left = unfinished(cases, seen, selection.names())
+    if not left:
+        return []
+    collector = Collector(ncu, selection, wanted.settings, folder / FOLDER, deadline_s, keep)
+    parts = portions(left)
+    failures: list[Failure] = []
+    with stage("profile", len(parts)) as advance:
+        for part in parts:
+            failed = collector.collect(job(part))
+            failures += failed
+            first = f"FAILED: {failed[0].text.splitlines()[0]}" if failed else "ok"
+            advance(f"{part[0].group}  {len(part)} cases  {first}")
+    if not isinstance(ncu, Failure):
+        used = collector.selection
+        keep(Profiled(
+            ncu.version, wanted.settings.cache, wanted.settings.clock,
+            available.chip if available else "",
+            {used.catalogue.metrics[key].name: name for key, name in used.ask.items()},
+            tuple(path.name for path in collector.reports),
+        ))  # fmt: skip
+    return list(dict.fromkeys(failures))
+
+
+def _selection(sets: Sequence[str], available: Available | None) -> Selection:
+    if available is None:
+        return choose(sets, None)
+    return choose(sets, available.names, available.chip)
+
+
+def from_file(path: Path) -> list[Record] | Failure:
+    """The records of a report that was collected elsewhere; needs neither ncu nor a GPU."""
+    found = read(path)
+    if isinstance(found, Failure):
+        return found
+    return [record for step, counts in found.steps.items() for record in records(step, counts)]

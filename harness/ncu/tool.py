@@ -1,0 +1,162 @@
+"""Nsight Compute's command line: where it is, what it can count here, how it is started."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from harness.ncu import ranges
+from harness.ncu.failures import Failure
+
+CacheControl = Literal["all", "none"]
+ClockControl = Literal["none", "base"]
+
+_ANSWER_S = 120
+"""Within which ncu must answer a question that launches nothing."""
+
+_INSTALLED = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
+
+
+@dataclass(frozen=True)
+class Ncu:
+    """An ncu that runs: its path, its version such as "2025.3.1.0", and where it was named."""
+
+    path: str
+    version: str
+    found_in: str
+
+
+@dataclass(frozen=True)
+class Available:
+    """The base names of the counters that a GPU has; `chip` is what ncu calls the GPU."""
+
+    chip: str
+    names: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How ncu is to measure.
+
+    cache: "all" empties the caches before every pass, as a cold launch finds them; "none" leaves
+    them. clock: "none" leaves the clocks as they are, as when timing; "base" locks them.
+    """
+
+    cache: CacheControl = "all"
+    clock: ClockControl = "none"
+
+
+def find(named: str | None = None) -> Ncu | Failure:
+    """The ncu to use: the one named, else of NCU, PATH, CUDA_HOME or the usual folders."""
+    for name, where in _candidates(named):
+        path = shutil.which(name)
+        if path:
+            return _asked(path, where)
+        if where in ("--ncu", "NCU"):
+            return Failure("absent", f"{where} names {name}, which is not a program")
+    return Failure(
+        "absent",
+        "Nsight Compute is not installed: no ncu on PATH, in CUDA_HOME or in /opt/nvidia\n"
+        "  install it (it comes with the CUDA toolkit), or name it with --ncu PATH",
+    )
+
+
+def _candidates(named: str | None) -> Iterator[tuple[str, str]]:
+    if named:
+        yield named, "--ncu"
+    if variable := os.environ.get("NCU"):
+        yield variable, "NCU"
+    yield "ncu", "PATH"
+    for home in filter(None, (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"))):
+        yield str(Path(home) / "bin" / "ncu"), "CUDA_HOME"
+        for folder in _newest_first(Path(home), "nsight-compute*/ncu"):
+            yield folder, "CUDA_HOME"
+    for pattern in _INSTALLED:
+        for path in _newest_first(Path("/"), pattern.lstrip("/")):
+            yield path, "the usual folders"
+
+
+def _newest_first(root: Path, pattern: str) -> list[str]:
+    """Matches of a pattern, a higher version number before a lower."""
+    return sorted(
+        map(str, root.glob(pattern)),
+        key=lambda path: [int(number) for number in re.findall(r"\d+", path)],
+        reverse=True,
+    )
+
+
+def _asked(path: str, where: str) -> Ncu | Failure:
+    said = _output([path, "--version"])
+    if isinstance(said, Failure):
+        return said
+    version = re.search(r"Version (\d+(?:\.\d+)+)", said)
+    if not version:
+        return Failure("broken", f"{path} --version does not tell a version: {said[:200].strip()}")
+    return Ncu(path, version[1], where)
+
+
+def query(ncu: Ncu, chip: str | None = None) -> Available | Failure:
+    """What can be counted, on the first GPU or on a chip such as "gh100" (which needs no GPU)."""
+    which = ["--chips", chip] if chip else ["--devices", "0"]
+    said = _output([ncu.path, "--query-metrics", *which])
+    if isinstance(said, Failure):
+        return said
+    return listed(said) or Failure("broken", f"{ncu.path} --query-metrics lists no counter")
+
+
+def listed(said: str) -> Available | None:
+    """What `ncu --query-metrics` prints: a table whose first word is a counter's base name."""
+    names = re.findall(r"^([\w.]+__\w+) +(?:Counter|Ratio|Throughput)\b", said, re.MULTILINE)
+    heading = re.search(r"^(?:Chip|Device) (.+)$", said, re.MULTILINE)
+    return (
+        Available(heading[1].strip() if heading else "this GPU", frozenset(names))
+        if names
+        else None
+    )
+
+
+def _output(command: Sequence[str]) -> str | Failure:
+    """What a command prints, or why it does not."""
+    try:
+        ended = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_ANSWER_S,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Failure("broken", f"{' '.join(command)} did not answer within {_ANSWER_S} s")
+    except OSError as error:
+        return Failure("broken", f"{command[0]} does not run: {error.strerror}")
+    if ended.returncode:
+        said = (ended.stderr + ended.stdout).strip()[-400:]
+        return Failure("broken", f"{' '.join(command)}: exit code {ended.returncode}: {said}")
+    return ended.stdout
+
+
+def command(
+    ncu: Ncu, metrics: Sequence[str], report: Path, settings: Settings, program: Sequence[str]
+) -> list[str]:
+    """The command that profiles a program's launches inside our NVTX ranges into a report.
+
+    Both controls are stated even where they are ncu's default, so that the command alone, which
+    the report keeps, says how it was measured. Kernel replay repeats each launch for as many passes
+    as the metrics need, with memory put back in between.
+    """
+    return [
+        ncu.path,
+        "--clock-control", settings.clock,
+        "--cache-control", settings.cache,
+        "--replay-mode", "kernel",
+        "--target-processes", "all",
+        "--nvtx",
+        "--nvtx-include", ranges.INCLUDE,
+        "--metrics", ",".join(metrics),
+        "--export", str(report),
+        "--force-overwrite",
+        *program,
+    ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""A run: compile, verify each variant alone, measure the survivors, journal everything."""

@@ -1,0 +1,90 @@
+"""What a run ran on, for run.json: enough to know later what its figures were measured with."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.build import toolchain
+from harness.matrix import model
+
+_PACKAGES = ("numpy", "pandas", "pycuda", "torch", "nvidia-ml-py")
+
+
+def versions() -> dict[str, str]:
+    """Package → version, of those that are installed."""
+    found = {"python": platform.python_version(), "nvcc": toolchain.find().version}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def driver() -> str | None:
+    """The NVIDIA driver's version, or None where there is no driver."""
+    shown = _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    return shown.splitlines()[0] if shown else None
+
+
+def commit() -> dict[str, Any] | None:
+    """The commit that is checked out, and whether files differ from it.
+
+    HARNESS_COMMIT names it where the files were copied without their history; run.json has the hash
+    of every source beside it.
+    """
+    if named := os.environ.get("HARNESS_COMMIT"):
+        return {"id": named, "dirty": None}
+    head = _output("git", "rev-parse", "HEAD")
+    if not head:
+        return None
+    return {"id": head, "dirty": bool(_output("git", "status", "--porcelain", "-uno"))}
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def describe() -> dict[str, Any]:
+    """Operating system and processor, without the machine's name."""
+    return {"system": f"{platform.system()} {platform.release()}", "cpu": _cpu()}
+
+
+def sources(bench: model.Bench, problems: Sequence[str]) -> dict[str, str]:
+    """Every file of the problems' folders and of common/ → SHA-256."""
+    files: dict[str, str] = {}
+    for folder in [bench.kernels / "common", *(bench.kernels / name for name in problems)]:
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in (".cu", ".cuh", ".h", ".py"):
+                name = str(path.relative_to(bench.kernels))
+                files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return files
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    models = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return f"{len(models)} × {models[0]}" if models else platform.processor()
+
+
+def _output(*command: str) -> str:
+    """What a command prints; empty where it is missing or fails."""
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return ended.stdout.strip() if ended.returncode == 0 else ""

@@ -1,0 +1,372 @@
+"""A run: compile, qualify each variant alone, then measure the survivors together.
+
+Everything that happens becomes a record in the journal before the next thing starts, so a run that
+dies can be resumed, and whatever goes wrong with one variant is a line about that variant.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from pathlib import Path
+
+from harness import problem as problems
+from harness.backends.base import Execution
+from harness.backends.emulated import EmulatorBackend
+from harness.build import compile as compiler
+from harness.build.compile import Built
+from harness.cases import Case, Device, Shape, Step
+from harness.errors import CompileError, HarnessError
+from harness.job import Job
+from harness.matrix import model, plan
+from harness.ncu import stage as profiling
+from harness.ncu.failures import Failure
+from harness.problem import Problem
+from harness.progress import stage
+from harness.records import (
+    Ceiling,
+    Compiled,
+    Counted,
+    Finished,
+    Journal,
+    Outcome,
+    Planned,
+    Record,
+    Uncounted,
+    Verified,
+    read_journal,
+)
+from harness.run.processes import Workers
+from harness.run.qualification import judge, unfinished
+from harness.run.worker import Inputs
+from harness.silicon.occupancy import Occupancy, waves
+
+CEILINGS_S = 120
+"""Deadline for measuring the machine's ceilings."""
+
+
+class Runner:
+    """One run into one folder. `failed` tells afterwards whether any case failed.
+
+    jobs: blocks of an emulated launch that may run at the same time.
+    wanted: profile with ncu as well, where the backend is a GPU; `unprofiled` tells afterwards what
+    went wrong with that, and `without_ceilings` why the machine's limits were not measured.
+    """
+
+    def __init__(
+        self,
+        bench: model.Bench,
+        device: Device,
+        backend: str,
+        patterns: Sequence[str],
+        folder: Path,
+        wanted: profiling.Wanted | None = None,
+        jobs: int = 1,
+    ) -> None:
+        self.wanted, self.jobs = wanted, jobs
+        self.unprofiled: list[Failure] = []
+        self.without_ceilings = ""
+        self._counts: list[Record] = []
+        self.bench, self.device, self.backend, self.folder = bench, device, backend, folder
+        self.workers = Workers()
+        self.problems = load_problems(bench, patterns)
+        names = buffer_names(bench, self.problems)
+        self.cases = plan.plan(bench, device, patterns, "bench", names)
+        self.tests = plan.plan(bench, device, patterns, "test", names)
+        if backend == "cuda":
+            self.cases += plan.library_cases(bench, self.cases)
+        self._outcomes: dict[str, Outcome] = {}
+        self._stages: set[str] = set()
+        self._built: dict[str, Built] = {}
+
+    @property
+    def failed(self) -> bool:
+        wrong = any(outcome.status == "failed" for outcome in self._outcomes.values())
+        return wrong or bool(self.unprofiled) or bool(self.without_ceilings)
+
+    def run(self) -> None:
+        """The whole run. On Ctrl-C every worker is stopped and the journal keeps what it has."""
+        path = self.folder / "journal.jsonl"
+        for record in read_journal(path) if path.exists() else ():
+            self._note(record)
+        with Journal(path) as self._journal:
+            try:
+                self._plan()
+                self._compile()
+                self._qualify()
+                if self.backend == "cuda":
+                    self._measure_ceilings()
+                    self._measure()
+                self._conclude()
+                if self.wanted and self.backend == "cuda":
+                    self._profile(self.wanted)
+            finally:
+                self.workers.stop()
+
+    def _keep(self, record: Record) -> None:
+        self._journal.append(record)
+        self._note(record)
+
+    def _note(self, record: Record) -> None:
+        """What a resumed run must know of the records that are already there."""
+        if isinstance(record, Outcome):
+            self._outcomes[record.case] = record
+        elif isinstance(record, Counted | Uncounted):
+            self._counts.append(record)
+        elif isinstance(record, Finished):
+            self._stages.add(record.stage)
+        elif isinstance(record, Ceiling):
+            self._stages.add("ceilings")
+
+    def _finish(self, case: Case, status: str, reason: str = "") -> None:
+        self._keep(Outcome(case.id, status, reason))  # type: ignore[arg-type]
+
+    def _open(self, cases: Iterable[Case]) -> list[Case]:
+        """The cases that have not ended."""
+        return [case for case in cases if case.id not in self._outcomes]
+
+    def _plan(self) -> None:
+        if "plan" not in self._stages:
+            for case in self.cases:
+                work = self.problems[case.problem].work(case.sizes, case.dtype)
+                baseline = self.bench.problems[case.problem].baseline
+                self._keep(Planned(
+                    case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch,
+                    work.bytes, work.flops, case.variant == baseline, case.is_library,
+                    tuple(step.kernel for step in case.steps),
+                ))  # fmt: skip
+            self._keep(Finished("plan"))
+        for case in self._open(self.cases):
+            if case.skip:
+                self._finish(case, "skipped", case.skip)
+            elif reason := case.refusal or self._too_large(case):
+                self._finish(case, "failed", reason)
+
+    def _too_large(self, case: Case) -> str:
+        """Why the case's buffers cannot be held, or nothing."""
+        needed = sum(b.nbytes for b in self.problems[case.problem].buffers(case.sizes, case.dtype))
+        if needed <= self.device.memory_bytes:
+            return ""
+        return (
+            f"its buffers take {needed / 2**30:.1f} GiB; {self.device.name} has "
+            f"{self.device.memory_bytes / 2**30:.1f} GiB\n  remove the size from bench.yaml"
+        )
+
+    def _over_budget(self, case: Case) -> str:
+        if self.backend == "cuda":
+            return ""
+        budget = self.bench.limits.emulate_bytes
+        work = self.problems[case.problem].work(case.sizes, case.dtype)
+        if work.bytes <= budget:
+            return ""
+        return (
+            f"verified at the test sizes, but not counted: {work.bytes / 2**20:.0f} MiB of "
+            f"compulsory traffic exceeds limits.emulate_bytes, {budget / 2**20:.0f} MiB"
+        )
+
+    def _compile(self) -> None:
+        runnable = [c for c in self.tests if not c.skip and not c.refusal]
+        runnable += [c for c in self._open(self.cases) if not c.is_library]
+        units = {c.id: compiler.unit(c, self.bench.kernels, self.device.arch) for c in runnable}
+        distinct = dict.fromkeys(units.values())
+        with stage("compile", len(distinct)) as advance:
+            results = compiler.build_all(list(distinct), lambda one: advance(one.source.name))
+        refused: dict[Shape, str] = {}
+        for case in runnable:
+            result = results[units[case.id]]
+            try:
+                if isinstance(result, CompileError):
+                    raise result
+                for step in case.steps:
+                    compiler.kernel_name(step.kernel, result, units[case.id].source.name)
+                self._built[case.id] = result
+            except CompileError as error:
+                refused[case.shape] = str(error)
+        for case in self._open(self.cases):
+            if case.shape in refused:
+                self._finish(case, "failed", refused[case.shape])
+            elif not case.is_library and (reason := self._describe(case)):
+                self._finish(case, "failed", reason)
+
+    def _describe(self, case: Case) -> str:
+        """Record what the compiler made of the case; why a kernel fits no multiprocessor, if so."""
+        built, refusal = self._built[case.id], ""
+        for index, step in enumerate(case.steps):
+            found = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
+            shared = found.shared_bytes + step.shared_bytes
+            occupancy = compiler.occupancy(found, step, self.device.arch)
+            self._keep(Compiled(
+                case.id, index, step.kernel, built.source_sha256, built.cubin_sha256,
+                found.registers, shared, found.spill_bytes, found.stack_bytes,
+                step.threads_per_block, occupancy.ratio, occupancy.limiter, found.sass_sha256,
+                self._waves(step, occupancy),
+            ))  # fmt: skip
+            if occupancy.blocks_per_sm == 0:
+                refusal = (
+                    f"{step.kernel}: a block of {step.threads_per_block} threads with "
+                    f"{found.registers} registers each and {shared} bytes of shared memory fits no "
+                    f"multiprocessor: too many {occupancy.limiter}"
+                )
+        return refusal
+
+    def _waves(self, step: Step, occupancy: Occupancy) -> float | None:
+        if not occupancy.blocks_per_sm:
+            return None
+        found = waves(math.prod(step.grid), occupancy.blocks_per_sm, self.device.sm_count)
+        return found.count - 1 + found.tail_fill
+
+    def _qualify(self) -> None:
+        """Each variant alone, several at a time: nothing is timed here."""
+        by_variant: dict[tuple[str, str], list[Case]] = defaultdict(list)
+        for case in self._open(self.cases):
+            if not case.is_library and f"qualify {case.problem}/{case.variant}" not in self._stages:
+                by_variant[case.problem, case.variant].append(case)
+        with (
+            stage("verify", len(by_variant)) as advance,
+            ThreadPoolExecutor(max_workers=os.cpu_count()) as pool,
+        ):
+            try:
+                pending = {
+                    pool.submit(self._qualify_variant, cases): "/".join(name)
+                    for name, cases in by_variant.items()
+                }
+                for future in as_completed(pending):
+                    advance(f"{pending[future]}  {future.result()}")
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.workers.stop()
+                raise
+
+    def _qualify_variant(self, cases: Sequence[Case]) -> str:
+        """Verify one variant's test sizes, and on the emulator count its bench sizes."""
+        name = cases[0].problem, cases[0].variant
+        shapes = {case.shape for case in cases}
+        tests = [t for t in self.tests if t.id in self._built and t.shape in shapes]
+        counted = [c for c in cases if self.backend != "cuda" and not self._over_budget(c)]
+        job = self._job("qualify", tests=tuple(tests), cases=tuple(counted))
+        seen: list[Verified] = []
+
+        def keep(record: Record) -> None:
+            if isinstance(record, Verified):
+                seen.append(record)
+            self._keep(record)
+
+        ended = self.workers.do(job, self.bench.limits.qualify_s, keep)
+        if self.workers.stopped:
+            return "interrupted"  # no fault of the variant: a resumed run does it again
+        reasons = judge(cases, tests, counted, seen, ended)
+        for case in cases:
+            if reason := reasons.get(case.shape):
+                self._finish(case, "failed", reason)
+            elif reason := self._over_budget(case):
+                self._finish(case, "skipped", reason)
+            elif self.backend != "cuda":
+                self._finish(case, "ok")
+        self._keep(Finished("qualify " + "/".join(name)))
+        return next((f"FAILED: {reason.splitlines()[0]}" for reason in reasons.values()), "ok")
+
+    def _measure_ceilings(self) -> None:
+        if "ceilings" in self._stages or not self._open(self.cases):
+            return
+        with stage("ceilings", 1) as advance:
+            ended = self.workers.do(self._job("ceilings"), CEILINGS_S, self._keep)
+            self.without_ceilings = ended.reason
+            advance(ended.reason or "measured")
+
+    def _measure(self) -> None:
+        """One group at a time; a case that takes the worker down is left out of the next try."""
+        groups: dict[str, list[Case]] = defaultdict(list)
+        for case in self._open(self.cases):
+            groups[case.group].append(case)
+        with stage("measure", len(groups)) as advance:
+            for name, cases in groups.items():
+                self._measure_group(cases)
+                advance(f"{name}  {len(cases)} cases")
+
+    def _measure_group(self, cases: Sequence[Case]) -> None:
+        timing = self.bench.timing
+        rest, attempt = list(cases), 0
+        while rest:
+            job = self._job(
+                "measure", cases=tuple(rest), rounds=timing.rounds, batch=timing.batch,
+                baseline=self.bench.problems[rest[0].problem].baseline,
+                # Rounds of different tries must not be paired with each other.
+                first_round=attempt * timing.rounds,
+            )  # fmt: skip
+            ended = self.workers.do(job, self.bench.limits.measure_s, self._keep)
+            rest, attempt = self._open(rest), attempt + 1
+            guilty = [case for case in rest if case.id == ended.at] or rest
+            if ended.late and attempt > 1:
+                guilty = rest  # one case that hangs is left out; a second time it is too much work
+            if rest and not ended.reason:
+                raise HarnessError(f"the worker left {rest[0].id} without an outcome")
+            for case in guilty:
+                self._finish(case, "failed", unfinished(ended, case))
+            rest = self._open(rest)
+
+    def _conclude(self) -> None:
+        for case in self._open(self.cases):
+            self._finish(case, "failed", "it ended without an outcome; run again to resume")
+
+    def _profile(self, wanted: profiling.Wanted) -> None:
+        """What ncu counts, of every case that is right; a resumed run compiled none of them."""
+        sound = [case for case in self.cases if self._outcomes[case.id].status == "ok"]
+        units = {c.id: compiler.unit(c, self.bench.kernels, self.device.arch)
+                 for c in sound if not c.is_library}  # fmt: skip
+        results = compiler.build_all(list(dict.fromkeys(units.values())))
+        for name, unit in units.items():
+            result = results[unit]
+            if isinstance(result, CompileError):
+                raise result
+            self._built[name] = result
+        self.unprofiled = profiling.profile(
+            wanted, sound, lambda cases: self._job("profile", cases=cases), self.folder,
+            self.bench.limits.measure_s, self._counts, self._keep,
+        )  # fmt: skip
+
+    def _job(self, task: str, **more: object) -> Job:
+        job = Job(
+            task=task,  # type: ignore[arg-type]
+            backend=self.backend,  # type: ignore[arg-type]
+            arch=self.device.arch,
+            kernels=self.bench.kernels,
+            seed=self.bench.timing.seed,
+            jobs=self.jobs,
+        )
+        job = replace(job, **more)  # type: ignore[arg-type]
+        used = {case.id for case in (*job.tests, *job.cases)}
+        return replace(job, built={k: b for k, b in self._built.items() if k in used})
+
+
+def load_problems(bench: model.Bench, patterns: Sequence[str]) -> dict[str, Problem]:
+    """Every problem that a chosen variant belongs to."""
+    chosen = dict.fromkeys(problem for problem, _ in plan.matching(bench, patterns))
+    return {name: problems.load(bench.kernels / name) for name in chosen}
+
+
+def buffer_names(bench: model.Bench, loaded: Mapping[str, Problem]) -> dict[str, frozenset[str]]:
+    """The names that a step's arguments may use, by problem."""
+    return {
+        name: frozenset(
+            buffer.name
+            for buffer in problem.buffers(
+                bench.problems[name].sizes.bench[0], bench.problems[name].dtypes[0]
+            )
+        )
+        for name, problem in loaded.items()
+    }
+
+
+def emulate(bench: model.Bench, case: Case, arch: str, jobs: int = 1) -> Execution:
+    """One case executed once on the emulator, in this process."""
+    problem = problems.load(bench.kernels / case.problem)
+    built = compiler.build(compiler.unit(case, bench.kernels, arch))
+    inputs = Inputs(problem, case, bench.timing.seed, 0)
+    with EmulatorBackend(arch, jobs).workspace(
+        problem.buffers(case.sizes, case.dtype), inputs.values
+    ) as workspace:
+        return workspace.run(case, built)

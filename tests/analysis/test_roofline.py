@@ -1,0 +1,116 @@
+"""Roofline points against values worked out by hand, and the errors that they must show."""
+
+from __future__ import annotations
+
+import pytest
+from small_runs import Variant, case_of, run_of
+
+from harness.analysis.quantities import Readings
+from harness.analysis.roofline import Roofline, roofline, roofs
+
+CEILINGS = {"read_bandwidth": 4e12, "copy_bandwidth": 3.8e12, "l2_bandwidth": 9e12,
+            "fp32_rate": 60e12, "fp64_rate": 30e12}  # fmt: skip
+BYTES = {
+    "dram__bytes_read.sum": 7.9e6, "dram__bytes_write.sum": 0.1e6, "lts__t_bytes.sum": 10e6,
+    "l1tex__t_bytes.sum": 16e6,
+}  # fmt: skip
+
+
+def chart_of(variant: Variant, ceilings: dict[str, float] | None = None) -> Roofline:
+    run = run_of({"v0_base": variant}, ceilings=CEILINGS if ceilings is None else ceilings)
+    case = case_of(run, "v0_base")
+    return roofline(Readings(run), "a title", "key", [case], {case.case: "v0"})
+
+
+def test_a_kernel_has_a_point_for_every_level_whose_bytes_were_counted() -> None:
+    kernel = chart_of(Variant(times={256: 2e3}, counters=[BYTES])).kernels[0]
+    # 1e6 flops over 4e6 compulsory, 8e6 DRAM, 10e6 L2 and 16e6 L1 bytes
+    assert {s.level: s.intensity for s in kernel.spots} == {
+        "compulsory": 0.25, "DRAM": 0.125, "L2": 0.1, "L1": 0.0625,
+    }  # fmt: skip
+    assert kernel.excess == pytest.approx(2.0)
+    assert kernel.rate.median == pytest.approx(1e6 / 2e-6)
+    assert kernel.flops_from == "the problem's own count"
+
+
+def test_counted_flops_take_the_place_of_the_problems_and_say_so() -> None:
+    kernel = chart_of(Variant(counters=[BYTES | {"flops_fp32": 1.5e6, "flops_fp64": 0.0}])).kernels[
+        0
+    ]
+    assert kernel.flops == 1.5e6
+    assert kernel.flops_from == "counted by Nsight Compute"
+    assert kernel.at("compulsory") == pytest.approx(1.5 / 4)
+    assert kernel.at("DRAM") == pytest.approx(1.5 / 8)
+
+
+def test_flops_that_the_emulator_counted_say_so_and_have_those_of_tensor_cores() -> None:
+    counters = BYTES | {"flops_fp32": 5.0, "flops_tensor": 1e6}
+    kernel = chart_of(Variant(counters=[counters], provenance="ptx-level")).kernels[0]
+    assert kernel.flops == 1_000_005
+    assert kernel.flops_from == "counted in PTX by the emulator"
+
+
+def test_flops_of_tensor_cores_are_not_counted_so_the_problems_count_stands() -> None:
+    counters = BYTES | {"flops_fp32": 5.0, "sm__inst_executed_pipe_tensor.sum": 100.0}
+    kernel = chart_of(Variant(counters=[counters])).kernels[0]
+    assert kernel.flops == 1_000_000
+
+
+def test_bytes_are_summed_over_the_launches_of_a_case() -> None:
+    variant = Variant(counters=[BYTES, dict.fromkeys(BYTES, 1000000.0)], steps=(9e5, 1e5))
+    assert chart_of(variant).kernels[0].at("L2") == pytest.approx(1 / 11)
+
+
+def test_a_launch_without_bytes_leaves_the_level_out_with_its_reason() -> None:
+    variant = Variant(
+        counters=[BYTES, {"lts__t_bytes.sum": 1.0}],
+        steps=(9e5, 1e5),
+        missing={"dram__bytes_read.sum": "not permitted: ask the administrator"},
+    )
+    kernel = chart_of(variant).kernels[0]
+    assert kernel.at("DRAM") is None
+    assert kernel.missing["DRAM"] == "not permitted: ask the administrator"
+    assert kernel.at("L2") is not None
+
+
+def test_touched_sectors_stand_in_for_l1_bytes() -> None:
+    sectors = {
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 2e5,
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": 0.0,
+    }
+    kernel = chart_of(Variant(counters=[sectors])).kernels[0]
+    assert kernel.at("L1") == pytest.approx(1e6 / (32 * 2e5))
+
+
+def test_a_point_above_its_roof_is_an_error_of_measurement() -> None:
+    # 4e6 compulsory bytes in 0.9 µs are 4.4 TB/s, over a roof of 4 TB/s; 8e6 from DRAM are more so
+    chart = chart_of(Variant(times={256: 900.0}, counters=[BYTES]))
+    assert [line.split(" bytes")[0] for line in chart.errors] == [
+        "v0 moves compulsory", "v0 moves DRAM", "v0 moves L2",
+    ]  # fmt: skip
+
+
+def test_a_point_within_its_roofs_interval_is_no_error() -> None:
+    assert chart_of(Variant(times={256: 995.0})).errors == []
+
+
+def test_a_rate_above_the_arithmetic_roof_is_an_error() -> None:
+    chart = chart_of(Variant(times={256: 2e3}, flops=200_000_000))
+    assert any("computes at" in line for line in chart.errors)
+
+
+def test_without_flops_or_time_there_is_no_point_and_a_reason() -> None:
+    none = chart_of(Variant(flops=0))
+    assert none.kernels == []
+    assert "nothing in floating point" in none.absent["v0"]
+    assert chart_of(Variant(times={256: None})).absent == {"v0": "not timed"}
+
+
+def test_only_the_roofs_of_the_types_that_occur_are_drawn() -> None:
+    run = run_of({"v0": Variant()}, ceilings=CEILINGS)
+    names = [roof.name for roof in roofs(run, ["float32"])]
+    assert names == ["read_bandwidth", "copy_bandwidth", "l2_bandwidth", "fp32_rate"]
+
+
+def test_without_ceilings_nothing_is_above_a_roof() -> None:
+    assert chart_of(Variant(times={256: 1.0}), {}).errors == []

@@ -1,0 +1,152 @@
+"""The source with what each line cost."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.analysis import source_lines as annotate
+from harness.backends.emulated import emulated_device, line_counts
+from harness.emulator import InstructionCount
+from harness.matrix import model, plan
+from harness.records import SourceLine
+from harness.run.runner import buffer_names, emulate, load_problems
+
+ROOT = Path(__file__).parents[2]
+
+
+def cost(line: int, **figures: int) -> SourceLine:
+    zero = dict.fromkeys(
+        ("warps", "threads", "requests", "sectors", "wavefronts", "wavefronts_ideal"), 0
+    )
+    return SourceLine("case", 0, "a.cu", line, **{**zero, **figures})
+
+
+def marks(**figures: int) -> tuple[str, ...]:
+    [line] = annotate.annotated("text", {1: cost(1, **figures)})
+    return line.marks
+
+
+def test_a_line_that_loses_nothing_is_not_marked() -> None:
+    assert marks(warps=10, threads=320, requests=10, sectors=40) == ()
+    assert marks(warps=10, threads=320, wavefronts=10, wavefronts_ideal=10) == ()
+
+
+def test_idle_lanes_scattered_sectors_and_bank_conflicts_are_marked_in_words() -> None:
+    assert marks(warps=10, threads=80) == ("8.0 of 32 lanes",)
+    assert marks(warps=10, threads=320, requests=10, sectors=320) == ("32.0 sectors a request",)
+    found = marks(warps=10, threads=320, wavefronts=33, wavefronts_ideal=10)
+    assert found == ("3.3× the ideal wavefronts",)
+
+
+def test_full_128_bit_loads_are_not_called_scattered() -> None:
+    assert marks(warps=10, threads=320, requests=10, sectors=160) == ()
+
+
+def test_a_branch_is_marked_where_a_tenth_of_its_warps_diverge() -> None:
+    assert marks(warps=64, threads=2048, branches=64, diverged=12) == ("diverged 12 of 64 warps",)
+    assert marks(warps=64, threads=2048, branches=64, diverged=6) == ()
+    assert marks(warps=64, threads=2048, branches=64) == ()
+
+
+def test_an_atomic_is_marked_where_more_than_two_lanes_meet_on_an_address() -> None:
+    def atomic(lanes: int, addresses: int, most: int) -> tuple[str, ...]:
+        return marks(
+            warps=10, threads=320, atomic_lanes=lanes, atomic_addresses=addresses,
+            atomic_most_lanes=most,
+        )  # fmt: skip
+
+    assert atomic(320, 40, 17) == ("8.0 lanes an address, at most 17",)
+    assert atomic(320, 160, 9) == ()
+    assert atomic(0, 0, 0) == ()
+
+
+def test_only_columns_that_some_line_has_stand_before_the_source() -> None:
+    text = "if (x) y();\ncount(z);\n"
+    plain = annotate.annotated(text, {1: cost(1, warps=8, threads=256, requests=8, sectors=32)})
+    names = [annotate.COLUMNS[i][0] for i in annotate.used(plain)]
+    assert names == ["warp instructions", "lanes", "sectors a request"]
+    costs = {
+        1: cost(1, warps=64, threads=2048, branches=64, diverged=12),
+        2: cost(
+            2, warps=4, threads=128, atomic_lanes=128, atomic_addresses=32, atomic_most_lanes=9
+        ),
+    }
+    lines = annotate.annotated(text, costs)
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(annotate.table("title", lines))
+    head, first, second = console.export_text().splitlines()[1:4]
+    assert " ".join(head.split()) == "line warp inst lanes diverged lanes/addr source"
+    assert " ".join(first.split()) == "1 64 32.0 12 of 64 if (x) y(); ← diverged 12 of 64 warps"
+    assert " ".join(second.split()) == ("2 4 32.0 4.0 count(z); ← 4.0 lanes an address, at most 9")
+
+
+def test_only_the_lines_between_the_first_and_the_last_cost_are_shown() -> None:
+    lines = annotate.annotated("a\nb\nc\nd\n", {2: cost(2, warps=1), 3: cost(3, warps=1)})
+    assert [line.number for line in lines] == [2, 3]
+
+
+def test_instructions_of_a_line_are_summed_and_the_most_lanes_are_the_most_of_any() -> None:
+    def of(line: int, **figures: int) -> InstructionCount:
+        plain = dict.fromkeys(
+            ("warps", "threads", "threads_predicated_on", "global_requests", "global_sectors",
+             "shared_requests", "shared_wavefronts", "shared_wavefronts_ideal"), 0,
+        )  # fmt: skip
+        return InstructionCount("x", 1, "a.cu", line, **{**plain, "warps": 2, **figures})
+
+    lines = line_counts(
+        "case", 3,
+        [
+            of(7, branches=10, diverged_warps=4, global_sectors=5),
+            of(7, branches=20, diverged_warps=1, shared_wavefronts=9),
+            of(8, atomic_lanes=64, atomic_addresses=16, atomic_most_lanes=5),
+            of(8, atomic_lanes=32, atomic_addresses=32, atomic_most_lanes=1),
+        ],
+    )  # fmt: skip
+    assert list(lines) == [
+        SourceLine("case", 3, "a.cu", 7, 4, 0, 0, 5, 9, 0, 30, 5, 0, 0, 0),
+        SourceLine("case", 3, "a.cu", 8, 4, 0, 0, 0, 0, 0, 0, 0, 96, 48, 5),
+    ]
+
+
+def test_the_divergence_of_v1_is_on_the_line_that_chooses_its_threads() -> None:
+    """Of 8 warps and 8 steps all diverge while 2·stride < 32, then 4, 2 and 1 of them."""
+    bench = model.load(ROOT / "bench.yaml")
+    names = buffer_names(bench, load_problems(bench, ["reduce_sum"]))
+    cases = plan.plan(
+        bench, emulated_device("sm_90"), ["reduce_sum/v1_shared_memory"], "bench", names
+    )
+    case = next(c for c in cases if c.launch == {"block": 256})
+    execution = emulate(bench, case, "sm_90")
+    file, costs = next(iter(annotate.by_file(execution.lines, 0).items()))
+    text = Path(file).read_text().splitlines()
+    number = next(n for n, line in enumerate(text, 1) if "if (" in line and "stride" in line)
+    blocks = case.sizes["n"] // 256
+    assert costs[number].diverged == (5 * 8 + 4 + 2 + 1) * blocks
+    assert costs[number].branches == 8 * 8 * blocks
+    [marked] = [x for x in annotate.annotated("\n".join(text), costs) if x.number == number]
+    assert f"diverged {47 * blocks:,} of {64 * blocks:,} warps" in marked.marks
+
+
+def test_the_bank_conflicts_of_v2_are_on_the_line_that_adds() -> None:
+    bench = model.load(ROOT / "bench.yaml")
+    device = emulated_device("sm_90")
+    names = buffer_names(bench, load_problems(bench, ["reduce_sum"]))
+    cases = plan.plan(bench, device, ["reduce_sum/v2_no_divergence"], "bench", names)
+    case = next(c for c in cases if "v2" in c.variant and c.launch == {"block": 256})
+    execution = emulate(bench, case, "sm_90")
+    assert execution.faults == ()
+    file, costs = next(iter(annotate.by_file(execution.lines, 0).items()))
+    assert file.endswith("v2_no_divergence.cu")
+    marked = {
+        line.text.strip(): line.marks
+        for line in annotate.annotated(Path(file).read_text(), costs)
+        if any("wavefronts" in mark for mark in line.marks)
+    }
+    assert list(marked) == ["s[left] += s[left + stride];"]
+    # Of the whole launch, 150 wavefronts a block against 45 without conflicts.
+    blocks = case.sizes["n"] // 256
+    assert sum(c.wavefronts for c in costs.values()) == 150 * blocks
+    assert sum(c.wavefronts_ideal for c in costs.values()) == 45 * blocks

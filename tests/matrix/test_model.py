@@ -1,0 +1,392 @@
+"""A matrix is accepted whole or refused with file, line, key and what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.errors import ConfigError
+from harness.matrix import model
+
+Edited = Callable[[str, str], Path]
+V0 = "problems.double.variants.v0"
+
+
+def line_of(path: Path, passage: str) -> int:
+    """The line on which a passage of the matrix begins."""
+    text = path.read_text()
+    assert passage in text
+    return text[: text.index(passage)].count("\n") + 1
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(ConfigError) as caught:
+        model.load(path)
+    return str(caught.value)
+
+
+def test_the_tiny_matrix_is_read_as_written(folder: Path) -> None:
+    bench = model.load(folder / "bench.yaml")
+    problem = bench.problems["double"]
+    assert problem.dtypes == ["float32"]
+    assert problem.sizes.test == ({"n": 1}, {"n": 33})
+    assert problem.sizes.bench == ({"n": 1024},)
+    assert problem.launch == ({"block": 64}, {"block": 128})
+    assert problem.baseline == "v0"
+    assert problem.library is None
+    [step] = problem.variants["v0"].steps
+    assert (step.kernel, step.args) == ("twice", ["input", "output", "n"])
+    assert [str(extent) for extent in step.grid] == ["ceil_div(n, block)"]
+    assert str(step.shared) == "0"
+    assert bench.timing.rounds == 6
+    assert bench.timing.confidence == 0.95
+    assert bench.kernels == folder / "kernels"
+
+
+def test_the_matrix_that_is_shipped_is_accepted() -> None:
+    bench = model.load(Path(__file__).parents[2] / "bench.yaml")
+    assert bench.problems["reduce_sum"].baseline in bench.problems["reduce_sum"].variants
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "passage", "key", "known"),
+    [
+        ("timing:", "tming: 1\ntiming:", "tming", "tming", "problems, timing, limits"),
+        ("timing:", "kernels: x\ntiming:", "kernels: x", "kernels", ""),
+        ("timing:", "document: x\ntiming:", "document", "document", ""),
+        ("  rounds: 6", "  rounds: 6\n  bach: 1", "  bach", "timing.bach", "rounds, batch"),
+        ("  rounds: 6", "  round: 6", "  round", "timing.round", "rounds, batch"),
+        ("  qualify_s: 60", "  qualify: 60", "  qualify", "limits.qualify", "qualify_s, measure_s"),
+        ("    dtypes", "    dtype: x\n    dtypes", "    dtype:", "problems.double.dtype", "dtypes"),
+        ("      bench:", "      tests:\n        n: 1\n      bench:", "      tests",
+         "problems.double.sizes.tests", "test, bench"),
+        ("        source", "        sauce: x\n        source", "        sauce", f"{V0}.sauce",
+         "source, defines, let, when"),
+        ("            grid", "            grids: 1\n            grid", "            grids",
+         f"{V0}.steps.0.grids", "kernel, grid, block, shared, args"),
+    ],
+)  # fmt: skip
+def test_an_unknown_key_is_refused_with_its_line(
+    edited: Edited, old: str, new: str, passage: str, key: str, known: str
+) -> None:
+    path = edited(old, new)
+    message = refusal(path)
+    assert message.startswith(f"{path}:{line_of(path, passage)}: {key}: unknown key")
+    assert known in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "passage", "key", "words"),
+    [
+        # --- missing
+        ("        source: v0.cu\n", "", "      v0:", f"{V0}.source", "missing"),
+        ("            block: block\n", "", "          - kernel", f"{V0}.steps.0.block", "missing"),
+        ("    baseline: v0\n", "", "  double:", "problems.double.baseline", "missing"),
+        ("      test:\n        n: [1, 33]\n", "", "    sizes", "problems.double.sizes.test",
+         "missing"),
+        # --- written twice
+        ("  rounds: 6", "  rounds: 6\n  rounds: 7", "  rounds: 7", "timing.rounds",
+         "first on line"),
+        # --- of the wrong type
+        ("rounds: 6", 'rounds: "6"', "  rounds", "timing.rounds", "integer"),
+        ("rounds: 6", "rounds: 6.0", "  rounds", "timing.rounds", "integer"),
+        ("rounds: 6", "rounds: on", "  rounds", "timing.rounds", "integer"),
+        ("rounds: 6", "rounds:", "  rounds", "timing.rounds", "integer"),
+        ("timing:\n  rounds: 6", "timing: [1]", "timing", "timing", "dictionary"),
+        ("dtypes: [float32]", "dtypes: float32", "    dtypes", "problems.double.dtypes", "list"),
+        ("dtypes: [float32]", "dtypes: [float8]", "    dtypes", "problems.double.dtypes.0",
+         "'float32', 'float64'"),
+        ("baseline: v0", "baseline: on", "    baseline", "problems.double.baseline", "string"),
+        ("kernel: twice", "kernel: no", "          - kernel", f"{V0}.steps.0.kernel", "string"),
+        ("kernel: twice", 'kernel: ""', "          - kernel", f"{V0}.steps.0.kernel", "at least 1"),
+        ("args: [input, output, n]", "args: [input, 1.5]", "            args",
+         f"{V0}.steps.0.args.1", "name of a buffer or an integer expression"),
+        ("args: [input, output, n]", "args: [yes]", "            args", f"{V0}.steps.0.args.0",
+         "name of a buffer or an integer expression"),
+        ("args: [input, output, n]", "args: input", "            args", f"{V0}.steps.0.args",
+         "list"),
+        ("block: block", "block: on", "            block", f"{V0}.steps.0.block",
+         "integer expression such as"),
+        ("block: block", "block: 1.5", "            block", f"{V0}.steps.0.block",
+         "integer expression such as"),
+        # --- out of range
+        ("rounds: 6", "rounds: 5", "  rounds", "timing.rounds", "greater than or equal to 6"),
+        ("rounds: 6", "rounds: 6\n  confidence: 1.0", "  confidence", "timing.confidence",
+         "less than 1"),
+        ("rounds: 6", "rounds: 6\n  seed: -1", "  seed", "timing.seed", "greater than or equal"),
+        ("qualify_s: 60", "qualify_s: 0", "  qualify_s", "limits.qualify_s", "greater than"),
+        ("rounds: 6", "rounds: .inf", "  rounds", "timing.rounds", "not a finite number"),
+        ("rounds: 6", "rounds: .nan", "  rounds", "timing.rounds", "not a finite number"),
+        ("rounds: 6", f"rounds: {2**64}", "  rounds", "timing.rounds", "2^63 - 1"),
+        ("rounds: 6", "rounds: 1:30", "  rounds", "timing.rounds", "decimal"),
+        # --- expressions
+        ("grid: ceil_div(n, block)", "grid: ceil_div(n block)", "            grid",
+         f"{V0}.steps.0.grid", "not an expression"),
+        ("grid: ceil_div(n, block)", "grid: n / block", "            grid", f"{V0}.steps.0.grid",
+         "write //"),
+        ("grid: ceil_div(n, block)", "grid: open(n)", "            grid", f"{V0}.steps.0.grid",
+         "`open(n)` is not allowed"),
+        ("grid: ceil_div(n, block)", "grid: [1, 1, 1, 1]", "            grid",
+         f"{V0}.steps.0.grid", "one to three"),
+        ("grid: ceil_div(n, block)", "grid: []", "            grid", f"{V0}.steps.0.grid",
+         "one to three"),
+        ("source: v0.cu", "source: v0.cu\n        when: block >", "        when", f"{V0}.when",
+         "not an expression"),
+        ("source: v0.cu", 'source: v0.cu\n        defines: {A: "1 +"}', "        defines",
+         f"{V0}.defines.A", "not an expression"),
+        ("qualify_s: 60", "emulate_bytes: 1.5", "  emulate_bytes", "limits.emulate_bytes",
+         "integer"),
+        # --- names
+        ("      v0:", "      0v:", "      0v", "problems.double.variants.0v", "a letter, then"),
+        ("      v0:", '      "v/0":', '      "v/0"', "problems.double.variants.v/0",
+         "a letter, then"),
+        ("  double:", '  "..":', '  ".."', "problems...", "a letter, then"),
+        ("source: v0.cu", "source: v0.cu\n        let: {a b: 1}", "        let", f"{V0}.let.a b",
+         "a letter, then"),
+        ("source: v0.cu", "source: v0.cu\n        defines: {A-B: 1}", "        defines",
+         f"{V0}.defines", "`A-B` is not the name of a macro"),
+        # --- what does not go together
+        ("baseline: v0", "baseline: v9", "    baseline", "problems.double.baseline",
+         "`v9` is not a variant; there are v0"),
+        ("baseline: v0", "baseline: v0\n    library: cublas", "    library",
+         "problems.double.library", "'torch'"),
+        ("dtypes: [float32]", "dtypes: [float32, float32]", "    dtypes", "problems.double.dtypes",
+         "twice"),
+        ("n: [2**10]", "m: [2**10]", "    sizes", "problems.double.sizes", "same names"),
+        ("block: [64, 128]", "n: [64]", "    launch", "problems.double.launch", "name of a size"),
+        # --- sources
+        ("source: v0.cu", "source: /etc/v0.cu", "        source", f"{V0}.source", "no absolute"),
+        ("source: v0.cu", "source: ../double/v0.cu", "        source", f"{V0}.source", "no .."),
+        ("source: v0.cu", "source: a/../../v0.cu", "        source", f"{V0}.source", "no .."),
+        ("source: v0.cu", r"source: a\v0.cu", "        source", f"{V0}.source", "lies in its"),
+        ("source: v0.cu", "source: v0.txt", "        source", f"{V0}.source", ".cu file"),
+        ("source: v0.cu", 'source: ""', "        source", f"{V0}.source", ".cu file"),
+        ("source: v0.cu", "source: " + "a" * 5000 + ".cu", "        source", f"{V0}.source",
+         ".cu file"),
+        ("source: v0.cu", "source: v1.cu", "        source", f"{V0}.source",
+         "the folder holds v0.cu"),
+        ("  double:", "  triple:", "  triple", "problems.triple", "problem.py does not exist"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_refused_with_file_line_key_and_what_would_be_right(
+    edited: Edited, old: str, new: str, passage: str, key: str, words: str
+) -> None:
+    path = edited(old, new)
+    message = refusal(path)
+    text = path.read_text()
+    line = text[: text.rindex(passage)].count("\n") + 1
+    assert message.startswith(f"{path}:{line}: {key}: ")
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("new", "words"),
+    [
+        ("rounds: &x 6", "anchor &x"),
+        ("rounds: *x", "alias *x"),
+        ("rounds: !!int 6", "tag"),
+        ("<<: {rounds: 6}", "merge key"),
+    ],
+)
+def test_what_hides_a_value_behind_another_is_refused_with_its_line(
+    edited: Edited, new: str, words: str
+) -> None:
+    path = edited("rounds: 6", new)
+    message = refusal(path)
+    assert message.startswith(f"{path}:{line_of(path, new)}: ")
+    assert words in message
+
+
+@pytest.mark.parametrize("text", ["", "{}", "# nothing\n", "[]", "- problems\n", "hello\n"])
+def test_an_empty_matrix_is_refused_with_what_it_needs(folder: Path, text: str) -> None:
+    path = folder / "bench.yaml"
+    path.write_text(text)
+    message = refusal(path)
+    assert str(path) in message
+    assert "`problems:`" in message
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("problems: {}\n", "problems"),
+        ("problems: []\n", "problems"),
+        ("problems:\n", "problems"),
+        ("problems: {double: }\n", "problems.double"),
+        ("problems: {double: hello}\n", "problems.double"),
+        ("timing: {}\n", "problems"),
+    ],
+)
+def test_a_matrix_with_nothing_to_run_is_refused(folder: Path, text: str, key: str) -> None:
+    path = folder / "bench.yaml"
+    path.write_text(text)
+    assert refusal(path).startswith(f"{path}:1: {key}: ")
+
+
+def test_a_problem_with_no_variants_is_refused(folder: Path) -> None:
+    path = folder / "bench.yaml"
+    text = path.read_text()
+    path.write_text(text[: text.index("    variants:")] + "    variants: {}\n")
+    assert f"{path}:{line_of(path, '    variants')}: problems.double.variants" in refusal(path)
+
+
+def test_a_variant_with_no_steps_is_refused(folder: Path) -> None:
+    path = folder / "bench.yaml"
+    text = path.read_text()
+    path.write_text(text[: text.index("        steps:")] + "        steps: []\n")
+    assert f"{path}:{line_of(path, '        steps')}: {V0}.steps" in refusal(path)
+
+
+def test_a_variant_called_torch_is_refused(edited: Edited) -> None:
+    edited("baseline: v0", "baseline: torch")
+    path = edited("      v0:", "      torch:")
+    message = refusal(path)
+    assert message.startswith(f"{path}:{line_of(path, '    variants')}: problems.double.variants")
+    assert "choose another" in message
+
+
+def test_several_mistakes_are_all_named(edited: Edited) -> None:
+    path = edited(
+        "        source: v0.cu\n", "        source: v0.cu\n        bad: 1\n        bade: 2\n"
+    )
+    message = refusal(path)
+    assert f"{path}:{line_of(path, '        bad:')}: {V0}.bad: unknown key" in message
+    assert f"{path}:{line_of(path, '        bade')}: {V0}.bade: unknown key" in message
+
+
+def test_a_source_that_is_a_link_out_of_the_folder_is_refused(edited: Edited) -> None:
+    path = edited("source: v0.cu", "source: out.cu")
+    (path.parent / "elsewhere.cu").write_text("")
+    (path.parent / "kernels" / "double" / "out.cu").symlink_to(path.parent / "elsewhere.cu")
+    message = refusal(path)
+    assert message.startswith(f"{path}:{line_of(path, '        source')}: {V0}.source: ")
+    assert "leads out of" in message
+
+
+def test_a_source_in_a_folder_below_is_accepted(edited: Edited) -> None:
+    path = edited("source: v0.cu", "source: below/v0.cu")
+    below = path.parent / "kernels" / "double" / "below"
+    below.mkdir()
+    (below / "v0.cu").write_text("")
+    assert model.load(path).problems["double"].variants["v0"].source == "below/v0.cu"
+
+
+def test_a_source_that_is_a_folder_is_refused(edited: Edited) -> None:
+    path = edited("source: v0.cu", "source: dir.cu")
+    (path.parent / "kernels" / "double" / "dir.cu").mkdir()
+    assert f"{V0}.source" in refusal(path)
+
+
+def test_a_missing_problem_py_is_refused_with_where_to_read_on(folder: Path) -> None:
+    (folder / "kernels" / "double" / "problem.py").unlink()
+    message = refusal(folder / "bench.yaml")
+    assert message.startswith(f"{folder / 'bench.yaml'}:2: problems.double: ")
+    assert "docs/adding-a-kernel.md" in message
+
+
+def launch(path: Path) -> tuple[dict[str, int], ...]:
+    return model.load(path).problems["double"].launch
+
+
+def test_several_launch_keys_multiply(edited: Edited) -> None:
+    path = edited("      block: [64, 128]", "      block: [64, 128]\n      items: [1, 4]")
+    assert launch(path) == (
+        {"block": 64, "items": 1}, {"block": 64, "items": 4},
+        {"block": 128, "items": 1}, {"block": 128, "items": 4},
+    )  # fmt: skip
+
+
+def test_zipped_launch_keys_go_in_step_and_multiply_with_the_others(edited: Edited) -> None:
+    path = edited("      block: [64, 128]", '      "block, items": [[64, 8], [128, 4]]\n      z: 2')
+    assert launch(path) == (
+        {"block": 64, "items": 8, "z": 2}, {"block": 128, "items": 4, "z": 2},
+    )  # fmt: skip
+
+
+def test_one_launch_shape_written_twice_is_one(edited: Edited) -> None:
+    assert launch(edited("[64, 128]", "[64, 2**6, 64]")) == ({"block": 64},)
+
+
+@pytest.mark.parametrize(
+    ("new", "passage", "key", "words"),
+    [
+        ('"block, items": [[64, 4], [128]]', '"block', "block, items", "rows of 2 numbers"),
+        ('"block, items": [64, 128]', '"block', "block, items", "rows of 2 numbers"),
+        ('"block, block": [[64, 4]]', '"block', "block, block", "given twice"),
+        ('"block, items": [[64, 4]]\n      items: [1]', "      items", "items", "given twice"),
+        ("block: []", "block: []", "block", "an empty list"),
+        ("block: [0]", "block: [0]", "block", "0 is not a positive number"),
+        ("block: [-64]", "block: [-64]", "block", "not a positive number"),
+        ("block: [64.5]", "block: [64.5]", "block", "integer expression"),
+        ("block: [[64]]\n      a: [[1, 2]]", "      a:", "a", "rows of 1 numbers"),
+        ("block: [n]", "block: [n]", "block", "`n` is unknown"),
+        ("block: [1 // 0]", "block: [1", "block", "divides by zero"),
+        (f"block: {list(range(1, 4200))}", "block: [1", "block", "at most 4096"),
+    ],
+)
+def test_a_bad_launch_axis_is_refused_with_its_line(
+    edited: Edited, new: str, passage: str, key: str, words: str
+) -> None:
+    path = edited("block: [64, 128]", new)
+    text = path.read_text()
+    line = text[: text.rindex(passage)].count("\n") + 1
+    message = refusal(path)
+    assert message.startswith(f"{path}:{line}: problems.double.launch.{key}: ")
+    assert words in message
+
+
+def test_an_axis_name_that_is_no_name_is_refused(edited: Edited) -> None:
+    message = refusal(edited("block: [64, 128]", '"a b": [1]'))
+    assert "problems.double.launch: " in message
+    assert "a name is a letter" in message
+
+
+def test_too_many_combinations_are_refused_before_they_are_made(edited: Edited) -> None:
+    axes = "\n      ".join(f"a{i}: {list(range(1, 40))}" for i in range(8))
+    assert "combinations; at most 4096" in refusal(edited("block: [64, 128]", axes))
+
+
+@pytest.mark.parametrize(
+    ("confidence", "enough"),
+    # 2 / 2^n must not exceed 1 - confidence: 2 / 64 = 0.031, 2 / 128 = 0.0156, 2 / 256 = 0.0078,
+    # 2 / 1024 = 0.00195, 2 / 2048 = 0.00098.
+    [(0.95, 6), (0.98, 7), (0.99, 8), (0.999, 11)],
+)
+def test_fewer_rounds_than_the_confidence_needs_are_refused(
+    edited: Edited, confidence: float, enough: int
+) -> None:
+    path = edited("rounds: 6", f"rounds: {enough}\n  confidence: {confidence}")
+    assert model.load(path).timing.rounds == enough
+    if enough > 6:
+        path = edited(f"rounds: {enough}", f"rounds: {enough - 1}")
+        message = refusal(path)
+        assert message.startswith(f"{path}:{line_of(path, '  rounds')}: timing.rounds: ")
+        assert f"needs {enough} or more" in message
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
+)
+@given(data=st.data())
+def test_any_value_anywhere_is_accepted_or_refused_as_a_configuration_error(
+    folder: Path, data: st.DataObject
+) -> None:
+    lines = (folder / "bench.yaml").read_text().splitlines()
+    at = data.draw(st.integers(0, len(lines) - 1))
+    value = data.draw(
+        st.sampled_from(["~", "[]", "{}", "-1", "1.5", "on", "no", "''", "{a: 1}", "[[1]]", "2**63",
+                         "1//0", "0x10", "x" * 300, "'\\'", "torch", "1e9", "[on, no]", "|"])
+    )  # fmt: skip
+    path = folder / "changed.yaml"
+    changed = [*lines[:at], f"{lines[at].partition(':')[0]}: {value}", *lines[at + 1 :]]
+    path.write_text("\n".join(changed) + "\n")
+    said = ""
+    try:
+        model.load(path)
+    except ConfigError as error:
+        said = str(error)
+    assert said == "" or "changed.yaml" in said

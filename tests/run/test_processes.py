@@ -1,0 +1,217 @@
+"""However a worker ends, it ends as a sentence, and nothing of it stays."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.build import compile as compiler
+from harness.cases import Case
+from harness.job import Job
+from harness.records import Record, Verified
+from harness.run.processes import Ended, Workers
+
+pytestmark = pytest.mark.usefixtures("importable")
+
+LONG = 60.0
+"""A deadline that no test is to reach."""
+SHORT = 5.0
+"""A deadline that is reached, yet long enough for the first size on a slow machine."""
+
+Qualify = Callable[[str], Job]
+
+
+@pytest.fixture
+def qualify(folder: Path, cache: Path, double: Callable[..., Case]) -> Qualify:
+    """A job at n = 1 and then n = 33, whose problem.py does something at its second size."""
+
+    def make(at_33: str) -> Job:
+        problem = folder / "kernels" / "double" / "problem.py"
+        text = problem.read_text()
+        start = "    def inputs(self, sizes, dtype, rng, draw):\n"
+        assert text.count(start) == 1
+        problem.write_text(
+            "import os, signal, subprocess, sys, time\n"
+            f"FOLDER = {str(folder)!r}\n"
+            + text.replace(start, f"{start}        if sizes['n'] == 33:\n            {at_33}\n")
+        )
+        tests = (double(n=1), double(n=33))
+        built = compiler.build(compiler.unit(tests[0], folder / "kernels", "sm_90"))
+        assert cache.is_dir()
+        return Job("qualify", "emulator", "sm_90", folder / "kernels", 7, tests,
+                   built={case.id: built for case in tests})  # fmt: skip
+
+    return make
+
+
+def do(job: Job, deadline_s: float = LONG) -> tuple[Ended, list[Record]]:
+    records: list[Record] = []
+    workers = Workers()
+    ended = workers.do(job, deadline_s, records.append)
+    assert workers._running == set()
+    return ended, records
+
+
+def is_first_size_on_both_draws(records: list[Record]) -> bool:
+    return [(r.sizes, r.draw, r.ok) for r in records if isinstance(r, Verified)] == [
+        ({"n": 1}, 0, True),
+        ({"n": 1}, 1, True),
+    ]
+
+
+def gone(pid: int, within_s: float = 10) -> bool:
+    """Whether a process is no more, or no more than its parent's memory of it."""
+    for _ in range(int(within_s / 0.05)):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state in "ZX":
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_job_done_whole_has_no_reason(qualify: Qualify) -> None:
+    ended, records = do(qualify("pass"))
+    assert ended == Ended()
+    assert [r.sizes["n"] for r in records if isinstance(r, Verified) and r.ok] == [1, 1, 33, 33]
+
+
+def test_describing_gives_the_device() -> None:
+    ended, _ = do(Job("describe", "emulator", "sm_80", Path(), 1))
+    assert ended.reason == ""
+    assert ended.device is not None
+    assert ended.device.arch == "sm_80"
+
+
+@pytest.mark.parametrize(
+    ("crash", "words"),
+    [
+        ("os.abort()", "the process was ended by SIGABRT"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "the process was ended by SIGSEGV"),
+        ("os._exit(3)", "the process ended with exit code 3"),
+        ("sys.exit(4)", "the process ended with exit code 4"),
+        ("print('its last words', flush=True); os._exit(5)", "exit code 5\nits last words"),
+        ("print('x' * 5000 + 'the end', file=sys.stderr, flush=True); os._exit(6)", "xxxthe end"),
+        ("raise KeyError('no such thing')", "KeyError: 'no such thing'"),
+        ("os.write(int(sys.argv[2]), b'record {\"torn'); os._exit(7)", "exit code 7"),
+        ("os.write(int(sys.argv[2]), b'no such word\\n'); os._exit(8)", "exit code 8"),
+    ],
+)
+def test_a_worker_that_dies_becomes_a_sentence_and_its_records_stay(
+    qualify: Qualify, crash: str, words: str
+) -> None:
+    ended, records = do(qualify(crash))
+    assert words in ended.reason
+    assert len(ended.reason) < 2500
+    assert ended.at == "double/v0/float32/n=1/block=64"
+    assert is_first_size_on_both_draws(records)
+
+
+def test_a_refusal_of_the_harness_is_told_in_its_own_words(qualify: Qualify) -> None:
+    ended, records = do(qualify("return {'input': rng.random(2, dtype='float32')}"))
+    assert ended.reason.startswith("problem.py: inputs()['input'] is 2 × float32")
+    assert is_first_size_on_both_draws(records)
+
+
+def test_running_out_of_memory_is_an_end_like_others(qualify: Qualify) -> None:
+    ended, records = do(qualify("raise MemoryError"))
+    assert ended.reason == "MemoryError"
+    assert is_first_size_on_both_draws(records)
+
+
+def test_a_problem_that_cannot_be_loaded_is_told_with_its_line(
+    qualify: Qualify, folder: Path
+) -> None:
+    job = qualify("pass")
+    (folder / "kernels" / "double" / "problem.py").write_text("x = 1\nx +\n")
+    ended, records = do(job)
+    assert "problem.py:2: SyntaxError" in ended.reason
+    assert records == []
+
+
+def test_a_worker_that_hangs_is_stopped_at_its_deadline(qualify: Qualify, folder: Path) -> None:
+    job = qualify("open(FOLDER + '/pid', 'w').write(str(os.getpid())); time.sleep(600)")
+    ended, records = do(job, SHORT)
+    assert ended.reason == "not done within 5 s, and stopped"
+    assert ended.at == "double/v0/float32/n=1/block=64"
+    assert is_first_size_on_both_draws(records)
+    assert gone(int((folder / "pid").read_text()))
+
+
+CHILD = (
+    "child = subprocess.Popen(['sleep', '600'], pass_fds=[int(sys.argv[2])] if {keep} else []);"
+    " open(FOLDER + '/pid', 'w').write(str(child.pid)); {then}"
+)
+
+
+@pytest.mark.parametrize(
+    ("keep", "then", "deadline_s", "words"),
+    [
+        (False, "os._exit(9)", LONG, "exit code 9"),
+        (False, "time.sleep(600)", SHORT, "not done within"),
+        # A child that holds the pipe open keeps the parent waiting; the deadline ends that too.
+        (True, "os._exit(9)", SHORT, "not done within"),
+    ],
+)
+def test_no_child_of_a_worker_outlives_it(
+    qualify: Qualify, folder: Path, keep: bool, then: str, deadline_s: float, words: str
+) -> None:
+    ended, _ = do(qualify(CHILD.format(keep=keep, then=then)), deadline_s)
+    assert words in ended.reason
+    assert gone(int((folder / "pid").read_text()))
+
+
+def test_stopping_ends_whatever_runs(qualify: Qualify, folder: Path) -> None:
+    job = qualify("open(FOLDER + '/pid', 'w').write(str(os.getpid())); time.sleep(600)")
+    workers, found = Workers(), []
+    thread = threading.Thread(target=lambda: found.append(workers.do(job, LONG)))
+    thread.start()
+    for _ in range(600):
+        if (folder / "pid").exists() and (folder / "pid").read_text():
+            break
+        time.sleep(0.05)
+    workers.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert found[0].reason.startswith("the process was ended by SIGKILL")
+    assert gone(int((folder / "pid").read_text()))
+    workers.stop()  # nothing is left to stop
+
+
+def test_a_listener_that_fails_takes_its_worker_with_it(qualify: Qualify, folder: Path) -> None:
+    job = qualify("time.sleep(600)")
+    path = folder / "kernels" / "double" / "problem.py"
+    path.write_text(path.read_text() + "\nopen(FOLDER + '/pid', 'w').write(str(os.getpid()))\n")
+
+    def refuse(record: Record) -> None:
+        raise OSError("the disk is full")
+
+    workers = Workers()
+    with pytest.raises(OSError, match="disk is full"):
+        workers.do(job, LONG, refuse)
+    assert workers._running == set()
+    assert gone(int((folder / "pid").read_text()))
+
+
+def test_two_jobs_run_side_by_side_and_keep_their_records_apart(qualify: Qualify) -> None:
+    job = qualify("pass")
+    workers = Workers()
+    other = replace(job, tests=job.tests[1:])
+    found: dict[str, list[Record]] = {"a": [], "b": []}
+    threads = [
+        threading.Thread(target=workers.do, args=(job, LONG, found["a"].append)),
+        threading.Thread(target=workers.do, args=(other, LONG, found["b"].append)),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found["a"]) == 4
+    assert len(found["b"]) == 2

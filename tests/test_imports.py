@@ -1,0 +1,82 @@
+"""Imports point one way: what each part of the harness may use, held to what it does use."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+HARNESS = Path(__file__).parents[1] / "harness"
+
+BASE = {"errors", "cases", "records", "strict_yaml", "progress", "silicon", "problem"}
+MAY_USE: dict[str, set[str]] = {
+    "errors": set(),
+    "progress": set(),
+    "silicon": set(),
+    "strict_yaml": {"errors"},
+    "cases": {"errors"},
+    "records": {"errors"},
+    "problem": {"errors"},
+    "emulator": {"silicon"},
+    "matrix": BASE,
+    "build": BASE,
+    "job": BASE | {"build"},
+    "backends": BASE | {"build", "emulator"},
+    "measure": BASE | {"build", "backends"},
+    "ncu": BASE | {"build", "backends", "job"},
+    "run": BASE | {"matrix", "build", "job", "backends", "measure", "ncu", "emulator", "tables"},
+    "tables": BASE | {"measure"},
+    "analysis": BASE | {"tables", "measure", "ncu"},
+    "report": BASE | {"tables", "measure", "ncu", "analysis"},
+}
+"""Part → the parts it may import. `commands` and `__main__` stand above all of them."""
+WITHOUT_GPU = ("tables", "analysis", "report", "matrix", "build", "emulator", "silicon")
+
+
+def _imports(path: Path) -> set[str]:
+    """The parts of the harness that a file imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def _files(part: str) -> list[Path]:
+    single = HARNESS / f"{part}.py"
+    return [single] if single.exists() else sorted((HARNESS / part).rglob("*.py"))
+
+
+@pytest.mark.parametrize("part", MAY_USE)
+def test_a_part_imports_only_what_lies_below_it(part: str) -> None:
+    allowed = MAY_USE[part] | {part}
+    for path in _files(part):
+        for name in _imports(path):
+            pieces = name.split(".")
+            if pieces[0] == "harness" and len(pieces) > 1 and _is_part(pieces[1]):
+                assert pieces[1] in allowed, f"{path.relative_to(HARNESS)} imports {name}"
+
+
+def _is_part(name: str) -> bool:
+    return (HARNESS / name).is_dir() or (HARNESS / f"{name}.py").exists()
+
+
+def test_every_part_is_listed() -> None:
+    parts = {p.stem for p in HARNESS.glob("*.py")} | {
+        p.name for p in HARNESS.iterdir() if (p / "__init__.py").exists()
+    }
+    assert parts - {"__init__", "__main__", "commands"} == set(MAY_USE)
+
+
+@pytest.mark.parametrize("part", WITHOUT_GPU)
+def test_nothing_that_reads_or_draws_needs_a_gpu(part: str) -> None:
+    for path in _files(part):
+        for name in _imports(path):
+            assert name.split(".")[0] not in {"pycuda", "torch", "pynvml"}, f"{path} imports {name}"
+
+
+def test_pycuda_is_imported_by_the_cuda_backend_alone() -> None:
+    for path in HARNESS.rglob("*.py"):
+        if path.parent != HARNESS / "backends":
+            assert not any(name.startswith("pycuda") for name in _imports(path)), path
