@@ -40,6 +40,8 @@ class Planned:
     is_baseline: bool
     is_library: bool
     kernels: tuple[str, ...] = ()
+    builds_on: str = ""
+    """The variant of which this one is a step further; empty for a root of the ladder."""
     kind: Literal["planned"] = "planned"
 
 
@@ -162,10 +164,12 @@ class Profiled:
 
 @dataclass(frozen=True)
 class Round:
-    """A batch of launches of one case in one round.
+    """A batch of launches of one case in one round of one placement.
 
-    samples_ns: one total a launch. steps_ns: per step, of launches other than those of the totals,
-    because an event between two kernels costs time itself. repeat: the baseline's second batch.
+    samples_ns: one total per launch. steps_ns: per step, of launches other than those of the
+    totals, because an event between two kernels costs time itself. repeat: the baseline's second
+    batch. placement: the process, with memory of its own, that the round was in. sm_clock_hz,
+    throttle: right after the batch; None and empty where the driver does not tell.
     """
 
     case: str
@@ -174,6 +178,9 @@ class Round:
     repeat: bool
     samples_ns: tuple[float, ...]
     steps_ns: tuple[tuple[float, ...], ...] = ()
+    placement: int = 0
+    sm_clock_hz: int | None = None
+    throttle: tuple[str, ...] = ()
     kind: Literal["round"] = "round"
 
 
@@ -188,7 +195,23 @@ class Conditions:
     temperature_c: int | None
     power_w: float | None
     throttle: tuple[str, ...]
+    placement: int = 0
     kind: Literal["conditions"] = "conditions"
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What a reader must know of a variant that is right all the same, in a clause.
+
+    "varies in its last bits from launch to launch", "computes in half precision", "reads a clock".
+    """
+
+    problem: str
+    variant: str
+    dtype: str
+    text: str
+    provenance: Provenance
+    kind: Literal["remark"] = "remark"
 
 
 @dataclass(frozen=True)
@@ -237,6 +260,7 @@ Record = (
     | SourceLine
     | Round
     | Conditions
+    | Remark
     | Ceiling
     | Outcome
     | Finished

@@ -8,26 +8,18 @@ run.counters      # one row a case, step and metric, as counters.csv
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 import pandas as pd
 
 from harness.errors import JournalError
-from harness.measure.statistics import (
-    Interval,
-    median_interval,
-    noise_floor,
-    speedup,
-    verdict,
-)
+from harness.measure.statistics import Interval
+from harness.measure.timings import Comparison, Group, Timings
 from harness.records import (
     Ceiling,
     Compiled,
@@ -36,6 +28,7 @@ from harness.records import (
     Outcome,
     Planned,
     Record,
+    Remark,
     Round,
     Uncounted,
     Verified,
@@ -44,17 +37,6 @@ from harness.records import (
 
 NCU_DURATION = "gpu__time_duration.sum"
 R = TypeVar("R", bound=Record)
-Times = Mapping[int, float]
-"""Round → that round's time, ns."""
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One case against another at the same sizes, round by round."""
-
-    ratio: Interval | None
-    """How many times faster, with its interval."""
-    verdict: str
 
 
 class Run:
@@ -98,71 +80,30 @@ class Run:
         return any(isinstance(record, Round) for record in self.records)
 
     @cached_property
-    def _rounds(self) -> dict[tuple[str, str, bool], dict[int, Round]]:
-        found: dict[tuple[str, str, bool], dict[int, Round]] = defaultdict(dict)
-        for record in self.of(Round):
-            found[record.case, record.cache, record.repeat][record.round] = record
-        return found
+    def timings(self) -> Timings:
+        """The rounds, ready to be compared."""
+        return Timings(self.records, self.planned, self.outcomes, self.info["timing"])
 
-    def rounds(self, case: str, cache: str, repeat: bool = False) -> list[Round]:
-        return list(self._rounds.get((case, cache, repeat), {}).values())
-
-    def times(self, case: str, cache: str, repeat: bool = False) -> Times:
-        """Round → the median of that round's launches, ns."""
-        rounds = self._rounds.get((case, cache, repeat), {})
-        return {i: float(np.median(r.samples_ns)) for i, r in rounds.items() if r.samples_ns}
-
-    def step_times(self, case: str, cache: str) -> list[float]:
-        """Each step's median over rounds, ns; empty where steps were not timed apart."""
-        per_round = [
-            [float(np.median(step)) for step in r.steps_ns if step]
-            for r in self.rounds(case, cache)
-            if r.steps_ns
-        ]
-        return [float(np.median(step)) for step in zip(*per_round, strict=True)]
-
-    def floor(self, case: str, cache: str) -> float:
-        """The noise floor of the cases measured with this one: what A/A could not exclude."""
-        return self._floors.get((self._group(self.planned[case]), cache), math.inf)
-
-    @cached_property
-    def _floors(self) -> dict[tuple[Any, ...], float]:
-        """Group and cache state → noise floor."""
-        repeats: dict[tuple[Any, ...], list[Interval]] = defaultdict(list)
-        for p in self.planned.values():
-            for cache in ("cold", "warm") if p.is_baseline else ():
-                first, second = self.times(p.case, cache), self.times(p.case, cache, repeat=True)
-                interval = speedup(first, second, self.confidence)
-                if interval:
-                    repeats[self._group(p), cache].append(interval)
-        return {group: noise_floor(found) for group, found in repeats.items()}
-
-    @staticmethod
-    def _group(p: Planned) -> tuple[Any, ...]:
-        return p.problem, p.dtype, tuple(p.sizes.items())
+    def time(self, case: str, cache: str = "cold") -> Interval | None:
+        """The case's time with its interval, ns; None where it was not timed, or too little."""
+        return self.timings.time(case, cache)
 
     def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
         """How many times faster `case` is than `against`; the two share problem and sizes."""
-        ratio = speedup(self.times(against, cache), self.times(case, cache), self.confidence)
-        return Comparison(ratio, verdict(ratio, self.floor(case, cache), self.same_within))
+        return self.timings.compare(case, against, cache)
 
-    def baseline_of(self, case: str) -> str | None:
-        """The baseline at the same launch shape; for the library, the baseline's fastest shape."""
-        wanted = self.planned[case]
-        candidates = [
-            p.case
-            for p in self.planned.values()
-            if p.is_baseline
-            and self._group(p) == self._group(wanted)
-            and (wanted.is_library or p.launch == wanted.launch)
-            and self.outcomes[p.case].status != "failed"  # a wrong one is nothing to compare with
-        ]
-        return min(candidates, key=lambda case: self.median(case) or math.inf, default=None)
+    def groups(self) -> dict[Group, list[Planned]]:
+        """(problem, dtype, sizes as text) → its cases, the library's last."""
+        return self.timings.groups
 
-    def median(self, case: str, cache: str = "cold") -> float | None:
-        """The median over rounds, ns; None where it was not timed."""
-        times = list(self.times(case, cache).values())
-        return float(np.median(times)) if times else None
+    @cached_property
+    def remarks(self) -> dict[tuple[str, str], list[Remark]]:
+        """(problem, variant) → what a reader must know of it."""
+        found: dict[tuple[str, str], list[Remark]] = defaultdict(list)
+        for record in self.of(Remark):
+            if record not in found[record.problem, record.variant]:
+                found[record.problem, record.variant].append(record)
+        return dict(found)
 
     @cached_property
     def results(self) -> pd.DataFrame:
@@ -192,32 +133,36 @@ class Run:
         return row
 
     def _timing(self, p: Planned, cache: str) -> dict[str, Any]:
-        times = self.times(p.case, cache)
-        interval = median_interval(list(times.values()), self.confidence)
+        times = self.timings.times(p.case, cache)
+        interval = self.time(p.case, cache)
         if interval is None:
             return {"rounds": len(times) or None}
-        baseline = self.baseline_of(p.case)
+        failed = self.outcomes[p.case].status != "ok"
+        baseline = None if failed else self.timings.baseline_of(p.case)
         versus = self.compare(p.case, baseline, cache) if baseline else None
         ratio = versus.ratio if versus else None
-        failed = self.outcomes[p.case].status != "ok"
         # In cache, the memory's ceiling says nothing.
         ceiling = self.ceilings.get("read_bandwidth") if cache == "cold" else None
         rate = self.ceilings.get("fp32_rate") if p.dtype == "float32" else None
-        gbps = p.bytes / interval.median
+        gbps = p.bytes / interval.value
         above = any(
             work / interval.high > limit.high / 1e9
             for work, limit in ((p.bytes, ceiling), (p.flops, rate))
             if limit
         )
+        spread = self.timings.spread(p.case, cache)
         return {
             "rounds": len(times),
-            "samples": sum(len(r.samples_ns) for r in self.rounds(p.case, cache)),
-            "median_ns": interval.median, "ci_low_ns": interval.low, "ci_high_ns": interval.high,
+            "placements": len({placement for placement, _ in times}),
+            "samples": sum(len(r.samples_ns) for r in self.timings.rounds(p.case, cache)),
+            "median_ns": interval.value, "ci_low_ns": interval.low, "ci_high_ns": interval.high,
+            "spread_between": spread and spread.between,
+            "spread_within": spread and spread.within,
             "gbps": gbps,
             "pct_of_ceiling": 100 * gbps * 1e9 / ceiling.value if ceiling else None,
-            "speedup": ratio.median if ratio and not failed else None,
-            "speedup_low": ratio.low if ratio and not failed else None,
-            "speedup_high": ratio.high if ratio and not failed else None,
+            "speedup": ratio and ratio.value,
+            "speedup_low": ratio and ratio.low,
+            "speedup_high": ratio and ratio.high,
             "verdict": "invalid" if failed or above or not versus else versus.verdict,
             "above_ceiling": above,
         }  # fmt: skip
@@ -243,9 +188,9 @@ class Run:
                 profiled[record.case] += record.value
         rows = []
         for case, ncu_ns in profiled.items():
-            times = list(self.times(case, "cold").values())
-            if times:
-                event_ns = float(np.median(times))
+            time = self.time(case)
+            if time:
+                event_ns = time.value
                 apart = abs(ncu_ns - event_ns) > 0.1 * event_ns and event_ns > 50e3
                 rows.append([case, event_ns, ncu_ns, ncu_ns / event_ns, apart])
         return pd.DataFrame(rows, columns=["case", "event_ns", "ncu_ns", "ratio", "disagrees"])
@@ -273,29 +218,6 @@ class Run:
             columns="kind", errors="ignore"
         )
 
-    def fastest_shapes(self, group: Sequence[Planned], cache: str = "cold") -> list[Planned]:
-        """Of the cases given, each variant's fastest sound one, in the matrix's order.
-
-        Without times (an emulated run), each variant's first sound one.
-        """
-        best: dict[str, tuple[float, Planned]] = {}
-        for p in group:
-            if self.outcomes[p.case].status != "ok":
-                continue
-            times = list(self.times(p.case, cache).values())
-            cost = float(np.median(times)) if times else math.inf
-            if p.variant not in best or cost < best[p.variant][0]:
-                best[p.variant] = cost, p
-        return [p for _, p in best.values()]
-
-    def groups(self) -> dict[tuple[str, str, str], list[Planned]]:
-        """(problem, dtype, sizes as text) → its cases, the library's last."""
-        found: dict[tuple[str, str, str], list[Planned]] = defaultdict(list)
-        for p in sorted(self.planned.values(), key=lambda p: p.is_library):
-            sizes = " ".join(f"{k}={v}" for k, v in p.sizes.items())
-            found[p.problem, p.dtype, sizes].append(p)
-        return dict(found)
-
 
 def _without_superseded(records: Sequence[Record]) -> list[Record]:
     """Of each counter the last figure: a resumed profile, or a second report, tells it again."""
@@ -314,7 +236,8 @@ _LAST = [
     "backend", "cache", "status", "reason", "rounds", "samples", "median_ns", "ci_low_ns",
     "ci_high_ns", "bytes", "flops", "gbps", "pct_of_ceiling", "speedup", "speedup_low",
     "speedup_high", "verdict", "registers", "shared_bytes", "spill_bytes",
-    "occupancy_theoretical", "case", "above_ceiling",
+    "occupancy_theoretical", "case", "placements", "spread_between", "spread_within",
+    "above_ceiling",
 ]  # fmt: skip
 
 

@@ -173,7 +173,7 @@ def _cells(
     elif _missing(row["speedup"]) or _missing(reference):
         ratio, word = "", ""
     else:
-        ratio, word = f"{fmt.three(reference / time.median)}×", str(row["verdict"])
+        ratio, word = f"{fmt.three(reference / time.value)}×", str(row["verdict"])
     shown = "" if _missing(percent) else fmt.percent(float(percent))
     return [shape, fmt.time_interval(time), _rate(row), shown, ratio, word]
 

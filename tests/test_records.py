@@ -25,6 +25,7 @@ from harness.records import (
     Planned,
     Profiled,
     Record,
+    Remark,
     Round,
     SourceLine,
     Uncounted,
@@ -48,6 +49,7 @@ RECORDS: list[Record] = [
     Round(CASE, "cold", 0, False, (2500.5, 2501.0), ((1.5, 2.5), (3.5,))),
     Conditions("double/float32/n=1024", 0, 1_980_000_000, None, 41, 288.5, ("SwPowerCap",)),
     Ceiling("read_bandwidth", 4.5e12, 4.4e12, 4.6e12, "byte/s", "grid 132 × 4", (4.5e12,)),
+    Remark("double", "v0", "float32", "reads a clock", "emulator-exact"),
     Outcome(CASE, "failed", 'said "no"\n  · ünïcode  '),
     Finished("qualify double/v0"),
 ]  # fmt: skip

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from harness import strict_yaml
 from harness.analysis.quantities import BY_KEY, Missing, Readings
 from harness.errors import ConfigError
-from harness.measure.statistics import Interval, median_interval
+from harness.measure.statistics import Interval
 from harness.records import Planned
 
 PATH = Path(__file__).parents[2] / "docs" / "claims.yaml"
@@ -213,7 +213,7 @@ def _pick(readings: Readings, test: Test, cases: Sequence[Planned], variant: str
         return f"{variant} failed or was skipped in this run"
     if test.measure == "counter" and not run.is_timed:
         sound = [p for p in sound if p.case in readings.counted] or sound
-    return run.fastest_shapes(sound)[0]
+    return run.timings.fastest(sound)[0]
 
 
 def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval | str:
@@ -223,12 +223,11 @@ def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval
         return ratio or "too few rounds for an interval"
     if test.measure == "percent_of_peak":
         ceiling = run.ceilings.get("read_bandwidth")
-        times = list(run.times(cases[0].case, "cold").values())
-        time = median_interval(times, run.confidence)
+        time = run.time(cases[0].case)
         if ceiling is None or time is None:
             return "the read bandwidth was not measured" if time else "too few rounds"
         shares = [1e11 * cases[0].bytes / ns / ceiling.value for ns in (
-            time.median, time.high, time.low)]  # fmt: skip
+            time.value, time.high, time.low)]  # fmt: skip
         return Interval(*shares)
     answer = BY_KEY[test.quantity].find(readings, cases[0])
     if isinstance(answer, Missing):

@@ -121,7 +121,7 @@ class Readings:
         return self._main[case]
 
     def _longest(self, case: str) -> int:
-        times = self.run.step_times(case, "cold")
+        times = self.run.timings.step_times(case, "cold")
         if times:
             return max(range(len(times)), key=times.__getitem__)
         for metric in ("gpu__time_duration", "smsp__inst_executed"):

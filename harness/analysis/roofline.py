@@ -23,7 +23,7 @@ from harness.analysis.quantities import (
     Reading,
     Readings,
 )
-from harness.measure.statistics import Interval, median_interval
+from harness.measure.statistics import Interval
 from harness.records import Planned
 from harness.tables import Run
 
@@ -174,8 +174,7 @@ def level_bytes(readings: Readings, p: Planned, level: Level) -> tuple[Answer, s
 
 
 def _kernel(readings: Readings, p: Planned, short: str, above: Sequence[Roof]) -> Kernel | str:
-    times = list(readings.run.times(p.case, "cold").values())
-    time = median_interval(times, readings.run.confidence)
+    time = readings.run.time(p.case)
     if time is None:
         return "not timed"
     counted = counted_flops(readings, p)
@@ -186,7 +185,7 @@ def _kernel(readings: Readings, p: Planned, short: str, above: Sequence[Roof]) -
             origin = "counted in PTX by the emulator"
     if not flops:
         return "it computes nothing in floating point: no intensity"
-    rate = Interval(*(1e9 * flops / ns for ns in (time.median, time.high, time.low)))
+    rate = Interval(*(1e9 * flops / ns for ns in (time.value, time.high, time.low)))
     spots = [Spot("compulsory", flops / p.bytes, "what the problem must move")] if p.bytes else []
     missing: dict[Level, str] = {}
     for level in LEVELS:
@@ -215,10 +214,10 @@ def _above(short: str, rate: Interval, spots: Sequence[Spot], above: Sequence[Ro
         bandwidth = rate.low / spot.intensity
         if binding and bandwidth > binding.value.high:
             found.append(
-                f"{short} moves {spot.level} bytes at {bandwidth / binding.value.median:.3g} times "
+                f"{short} moves {spot.level} bytes at {bandwidth / binding.value.value:.3g} times "
                 f"the {binding.label} roof"
             )
     peak = max((r for r in above if r.level is None), key=lambda r: r.value.high, default=None)
     if peak and rate.low > peak.value.high:
-        found.append(f"{short} computes at {rate.low / peak.value.median:.3g} times {peak.label}")
+        found.append(f"{short} computes at {rate.low / peak.value.value:.3g} times {peak.label}")
     return found

@@ -21,9 +21,9 @@ from harness.analysis.quantities import (
     Reading,
     Readings,
 )
-from harness.measure.statistics import median_interval
+from harness.measure.timings import Comparison
 from harness.records import Planned
-from harness.tables import Comparison, Run
+from harness.tables import Run
 
 NOTABLE = 0.05
 """A quantity that moved by less than this part is not among those that moved most."""
@@ -160,7 +160,7 @@ def _finding(
     if speed.ratio is None or speed.verdict not in {"faster", "slower"}:
         return Finding("nothing")
     faster = speed.verdict == "faster"
-    factor = speed.ratio.median if faster else 1 / speed.ratio.median
+    factor = speed.ratio.value if faster else 1 / speed.ratio.value
     pairs = {
         c.quantity.key: rules.Pair(*(c.pair if faster else c.pair[::-1]))
         for c in changes
@@ -181,15 +181,14 @@ def _finding(
 
 def _launches(readings: Readings, slow: Planned, fast: Planned) -> list[str]:
     """Whether the launches that were saved had cost about what was saved."""
-    steps, fewer = (readings.run.step_times(p.case, "cold") for p in (slow, fast))
+    steps, fewer = (readings.run.timings.step_times(p.case, "cold") for p in (slow, fast))
     lost = (len(slow.kernels) or len(steps)) - (len(fast.kernels) or max(len(fewer), 1))
     if lost < 1 or len(steps) < 2:
         return []
-    times = [readings.run.times(p.case, "cold").values() for p in (slow, fast)]
-    medians = [median_interval(list(t), readings.run.confidence) for t in times]
-    if medians[0] is None or medians[1] is None:
+    times = [readings.run.time(p.case) for p in (slow, fast)]
+    if times[0] is None or times[1] is None:
         return []
-    saved = medians[0].median - medians[1].median
+    saved = times[0].value - times[1].value
     cost = sum(sorted(steps)[:lost])
     low, high = rules.LAUNCH_SHARE
     return ["a launch fewer"] if low * cost <= saved <= high * cost else []
@@ -200,7 +199,7 @@ def ladder_steps(readings: Readings, group: Sequence[Planned]) -> list[Step]:
     run = readings.run
     sound = [p for p in group if not p.is_library and run.outcomes[p.case].status == "ok"]
     able = [p for p in sound if _usable(readings, p)]
-    best = run.fastest_shapes(able) if run.is_timed else middle_shapes(able)
+    best = run.timings.fastest(able) if run.is_timed else middle_shapes(able)
     found = []
     for before, after in pairwise(best):
         if line(before.variant) != line(after.variant):
@@ -245,9 +244,8 @@ def shape_steps(readings: Readings, group: Sequence[Planned]) -> list[Step]:
 
 
 def _median(readings: Readings, p: Planned) -> float:
-    times = list(readings.run.times(p.case, "cold").values())
-    interval = median_interval(times, readings.run.confidence)
-    return interval.median if interval else math.inf
+    time = readings.run.time(p.case)
+    return time.value if time else math.inf
 
 
 def _usable(readings: Readings, p: Planned) -> bool:

@@ -18,7 +18,7 @@ from harness.build.compile import Built, Unit
 from harness.cases import Case, Device, Step
 from harness.errors import HarnessError
 from harness.measure.rounds import Entry, measure
-from harness.measure.statistics import Interval, median_interval
+from harness.measure.statistics import Interval, batch_time, time_of
 from harness.problem import Buffer
 from harness.records import Ceiling, Round
 from harness.silicon.architectures import architecture
@@ -201,16 +201,18 @@ def _best(name: str, found: Sequence[tuple[tuple[Case, float], list[Round]]]) ->
     """The best launch shape's figure, with the interval of its median over rounds."""
     shapes: list[tuple[Interval, Case, list[float]]] = []
     for (case, amount), rounds in found:
-        times = [float(np.median(record.samples_ns)) for record in rounds]
-        values = times if name == "empty_kernel" else [amount / (ns * 1e-9) for ns in times]
-        interval = median_interval(values, 0.95)
-        if interval:
-            shapes.append((interval, case, values))
+        times = {(r.placement, r.round): batch_time(r.samples_ns) for r in rounds}
+        rates = times if name == "empty_kernel" else {
+            at: amount / (ns * 1e-9) for at, ns in times.items()
+        }  # fmt: skip
+        found_one = time_of(rates)
+        if found_one:
+            shapes.append((found_one.interval(0.95), case, [*rates.values()]))
     if not shapes:
         raise HarnessError(f"the ceiling {name} could not be measured: no launch was timed")
-    interval, case, values = max(shapes, key=lambda shape: shape[0].median)
+    interval, case, values = max(shapes, key=lambda shape: shape[0].value)
     unit = "ns" if name == "empty_kernel" else "flop/s" if name.endswith("_rate") else "byte/s"
     step = case.steps[0]
     how = f"{step.kernel}, grid {step.grid[0]}, block {step.block[0]}; best of {len(shapes)}"
-    return Ceiling(name, interval.median, interval.low, interval.high, unit, how,
+    return Ceiling(name, interval.value, interval.low, interval.high, unit, how,
                    tuple(round(value, 3) for value in values))  # fmt: skip

@@ -1,85 +1,189 @@
-"""Medians with exact intervals, paired ratios, and the verdict that follows from them.
+"""From timed batches to intervals, and from intervals to verdicts.
 
-The unit is a round. Launches within a batch are autocorrelated (clocks, temperature, what the
-cache holds), so a batch becomes one number, its median, and only rounds are treated as independent.
-docs/measurement.md explains why.
+Three levels, and each has its own summary:
+
+    launches of a batch      → their trimmed mean: outliers go, and the clock's ticks average out
+    rounds of a placement    → their median: a disturbed round has no say
+    placements               → a t interval: only these are independent of each other
+
+A placement is a fresh process with fresh memory. What is drawn once a process is drawn anew in
+each, so an interval over placements is a promise about the next run. Launches, and rounds within
+one placement, share that draw and are never treated as independent (Kalibera and Jones, "Rigorous
+benchmarking in reasonable time", ISMM 2013). docs/measurement.md has the experiments.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from scipy import stats
 
+Name = TypeVar("Name")
 Verdict = Literal["faster", "slower", "same", "unclear", "invalid"]
+
+Key = tuple[int, int]
+"""Placement and round."""
+
+Times = Mapping[Key, float]
+"""A batch's time, ns, for each placement and round."""
+
+FEWEST = 3
+"""An interval needs at least so many placements, or rounds where there is one placement."""
+
+FEWEST_TICKS = 8
+"""Different samples from which the step of the clock is read."""
+
+_TRIMMED = 0.1
+"""The part of a batch's launches that is left out at either end."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A median and its two-sided confidence interval, in the unit of the values."""
+    """A value and its two-sided confidence interval, in one unit."""
 
-    median: float
+    value: float
     low: float
     high: float
 
 
-def median_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """The median with its exact order-statistic interval, which assumes no distribution.
+@dataclass(frozen=True)
+class Estimate:
+    """A mean of logarithms over independent units, with what is known of its error.
 
-    None where there are too few values for the confidence (fewer than 6 for 95 %), or where any
-    value is not finite.
+    resolution: the largest error, as a part of the value, that the clock's ticks leave however
+    often one measures.
     """
-    if not values or not all(map(math.isfinite, values)):
+
+    mean: float
+    error: float
+    """Standard error of the mean."""
+    units: int
+    resolution: float = 0.0
+
+    def interval(self, confidence: float) -> Interval:
+        """The interval of the exponential of the mean, by Student's t."""
+        t = float(stats.t.ppf(0.5 + confidence / 2, self.units - 1))
+        half = math.hypot(t * self.error, self.resolution)
+        return Interval(*(math.exp(self.mean + side * half) for side in (0, -1, 1)))
+
+    def p_value(self) -> float:
+        """How likely so large a mean is where the truth is 0; two-sided.
+
+        What the clock's resolution could explain is taken off first.
+        """
+        beyond = max(abs(self.mean) - self.resolution, 0.0)
+        if beyond == 0:
+            return 1.0
+        if self.error == 0:
+            return 0.0
+        return float(2 * stats.t.sf(beyond / self.error, self.units - 1))
+
+
+def batch_time(samples: Sequence[float]) -> float:
+    """One number for a batch of launches, ns: their mean without the tenth at either end.
+
+    At least one is left out at either end, where there are three or more.
+    """
+    share = max(_TRIMMED, 1 / len(samples)) if len(samples) >= 3 else 0.0
+    return float(stats.trim_mean(np.asarray(samples, float), share))
+
+
+def over_placements(values: Times) -> list[float]:
+    """One value for each placement, the median over its rounds.
+
+    With a single placement, its rounds one by one: what is known then holds for that process only.
+    """
+    by_placement: dict[int, list[float]] = defaultdict(list)
+    for (placement, _), value in sorted(values.items()):
+        by_placement[placement].append(value)
+    if len(by_placement) == 1:
+        return next(iter(by_placement.values()))
+    return [float(np.median(rounds)) for rounds in by_placement.values()]
+
+
+def estimate(logs: Times, resolution: float = 0.0) -> Estimate | None:
+    """The mean of logarithms; None where there are too few units or one is not finite."""
+    units = over_placements(logs)
+    if len(units) < FEWEST or not all(map(math.isfinite, units)):
         return None
-    test = stats.quantile_test(np.asarray(values), q=0.0, p=0.5)
-    interval: Any = test.confidence_interval(confidence_level=confidence)
-    if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+    error = float(np.std(units, ddof=1)) / math.sqrt(len(units))
+    return Estimate(float(np.mean(units)), error, len(units), resolution)
+
+
+def time_of(times: Times, hidden: float = 0.0) -> Estimate | None:
+    """The logarithm of a time, ns. hidden: what the clock's steps hide of it (`hidden_by`)."""
+    if any(not (math.isfinite(t) and t > 0) for t in times.values()):
         return None
-    return Interval(float(np.median(values)), float(interval.low), float(interval.high))
+    return estimate({key: math.log(t) for key, t in times.items()}, hidden)
 
 
-def speedup(
-    baseline: Mapping[int, float], variant: Mapping[int, float], confidence: float
-) -> Interval | None:
-    """How many times faster the variant is: the median over rounds of baseline / variant.
+def speedup(baseline: Times, variant: Times, hidden: float = 0.0) -> Estimate | None:
+    """The logarithm of how many times faster the variant is: baseline / variant.
 
-    Both map a round to that round's time; only rounds that both have count. Computed on
-    logarithms, so that the speed-up of A over B is the reciprocal of B's over A.
+    Only rounds that both have count, each compared within itself. On logarithms, so that the
+    speed-up of A over B is the reciprocal of B's over A.
     """
-    shared = sorted(baseline.keys() & variant.keys())
-    times = [(baseline[i], variant[i]) for i in shared]
-    if any(not (math.isfinite(t) and t > 0) for pair in times for t in pair):
+    pairs = {key: (baseline[key], variant[key]) for key in baseline.keys() & variant.keys()}
+    if any(not (math.isfinite(t) and t > 0) for pair in pairs.values() for t in pair):
         return None
-    logs = median_interval([math.log(a / b) for a, b in times], confidence)
-    return logs and Interval(math.exp(logs.median), math.exp(logs.low), math.exp(logs.high))
+    return estimate({key: math.log(a / b) for key, (a, b) in pairs.items()}, hidden)
 
 
-def noise_floor(repeats: Sequence[Interval]) -> float:
-    """The largest relative difference that A/A comparisons cannot exclude: 0.003 means 0.3 %.
+def tick_of(samples: Sequence[float]) -> float:
+    """The step of the clock, ns: the largest number that every sample is a multiple of.
 
-    repeats: speed-ups of a baseline over itself, each of which is truly 1.
+    0 where there are too few different samples to tell.
     """
-    return max((max(r.high, 1 / r.low) - 1 for r in repeats), default=math.inf)
+    whole = np.unique(np.rint(np.asarray(samples, float)).astype(np.int64))
+    return float(np.gcd.reduce(whole)) if len(whole) >= FEWEST_TICKS else 0.0
 
 
-def verdict(ratio: Interval | None, floor: float, same_within: float) -> Verdict:
-    """What a speed-up with its interval allows to be said, given the noise floor.
+def hidden_by(tick: float, samples: Sequence[float]) -> float:
+    """The largest error, as a part of the value, that a clock's steps leave in a mean of samples.
 
-    faster, slower: the whole interval lies beyond the floor. same: the whole interval lies within
-    `same_within` of 1, and so does the floor. unclear: neither. invalid: there is no interval, or
-    no floor.
+    Half a step where all samples are equal. Samples that scatter by as little as half a step
+    average it out: the error of a mean falls as exp(−2π² (σ / step)²) (Widrow and Kollár,
+    "Quantization Noise", 2008, chapter 4).
     """
-    if ratio is None or not math.isfinite(floor):
+    values = np.asarray(samples, float)
+    if not tick or not len(values):
+        return 0.0
+    scatter = float(np.std(values)) / tick
+    return float(tick / 2 * math.exp(-2 * math.pi**2 * scatter**2) / np.mean(values))
+
+
+def certain(p_values: Mapping[Name, float], error: float) -> set[Name]:
+    """Which of several differences are real, with at most this chance that any one is not.
+
+    Holm's procedure ("A simple sequentially rejective multiple test procedure", 1979).
+    """
+    found: set[Name] = set()
+    ordered = sorted(p_values.items(), key=lambda item: item[1])
+    for i, (name, p) in enumerate(ordered):
+        if p > error / (len(ordered) - i):
+            break
+        found.add(name)
+    return found
+
+
+def verdict(ratio: Interval | None, is_certain: bool, floor: float, same_within: float) -> Verdict:
+    """What a speed-up allows to be said.
+
+    faster, slower: the difference is certain among all that were compared (`certain`), and larger
+    than what the baseline differed from itself by (`floor`, 0 unless A/A found a difference). same:
+    the whole interval lies within `same_within` of 1. unclear: neither. invalid: no interval.
+    """
+    if ratio is None:
         return "invalid"
-    if ratio.low > 1 + floor:
+    if is_certain and ratio.value > 1 + floor:
         return "faster"
-    if ratio.high < 1 / (1 + floor):
+    if is_certain and ratio.value < 1 / (1 + floor):
         return "slower"
-    near = ratio.low >= 1 / (1 + same_within) and ratio.high <= 1 + same_within
-    if near and floor <= same_within:
+    if 1 / (1 + same_within) <= ratio.low and ratio.high <= 1 + same_within:
         return "same"
     return "unclear"

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.measure.statistics import Interval
+from harness.measure.timings import Comparison
 from harness.records import Compiled, Planned
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
 from harness.report.glossary import LIMITERS
 from harness.report.ladder import Ladder, Rung, above_ceiling
-from harness.tables import Comparison, Run
+from harness.tables import Run
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def _comparison(
         return Cell(missing, css="none"), Cell("", css="none")
     ratio = comparison.ratio
     return (
-        Cell(fmt.ratio(ratio), ratio.median, against and f"against {against}"),
+        Cell(fmt.ratio(ratio), ratio.value, against and f"against {against}"),
         Cell(comparison.verdict, comparison.verdict, css=comparison.verdict),
     )
 
@@ -115,8 +116,8 @@ def _rung_row(ladder: Ladder, rung: Rung) -> Row:
         [
             named(p.variant, case_anchor(p.case)),
             Cell(", ".join(f"{k} {v}" for k, v in p.launch.items()) or "its own"),
-            Cell(fmt.time_interval(rung.time), rung.time.median),
-            Cell(fmt.interval(rung.rate), rung.rate.median),
+            Cell(fmt.time_interval(rung.time), rung.time.value),
+            Cell(fmt.interval(rung.rate), rung.rate.value),
             Cell(fmt.percent(rung.percent), rung.percent)
             if rung.percent is not None
             else Cell("no ceiling", css="none"),
@@ -216,14 +217,14 @@ def _interval(row: dict[str, Any], names: Iterable[str]) -> Interval | None:
 
 def _time(row: dict[str, Any]) -> Cell:
     found = _interval(row, ("median_ns", "ci_low_ns", "ci_high_ns"))
-    return Cell(fmt.time_interval(found), found.median) if found else Cell("–", css="none")
+    return Cell(fmt.time_interval(found), found.value) if found else Cell("–", css="none")
 
 
 def _speedup(row: dict[str, Any], p: Planned) -> Cell:
     if p.is_baseline:
         return Cell("baseline", css="none")
     found = _interval(row, ("speedup", "speedup_low", "speedup_high"))
-    return Cell(fmt.ratio(found), found.median) if found else Cell("–", css="none")
+    return Cell(fmt.ratio(found), found.value) if found else Cell("–", css="none")
 
 
 def _verdict(row: dict[str, Any], p: Planned) -> Cell:

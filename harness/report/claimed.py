@@ -84,4 +84,4 @@ def _value(test: Test, value: Interval) -> str:
         return fmt.ratio(value)
     if test.measure == "percent_of_peak":
         return f"{fmt.interval(value, unit='%')} of the read ceiling"
-    return show(BY_KEY[test.quantity], value.median)
+    return show(BY_KEY[test.quantity], value.value)

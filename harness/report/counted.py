@@ -86,7 +86,7 @@ def figured(group: Group) -> list[Quantity]:
 def representative(group: Group) -> list[Planned]:
     """A case a variant for the figures: its fastest launch shape; untimed, its middle one."""
     if group.readings.run.is_timed:
-        return group.readings.run.fastest_shapes(group.cases)
+        return group.readings.run.timings.fastest(group.cases)
     return middle_shapes(group.cases)
 
 

@@ -172,7 +172,7 @@ def roofline_figure(folder: Path, chart: Roofline, best: str) -> Figure:
     rows = [
         [
             k.planned.variant,
-            fmt.three(k.rate.median / 1e9),
+            fmt.three(k.rate.value / 1e9),
             *(fmt.three(x) if (x := k.at(level)) else "–" for level in ("compulsory", *LEVELS)),
             f"{fmt.three(k.excess)}×" if k.excess else k.missing.get("DRAM", "–"),
             k.flops_from,

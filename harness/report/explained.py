@@ -9,13 +9,14 @@ from harness.analysis import rules
 from harness.analysis.quantities import BY_KEY, Reading, Readings
 from harness.analysis.sources import Difference, difference
 from harness.analysis.why import Change, Step, ladder_steps, shape_steps
+from harness.measure.timings import Comparison
 from harness.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, short_names, slug
 from harness.report.cells import Cell, Column, Row, Table, named
 from harness.report.counted import show
 from harness.report.counter_cells import quantity_cell
-from harness.tables import Comparison, Run
+from harness.tables import Run
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def explanations(readings: Readings, problem: str, dtype: str) -> list[Explanati
         if not steps:
             continue
         shorts = short_names(list(dict.fromkeys(p.variant for p in cases)))
-        fastest = {p.variant: p for p in run.fastest_shapes(cases)}
+        fastest = {p.variant: p for p in run.timings.fastest(cases)}
         blocks = [] if found else [_block(readings, s, shorts, fastest) for s in steps]
         title = f"{problem} at {fmt.assignments(cases[0].sizes)}"
         key = slug(f"{problem}-{dtype}-{fmt.assignments(cases[0].sizes)}-{len(found)}")
@@ -233,7 +234,7 @@ def _speed_cells(step: Step) -> list[Cell]:
     if speed is None or speed.ratio is None:
         return [Cell("–", css="none"), Cell("–", css="none")]
     return [
-        Cell(fmt.ratio(speed.ratio), speed.ratio.median),
+        Cell(fmt.ratio(speed.ratio), speed.ratio.value),
         Cell(speed.verdict, speed.verdict, css=speed.verdict),
     ]
 

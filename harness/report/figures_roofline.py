@@ -36,11 +36,11 @@ class Frame:
 def frame_of(chart: Roofline) -> Frame:
     """Room for every point, and for the corner where the roofs meet."""
     spots = [s.intensity for k in chart.kernels for s in k.spots]
-    rates = [k.rate.median for k in chart.kernels]
+    rates = [k.rate.value for k in chart.kernels]
     peak, memory = _peak(chart.roofs), _memory(chart.roofs)
     right = max(spots) * 8
     if peak and memory:
-        right = max(right, 2.5 * peak / min(r.value.median for r in memory))
+        right = max(right, 2.5 * peak / min(r.value.value for r in memory))
     top = max(rates) * 4
     if peak:
         top = max(top, peak * 1.8)
@@ -48,12 +48,12 @@ def frame_of(chart: Roofline) -> Frame:
 
 
 def _peak(roofs: Sequence[Roof]) -> float | None:
-    return max((r.value.median for r in roofs if r.level is None), default=None)
+    return max((r.value.value for r in roofs if r.level is None), default=None)
 
 
 def _memory(roofs: Sequence[Roof]) -> list[Roof]:
     """From the highest down, which is from the left to the right."""
-    return sorted((r for r in roofs if r.level), key=lambda r: -r.value.median)
+    return sorted((r for r in roofs if r.level), key=lambda r: -r.value.value)
 
 
 def draw_roofline(chart: Roofline, layout: Layout, best: str = "") -> Canvas:
@@ -141,7 +141,7 @@ def _roofs(figure: Canvas, axes: Axes, chart: Roofline, frame: Frame, narrow: bo
     # their left, in steps.
     below = 0
     for i, roof in enumerate(memory):
-        bandwidth = roof.value.median
+        bandwidth = roof.value.value
         end = min(limit / bandwidth, frame.right)
         start = max(frame.left, frame.bottom / bandwidth)
         axes.plot([start, end], [start * bandwidth, end * bandwidth], color=C["ink"],
@@ -156,8 +156,8 @@ def _roofs(figure: Canvas, axes: Axes, chart: Roofline, frame: Frame, narrow: bo
             y = frame.bottom * (limit / frame.bottom) ** (0.9 - 0.14 * i)
             taken.append(_name_left(figure, axes, y / bandwidth, y, text))
     for roof in (r for r in chart.roofs if r.level is None):
-        value = roof.value.median
-        start = value / memory[0].value.median if memory else frame.left
+        value = roof.value.value
+        start = value / memory[0].value.value if memory else frame.left
         axes.plot([max(start, frame.left), frame.right], [value] * 2, color=C["ink"], zorder=1.5,
                   linewidth=1.4)  # fmt: skip
         text = f"{roof.label} {fmt.three(value / 1e12)} Tflop/s"
@@ -197,7 +197,7 @@ def _name_left(figure: Canvas, axes: Axes, x: float, y: float, text: str) -> Box
 
 
 def _points(axes: Axes, kernel: Kernel) -> None:
-    y = kernel.rate.median
+    y = kernel.rate.value
     wrong = bool(kernel.above)
     spots = {s.level: s.intensity for s in kernel.spots}
     if len(spots) > 1:
@@ -223,7 +223,7 @@ def _names(
     anchors = []
     obstacles = list(taken)
     for kernel in chart.kernels:
-        spots = [_at(figure, axes, s.intensity, kernel.rate.median) for s in kernel.spots]
+        spots = [_at(figure, axes, s.intensity, kernel.rate.value) for s in kernel.spots]
         obstacles += [Box(x - 4, y - 4, x + 4, y + 4) for x, y in spots]
         anchors.append(max(spots))
     texts = [k.short + (wrong if k.above else "") for k in chart.kernels]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Rectangle
@@ -30,9 +29,9 @@ def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:
     right = 0.5 if layout.narrow else 1.75 if steps else 0.7
     figure, axes = canvas(layout, rows * step + 1.05, left, right, 0.5, 0.55)
     limit = ladder.measure.limit
-    marks = [(limit.median, ladder.measure.bound, "muted")] if limit else []
+    marks = [(limit.value, ladder.measure.bound, "muted")] if limit else []
     if ladder.library:
-        marks.append((ladder.library.rate.median, ladder.library.planned.variant, "library"))
+        marks.append((ladder.library.rate.value, ladder.library.planned.variant, "library"))
     most = max([r.rate.high for r in ladder.rungs] + [m[0] for m in marks]) * 1.02
     axes.set_xlim(0, most)
     axes.set_ylim(rows - 0.45, -0.55)
@@ -92,13 +91,13 @@ def _bar(axes: Axes, ladder: Ladder, rung: Rung, row: int, layout: Layout) -> No
     elif rung.planned.is_baseline:
         role = "baseline"
     centre, height = (row + 0.18, 0.38) if layout.narrow else (row, 0.7)
-    value, bold, most = fmt.three(rung.rate.median), role == "accent", axes.get_xlim()[1]
-    axes.barh(centre, rung.rate.median, height, color=C[role])
+    value, bold, most = fmt.three(rung.rate.value), role == "accent", axes.get_xlim()[1]
+    axes.barh(centre, rung.rate.value, height, color=C[role])
     axes.plot([rung.rate.low, rung.rate.high], [centre, centre], color=C["ink"], linewidth=1.6)
     if rung.longest_rate is not None:
         alone = min(rung.longest_rate, most)
         axes.plot([alone] * 2, [centre - height / 2, centre + height / 2], color=C["ink"], lw=1)
-        axes.plot([rung.rate.median, alone], [centre, centre], color=C["muted"], lw=0.7, ls=":")
+        axes.plot([rung.rate.value, alone], [centre, centre], color=C["muted"], lw=0.7, ls=":")
     if layout.narrow:
         weight = "bold" if bold else "normal"
         axes.text(0, row - 0.22, rung.planned.variant, va="center", fontsize=8, fontweight=weight,
@@ -132,7 +131,7 @@ def lines_over_size(ladders: list[Ladder]) -> list[Line]:
             by_variant.setdefault(rung.planned.variant, []).append((_extent(ladder), rung))
     largest = max(ladders, key=_extent)
     winners = [lad.winner for lad in sorted(ladders, key=_extent, reverse=True) if lad.winner]
-    ranked = sorted(largest.rungs, key=lambda r: r.time.median)
+    ranked = sorted(largest.rungs, key=lambda r: r.time.value)
     notable = list(dict.fromkeys(r.planned.variant for r in (*winners, *ranked[:3])))
     plain = [v for v, found in by_variant.items() if _plain(found[0][1])]
     if len(by_variant) <= 6:
@@ -143,7 +142,7 @@ def lines_over_size(ladders: list[Ladder]) -> list[Line]:
             variant,
             found[0][1].short,
             _role(found[0][1], roles),
-            [(x, r.rate.median) for x, r in found],
+            [(x, r.rate.value) for x, r in found],
         )
         for variant, found in by_variant.items()
     ]
@@ -185,7 +184,7 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
     xs = sorted({x for line in lines for x, _ in line.points})
     most = max(y for line in lines for _, y in line.points)
     limit = measure.limit
-    top = max(most, limit.median if limit else 0) * 1.05
+    top = max(most, limit.value if limit else 0) * 1.05
     axes.set_xscale("log", base=2)
     axes.set_xlim(xs[0], xs[-1])
     axes.set_ylim(0, top)
@@ -195,9 +194,9 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     grid(axes, "y")
     if limit:
-        axes.axhline(limit.median, color=C["muted"], linestyle=(0, (4, 3)), linewidth=1.2)
-        label = f"{measure.bound} {fmt.three(limit.median)}"
-        axes.annotate(label, (xs[0], limit.median), xytext=(3, -3), textcoords="offset points",
+        axes.axhline(limit.value, color=C["muted"], linestyle=(0, (4, 3)), linewidth=1.2)
+        label = f"{measure.bound} {fmt.three(limit.value)}"
+        axes.annotate(label, (xs[0], limit.value), xytext=(3, -3), textcoords="offset points",
                       va="top", color=C["muted"])  # fmt: skip
     gap = top * 0.15 / (height - 0.8)
     ends = spread([line.points[-1][1] for line in lines], gap, 0, top)
@@ -240,9 +239,9 @@ def shapes_of(run: Run, ladder: Ladder) -> Shapes:
     missing: dict[tuple[str, str], str] = {}
     for p in cases:
         cell = p.variant, _shape(p)
-        times = list(run.times(p.case, "cold").values())
-        if run.outcomes[p.case].status == "ok" and times:
-            rates[cell] = ladder.measure.of(p, float(np.median(times)))
+        time = run.time(p.case)
+        if run.outcomes[p.case].status == "ok" and time:
+            rates[cell] = ladder.measure.of(p, time.value)
         else:
             missing[cell] = run.outcomes[p.case].status
     variants = list(dict.fromkeys(p.variant for p in cases))

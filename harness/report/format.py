@@ -85,16 +85,16 @@ def time(ns: float) -> str:
 
 def interval(value: Interval, scale: float = 1.0, unit: str = "") -> str:
     """`248 µs (247–249)`; where the ends read the same, the larger half-width in per cent."""
-    median, low, high = (three(x / scale) for x in (value.median, value.low, value.high))
+    median, low, high = (three(x / scale) for x in (value.value, value.low, value.high))
     name = unit if unit in {"", "×"} else THIN + unit
     if low == high:
-        width = max(value.high / value.median, value.median / value.low) - 1
+        width = max(value.high / value.value, value.value / value.low) - 1
         return f"{median}{name} (±{percent(100 * width)})" if width else f"{median}{name} (±0)"
     return f"{median}{name} ({low}–{high})"
 
 
 def time_interval(value: Interval) -> str:
-    return interval(value, *time_unit(value.median))
+    return interval(value, *time_unit(value.value))
 
 
 def ratio(value: Interval) -> str:
@@ -102,14 +102,14 @@ def ratio(value: Interval) -> str:
     digits = _digits(value)
     if digits is None:
         return interval(value, unit="×")
-    median, low, high = (f"{x:.{digits}f}" for x in (value.median, value.low, value.high))
+    median, low, high = (f"{x:.{digits}f}" for x in (value.value, value.low, value.high))
     return f"{median}× ({low}–{high})"
 
 
 def times(value: Interval) -> str:
     """A speed-up's median alone, in the same digits."""
     digits = _digits(value)
-    return f"{three(value.median) if digits is None else f'{value.median:.{digits}f}'}×"
+    return f"{three(value.value) if digits is None else f'{value.value:.{digits}f}'}×"
 
 
 _NEAR = 0.05
@@ -118,12 +118,12 @@ _NEAR = 0.05
 
 def _digits(value: Interval) -> int | None:
     """Decimals for a ratio near 1; None where three significant digits suffice."""
-    if abs(value.median - 1) > _NEAR:
+    if abs(value.value - 1) > _NEAR:
         return None
     for digits in (2, 3, 4, 5):
-        median, low, high = (f"{x:.{digits}f}" for x in (value.median, value.low, value.high))
+        median, low, high = (f"{x:.{digits}f}" for x in (value.value, value.low, value.high))
         told = all(x == 1 or float(text) != 1 for x, text in (
-            (value.median, median), (value.low, low), (value.high, high)))  # fmt: skip
+            (value.value, median), (value.low, low), (value.high, high)))  # fmt: skip
         if told and (low != high or value.low == value.high):
             return digits
     return 5

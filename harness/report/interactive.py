@@ -67,9 +67,9 @@ def roofline(chart: Roofline) -> Markup:
     figure = _canvas("Arithmetic intensity, flop/byte", "Rate, flop/s")
     figure.update_xaxes(type="log", range=_decades(frame.left, frame.right))
     figure.update_yaxes(type="log", range=_decades(frame.bottom, frame.top), exponentformat="SI")
-    peak = max((r.value.median for r in chart.roofs if r.level is None), default=frame.top)
+    peak = max((r.value.value for r in chart.roofs if r.level is None), default=frame.top)
     for roof in chart.roofs:
-        value = roof.value.median
+        value = roof.value.value
         if roof.level is None:
             xs, ys = [frame.left, frame.right], [value, value]
         else:
@@ -87,7 +87,7 @@ def roofline(chart: Roofline) -> Markup:
             continue
         hollow = "-open" if level == "compulsory" else ""
         figure.add_scatter(
-            x=[x for _, x in points], y=[k.rate.median for k, _ in points], mode="markers",
+            x=[x for _, x in points], y=[k.rate.value for k, _ in points], mode="markers",
             name=title, marker={"symbol": _SYMBOLS[marker] + hollow, "color": C[role], "size": 9},
             text=[_hover(k.planned.variant, k.flops_from) for k, _ in points],
             hovertemplate="%{text}<br>%{x:.4g} flop/byte<br>%{y:.4s}flop/s" + _NAME,
@@ -124,7 +124,7 @@ def over_size(ladders: Sequence[Ladder]) -> Markup:
         )  # fmt: skip
     if measure.limit:
         figure.add_hline(
-            measure.limit.median, line={"color": C["muted"], "dash": "dash", "width": 1.2}
+            measure.limit.value, line={"color": C["muted"], "dash": "dash", "width": 1.2}
         )
     return spec(figure)
 
@@ -141,11 +141,11 @@ def ladder(found: Ladder) -> Markup:
         for r in rungs
     ]  # fmt: skip
     figure.add_bar(
-        y=[r.planned.variant for r in rungs], x=[r.rate.median for r in rungs], orientation="h",
+        y=[r.planned.variant for r in rungs], x=[r.rate.value for r in rungs], orientation="h",
         marker={"color": [C[role] for role in roles]},
         error_x={"type": "data", "symmetric": False, "color": C["ink"], "thickness": 1.4,
-                 "array": [r.rate.high - r.rate.median for r in rungs],
-                 "arrayminus": [r.rate.median - r.rate.low for r in rungs]},
+                 "array": [r.rate.high - r.rate.value for r in rungs],
+                 "arrayminus": [r.rate.value - r.rate.low for r in rungs]},
         text=[_told(r.planned.launch, fmt.time_interval(r.time)) for r in rungs],
         textposition="none",
         hovertemplate="%{x:,.4g} " + found.measure.unit + "<br>%{text}<extra>%{y}</extra>",
@@ -156,7 +156,7 @@ def ladder(found: Ladder) -> Markup:
         ends.append(found.measure.limit.high)
     figure.update_xaxes(range=[0, 1.02 * max(ends)])
     if found.measure.limit:
-        figure.add_vline(found.measure.limit.median,
+        figure.add_vline(found.measure.limit.value,
                          line={"color": C["muted"], "dash": "dash", "width": 1.2})  # fmt: skip
     return spec(figure)
 

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.analysis.why import line
-from harness.measure.statistics import Interval, median_interval
+from harness.measure.statistics import Interval
+from harness.measure.timings import Comparison
 from harness.records import Ceiling, Planned
 from harness.report.anchors import short_names
-from harness.tables import Comparison, Run
+from harness.tables import Run
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def _ladder(
 ) -> Ladder:
     shorts = short_names(list(dict.fromkeys(p.variant for p in cases)))
     ranked = [p for p in cases if _ranked(run, p, cache)]
-    best = run.fastest_shapes(ranked, cache)
+    best = run.timings.fastest(ranked, cache)
     base = next((p for p in best if p.is_baseline), None)
     rungs: list[Rung] = []
     for p in best:
@@ -137,10 +138,10 @@ def _ladder(
         rungs.append(_rung(run, p, base, before if same_line else None, measure, shorts, cache))
     variants = [rung for rung in rungs if not rung.planned.is_library]
     library = next((rung for rung in rungs if rung.planned.is_library), None)
-    winner = min(variants, key=lambda rung: rung.time.median, default=None)
+    winner = min(variants, key=lambda rung: rung.time.value, default=None)
     tied: list[Rung] = []
     if winner:
-        others = sorted((r for r in variants if r is not winner), key=lambda r: r.time.median)
+        others = sorted((r for r in variants if r is not winner), key=lambda r: r.time.value)
         tied = [r for r in others if _versus(run, winner, r, cache).verdict != "faster"]
     return Ladder(
         problem=key[0],
@@ -156,7 +157,7 @@ def _ladder(
         winner=winner,
         tied=tied,
         winner_versus_library=_versus(run, winner, library, cache) if winner and library else None,
-        floor=run.floor(cases[0].case, cache),
+        floor=run.timings.noise(key, cache),
     )
 
 
@@ -176,10 +177,9 @@ def above_ceiling(run: Run) -> set[str]:
 
 
 def _ranked(run: Run, p: Planned, cache: str) -> bool:
-    times = list(run.times(p.case, cache).values())
     return (
         run.outcomes[p.case].status == "ok"
-        and median_interval(times, run.confidence) is not None
+        and run.time(p.case, cache) is not None
         and p.case not in above_ceiling(run)
     )
 
@@ -193,10 +193,10 @@ def _rung(
     shorts: dict[str, str],
     cache: str,
 ) -> Rung:
-    time = median_interval(list(run.times(p.case, cache).values()), run.confidence)
+    time = run.time(p.case, cache)
     assert time is not None  # only ranked cases come here
-    rate = Interval(*(measure.of(p, ns) for ns in (time.median, time.high, time.low)))
-    steps = run.step_times(p.case, cache)
+    rate = Interval(*(measure.of(p, ns) for ns in (time.value, time.high, time.low)))
+    steps = run.timings.step_times(p.case, cache)
     several = len(steps) > 1
     names = (
         p.kernels
@@ -210,7 +210,7 @@ def _rung(
         short=shorts[p.variant],
         time=time,
         rate=rate,
-        percent=100 * rate.median / bound.median if bound else None,
+        percent=100 * rate.value / bound.value if bound else None,
         versus_baseline=run.compare(p.case, base.case, cache)
         if base and not p.is_baseline
         else None,

@@ -124,7 +124,7 @@ def noise_table(run: Run) -> Table:
     for key, cases in run.groups().items():
         cells = [Cell(f"{key[0]}, {key[1]}, {fmt.assignments(cases[0].sizes)}")]
         for cache in ("cold", "warm"):
-            floor = run.floor(cases[0].case, cache)
+            floor = run.timings.noise(key, cache)
             shown = 100 * floor if fmt.is_number(floor) else None
             cells.append(optional(shown, fmt.percent, "not measured"))
         rows.append(Row(cells))

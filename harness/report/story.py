@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from harness.measure.timings import Comparison
 from harness.records import Planned, Verified
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor
 from harness.report.ladder import Ladder, Rung
-from harness.tables import Comparison, Run
+from harness.tables import Run
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _facts(ladder: Ladder, winner: Rung) -> Markup:
         share = fmt.percent(winner.percent)
         facts.append(Markup("{} of the {}").format(share, ladder.measure.bound))
     else:
-        rate = f"{fmt.three(winner.rate.median)} {ladder.measure.unit}"
+        rate = f"{fmt.three(winner.rate.value)} {ladder.measure.unit}"
         facts.append(Markup("{}, no ceiling measured").format(rate))
     return Markup(", ").join(facts)
 

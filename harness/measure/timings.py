@@ -1,0 +1,413 @@
+"""What the rounds of a run say: times, comparisons, and which launch shape a variant is shown at.
+
+The first placements of a group only choose the launch shapes, and every figure comes from the
+others: the best of several noisy figures is better than the truth, but not in data that had no part
+in the choice. All comparisons that a group's page makes are one family, and "faster" and "slower"
+are said so that at most one family in twenty has a false one (at a confidence of 95 %).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from harness.measure.statistics import (
+    Estimate,
+    Interval,
+    Times,
+    Verdict,
+    batch_time,
+    certain,
+    hidden_by,
+    over_placements,
+    speedup,
+    tick_of,
+    time_of,
+    verdict,
+)
+from harness.records import Outcome, Planned, Record, Round
+
+Group = tuple[str, str, str]
+"""Problem, dtype and sizes as text: the cases that are measured together and compared."""
+
+CLOCK_TOLERANCE = 0.01
+"""A round whose multiprocessor clock is further from its group's usual one is left out."""
+
+SPOILED_BY = ("HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown", "HwPowerBrakeSlowdown")
+"""Throttle reasons, as NVML names them, that spoil a round."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One case against another at the same sizes, round by round."""
+
+    ratio: Interval | None
+    """How many times faster, with its interval."""
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What a case's time varies by, as parts of it: between placements, and within one."""
+
+    between: float
+    within: float
+
+    @property
+    def depends_on_placement(self) -> bool:
+        """Whether where the memory lies matters more than everything that varies in one place."""
+        return self.between > 0.005 and self.between > 2 * self.within
+
+
+def group_of(p: Planned) -> Group:
+    return p.problem, p.dtype, " ".join(f"{k}={v}" for k, v in p.sizes.items())
+
+
+class Timings:
+    """The rounds of a run, ready to be compared. timing: run.json's settings of that name."""
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        planned: Mapping[str, Planned],
+        outcomes: Mapping[str, Outcome],
+        timing: Mapping[str, Any],
+    ) -> None:
+        self._planned, self._outcomes = planned, outcomes
+        self.looks = int(timing.get("looks", 1))
+        self.choosing = int(timing.get("choosing", 0))
+        self.error = 1 - float(timing["confidence"])
+        self.same_within = float(timing["same_within"])
+        self._rounds: dict[tuple[str, str, bool], list[Round]] = defaultdict(list)
+        for record in records:
+            if isinstance(record, Round) and record.case in planned:
+                self._rounds[record.case, record.cache, record.repeat].append(record)
+        self._known: dict[Any, Any] = {}
+
+    @property
+    def confidence(self) -> float:
+        """Of one interval: the error allowed is shared by the looks at which one might stop."""
+        return 1 - self.error / self.looks
+
+    @cached_property
+    def groups(self) -> dict[Group, list[Planned]]:
+        """The cases that are measured together, the library's last."""
+        found: dict[Group, list[Planned]] = defaultdict(list)
+        for p in sorted(self._planned.values(), key=lambda p: p.is_library):
+            found[group_of(p)].append(p)
+        return dict(found)
+
+    # What was measured
+
+    def rounds(self, case: str, cache: str, repeat: bool = False) -> list[Round]:
+        """Every round of a case, those that choose and those left out too."""
+        return self._rounds.get((case, cache, repeat), [])
+
+    @cached_property
+    def left_out(self) -> dict[Group, Counter[str]]:
+        """Group → reason → how many of its rounds are in no figure."""
+        return {group: Counter(found.values()) for group, found in self._spoiled.items()}
+
+    @cached_property
+    def _spoiled(self) -> dict[Group, dict[tuple[int, int], str]]:
+        """Rounds that were throttled, or at another clock than the group's others: left out whole.
+
+        Where that holds of most of them it is how the card runs, and nothing is left out.
+        """
+        clocks: dict[Group, dict[tuple[int, int], list[int]]] = defaultdict(dict)
+        found: dict[Group, dict[tuple[int, int], str]] = {}
+        for rounds in self._rounds.values():
+            for r in rounds:
+                at = r.placement, r.round
+                group = group_of(self._planned[r.case])
+                found.setdefault(group, {})
+                clocks[group].setdefault(at, [])
+                if r.sm_clock_hz:
+                    clocks[group][at].append(r.sm_clock_hz)
+                for reason in r.throttle:
+                    if reason in SPOILED_BY:
+                        found[group][at] = f"throttled: {reason}"
+        for group, by_round in clocks.items():
+            every = [clock for each in by_round.values() for clock in each]
+            usual = float(np.median(every)) if every else 0.0
+            for at, each in by_round.items():
+                if any(abs(clock - usual) > CLOCK_TOLERANCE * usual for clock in each):
+                    found[group].setdefault(at, "another multiprocessor clock")
+            if 2 * len(found[group]) > len(by_round):
+                found[group] = {}
+        return found
+
+    @cached_property
+    def tick(self) -> float:
+        """The step of the event clock, ns."""
+        return tick_of([ns for rounds in self._rounds.values() for r in rounds[:3]
+                        for ns in r.samples_ns])  # fmt: skip
+
+    def times(self, case: str, cache: str, repeat: bool = False) -> Times:
+        """(placement, round) → that batch's time, ns; of the rounds that figures are made from."""
+        return self._times(case, cache, repeat, for_choice=False)
+
+    def _times(self, case: str, cache: str, repeat: bool, for_choice: bool) -> Times:
+        key = "times", case, cache, repeat, for_choice
+        if key not in self._known:
+            rounds = self.rounds(case, cache, repeat)
+            spoiled = self._spoiled.get(group_of(self._planned[case]), {})
+            self._known[key] = {
+                (r.placement, r.round): batch_time(r.samples_ns)
+                for r in rounds
+                if r.samples_ns
+                and (r.placement, r.round) not in spoiled
+                and (r.placement < self.choosing) == for_choice
+            }
+        found: Times = self._known[key]
+        return found
+
+    def _hidden(self, case: str, cache: str) -> float:
+        key = "hidden", case, cache
+        if key not in self._known:
+            samples = [ns for r in self.rounds(case, cache) for ns in r.samples_ns]
+            self._known[key] = hidden_by(self.tick, samples)
+        return float(self._known[key])
+
+    def time(self, case: str, cache: str) -> Interval | None:
+        """The case's time, ns; None where too little was measured for an interval."""
+        found = time_of(self.times(case, cache), self._hidden(case, cache))
+        return found.interval(self.confidence) if found else None
+
+    def step_times(self, case: str, cache: str) -> list[float]:
+        """Each step's time, ns; empty where steps were not timed apart."""
+        rounds = [r for r in self.rounds(case, cache) if r.steps_ns and all(r.steps_ns)]
+        if not rounds:
+            return []
+        steps = len(rounds[0].steps_ns)
+        by_step = [
+            {(r.placement, r.round): batch_time(r.steps_ns[step]) for r in rounds}
+            for step in range(steps)
+        ]
+        return [float(np.median(over_placements(times))) for times in by_step]
+
+    def spread(self, case: str, cache: str) -> Spread | None:
+        """None with fewer than three placements."""
+        logs: dict[int, list[float]] = defaultdict(list)
+        for (placement, _), ns in self.times(case, cache).items():
+            logs[placement].append(math.log(ns))
+        within = [float(np.var(each, ddof=1)) for each in logs.values() if len(each) > 1]
+        if len(logs) < 3 or not within:
+            return None
+        inside = float(np.mean(within))
+        rounds = float(np.mean([len(each) for each in logs.values()]))
+        total = float(np.var([np.mean(each) for each in logs.values()], ddof=1))
+        return Spread(math.sqrt(max(total - inside / rounds, 0.0)), math.sqrt(inside))
+
+    # What is shown
+
+    def shape(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
+        """The sound case at which a variant is shown: its fastest launch shape, chosen apart.
+
+        Without times, or where none is sound, the first sound one or None.
+        """
+        own = [p for p in self.groups[group] if p.variant == variant]
+        return next(iter(self.fastest(own, cache)), None)
+
+    def fastest(self, cases: Iterable[Planned], cache: str = "cold") -> list[Planned]:
+        """Of the cases given, each variant's fastest sound one, by the choosing placements."""
+        best: dict[str, tuple[float, Planned]] = {}
+        for p in cases:
+            if self._outcomes[p.case].status == "ok":
+                cost = self._cost(p.case, cache)
+                if p.variant not in best or cost < best[p.variant][0]:
+                    best[p.variant] = cost, p
+        return [p for _, p in best.values()]
+
+    def _cost(self, case: str, cache: str) -> float:
+        """A time to choose by, ns: of the placements set apart, or of all where there are none."""
+        for for_choice in (True, False):
+            times = self._times(case, cache, False, for_choice)
+            if times:
+                return float(np.median(over_placements(times)))
+        return math.inf
+
+    def baseline_of(self, case: str) -> str | None:
+        """What a case is compared with: the baseline at its launch shape, or else at its fastest.
+
+        A baseline that failed is nothing to compare with; `substitute` says what stands in.
+        """
+        wanted = self._planned[case]
+        group = group_of(wanted)
+        variant = self.reference(group)
+        if variant is None:
+            return None
+        same = [
+            p.case
+            for p in self.groups[group]
+            if p.variant == variant
+            and p.launch == wanted.launch
+            and self._outcomes[p.case].status == "ok"
+        ]
+        if same and not wanted.is_library:
+            return same[0]
+        fastest = self.shape(group, variant)
+        return fastest.case if fastest else None
+
+    def reference(self, group: Group) -> str | None:
+        """The variant that speed-ups refer to: the baseline, or the first sound one instead."""
+        cases = self.groups[group]
+        sound = [p for p in cases if self._outcomes[p.case].status == "ok" and not p.is_library]
+        ordered = sorted(sound, key=lambda p: not p.is_baseline)
+        return ordered[0].variant if ordered else None
+
+    def substitute(self, group: Group) -> str | None:
+        """The variant that stands in for a baseline of which nothing is sound; else None."""
+        found = self.reference(group)
+        baseline = next((p.variant for p in self.groups[group] if p.is_baseline), None)
+        return found if found != baseline else None
+
+    def builds_on(self, p: Planned) -> Planned | None:
+        """The case that this one is a step further than: at its launch shape, or else as shown."""
+        group = group_of(p)
+        peers = [q for q in self.groups[group] if q.variant == p.builds_on]
+        same = [q for q in peers if q.launch == p.launch and self._outcomes[q.case].status == "ok"]
+        return same[0] if same else self.shape(group, p.builds_on) if peers else None
+
+    # What is compared
+
+    def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
+        """How many times faster `case` is than `against`; the two share problem and sizes."""
+        found = self._estimate(case, against, cache)
+        ratio = found.interval(self.confidence) if found else None
+        group = group_of(self._planned[case])
+        family = self._certain(group, cache)
+        if family is None:
+            return Comparison(ratio, "invalid")
+        pairs, real = family
+        if (case, against) in pairs or (against, case) in pairs:
+            is_certain = (case, against) in real or (against, case) in real
+        else:  # none of those that the page makes: as if it were one more of them
+            is_certain = found is not None and found.p_value() <= self.error / self.looks / (
+                len(pairs) + 1
+            )
+        floor = self.floor(group, cache)
+        return Comparison(ratio, verdict(ratio, is_certain, floor, self.same_within))
+
+    def _estimate(self, case: str, against: str, cache: str) -> Estimate | None:
+        key = "ratio", case, against, cache
+        if key not in self._known:
+            hidden = math.hypot(self._hidden(case, cache), self._hidden(against, cache))
+            base, own = self._both(against, cache), self._both(case, cache)
+            self._known[key] = speedup(base, own, hidden)
+        found: Estimate | None = self._known[key]
+        return found
+
+    def _both(self, case: str, cache: str) -> Times:
+        """A case's times; a baseline's two batches of a round count as one."""
+        first, second = self.times(case, cache), self.times(case, cache, repeat=True)
+        if not second:
+            return first
+        return {key: math.sqrt(t * second[key]) if key in second else t for key, t in first.items()}
+
+    def family(self, group: Group, cache: str = "cold") -> list[tuple[str, str]]:
+        """Every comparison that the pages make in a group: (case, against).
+
+        Each case with the baseline; what is shown of each variant with what it builds on, with the
+        fastest, and with its own slowest shape.
+        """
+        cases = [p for p in self.groups[group] if self._outcomes[p.case].status == "ok"]
+        pairs: dict[tuple[str, str], None] = {}
+        for p in cases:
+            baseline = self.baseline_of(p.case)
+            if baseline and baseline != p.case:
+                pairs[p.case, baseline] = None
+        shown = self.shown(group, cache)
+        leader = self.leader(group, cache)
+        for p in shown:
+            before = self.builds_on(p) if p.builds_on else None
+            slowest = max(
+                (q for q in cases if q.variant == p.variant),
+                key=lambda q: self._cost(q.case, cache),
+            )
+            for other in (before, leader, slowest):
+                if other and other.case != p.case:
+                    pairs[p.case, other.case] = None
+        return list(pairs)
+
+    def shown(self, group: Group, cache: str = "cold") -> list[Planned]:
+        """Each variant at the launch shape that it is shown at, in the matrix's order."""
+        variants = dict.fromkeys(p.variant for p in self.groups[group])
+        found = (self.shape(group, variant, cache) for variant in variants)
+        return [p for p in found if p]
+
+    def leader(self, group: Group, cache: str = "cold") -> Planned | None:
+        """The fastest variant of ours, by the figures."""
+        timed = [
+            (found.value, i, p)
+            for i, p in enumerate(self.shown(group, cache))
+            if not p.is_library and (found := self.time(p.case, cache))
+        ]
+        return min(timed)[2] if timed else None
+
+    def _certain(
+        self, group: Group, cache: str
+    ) -> tuple[list[tuple[str, str]], set[tuple[str, str]]] | None:
+        """A group's family, and which of it differ for certain; None where nothing is timed."""
+        key = "family", group, cache
+        if key not in self._known:
+            self._known[key] = None
+            pairs = self.family(group, cache)
+            found = {pair: self._estimate(*pair, cache) for pair in pairs}
+            p_values = {pair: e.p_value() for pair, e in found.items() if e}
+            if p_values or pairs:
+                self._known[key] = pairs, certain(p_values, self.error / self.looks)
+        family: tuple[list[tuple[str, str]], set[tuple[str, str]]] | None = self._known[key]
+        return family
+
+    # How much two runs of the same kernel differ
+
+    def repeats(self, group: Group, cache: str) -> list[Estimate]:
+        """The baseline's second batches over its first, at each launch shape: truly 1."""
+        found = [
+            speedup(
+                self.times(p.case, cache),
+                self.times(p.case, cache, repeat=True),
+                self._hidden(p.case, cache),
+            )
+            for p in self.groups[group]
+            if p.is_baseline
+        ]
+        return [each for each in found if each]
+
+    def noise(self, group: Group, cache: str) -> float:
+        """By how much two runs of the same kernel may differ; 0.003 is 0.3 %.
+
+        What the intervals of A/A do not exclude; infinite where there are none.
+        """
+        intervals = [each.interval(self.confidence) for each in self.repeats(group, cache)]
+        return max((max(i.high, 1 / i.low) - 1 for i in intervals), default=math.inf)
+
+    def floor(self, group: Group, cache: str) -> float:
+        """What a difference must exceed: 0, unless A/A shows equal kernels to differ."""
+        found = self.repeats(group, cache)
+        real = certain({i: e.p_value() for i, e in enumerate(found)}, self.error / self.looks)
+        intervals = [found[i].interval(self.confidence) for i in range(len(found)) if i in real]
+        return max((max(i.high, 1 / i.low) - 1 for i in intervals), default=0.0)
+
+    def is_settled(self, case: str, cache: str, target: float) -> bool:
+        """Whether more placements would tell nothing new about the case.
+
+        Its interval is narrower than the target, and what it means is certain.
+        """
+        baseline = self.baseline_of(case)
+        if baseline is None or baseline == case:
+            return True
+        found = self._estimate(case, baseline, cache)
+        if found is None:
+            return False
+        interval = found.interval(self.confidence)
+        narrow = math.sqrt(interval.high / interval.low) - 1 <= target
+        holds_one = interval.low <= 1 <= interval.high
+        return narrow and (holds_one or self.compare(case, baseline, cache).verdict != "unclear")
