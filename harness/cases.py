@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 DEVICE_FACTS = ("sm_count", "warp_size", "l2_bytes", "max_threads_per_block", "max_shared_bytes")
 """What an expression in bench.yaml may use of the device."""
 
 LIBRARY = "torch"
+
+Kind = Literal["kernel", "python", "host", "library"]
+"""What a case runs: kernels of a .cu file; a Python function on tensors; a host function of a .cu
+file, compiled into a library; or problem.py's library()."""
 
 Shape = tuple[str, str, str, str]
 """Problem, variant, dtype and launch keys."""
@@ -42,8 +47,10 @@ class Step:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int
-    args: tuple[str | int, ...]
-    """Buffer names and integers."""
+    args: tuple[str | int | float, ...]
+    """Buffer names and numbers."""
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    """Blocks of a thread block cluster; 1, 1, 1 where none is asked for."""
 
     @property
     def threads_per_block(self) -> int:
@@ -60,11 +67,24 @@ class Case:
     sizes: dict[str, int]
     launch: dict[str, int] = field(default_factory=dict)
     source: str = ""
-    defines: dict[str, int] = field(default_factory=dict)
+    defines: dict[str, int | float] = field(default_factory=dict)
     steps: tuple[Step, ...] = ()
     overwrites: tuple[str, ...] = ()
     skip: str = ""
     refusal: str = ""
+    builds_on: str = ""
+    """The variant of which this one is a step further."""
+    kind: Kind = "kernel"
+    function: str = ""
+    """Of a python or host case: what is called, `file.py:function` or `file.cu:function`."""
+    args: tuple[str | int | float, ...] = ()
+    """Of a host case: buffer names and numbers; the stream follows them."""
+    flags: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    """For the compiler: further flags, include folders and sources, as bench.yaml has them."""
+    as_library: bool = False
+    """Whether it stands beside the variants as what they are measured against."""
 
     @property
     def id(self) -> str:
@@ -84,4 +104,4 @@ class Case:
 
     @property
     def is_library(self) -> bool:
-        return self.variant == LIBRARY
+        return self.variant == LIBRARY or self.as_library

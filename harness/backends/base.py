@@ -128,10 +128,12 @@ def scalar_or_buffer(
             bound.append(argument)
             continue
         if np.issubdtype(kind, np.integer):
+            if isinstance(argument, float):
+                raise LaunchError(f"{place}: {argument} is no integer, and the kernel takes one")
             limits = np.iinfo(kind)  # type: ignore[type-var]
             if not limits.min <= argument <= limits.max:
                 raise LaunchError(f"{place}: {argument} does not fit a {parameter.type}")
-        bound.append(kind(argument))
+        bound.append(kind(argument))  # type: ignore[arg-type]
     return bound
 
 
