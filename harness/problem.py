@@ -19,7 +19,13 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 import numpy.typing as npt
 
+from harness.dtypes import machine_epsilon, numpy_dtype, smallest_normal
 from harness.errors import HarnessError, ProblemError
+
+__all__ = [
+    "Array", "Buffer", "Problem", "Role", "Work", "load", "machine_epsilon", "numpy_dtype",
+    "summation_bound",
+]  # fmt: skip
 
 Array = npt.NDArray[Any]
 Role = Literal["input", "output", "scratch", "zeroed"]
@@ -48,15 +54,13 @@ class Buffer:
             known = ", ".join(get_args(Role))
             raise ProblemError(f"buffer {self.name} has the role {self.role!r}; known are {known}")
         try:
-            np.dtype(self.dtype)
-        except TypeError:
-            raise ProblemError(
-                f"buffer {self.name} has the dtype {self.dtype!r}, which NumPy does not know"
-            ) from None
+            numpy_dtype(self.dtype)
+        except ProblemError as error:
+            raise ProblemError(f"buffer {self.name} has {error}") from None
 
     @property
     def nbytes(self) -> int:
-        return self.count * np.dtype(self.dtype).itemsize
+        return self.count * numpy_dtype(self.dtype).itemsize
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,11 @@ def _is_integer(value: Any) -> bool:
 
 
 class Problem(ABC):
-    """One computation. Sizes are what bench.yaml names; dtype is one of its `dtypes`."""
+    """One computation.
+
+    `sizes` are what the matrix names. `dtype` is one of its `dtypes`, a string such as "bfloat16";
+    numpy_dtype(dtype) is NumPy's dtype of that name.
+    """
 
     title: str = ""
     """One line for the report: what is computed."""
@@ -110,13 +118,16 @@ class Problem(ABC):
     def reference(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array]:
-        """Each output in float64."""
+        """Each output in float64; of integers of 64 bits, in those."""
 
     @abstractmethod
     def tolerance(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
-        """The largest acceptable |error| of each output, as the arithmetic bounds it."""
+        """The largest acceptable |error| of each output, as the arithmetic bounds it.
+
+        0 where the result is exact.
+        """
 
     @abstractmethod
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
@@ -137,7 +148,7 @@ def load(folder: Path) -> Problem:
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
-        line = _line_in(path, error)
+        line = line_in(path, error)
         raise ProblemError(f"{path}{line}: {type(error).__name__}: {error}") from None
     found = [
         item
@@ -167,10 +178,11 @@ class Checked(Problem):
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         found = self._call("buffers", sizes, dtype)
         if not isinstance(found, Sequence) or not all(isinstance(b, Buffer) for b in found):
-            raise self._wrong("buffers", "it gives no list of Buffer(...)")
+            raise self._wrong("buffers", "it gives no list of Buffer(...)", (sizes, dtype))
         names = [buffer.name for buffer in found]
         if len(set(names)) < len(names):
-            raise self._wrong("buffers", f"it gives a name twice: {', '.join(map(str, names))}")
+            twice = f"it gives a name twice: {', '.join(map(str, names))}"
+            raise self._wrong("buffers", twice, (sizes, dtype))
         return found
 
     def inputs(
@@ -179,8 +191,8 @@ class Checked(Problem):
         found = self._call("inputs", sizes, dtype, rng, draw)
         for name in self._each("inputs", found, sizes, dtype, "input"):
             if not isinstance(found[name], np.ndarray):
-                given = type(found[name]).__name__
-                raise self._wrong("inputs", f"`{name}` is a {given}; it needs a NumPy array")
+                given = f"`{name}` is a {type(found[name]).__name__}; it needs a NumPy array"
+                raise self._wrong("inputs", given, (sizes, dtype, rng, draw))
         return found
 
     def reference(
@@ -196,7 +208,8 @@ class Checked(Problem):
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         found = self._call("work", sizes, dtype)
         if not isinstance(found, Work):
-            raise self._wrong("work", f"it gives a {type(found).__name__}; it needs Work(...)")
+            given = f"it gives a {type(found).__name__}; it needs Work(...)"
+            raise self._wrong("work", given, (sizes, dtype))
         return Work(int(found.read_bytes), int(found.written_bytes), int(found.flops))
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
@@ -210,7 +223,7 @@ class Checked(Problem):
             try:
                 np.asarray(found[name], np.float64)
             except (TypeError, ValueError):
-                raise self._wrong(what, f"`{name}` holds no numbers") from None
+                raise self._wrong(what, f"`{name}` holds no numbers", (sizes, dtype)) from None
         return found
 
     def _each(
@@ -218,29 +231,36 @@ class Checked(Problem):
     ) -> Sequence[str]:
         """The buffers of a role, each of which must have been given."""
         if not isinstance(found, Mapping):
-            raise self._wrong(what, f"it gives a {type(found).__name__}; it needs a dict")
+            given = f"it gives a {type(found).__name__}; it needs a dict"
+            raise self._wrong(what, given, (sizes, dtype))
         needed = [b.name for b in self.buffers(sizes, dtype) if b.role == role]
         missing = [name for name in needed if name not in found]
         if missing:
-            raise self._wrong(what, f"it lacks {', '.join(missing)}")
+            raise self._wrong(what, f"it lacks {', '.join(missing)}", (sizes, dtype))
         return needed
 
     def _call(self, what: str, *args: Any) -> Any:
         try:
             return getattr(self._problem, what)(*args)
         except ProblemError as error:
-            raise self._wrong(what, str(error), error) from None
+            raise self._wrong(what, str(error), args, error) from None
         except (HarnessError, MemoryError):
             raise
         except Exception as error:
-            raise self._wrong(what, f"{type(error).__name__}: {error}", error) from None
+            raise self._wrong(what, f"{type(error).__name__}: {error}", args, error) from None
 
-    def _wrong(self, what: str, problem: str, error: Exception | None = None) -> ProblemError:
-        line = "" if error is None else _line_in(self._path, error)
-        return ProblemError(f"{self._path}{line}: {what}(): {problem}")
+    def _wrong(
+        self, what: str, problem: str, given: Sequence[Any], error: Exception | None = None
+    ) -> ProblemError:
+        """What is wrong, where, and for which case: `given` is what the method was called with."""
+        line = "" if error is None else line_in(self._path, error)
+        sizes, dtype, *rest = given
+        case = [f"{name} = {value}" for name, value in sizes.items()] + [str(dtype)]
+        case += [f"draw {rest[1]}"] if what == "inputs" and len(rest) > 1 else []
+        return ProblemError(f"{self._path}{line}: {what}(): {problem}\n  for {', '.join(case)}")
 
 
-def _line_in(path: Path, error: BaseException) -> str:
+def line_in(path: Path, error: BaseException) -> str:
     """`:line` of the innermost frame in the file, or of a syntax error in it."""
     if isinstance(error, SyntaxError) and error.lineno:
         return f":{error.lineno}"
@@ -250,11 +270,6 @@ def _line_in(path: Path, error: BaseException) -> str:
         if Path(frame.filename).resolve() == path.resolve()
     ]
     return f":{lines[-1]}" if lines else ""
-
-
-def machine_epsilon(dtype: str) -> float:
-    """The unit in the last place of 1.0: 2^-23 for float32, 2^-52 for float64."""
-    return float(np.finfo(dtype).eps)
 
 
 def summation_bound(count: int, magnitude: float, dtype: str) -> float:
@@ -269,4 +284,4 @@ def summation_bound(count: int, magnitude: float, dtype: str) -> float:
     u = machine_epsilon(dtype) / 2
     terms = float(count) if count <= 1024 else max(1024.0, 8 * math.sqrt(count))
     gamma = terms * u / (1 - terms * u)
-    return gamma * magnitude + np.finfo(dtype).tiny
+    return gamma * magnitude + smallest_normal(dtype)

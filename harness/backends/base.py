@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from harness.build.compile import Built
 from harness.cases import Case, Device, Step
+from harness.dtypes import numpy_dtype
 from harness.errors import LaunchError
 from harness.problem import Buffer
 from harness.records import Cache, Counted, SourceLine
@@ -133,14 +134,18 @@ def scalar_or_buffer(
             limits = np.iinfo(kind)  # type: ignore[type-var]
             if not limits.min <= argument <= limits.max:
                 raise LaunchError(f"{place}: {argument} does not fit a {parameter.type}")
-        bound.append(kind(argument))  # type: ignore[arg-type]
+        with np.errstate(over="ignore"):
+            value = kind(argument)  # type: ignore[arg-type]
+        if not np.isfinite(value):
+            raise LaunchError(f"{place}: {argument} does not fit a {parameter.type}")
+        bound.append(value)
     return bound
 
 
 def poisoned(buffer: Buffer) -> Array:
     """A host array of the buffer's shape with every byte poison, or zero where zero is promised."""
     fill = 0 if buffer.role == "zeroed" else POISON
-    return np.full(buffer.nbytes, fill, np.uint8).view(buffer.dtype)
+    return np.full(buffer.nbytes, fill, np.uint8).view(numpy_dtype(buffer.dtype))
 
 
 def contents(buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -149,11 +154,11 @@ def contents(buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> dict[str
     for buffer in buffers:
         if buffer.role != "input":
             continue
-        array = np.ascontiguousarray(inputs[buffer.name])
-        if array.dtype != np.dtype(buffer.dtype) or array.size != buffer.count:
+        array, promised = np.ascontiguousarray(inputs[buffer.name]), numpy_dtype(buffer.dtype)
+        if array.dtype != promised or array.size != buffer.count:
             raise LaunchError(
                 f"problem.py: inputs()['{buffer.name}'] is {array.size} × {array.dtype}; "
-                f"buffers() promises {buffer.count} × {buffer.dtype}"
+                f"buffers() promises {buffer.count} × {promised}"
             )
         checked[buffer.name] = array.reshape(-1)
     return checked

@@ -43,21 +43,24 @@ def check(
 
 def _compare(name: str, output: Array, expected: Array, bound: Array | float) -> Check:
     output = output.reshape(-1)
-    expected = np.asarray(expected, np.float64).reshape(-1)
+    exact = np.asarray(expected).reshape(-1)
+    expected = exact.astype(np.float64)
     limit = np.broadcast_to(np.asarray(bound, np.float64), expected.shape)
     if output.shape != expected.shape:
         return Check(False, f"`{name}` has {output.size} elements, its reference {expected.size}")
-    if not (np.all(np.isfinite(expected)) and np.all(limit > 0) and np.all(np.isfinite(limit))):
-        return Check(False, f"problem.py: the reference or tolerance of `{name}` is not usable")
-    with np.errstate(over="ignore"):
-        error = np.abs(output.astype(np.float64) - expected) / limit
+    if not (np.all(np.isfinite(expected)) and np.all(limit >= 0) and np.all(np.isfinite(limit))):
+        return Check(
+            False, f"problem.py: the reference or tolerance of `{name}` is not usable: "
+            "a reference is finite, a tolerance is 0 or more and finite",
+        )  # fmt: skip
+    values = _values(output)
+    error = _over_bound(_differences(output, values, exact), limit)
     wrong = ~(error <= 1)  # written so that NaN is wrong
     if not np.any(wrong):
         return Check(True, error=float(error.max()))
     unwritten = np.all(output.view(np.uint8).reshape(output.size, -1) == POISON, axis=1) & wrong
     if np.any(unwritten):
         return Check(False, _at(name, unwritten, "was never written"))
-    values = output.astype(np.float64)
     if np.any(np.isnan(values)):
         return Check(False, _at(name, np.isnan(values), "is NaN"))
     if np.any(np.isinf(values)):
@@ -69,6 +72,32 @@ def _compare(name: str, output: Array, expected: Array, bound: Array | float) ->
             f"{expected[at]:.9g} ± {limit[at]:.2g}"),
         float(min(error.max(), np.finfo(np.float64).max)),  # the journal takes no infinity
     )  # fmt: skip
+
+
+def _values(output: Array) -> npt.NDArray[np.float64]:
+    """The elements as numbers. Of a bool its byte: NumPy takes any that is not 0 for True."""
+    return (output.view(np.uint8) if output.dtype == np.bool_ else output).astype(np.float64)
+
+
+def _differences(
+    output: Array, values: npt.NDArray[np.float64], exact: Array
+) -> npt.NDArray[np.float64]:
+    """|output − reference|; between integers of 64 bits it is taken before it is rounded."""
+    whole = output.dtype.kind in "iu" and output.itemsize == 8 and exact.dtype.kind in "iu"
+    if whole and np.can_cast(exact.dtype, output.dtype):
+        low, high = np.minimum(output, exact), np.maximum(output, exact)
+        return (high.astype(np.uint64) - low.astype(np.uint64)).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.abs(values - exact.astype(np.float64))
+
+
+def _over_bound(
+    difference: npt.NDArray[np.float64], limit: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """The error as a share of its bound; where the bound is 0, nothing or infinity."""
+    exact = np.where(difference == 0, 0.0, np.inf)  # written so that NaN is wrong
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.divide(difference, limit, out=exact, where=limit > 0)
 
 
 def _at(name: str, where: npt.NDArray[np.bool_], what: str) -> str:

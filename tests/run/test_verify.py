@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.backends.base import Execution
+from harness.dtypes import numpy_dtype
 from harness.run.verify import Check, check
 
 POISONED_FLOAT = np.full(4, 0xFF, np.uint8).view(np.float32)[0]
 
 
 def checked(output: Any, expected: Any, bound: Any = 0.5, dtype: str = "float32") -> Check:
-    execution = Execution({"out": np.asarray(output, dtype)})
+    execution = Execution({"out": np.asarray(output, numpy_dtype(dtype))})
     return check(execution, {"out": np.asarray(expected)}, {"out": bound})
 
 
@@ -83,11 +84,56 @@ def test_a_reference_that_is_not_finite_is_the_problems_mistake(expected: float)
     assert "problem.py: the reference or tolerance of `out` is not usable" in found.reason
 
 
-@pytest.mark.parametrize("bound", [0.0, -1.0, np.nan, np.inf])
+@pytest.mark.parametrize("bound", [-1.0, np.nan, np.inf])
 def test_a_bound_that_bounds_nothing_is_the_problems_mistake(bound: float) -> None:
     found = checked([1.0], [1.0], bound)
     assert not found.ok
     assert "problem.py" in found.reason
+
+
+def test_a_tolerance_of_0_asks_for_the_exact_result() -> None:
+    assert checked([1.0, -0.0], [1.0, 0.0], 0.0) == Check(True, "", 0.0)
+    assert checked([3], [3.0], 0.0, "int32").ok
+    found = checked([1.0, np.nextafter(np.float32(2), np.float32(3))], [1.0, 2.0], 0.0)
+    assert not found.ok
+    assert "worst [1] = 2.00000024, expected 2 ± 0" in found.reason
+    json.dumps(found.error, allow_nan=False)
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.nan, np.inf, POISONED_FLOAT])
+def test_a_tolerance_of_0_passes_no_nan(value: float) -> None:
+    assert not checked([value], [1.0], 0.0).ok
+    assert not checked([value], [0.0], 0.0).ok
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3", "float8_e5m2"])
+def test_short_floats_are_compared_as_the_numbers_they_are(dtype: str) -> None:
+    kind = numpy_dtype(dtype)
+    assert checked(np.array([1.5, -2], kind), [1.5, -2.0], 0.0, dtype).ok
+    assert "worst [0] = 1.5" in checked(np.array([1.5], kind), [1.0], 0.25, dtype).reason
+    assert "is NaN" in checked(np.array([np.nan], kind), [1.0], 1e300, dtype).reason
+    poison = np.full(kind.itemsize, 0xFF, np.uint8).view(kind)
+    assert "was never written" in checked(poison, [1.0], 1e300, dtype).reason
+
+
+def test_a_bool_is_right_only_as_0_or_1() -> None:
+    assert checked([True, False], [1.0, 0.0], 0.0, "bool").ok
+    assert not checked([True], [0.0], 0.0, "bool").ok
+    poison = np.full(1, 0xFF, np.uint8).view(np.bool_)
+    assert bool(poison[0])  # to NumPy
+    assert "was never written" in checked(poison, [1.0], 0.5, "bool").reason
+    assert "is wrong" in checked(np.full(1, 2, np.uint8).view(np.bool_), [1.0], 0.5, "bool").reason
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64"])
+def test_integers_of_64_bits_are_compared_before_they_are_rounded(dtype: str) -> None:
+    large = 2**62 + 1  # which float64 has not
+    exact = np.array([large], dtype)
+    assert checked(exact, exact, 0.0, dtype).ok
+    assert not checked(exact - exact.dtype.type(1), exact, 0.5, dtype).ok
+    if dtype == "int64":
+        assert checked([-(2**62)], np.array([2**62]), 2.0**63, dtype).error == 1.0
+        assert not checked([-(2**62)], np.array([2**62]), 2.0**62, dtype).ok
 
 
 def test_an_output_of_another_length_fails() -> None:

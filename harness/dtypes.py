@@ -1,0 +1,86 @@
+"""The element types that a matrix may name, and what NumPy, C++ and torch call each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from harness.errors import ProblemError
+from harness.near import did_you_mean
+
+
+@dataclass(frozen=True)
+class DType:
+    """One element type.
+
+    cpp: one word, so that DTYPE(x) converts. header: what declares it, where the language does not.
+    """
+
+    numpy: np.dtype[Any]
+    cpp: str
+    torch: str
+    header: str = ""
+
+
+BY_NAME: dict[str, DType] = {
+    "float32": DType(np.dtype(np.float32), "float", "float32"),
+    "float64": DType(np.dtype(np.float64), "double", "float64"),
+    "float16": DType(np.dtype(np.float16), "__half", "float16", "cuda_fp16.h"),
+    "bfloat16": DType(np.dtype(ml_dtypes.bfloat16), "__nv_bfloat16", "bfloat16", "cuda_bf16.h"),
+    # Of the 8-bit formats CUDA and torch have the one without infinities under these names.
+    "float8_e4m3": DType(
+        np.dtype(ml_dtypes.float8_e4m3fn), "__nv_fp8_e4m3", "float8_e4m3fn", "cuda_fp8.h"
+    ),
+    "float8_e5m2": DType(
+        np.dtype(ml_dtypes.float8_e5m2), "__nv_fp8_e5m2", "float8_e5m2", "cuda_fp8.h"
+    ),
+    "int8": DType(np.dtype(np.int8), "int8_t", "int8", "cstdint"),
+    "uint8": DType(np.dtype(np.uint8), "uint8_t", "uint8", "cstdint"),
+    "int16": DType(np.dtype(np.int16), "short", "int16"),
+    "int32": DType(np.dtype(np.int32), "int", "int32"),
+    "uint32": DType(np.dtype(np.uint32), "unsigned", "uint32"),
+    "int64": DType(np.dtype(np.int64), "int64_t", "int64", "cstdint"),
+    "bool": DType(np.dtype(np.bool_), "bool", "bool"),
+}
+"""What `dtypes:` in a matrix may list, and what the macro DTYPE stands for in a kernel."""
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """NumPy's dtype of a name in BY_NAME, or of any other that NumPy knows (`uint64`).
+
+    The one place to ask: np.dtype("bfloat16") depends on what was imported before, and
+    np.dtype("float8_e4m3") is another format than CUDA's. Raises ProblemError for other names.
+    """
+    if isinstance(name, str) and name in BY_NAME:
+        return BY_NAME[name].numpy
+    try:
+        found = np.dtype(name)
+    except TypeError:
+        found = None
+    if found is None or not isinstance(name, str) or found.hasobject:
+        near = did_you_mean(str(name), BY_NAME)
+        raise ProblemError(f"the dtype {name!r}, which NumPy does not know{near}")
+    return found
+
+
+def is_float(name: str) -> bool:
+    """Whether the type has fractions, NaN and rounding."""
+    return numpy_dtype(name).name.startswith(("float", "bfloat"))
+
+
+def smallest_normal(name: str) -> float:
+    return float(_finfo(name).tiny)
+
+
+def machine_epsilon(name: str) -> float:
+    """The unit in the last place of 1.0: 2^-23 for float32, 2^-7 for bfloat16."""
+    return float(_finfo(name).eps)
+
+
+def _finfo(name: str) -> Any:
+    if not is_float(name):
+        raise ProblemError(f"{name} is exact: it has no machine epsilon, and needs no tolerance")
+    return ml_dtypes.finfo(numpy_dtype(name))  # type: ignore[no-untyped-call]
