@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,41 @@ class Document:
 
     def where(self, path: tuple[Key, ...]) -> str:
         """`file:line` of the value at the path, or of its nearest ancestor in the file."""
+        return f"{self.path}:{self.line(path)}"
+
+    def line(self, path: tuple[Key, ...]) -> int:
+        """The line of the value at the path, or of its nearest ancestor in the file."""
         while path and path not in self.lines:
             path = path[:-1]
-        return f"{self.path}:{self.lines.get(path, 1)}"
+        return self.lines.get(path, 1)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value stands: a file, and the path of keys and indices in it."""
+
+    document: Document
+    path: tuple[Key, ...] = ()
+
+    def at(self, *more: Key) -> Place:
+        """The place of what stands below."""
+        return Place(self.document, (*self.path, *more))
+
+    def error(self, what: str, remedy: str = "") -> ConfigError:
+        return ConfigError(what, str(self), self.key, remedy)
+
+    @property
+    def key(self) -> str:
+        """The dotted path."""
+        return ".".join(map(str, self.path))
+
+    @property
+    def line(self) -> int:
+        return self.document.line(self.path)
+
+    def __str__(self) -> str:
+        """`file:line`."""
+        return self.document.where(self.path)
 
 
 def read(path: Path) -> Document:
@@ -65,9 +98,7 @@ def read(path: Path) -> Document:
         line = raw[: error.start].count(b"\n") + 1
         raise ConfigError("not UTF-8 text", f"{path}:{line}") from None
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise ConfigError(f"not YAML: {error.problem or error.context}", where) from None
+        raise _not_yaml(path, text, error) from None
     except yaml.YAMLError as error:
         raise ConfigError(f"not YAML: {error}", str(path)) from None
     except (ValueError, OverflowError):  # PyYAML on "\U00110000", which no character has
@@ -76,6 +107,56 @@ def read(path: Path) -> Document:
         raise ConfigError("nested too deeply", str(path)) from None
     lines: dict[tuple[Key, ...], int] = {}
     return Document(path, _plain(path, root, (), lines) if root else None, lines)
+
+
+def _not_yaml(path: Path, text: str, error: yaml.MarkedYAMLError) -> ConfigError:
+    """PyYAML's complaint with its line, and what was expected where that is a matter of spaces."""
+    mark = error.problem_mark or error.context_mark
+    if mark is None:
+        return ConfigError(f"not YAML: {error.problem or error.context}", str(path))
+    where, problem = f"{path}:{mark.line + 1}", error.problem or error.context or ""
+    line = text.splitlines()[mark.line] if mark.line < len(text.splitlines()) else ""
+    own = _indent(line)
+    open_blocks = _open_blocks(text.splitlines()[: mark.line])
+    wanted = " or ".join(str(indent) for indent in open_blocks) or "0"
+    if "\t" in line[: own + 1]:
+        return ConfigError("not YAML: a tab in the indentation", where, remedy="indent by spaces")
+    if "expected <block end>" in problem:
+        what = f"this line is indented by {own} spaces; expected is {wanted}, as the lines above it"
+        mixed = "a list's items (- …) and keys stand in one block"
+        return ConfigError(f"not YAML: {mixed if own in open_blocks else what}", where)
+    if problem.startswith("mapping values are not allowed"):
+        if open_blocks and own > open_blocks[-1]:
+            return ConfigError(
+                f"not YAML: this line is indented by {own} spaces, below a value that is complete; "
+                f"expected is {wanted}, as the lines above it", where,
+            )  # fmt: skip
+        return ConfigError(
+            "not YAML: a second `: ` in one line", where, remedy="quote the value that holds it"
+        )
+    began = error.context_mark
+    opened = f", {error.context} from line {began.line + 1} on" if began and error.context else ""
+    return ConfigError(f"not YAML: {problem.removeprefix('but ')}{opened}", where)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _open_blocks(lines: Sequence[str]) -> list[int]:
+    """How far the blocks are indented that the next line may continue, outermost first."""
+    found: list[int] = []
+    for line in lines:
+        rest = line.strip()
+        if not rest or rest.startswith(("#", "---")):
+            continue
+        indent = _indent(line)
+        found = [other for other in found if other < indent] + [indent]
+        while rest.startswith("- "):  # the block of an item begins behind its dash
+            indent += 2 + _indent(rest[2:])
+            rest = rest[2:].strip()
+            found.append(indent)
+    return found
 
 
 def _refuse_event(path: Path, event: yaml.Event) -> None:

@@ -79,6 +79,44 @@ def test_what_the_parser_itself_gives_up_on_is_still_refused_by_name(
         read(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        (
+            "a:\n    b: 1\n  c: 2\n",
+            3,
+            "indented by 2 spaces; expected is 0 or 4, as the lines above",
+        ),
+        (
+            "a: 1\n  b: 2\n",
+            2,
+            "indented by 2 spaces, below a value that is complete; expected is 0",
+        ),
+        ("a:\n  - k: 1\n    l: 2\n   m: 3\n", 4, "by 3 spaces; expected is 0 or 2 or 4"),
+        ("# no\na:\n  b: 1\n\n    c: 2\n", 5, "by 4 spaces, below a value that is complete"),
+        ("a:\n  - x\n  b: 1\n", 3, "a list's items (- …) and keys stand in one block"),
+        ("a:\n\tb: 1\n", 2, "a tab in the indentation\n  indent by spaces"),
+        ("a: b: c\n", 1, "a second `: ` in one line\n  quote the value that holds it"),
+        ("a: 'x\nb: 1\n", 3, "while scanning a quoted scalar from line 1 on"),
+    ],
+)
+def test_a_wrong_indentation_says_what_was_expected(
+    tmp_path: Path, text: str, line: int, words: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path, text)
+    assert str(caught.value).startswith(f"{tmp_path / 'm.yaml'}:{line}: not YAML: ")
+    assert words in str(caught.value)
+
+
+def test_a_place_is_a_file_a_line_and_a_key(tmp_path: Path) -> None:
+    place = strict_yaml.Place(read(tmp_path, "a: 1\nb:\n  c:\n    - x\n")).at("b", "c")
+    assert (str(place), place.line, place.key) == (f"{tmp_path / 'm.yaml'}:3", 3, "b.c")
+    assert place.at(0).line == 4
+    error = place.at(0, "no").error("what", "do this")
+    assert str(error) == f"{tmp_path / 'm.yaml'}:4: b.c.0.no: what\n  do this"
+
+
 def test_a_file_that_is_not_there_is_told_about_config(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"none\.yaml: No such file.*\n.*--config"):
         strict_yaml.read(tmp_path / "none.yaml")
