@@ -82,7 +82,11 @@ class Case:
     flags: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    """For the compiler: further flags, include folders and sources, as bench.yaml has them."""
+    """For the compiler: further flags; include folders, below the folder of all problems; sources,
+    in the problem's folder."""
+    let: dict[str, int | float] = field(default_factory=dict)
+    """Of a python case: names with values that its parameters may take, besides sizes and launch
+    keys."""
     as_library: bool = False
     """Whether it stands beside the variants as what they are measured against."""
 

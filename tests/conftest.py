@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.build import compile as compiler
+from harness.build import cache as compile_cache
 from harness.cases import Case, Device, Step
 
 REPOSITORY = Path(__file__).parents[1]
@@ -114,7 +114,7 @@ def device() -> Device:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A compile cache of this test's own."""
-    monkeypatch.setattr(compiler, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(compile_cache, "CACHE", tmp_path / "cache")
     return tmp_path / "cache"
 
 

@@ -7,15 +7,19 @@ import pytest
 
 HARNESS = Path(__file__).parents[1] / "harness"
 
-BASE = {"errors", "cases", "records", "strict_yaml", "progress", "silicon", "problem"}
+BASE = {
+    "errors", "cases", "dtypes", "near", "records", "strict_yaml", "progress", "silicon", "problem",
+}  # fmt: skip
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
     "progress": set(),
     "silicon": set(),
     "strict_yaml": {"errors"},
+    "near": set(),
+    "dtypes": {"errors", "near"},
     "cases": {"errors"},
     "records": {"errors"},
-    "problem": {"errors"},
+    "problem": {"errors", "dtypes"},
     "emulator": {"silicon"},
     "matrix": BASE,
     "build": BASE,

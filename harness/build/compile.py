@@ -7,49 +7,28 @@ the cubin that the GPU runs.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-from harness.build import toolchain
+from harness.build import cache, toolchain
 from harness.build.toolchain import Toolchain
-from harness.cases import Case, Step
+from harness.build.units import Unit, explained, unit
+from harness.cases import Step
 from harness.errors import CompileError
 from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import Occupancy, theoretical_occupancy
 
-CACHE = Path(".cache") / "compile"
-FLAGS = ("-std=c++17", "-O3", "-lineinfo")
-C_TYPES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "__half",
-    "bfloat16": "__nv_bfloat16",
-    "int32": "int",
-}
-"""What the macro DTYPE stands for in a kernel."""
-
-_DEADLINE_S = 300
-
-
-@dataclass(frozen=True)
-class Unit:
-    """One compilation: several cases of a variant share it."""
-
-    source: Path
-    include: tuple[Path, ...]
-    defines: tuple[tuple[str, str], ...]
-    arch: str
+__all__ = [
+    "Built", "Resources", "Unit", "build", "build_all", "kernel_name", "machine_code", "occupancy",
+    "resources", "unit",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,7 +45,10 @@ class Resources:
 
 @dataclass(frozen=True)
 class Built:
-    """A compiled unit: its files, and each kernel's resources."""
+    """A compiled unit: its files, and each kernel's resources.
+
+    kernels: by symbol. names: the symbols of kernels that the matrix names as C++ does.
+    """
 
     ptx: Path
     cubin: Path
@@ -74,13 +56,7 @@ class Built:
     cubin_sha256: str
     kernels: Mapping[str, Resources]
     was_cached: bool = False
-
-
-def unit(case: Case, kernels: Path, arch: str) -> Unit:
-    """What must be compiled for a case; `kernels` is the folder that holds all problems."""
-    folder = kernels / case.problem
-    defines = {"DTYPE": C_TYPES[case.dtype], **{k: str(v) for k, v in case.defines.items()}}
-    return Unit(folder / case.source, (kernels, folder), tuple(sorted(defines.items())), arch)
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 def build_all(
@@ -110,93 +86,39 @@ def build(one: Unit, compiler: Toolchain | None = None) -> Built:
     Raises CompileError with nvcc's own message.
     """
     compiler = compiler or toolchain.find()
+    key = one.key(compiler, "kernels")
     try:
-        source = one.source.read_bytes()
-    except OSError as error:
-        raise CompileError(f"{one.source}: {error.strerror}") from None
-    key = _digest(str(one.source.resolve()), source.hex(), str(one.defines), one.arch,
-                  str(FLAGS), compiler.version)  # fmt: skip
-    entry = CACHE / key[:32]
-    cached = _cached(entry)
-    if cached is not None:
-        return cached
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
-        work = Path(scratch) / "entry"
-        work.mkdir()
-        _compile(one, compiler, work)
-        # Two processes may build the same unit: the first to finish wins, both are equal.
-        shutil.rmtree(entry, ignore_errors=True)
-        try:
-            work.rename(entry)
-        except OSError:
-            if not entry.exists():
-                raise
-    built = _cached(entry)
-    if built is None:
-        raise CompileError(f"{one.source}: {entry} cannot be read back; delete it and run again")
-    return Built(**{**vars(built), "was_cached": False})
+        entry, about, was_cached = cache.entry_of(key, lambda work: _compile(one, compiler, work))
+    except CompileError as error:
+        raise explained(one, error) from None
+    kernels = {name: Resources(**found) for name, found in about["kernels"].items()}
+    return Built(
+        entry / "kernel.ptx", entry / "kernel.cubin", about["source_sha256"],
+        about["files"]["kernel.cubin"], kernels, was_cached, about["names"],
+    )  # fmt: skip
 
 
-def _compile(one: Unit, compiler: Toolchain, work: Path) -> None:
+def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
     ptx, cubin, depends = work / "kernel.ptx", work / "kernel.cubin", work / "depends"
-    options = [*FLAGS, f"-arch={one.arch}"]
-    options += [f"-I{folder}" for folder in one.include]
-    options += [f"-D{name}={value}" for name, value in one.defines]
-    _run(one, [compiler.nvcc, *options, "-ptx", "-MD", "-MF", str(depends),
-               "-o", str(ptx), str(one.source)])  # fmt: skip
-    said = _run(one, [compiler.nvcc, f"-arch={one.arch}", "-lineinfo", "-Xptxas", "-v",
-                      "-cubin", "-o", str(cubin), str(ptx)])  # fmt: skip
-    listed = depends.read_text().partition(" : ")[2].replace("\\\n", " ").strip()
-    headers = [
-        Path(name)
-        for name in re.sub(r"(?<!\\)\s+", "\n", listed).replace("\\ ", " ").split("\n")
-        # The toolkit's own headers change with its version, which is in the key.
-        if any(Path(name).resolve().is_relative_to(f.resolve()) for f in one.include)
-    ]
+    cache.run(one.source, [compiler.nvcc, *one.options(), "-ptx", "-MD", "-MF", str(depends),
+                           "-o", str(ptx), str(one.file(work))])  # fmt: skip
+    names = one.take_symbols(ptx)
+    said = cache.run(one.source, [compiler.nvcc, f"-arch={one.arch}", "-lineinfo", *one.flags,
+                                  "-Xptxas", "-v", "-cubin", "-o", str(cubin),
+                                  str(ptx)])  # fmt: skip
     code = machine_code(cubin)
-    about = {
-        "source_sha256": _sha256(one.source),
-        "cubin_sha256": _sha256(cubin),
-        "ptx_sha256": _sha256(ptx),
+    headers = cache.dependencies(depends, one.include)
+    for path in (depends, work / "unit.cu"):
+        path.unlink(missing_ok=True)
+    return {
+        "source_sha256": cache.sha256(one.source),
         "kernels": {
             name: asdict(replace(found, sass_sha256=code.get(name, "")))
             for name, found in resources(said).items()
         },
-        "headers": {str(path.resolve()): _sha256(path) for path in headers},
+        "names": names,
+        "headers": headers,
     }
-    (work / "about.json").write_text(json.dumps(about, indent=1))
-
-
-def _cached(entry: Path) -> Built | None:
-    """What the entry holds, unless a header has changed since."""
-    try:
-        about = json.loads((entry / "about.json").read_text())
-        current = all(_sha256(Path(path)) == was for path, was in about["headers"].items())
-        for kind in ("cubin", "ptx"):
-            current &= _sha256(entry / f"kernel.{kind}") == about[f"{kind}_sha256"]
-        if not current:
-            return None
-        kernels = {name: Resources(**found) for name, found in about["kernels"].items()}
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return Built(entry / "kernel.ptx", entry / "kernel.cubin", about["source_sha256"],
-                 about["cubin_sha256"], kernels, was_cached=True)  # fmt: skip
-
-
-def _run(one: Unit, command: Sequence[str]) -> str:
-    try:
-        ended = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_DEADLINE_S
-        )
-    except subprocess.TimeoutExpired:
-        raise CompileError(f"{one.source}: nvcc did not end within {_DEADLINE_S} s") from None
-    except OSError as error:
-        raise CompileError(f"{command[0]} does not run: {error}") from None
-    if ended.returncode:
-        said = (ended.stderr + ended.stdout).strip() or f"exit code {ended.returncode}"
-        raise CompileError(f"nvcc rejects {one.source}:\n{said}")
-    return ended.stderr + ended.stdout
 
 
 def resources(said: str) -> dict[str, Resources]:
@@ -243,7 +165,9 @@ def machine_code(cubin: Path) -> dict[str, str]:
 
 
 def kernel_name(name: str, built: Built, source: str) -> str:
-    """The kernel's symbol: the name itself, or its C++ mangling. Raises CompileError."""
+    """The kernel's symbol: the name itself, or what C++ made of it. Raises CompileError."""
+    if name in built.names:
+        return built.names[name]
     if name in built.kernels:
         return name
     # _Z, the length, the name; a template's arguments follow after an I (Itanium C++ ABI).
@@ -254,13 +178,6 @@ def kernel_name(name: str, built: Built, source: str) -> str:
     there = ", ".join(mangled or built.kernels) or "none"
     raise CompileError(
         f"{source} {what} `{name}`; it has {there}\n"
-        '  write one of these as `kernel:`, or declare it extern "C" __global__'
+        "  write one of these as `kernel:`, or of a template its name with its arguments, such as "
+        f"{name}<256>"
     )
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

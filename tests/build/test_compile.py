@@ -228,7 +228,7 @@ def test_a_symbol_may_be_written_itself() -> None:
 
 def test_a_kernel_that_is_not_there_lists_those_that_are() -> None:
     with pytest.raises(
-        CompileError, match=r"v\.cu has no kernel `sum`; it has a, _Z1bPf\n.*extern"
+        CompileError, match=r"v\.cu has no kernel `sum`; it has a, _Z1bPf\n.*such as sum<256>"
     ):
         kernel_name("sum", of("a", "_Z1bPf"), "v.cu")
     with pytest.raises(CompileError, match="it has none"):

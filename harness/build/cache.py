@@ -1,0 +1,102 @@
+"""What was compiled, kept by content: the source, its options, every header that it includes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.errors import CompileError
+
+CACHE = Path(".cache") / "compile"
+_DEADLINE_S = 300
+
+About = dict[str, Any]
+"""What an entry's about.json says: `headers` and `files` with hashes, and what `make` adds."""
+
+
+def entry_of(key: str, make: Callable[[Path], About]) -> tuple[Path, About, bool]:
+    """The folder of a key's results, what is known of them, and whether they were there before.
+
+    make: compiles into an empty folder, and says what is to be remembered; under `headers` the
+    files on which the results depend.
+    """
+    entry = CACHE / key[:32]
+    about = _current(entry)
+    if about is not None:
+        return entry, about, True
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+        work = Path(scratch) / "entry"
+        work.mkdir()
+        made = make(work)
+        made["headers"] = {str(Path(p).resolve()): sha256(Path(p)) for p in made["headers"]}
+        made["files"] = {path.name: sha256(path) for path in work.iterdir()}
+        (work / "about.json").write_text(json.dumps(made, indent=1))
+        # Two processes may build the same unit: the first to finish wins, both are equal.
+        shutil.rmtree(entry, ignore_errors=True)
+        try:
+            work.rename(entry)
+        except OSError:
+            if not entry.exists():
+                raise
+    about = _current(entry)
+    if about is None:
+        raise CompileError(f"{entry} cannot be read back; delete it and run again")
+    return entry, about, False
+
+
+def _current(entry: Path) -> About | None:
+    """What is known of an entry, unless a header or a file of its own has changed since."""
+    try:
+        about: About = json.loads((entry / "about.json").read_text())
+        files = {Path(path): was for path, was in about["headers"].items()}
+        files |= {entry / name: was for name, was in about["files"].items()}
+        return about if all(sha256(path) == was for path, was in files.items()) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def dependencies(listed: Path, folders: Sequence[Path]) -> list[Path]:
+    """The files below `folders` in what `nvcc -MD` wrote, but for those beside it, which are ours.
+
+    The toolkit's own headers change with its version, which is in the key.
+    """
+    names = listed.read_text().partition(" : ")[2].replace("\\\n", " ").strip()
+    below = [folder.resolve() for folder in folders]
+    return [
+        Path(name)
+        for name in re.sub(r"(?<!\\)\s+", "\n", names).replace("\\ ", " ").split("\n")
+        if any(Path(name).resolve().is_relative_to(folder) for folder in below)
+        and Path(name).resolve().parent != listed.resolve().parent
+    ]
+
+
+def run(source: Path, command: Sequence[str]) -> str:
+    """What nvcc prints. Raises CompileError with it where nvcc rejects the source."""
+    try:
+        ended = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_DEADLINE_S
+        )
+    except subprocess.TimeoutExpired:
+        raise CompileError(f"{source}: nvcc did not end within {_DEADLINE_S} s") from None
+    except OSError as error:
+        raise CompileError(f"{command[0]} does not run: {error}") from None
+    if ended.returncode:
+        said = (ended.stderr + ended.stdout).strip() or f"exit code {ended.returncode}"
+        raise CompileError(f"nvcc rejects {source}:\n{said}")
+    return ended.stderr + ended.stdout
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
