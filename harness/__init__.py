@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness.tables import Run
 
+__version__ = "0.1.0"
+
 
 def load(folder: str | Path) -> Run:
     """The run in a folder, as pandas tables. Raises JournalError with the place and the remedy."""
@@ -19,4 +21,4 @@ def load(folder: str | Path) -> Run:
     return tables.load(folder)
 
 
-__all__ = ["load"]
+__all__ = ["__version__", "load"]

@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 from filelock import FileLock, Timeout
 
-from harness import report, tables
+from harness import __version__, report, tables
 from harness.commands import annotate, doctor, listing, redraw
-from harness.commands.options import MATRIX, Arch, Backend, Config, Jobs, Only, Out
+from harness.commands.options import Arch, Backend, Config, Jobs, Kernels, Only, Out
 from harness.commands.summary import summarise
 from harness.errors import HarnessError, UsageError
 from harness.matrix import model
@@ -27,17 +27,35 @@ from harness.run.folder import Folder, fresh
 from harness.run.runner import Runner
 
 app = typer.Typer(
-    help="Which CUDA kernel variant is faster, by how much, and why.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        console.print(f"kernel-harness {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print it and stop."),
+    ] = False,
+) -> None:
+    """Which CUDA kernel variant is faster, by how much, and why."""
+
+
 app.command("list")(listing.list_cases)
 
 
 @app.command()
 def run(
-    config_path: Config = MATRIX,
+    config_path: Config = None,
+    kernels: Kernels = None,
     backend: Backend = "auto",
     only: Only = [],  # noqa: B006
     arch: Arch = None,
@@ -49,12 +67,13 @@ def run(
     Exit code 0: every case is ok. 1: some failed. 2: the command or the matrix is wrong.
     130: interrupted, with everything so far kept.
     """
-    _carry_out(config_path, backend, only, arch, out, jobs, None)
+    _carry_out(config_path, kernels, backend, only, arch, out, jobs, None)
 
 
 @app.command()
 def profile(
-    config_path: Config = MATRIX,
+    config_path: Config = None,
+    kernels: Kernels = None,
     backend: Backend = "auto",
     only: Only = [],  # noqa: B006
     arch: Arch = None,
@@ -78,7 +97,7 @@ def profile(
     """
     choose(metrics, None)  # a set that does not exist is refused before anything runs
     wanted = Wanted(tuple(metrics), ncu, Settings(cache_control, clock_control))
-    _carry_out(config_path, backend, only, arch, out, jobs, wanted)
+    _carry_out(config_path, kernels, backend, only, arch, out, jobs, wanted)
 
 
 app.command("report")(redraw.redraw)
@@ -87,7 +106,8 @@ app.command("doctor")(doctor.show)
 
 
 def _carry_out(
-    config_path: Path,
+    config_path: Path | None,
+    kernels: Path | None,
     backend: str,
     only: list[str],
     arch: str | None,
@@ -97,13 +117,15 @@ def _carry_out(
 ) -> None:
     """From the matrix to the report."""
     started = datetime.now(timezone.utc)
-    bench = model.load(config_path)
+    bench = model.load(config_path, kernels)
     chosen, device, warning = devices.choose(backend, arch)
     if warning:
         console.print(warning, markup=False)
     path = out or fresh(started)
     runner = Runner(bench, device, chosen, only, path, wanted, jobs or machine.cores())
     folder = Folder(runner, only, started)
+    for note in listing.notes(runner.plan):
+        console.print(note, markup=False)
     console.print(f"{listing.count(runner.cases)} on {device.name}, into {path}", markup=False)
     interrupted = False
     try:

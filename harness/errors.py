@@ -2,8 +2,8 @@
 
     HarnessError              a person can act on it; its text says what, where and what to do
     ├── UsageError            the command line: an unknown pattern, an unusable option
-    ├── ConfigError           bench.yaml: names the file, the line and the key
-    │   └── ExpressionError   an integer expression in it
+    ├── ConfigError           a bench.yaml: names the file, the line and the key
+    │   └── ExpressionError   an expression in it
     ├── ProblemError          a problem.py that cannot be loaded or breaks its contract
     ├── CompileError          nvcc missing, or a source that it rejects
     ├── LaunchError           a kernel, argument or shape that cannot be launched
@@ -26,7 +26,7 @@ class UsageError(HarnessError):
 
 
 class ConfigError(HarnessError):
-    """bench.yaml cannot be used as it stands.
+    """A bench.yaml cannot be used as it stands.
 
     `where` is `file:line`; `key` the dotted path of the key; `remedy` what would be right.
     """
@@ -39,7 +39,7 @@ class ConfigError(HarnessError):
 
 
 class ExpressionError(ConfigError):
-    """An integer expression that does not parse, or does not come to a usable integer."""
+    """An expression that does not parse, or does not come to a usable number."""
 
 
 class ProblemError(HarnessError):

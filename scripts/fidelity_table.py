@@ -4,7 +4,7 @@
     python scripts/fidelity_table.py --check    exit 1 if it is out of date
 
 The readings are the `ncu` rows of reports/h200/*/counters.csv. Their cases, found by id in
-bench.yaml and tests/fidelity/bench.yaml, are compiled and emulated anew on the same inputs, as far
+kernels/ and tests/fidelity/bench.yaml, are compiled and emulated anew on the same inputs, as far
 as limits.emulate_bytes allows. tests/test_fidelity.py fails where `compare` finds a difference that
 tests/fidelity/exceptions.yaml does not explain.
 """
@@ -30,7 +30,7 @@ from harness.build import compile as compiler
 from harness.cases import Case
 from harness.errors import HarnessError
 from harness.matrix import model, plan
-from harness.run.runner import buffer_names, emulate, load_problems
+from harness.run.runner import emulate
 from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import theoretical_occupancy
 
@@ -169,15 +169,12 @@ class Matrix:
 
     def __init__(self, path: Path) -> None:
         self.bench = model.load(path)
-        problems = load_problems(self.bench, ())
-        names = buffer_names(self.bench, problems)
-        cases = plan.plan(self.bench, emulated_device(ARCH), (), "bench", names)
+        found = plan.resolve(self.bench, emulated_device(ARCH), "emulator")
         self.cases = {
             case.id: case
-            for case in cases
+            for case in found.cases
             if not (case.skip or case.refusal)
-            and problems[case.problem].work(case.sizes, case.dtype).bytes
-            <= self.bench.limits.emulate_bytes
+            and found.works[case.group].bytes <= self.bench.limits.emulate_bytes
         }
 
     def compare(self, read: Readings) -> Iterator[Launch]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +13,11 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from harness import load
+from harness import __version__, load
+from harness.commands import resolved
+from harness.matrix import model
 
 ROOT = Path(__file__).parent.parent
 FAULTY = ROOT / "tests" / "faulty" / "bench.yaml"
@@ -137,11 +142,106 @@ def test_an_interrupted_run_exits_with_130_and_keeps_what_it_has(tmp_path: Path)
     assert (out / "report.html").exists()
 
 
-def test_list_shows_every_case_and_how_many(tmp_path: Path) -> None:
+def test_list_shows_every_case_what_it_launches_or_why_not_and_how_many() -> None:
     ended = harness("list", "--config", FAULTY, "--backend", "emulator")
     assert ended.returncode == 0
-    assert "double/right/float32/n=4096/block=64" in ended.stdout
-    assert "32 cases of 16 variants" in ended.stdout
+    lines = ended.stdout.splitlines()
+    at = lines.index("double/right/float32/n=4096/block=64")
+    assert lines[at + 1] == "    run: 64 × 64"
+    assert "    skipped: the variant is limited to `block >= 128`" in lines
+    assert any(line.startswith("    refused: run: block (2048, 1, 1) exceeds") for line in lines)
+    assert lines[-1] == "32 cases of 16 variants"
+
+
+def test_what_list_prints_is_what_only_takes(tmp_path: Path) -> None:
+    shown = harness("list", "--config", FAULTY, "--backend", "emulator").stdout.splitlines()
+    case = next(line for line in shown if line.startswith("double/right/") and "=128" in line)
+    ended = emulate(tmp_path / "run", case)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert set(load(tmp_path / "run").outcomes) == {
+        case, "double/right/float32/n=4096/block=64",  # the baseline, at its other shape
+    }  # fmt: skip
+
+
+def test_list_resolved_shows_each_value_with_the_line_that_it_comes_from() -> None:
+    ended = harness("list", "--resolved", "--only", "reduce_sum/v7_fixed_blocks")
+    assert ended.returncode == 0
+    own = ROOT / "kernels" / "reduce_sum" / "bench.yaml"
+    lines = own.read_text().splitlines()
+    found = {}
+    for line in ended.stdout.splitlines():
+        match = re.fullmatch(r"  (\S+(?: \d)?|  \w+) +(.*?) +(bench\.yaml:(\d+)|default) *", line)
+        if match:
+            found.setdefault(match[1].strip(), (match[2], lines[int(match[4] or 1) - 1].strip()))
+    assert found["let.blocks"] == ("few", "let: {blocks: few}")
+    assert found["builds_on"] == ("v6_unroll_all", "builds_on: v6_unroll_all")
+    assert found["let.few"][1].startswith("few: 6 * sm_count")
+    assert found["grid"][1].startswith("block_sums: {grid: blocks")
+    assert found["source"][0] == "v7_fixed_blocks.cu"
+
+
+def test_list_resolved_fits_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = Console(width=80, file=io.StringIO(), soft_wrap=True)
+    monkeypatch.setattr(resolved, "console", narrow)
+    resolved.show(model.load(ROOT / "bench.yaml"), [])
+    text = narrow.file.getvalue()
+    assert "v12_single_pass_last_block" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_folder_of_problems_may_lie_anywhere(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    folder = tmp_path / "own" / "twice"
+    shutil.copytree(ROOT / "tests" / "faulty" / "kernels" / "double", folder)
+    (folder / "bench.yaml").write_text(
+        "dtypes: [float32]\nsizes: {test: {n: [8]}, bench: {n: [4096]}}\nbaseline: right\n"
+        "variants:\n  right:\n    steps: [{kernel: run, grid: 64, block: 64, args: [x, y, n]}]\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness", "run", "--backend", "emulator", "--kernels", "own"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert list(load(tmp_path / "reports" / "latest").outcomes) == ["twice/right/float32/n=4096"]
+
+
+def test_a_fault_in_one_problem_is_said_once_and_the_others_run(tmp_path: Path) -> None:
+    for name in ("sound", "faulty"):
+        folder = tmp_path / "kernels" / name
+        shutil.copytree(ROOT / "tests" / "faulty" / "kernels" / "double", folder)
+        (folder / "bench.yaml").write_text(
+            "dtypes: [float32]\nsizes: {test: {n: [8]}, bench: {n: [4096]}}\nbaseline: right\n"
+            "launch: {block: [64, 128]}\ndefaults:\n  steps: {run: {grid: 'ceil_div(n, block)', "
+            "block: block, args: [x, y, n]}}\nvariants: {right: , again: {source: right.cu}}\n"
+        )
+    problem = tmp_path / "kernels" / "faulty" / "problem.py"
+    text = problem.read_text()
+    assert text.count("nbytes = np.dtype") == 1
+    problem.write_text(text.replace("nbytes = np.dtype", "nbytes = 1 // 0 * np.dtype"))
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness", "run", "--backend", "emulator"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert ended.stdout.count("ZeroDivisionError") == 1
+    assert "FAILED faulty/right/float32/n=4096/block=64 and 3 more" in ended.stdout
+    assert "work(): ZeroDivisionError" in ended.stdout
+    assert "for n = 4096, float32" in ended.stdout
+    assert "4 ok, 4 failed" in ended.stdout
+    assert "Traceback" not in ended.stdout + ended.stderr
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    ended = harness("--version")
+    assert (ended.returncode, ended.stdout) == (0, f"kernel-harness {__version__}\n")
+
+
+def test_the_console_script_is_the_same_program() -> None:
+    text = (ROOT / "pyproject.toml").read_text()
+    assert '[project.scripts]\nkernel-harness = "harness.__main__:main"\n' in text
+    assert 'version = { attr = "harness.__version__" }' in text
 
 
 def test_doctor_says_what_to_do_about_what_is_missing() -> None:

@@ -7,28 +7,33 @@ from typing import Annotated
 import typer
 
 from harness.analysis import source_lines
-from harness.commands.options import MATRIX, Arch, Config, Jobs
+from harness.commands.options import Arch, Config, Jobs, Kernels
 from harness.errors import UsageError
 from harness.matrix import model, plan
+from harness.near import did_you_mean
 from harness.progress import console
 from harness.run import devices, machine
-from harness.run.runner import buffer_names, emulate, load_problems
+from harness.run.runner import emulate
 
 
 def annotate(
     pattern: Annotated[str, typer.Argument(help="A case, or the start of its name.")],
-    config_path: Config = MATRIX,
+    config_path: Config = None,
+    kernels: Kernels = None,
     arch: Arch = None,
     jobs: Jobs = 0,
 ) -> None:
     """Emulate one case and show its source, with what each line cost."""
-    bench = model.load(config_path)
+    bench = model.load(config_path, kernels)
     device = devices.emulated(arch)
-    names = buffer_names(bench, load_problems(bench, ()))
-    cases = [c for c in plan.plan(bench, device, (), "bench", names) if not c.skip + c.refusal]
+    found = plan.resolve(bench, device, "emulator").cases
+    cases = [c for c in found if not c.skip + c.refusal]
     wanted = [c for c in cases if c.id == pattern] or [c for c in cases if c.id.startswith(pattern)]
     if not wanted:
-        raise UsageError(f"no case begins with {pattern!r}; python -m harness list shows them")
+        near = did_you_mean(pattern, [c.id for c in cases])
+        raise UsageError(
+            f"no case begins with {pattern!r}{near}; python -m harness list shows them"
+        )
     execution = emulate(bench, wanted[0], device.arch, jobs or machine.cores())
     console.print(f"{wanted[0].id} on {device.name}", markup=False)
     for index, step in enumerate(wanted[0].steps):

@@ -1,41 +1,79 @@
-"""`list`: every case of the matrix and what it would launch."""
+"""`list`: every case of the matrix and what it would launch; with --resolved each variant whole."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Annotated
 
-from rich.table import Table
+import typer
 
 from harness.cases import Case
-from harness.commands.options import MATRIX, Arch, Backend, Config, Only
+from harness.commands import resolved
+from harness.commands.options import Arch, Backend, Config, Kernels, Only
 from harness.matrix import model, plan
 from harness.progress import console
 from harness.run import devices
-from harness.run.runner import buffer_names, load_problems
 
 
 def list_cases(
-    config_path: Config = MATRIX,
+    config_path: Config = None,
+    kernels: Kernels = None,
     backend: Backend = "auto",
     only: Only = [],  # noqa: B006
     arch: Arch = None,
+    whole: Annotated[
+        bool,
+        typer.Option("--resolved", help="Each variant as merged, each value with its line."),
+    ] = False,
 ) -> None:
     """Show every case of the matrix and what it would launch."""
-    bench = model.load(config_path)
-    _, device, _ = devices.choose(backend, arch)
-    names = buffer_names(bench, load_problems(bench, only))
-    cases = plan.plan(bench, device, only, "bench", names)
-    table = Table("case", "grid × block of each step", "", title=f"on {device.name}")
-    for case in cases:
-        shapes = "; ".join(f"{_extents(s.grid)} × {_extents(s.block)}" for s in case.steps)
-        table.add_row(case.id, shapes, case.refusal or case.skip)
-    console.print(table)
-    console.print(count(cases))
+    bench = model.load(config_path, kernels)
+    if whole:
+        resolved.show(bench, only)
+        return
+    chosen, device, _ = devices.choose(backend, arch)
+    found = plan.resolve(bench, device, chosen, only)
+    console.print(f"on {device.name}", markup=False)
+    problem = ""
+    for case in found.cases:
+        if case.problem != problem:
+            problem = case.problem
+            title = found.problems[problem].title if problem in found.problems else "not usable"
+            console.print(f"\n{problem}: {title}", markup=False, style="bold")
+        console.print(case.id, markup=False)
+        for line in _about(case):
+            console.print(f"    {line}", markup=False, style="dim")
+    console.print()
+    for line in notes(found):
+        console.print(line, markup=False)
+    console.print(count(found.cases))
 
 
 def count(cases: Sequence[Case]) -> str:
-    variants = len({(case.problem, case.variant) for case in cases})
+    variants = len({(case.problem, case.variant) for case in cases if not case.is_library})
     return f"{len(cases)} cases of {variants} variants"
+
+
+def notes(found: plan.Plan) -> Iterator[str]:
+    """What a run would not verify because the matrix says so, and what it could not."""
+    yield from (f"note: {sentence}" for sentence in found.left_out())
+    refused = found.refused_tests()
+    for case in found.cases:
+        if case.shape in refused and not (case.skip or case.refusal):
+            yield f"will fail: {case.id}: {refused[case.shape]}"
+
+
+def _about(case: Case) -> Iterator[str]:
+    """Why the case does not run, or what it launches."""
+    if reason := case.refusal or case.skip:
+        yield from (("refused: " if case.refusal else "skipped: ") + reason).splitlines()
+    elif case.steps:
+        for step in case.steps:
+            shared = f", {step.shared_bytes} bytes shared" if step.shared_bytes else ""
+            cluster = f", clusters of {_extents(step.cluster)}" if step.cluster != (1, 1, 1) else ""
+            yield f"{step.kernel}: {_extents(step.grid)} × {_extents(step.block)}{shared}{cluster}"
+    else:
+        yield case.function or "problem.py: library()"
 
 
 def _extents(extents: tuple[int, int, int]) -> str:

@@ -7,15 +7,25 @@ from typing import Annotated, Literal
 
 import typer
 
-Config = Annotated[Path, typer.Option("--config", help="The matrix.")]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="The matrix; bench.yaml where you stand, if it is there."),
+]
+Kernels = Annotated[
+    Path | None,
+    typer.Option("--kernels", help="The folder of problems; kernels/ beside the matrix."),
+]
 Backend = Annotated[
     Literal["auto", "cuda", "emulator"],
     typer.Option(help="auto: the GPU where there is one, else the emulator."),
 ]
 Only = Annotated[
     list[str],
-    typer.Option("--only", help="problem or problem/variant; * and ? match. Repeatable."),
-]
+    typer.Option(
+        "--only", help="A case as `list` prints it, or its beginning up to a /; * and ? match "
+        "within a part. Repeatable.",
+    ),
+]  # fmt: skip
 Arch = Annotated[
     str | None, typer.Option(help="Compile for, and emulate, this architecture, such as sm_80.")
 ]
@@ -23,6 +33,8 @@ Jobs = Annotated[
     int,
     typer.Option("--jobs", min=0, help="Cores for the blocks of an emulated launch; 0: all."),
 ]
-Out = Annotated[Path | None, typer.Option(help="The run's folder; one that exists is resumed.")]
-
-MATRIX = Path("bench.yaml")
+Out = Annotated[
+    Path | None,
+    typer.Option(help="The run's folder, by default a new one in reports/ where you stand; one "
+                 "that exists is resumed."),
+]  # fmt: skip

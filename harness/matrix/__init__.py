@@ -1,1 +1,1 @@
-"""bench.yaml → cases: read strictly, merged, resolved for one device."""
+"""bench.yaml and kernels/*/bench.yaml → cases: read strictly, merged, resolved for one device."""

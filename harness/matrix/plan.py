@@ -1,172 +1,320 @@
 """Bench → cases: every combination, with its launches worked out for one device.
 
 A case is problem × variant × dtype × sizes × launch shape. A combination that cannot run is still
-a case, with the reason in `skip` (the matrix says so) or `refusal` (it is a mistake), so that
-nothing disappears from a report.
+a case, with the reason in `skip` (the matrix says so, or there is no GPU) or `refusal` (it is a
+mistake), so that nothing disappears from a report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from harness.cases import LIBRARY, Case, Device, Step
-from harness.errors import ExpressionError, UsageError
-from harness.matrix import model
-from harness.matrix.expressions import Expression
+from harness import problem as problems
+from harness.cases import Case, Device, Shape, Step
+from harness.errors import ExpressionError, ProblemError
+from harness.matrix import files, model, selection, variants
+from harness.matrix.expressions import Expression, Number, Value
+from harness.matrix.variants import Variant
+from harness.problem import Buffer, Work
+from harness.silicon.architectures import architecture
+from harness.strict_yaml import Key
+
+_CLUSTERS_FROM = (9, 0)
+ON_A_GPU = "the emulator executes kernels; {} needs a GPU"
+_NEEDS_A_GPU = {
+    "python": "a Python function", "host": "a host function", "library": "a library",
+}  # fmt: skip
 
 
-def matching(bench: model.Bench, patterns: Sequence[str]) -> list[tuple[str, str]]:
-    """The problem/variant pairs that any pattern matches; all of them without a pattern.
+@dataclass(frozen=True)
+class Plan:
+    """What a run is about: its problems, its cases, and how each is verified first.
 
-    A pattern is `problem/variant`, `problem` or either with * and ?. Raises UsageError for a
-    pattern that matches nothing.
+    cases: at the bench sizes, libraries among them. tests: at the test sizes, of the launch shapes
+    that occur among the cases. works: the work model of each case's group. A problem whose
+    problem.py is at fault is not in `problems`; its cases carry the fault as their refusal.
     """
-    pairs = [(p, v) for p, problem in bench.problems.items() for v in problem.variants]
-    if not patterns:
-        return pairs
-    chosen: set[tuple[str, str]] = set()
-    for pattern in patterns:
-        whole = pattern if "/" in pattern else f"{pattern}/*"
-        hits = {pair for pair in pairs if fnmatchcase("/".join(pair), whole)}
-        if not hits:
-            known = "\n".join(f"  {p}/{v}" for p, v in pairs)
-            raise UsageError(f"--only {pattern!r} matches nothing; there are\n{known}")
-        chosen |= hits
-    for name in {problem for problem, _ in chosen}:  # nothing can be compared with no baseline
-        chosen.add((name, bench.problems[name].baseline))
-    return [pair for pair in pairs if pair in chosen]
+
+    problems: Mapping[str, problems.Problem]
+    cases: Sequence[Case]
+    tests: Sequence[Case]
+    works: Mapping[str, Work] = field(default_factory=dict)
+
+    def refused_tests(self) -> dict[Shape, str]:
+        """Why launch shapes cannot be verified at a test size that they must be right at."""
+        found: dict[Shape, str] = {}
+        for test in self.tests:
+            if test.refusal:
+                found.setdefault(test.shape, f"at the test size {_sizes(test)}: {test.refusal}")
+        return found
+
+    def left_out(self) -> Iterator[str]:
+        """The test sizes at which `when` leaves a variant unverified, a sentence per variant."""
+        skipped: dict[tuple[str, str], dict[str, str]] = {}
+        run = {(t.shape, _sizes(t)) for t in self.tests if not t.skip}
+        shapes = {shape for shape, _ in run}
+        for test in self.tests:
+            if test.skip and test.shape in shapes and test.kind == "kernel":
+                name = test.problem, test.variant
+                skipped.setdefault(name, {})[_sizes(test)] = test.skip
+        for (problem, variant), sizes in skipped.items():
+            reason = next(iter(sizes.values()))
+            yield f"{problem}/{variant} is not verified at {'; '.join(sizes)}: {reason}"
 
 
-def plan(
+def resolve(bench: model.Bench, device: Device, backend: str, patterns: Sequence[str] = ()) -> Plan:
+    """Everything that a run needs of the matrix. Raises ConfigError and UsageError, never for a
+    problem.py: a fault there stops that problem alone."""
+    loaded: dict[str, problems.Problem] = {}
+    cases: list[Case] = []
+    tests: list[Case] = []
+    works: dict[str, Work] = {}
+    for name, wanted in selection.rows(bench, patterns).items():
+        problem, fault = bench.problems[name], ""
+        chosen = [
+            v for v in problem.everything()
+            if v.name in wanted or v.name == problem.baseline or v.as_library
+        ]  # fmt: skip
+        try:
+            loaded[name] = problems.load(bench.kernels / name)
+            at = _Site(bench, problem, device, backend, _buffers(problem, loaded[name]))
+            own = [case for v in chosen for case in at.cases(v, problem.sizes.bench)]
+            works |= _works(own, loaded[name])
+            own_tests = [
+                case for v in chosen if not v.as_library for case in at.cases(v, problem.sizes.test)
+            ]
+        except ProblemError as error:
+            loaded.pop(name, None)
+            fault, own_tests = str(error), []
+            own = [c for v in chosen for c in _bare(problem, v, fault)]
+            works |= dict.fromkeys((case.group for case in own), Work(0, 0, 0))
+        cases += own
+        tests += own_tests
+    cases = selection.cases(cases, patterns, {p.name: p.baseline for p in bench.problems.values()})
+    shapes = {case.shape for case in cases}
+    return Plan(loaded, cases, [t for t in tests if t.shape in shapes], works)
+
+
+def cases_at(
     bench: model.Bench,
     device: Device,
-    patterns: Sequence[str] = (),
-    which: str = "bench",
-    buffers: Mapping[str, frozenset[str]] | None = None,
+    problem: str,
+    sizes: Iterable[Mapping[str, int]],
+    backend: str = "emulator",
 ) -> list[Case]:
-    """The cases for a device, in the matrix's order.
+    """The cases of one problem's variants at sizes of one's own."""
+    found = bench.problems[problem]
+    names = _buffers(found, problems.load(bench.kernels / problem))
+    site = _Site(bench, found, device, backend, names)
+    return [
+        case for v in found.variants.values() for case in site.cases(v, [dict(s) for s in sizes])
+    ]
 
-    which: "bench" or "test" sizes. buffers: each problem's buffer names, which an argument may be;
-    an argument that is neither a buffer nor an expression over known names raises ConfigError.
-    """
-    cases: list[Case] = []
-    for problem_name, variant_name in matching(bench, patterns):
-        problem = bench.problems[problem_name]
-        sizes = problem.sizes.bench if which == "bench" else problem.sizes.test
-        known = (buffers or {}).get(problem_name, frozenset())
-        for dtype in problem.dtypes:
+
+def _buffers(problem: variants.Problem, loaded: problems.Problem) -> frozenset[str]:
+    """The names that arguments may use."""
+    found: Sequence[Buffer] = loaded.buffers(problem.sizes.bench[0], problem.dtypes[0])
+    return frozenset(buffer.name for buffer in found)
+
+
+def _works(cases: Iterable[Case], loaded: problems.Problem) -> dict[str, Work]:
+    """Group → the work model; buffers() is asked too, so that a fault shows before a run starts."""
+    found = {}
+    for case in {case.group: case for case in cases}.values():
+        loaded.buffers(case.sizes, case.dtype)
+        found[case.group] = loaded.work(case.sizes, case.dtype)
+    return found
+
+
+def _bare(problem: variants.Problem, variant: Variant, fault: str) -> Iterator[Case]:
+    """The cases of a problem that cannot say what it computes: only what they are called."""
+    for dtype in variant.dtypes:
+        for size in problem.sizes.bench:
+            for shape in variant.launch:
+                yield Case(
+                    problem.name, variant.name, dtype, size, shape, refusal=fault,
+                    builds_on=variant.builds_on, kind=variant.kind, as_library=variant.as_library,
+                )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Site:
+    """Where a problem's variants are worked out: the device, and the buffers that there are."""
+
+    bench: model.Bench
+    problem: variants.Problem
+    device: Device
+    backend: str
+    buffers: frozenset[str]
+
+    def cases(self, variant: Variant, sizes: Iterable[dict[str, int]]) -> Iterator[Case]:
+        for dtype in variant.dtypes:
             for size in sizes:
-                for shape in problem.launch:
-                    values = {**device.names(), **size, **shape}
-                    variant = problem.variants[variant_name]
-                    worker = _Resolver(bench, problem_name, variant_name, values, known)
-                    case = worker.case(variant, dtype, size, shape)
-                    cases.append(_refused(case, device))
-    return cases
+                for shape in variant.launch:
+                    values = {**self.device.names(), **size, **shape}
+                    case = _Resolver(self, variant, values).case(dtype, size, shape)
+                    yield self._refused(self._without_gpu(case))
+
+    def _without_gpu(self, case: Case) -> Case:
+        """Skipped, where the emulator is what there is and the case is nothing for it."""
+        if case.skip or self.backend == "cuda":
+            return case
+        what = _NEEDS_A_GPU.get("library" if case.is_library else case.kind, "")
+        if any(step.cluster != (1, 1, 1) for step in case.steps):
+            what = "a launch in thread block clusters"
+        return replace(case, skip=ON_A_GPU.format(what)) if what else case
+
+    def _refused(self, case: Case) -> Case:
+        """The case, with the first limit of the device that one of its launches exceeds."""
+        for problem in () if case.skip else _over_limits(case, self.device):
+            return replace(case, refusal=problem)
+        return case
 
 
-def library_cases(bench: model.Bench, cases: Sequence[Case]) -> list[Case]:
-    """The library's case for every problem, dtype and size among the cases that has one."""
-    keys = {case.group: case for case in cases if bench.problems[case.problem].library}
-    return [Case(c.problem, LIBRARY, c.dtype, c.sizes) for c in keys.values()]
+class _Names(Mapping[str, Value]):
+    """What an expression may use: sizes, launch keys and device facts, and `let` when asked for."""
+
+    def __init__(self, known: Mapping[str, int], resolver: _Resolver) -> None:
+        self._known: dict[str, Value] = dict(known)
+        self._resolver = resolver
+        self._open: list[str] = []
+
+    def __getitem__(self, name: str) -> Value:
+        if name not in self._known:
+            expression = self._resolver.variant.let[name]
+            if name in self._open:
+                way = " → ".join([*self._open[self._open.index(name) :], name])
+                raise self._resolver.error(f"it needs itself: {way}", "let", name)
+            self._open.append(name)
+            self._known[name] = self._resolver.value(expression, "let", name)
+            self._open.remove(name)
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._known or name in self._resolver.variant.let
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._known, *self._resolver.variant.let]))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+class _PlacedError(ExpressionError):
+    """Already says where it is: in a `let` that another expression uses."""
 
 
 class _Resolver:
     """Works out one variant's expressions at one size and launch shape."""
 
-    def __init__(
-        self,
-        bench: model.Bench,
-        problem: str,
-        variant: str,
-        values: Mapping[str, int],
-        buffers: frozenset[str],
-    ) -> None:
-        self.bench, self.values, self.buffers = bench, dict(values), buffers
-        self.path: tuple[str | int, ...] = ("problems", problem, "variants", variant)
+    def __init__(self, site: _Site, variant: Variant, known: Mapping[str, int]) -> None:
+        self.site, self.variant = site, variant
+        for name in variant.let:
+            if name in known:
+                raise self.error(f"`{name}` already has a meaning here", "let", name)
+        self.names = _Names(known, self)
 
-    def case(
-        self, variant: model.Variant, dtype: str, size: dict[str, int], shape: dict[str, int]
-    ) -> Case:
-        names = (self.path[1], self.path[3])
-        for name, expression in variant.let.items():
-            if name in self.values:
-                raise self._error(f"`{name}` already has a meaning here", "let", name)
-            self.values[name] = self._number(expression, "let", name)
-        wrong = [name for name in variant.overwrites if name not in self.buffers]
-        if wrong:
-            raise self._error(f"`{wrong[0]}` is not a buffer", "overwrites")
-        if variant.when is not None and not self._number(variant.when, "when"):
-            reason = f"the variant is limited to `{variant.when}`"
-            return Case(str(names[0]), str(names[1]), dtype, size, shape, skip=reason)
-        return Case(
-            problem=str(names[0]),
-            variant=str(names[1]),
-            dtype=dtype,
-            sizes=size,
-            launch=shape,
+    def case(self, dtype: str, size: dict[str, int], shape: dict[str, int]) -> Case:
+        variant, problem = self.variant, self.site.problem
+        for name in variant.own_let if variant.kind != "library" else ():
+            _ = self.names[name]  # a mistake in it is one, even where nothing uses it
+        for index, name in enumerate(variant.overwrites):
+            if name not in self.site.buffers:
+                raise self.error(f"`{name}` is not a buffer", "overwrites", index)
+        case = Case(
+            problem.name, variant.name, dtype, size, shape, builds_on=variant.builds_on,
+            kind=variant.kind, as_library=variant.as_library,
+        )  # fmt: skip
+        if variant.when is not None and not self.whole(variant.when, "when"):
+            return replace(case, skip=f"the variant is limited to `{variant.when}`")
+        kernels, folder = self.site.bench.kernels, problem.name
+        folders = [files.include_folder(kernels, folder, each) for each in variant.include]
+        return replace(
+            case,
             source=variant.source,
+            function=variant.function,
             defines={
-                macro: self._number(expression, "defines", macro)
+                macro: self.value(expression, "defines", macro)
                 for macro, expression in variant.defines.items()
             },
+            let=self._let() if variant.kind == "python" else {},
             steps=tuple(self._step(step, i) for i, step in enumerate(variant.steps)),
-            overwrites=tuple(variant.overwrites),
+            args=tuple(self._argument(arg, "args", i) for i, arg in enumerate(variant.args)),
+            overwrites=variant.overwrites,
+            flags=variant.flags,
+            include=tuple(str(each.relative_to(kernels)) for each in folders if each),
+            sources=variant.sources,
         )
 
-    def _step(self, step: model.Step, index: int) -> Step:
+    def _let(self) -> dict[str, Value]:
+        """What a Python function's parameters may name. A default that has no value here is none
+        of them."""
+        found = {}
+        for name in self.variant.let:
+            try:
+                found[name] = self.names[name]
+            except ExpressionError:
+                if name in self.variant.own_let:
+                    raise
+        return found
+
+    def _step(self, step: variants.Step, index: int) -> Step:
         at = ("steps", index)
+        filled = [self.whole(e, *at, "kernel") for e in step.kernel.expressions]
         return Step(
-            step.kernel,
+            step.kernel.filled(filled),
             self._extents(step.grid, *at, "grid"),
             self._extents(step.block, *at, "block"),
-            self._number(step.shared, *at, "shared"),
+            self.whole(step.shared, *at, "shared"),
             tuple(self._argument(arg, *at, "args", i) for i, arg in enumerate(step.args)),
+            self._extents(step.cluster, *at, "cluster"),
         )
 
-    def _extents(self, extents: Sequence[Expression], *at: str | int) -> tuple[int, int, int]:
-        numbers = [self._number(extent, *at) for extent in extents]
-        x, y, z = (*numbers, 1, 1)[:3]
+    def _extents(self, extents: Sequence[Expression], *at: Key) -> tuple[int, int, int]:
+        numbers = [self.whole(extent, *at) for extent in extents]
+        x, y, z = (*numbers, 1, 1, 1)[:3]
         return x, y, z
 
-    def _argument(self, argument: str | int, *at: str | int) -> str | int:
-        if isinstance(argument, str) and argument in self.buffers:
+    def _argument(self, argument: str | int | float, *at: Key) -> str | int | float:
+        if isinstance(argument, str) and argument in self.site.buffers:
             return argument
         names: frozenset[str] = frozenset()
         try:
-            expression = Expression(str(argument))
+            expression = Number(str(argument))
             names = expression.names
-            return expression.evaluate(self.values)
+            return expression.evaluate(self.names)
+        except _PlacedError:
+            raise
         except ExpressionError as error:
-            if names and names <= set(self.values):  # it is one, but has no value here
-                raise self._error(str(error), *at) from None
-            raise self._error(
+            if names and all(name in self.names for name in names):  # one that has no value here
+                raise self.error(str(error), *at) from None
+            raise self.error(
                 f"argument `{argument}` is neither a buffer of the problem "
-                f"({', '.join(sorted(self.buffers))}) nor an expression over "
-                f"{', '.join(self.values)}",
+                f"({', '.join(sorted(self.site.buffers))}) nor an expression over "
+                f"{', '.join(self.names)}",
                 *at,
             ) from None
 
-    def _number(self, expression: Expression, *at: str | int) -> int:
+    def whole(self, expression: Expression, *at: Key) -> int:
         try:
-            return expression.evaluate(self.values)
+            return expression.evaluate(self.names)
+        except _PlacedError:
+            raise
         except ExpressionError as error:
-            raise self._error(str(error), *at) from None
+            raise self.error(str(error), *at) from None
 
-    def _error(self, what: str, *at: str | int) -> ExpressionError:
-        path = (*self.path, *at)
-        return ExpressionError(what, self.bench.where(*path), ".".join(map(str, path)))
+    def value(self, expression: Number, *at: Key) -> Value:
+        try:
+            return expression.evaluate(self.names)
+        except _PlacedError:
+            raise
+        except ExpressionError as error:
+            raise self.error(str(error), *at) from None
 
-
-def _refused(case: Case, device: Device) -> Case:
-    """The case, with the first limit of the device that one of its launches exceeds."""
-    if case.skip:
-        return case
-    for problem in _over_limits(case, device):
-        return replace(case, refusal=problem)
-    return case
+    def error(self, what: str, *at: Key) -> ExpressionError:
+        place = self.variant.place(*at)
+        return _PlacedError(what, str(place), place.key)
 
 
 def _over_limits(case: Case, device: Device) -> Iterator[str]:
@@ -187,3 +335,13 @@ def _over_limits(case: Case, device: Device) -> Iterator[str]:
                 f"{step.kernel}: {step.shared_bytes} bytes of shared memory a block; "
                 f"{device.name} allows {device.max_shared_bytes}"
             )
+        if step.cluster == (1, 1, 1):
+            continue
+        if any(extent < 1 or g % extent for g, extent in zip(step.grid, step.cluster, strict=True)):
+            yield f"{step.kernel}: grid {step.grid} is no multiple of its cluster {step.cluster}"
+        if architecture(device.arch).compute_capability < _CLUSTERS_FROM:
+            yield f"{step.kernel}: {device.arch} has no thread block clusters; sm_90 and later have"
+
+
+def _sizes(case: Case) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in case.sizes.items())

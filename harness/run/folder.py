@@ -13,7 +13,7 @@ from typing import Any
 
 from harness import tables
 from harness.errors import UsageError
-from harness.matrix import plan
+from harness.matrix import selection
 from harness.progress import console
 from harness.run import machine
 from harness.run.runner import Runner
@@ -69,10 +69,9 @@ def fresh(started: datetime) -> Path:
 def _about(runner: Runner, patterns: Sequence[str], started: datetime) -> dict[str, Any]:
     """run.json as it stands before anything runs."""
     bench, device, backend = runner.bench, runner.device, runner.backend
-    names = sorted({problem for problem, _ in plan.matching(bench, patterns)})
+    names = sorted(selection.problems(bench, patterns))
     sources = machine.sources(bench, names)
-    matrix = bench.model_dump_json(exclude={"document", "kernels"})
-    what = [matrix, backend, vars(device), sources, sorted(patterns)]
+    what = [repr(bench), backend, vars(device), sources, sorted(patterns)]
     return {
         "id": runner.folder.name,
         "fingerprint": hashlib.sha256(json.dumps(what).encode()).hexdigest(),

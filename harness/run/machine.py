@@ -13,7 +13,9 @@ from typing import Any
 
 from harness.build import toolchain
 from harness.matrix import model
+from harness.matrix.files import include_folder
 
+_SUFFIXES = (".cu", ".cuh", ".cpp", ".h", ".hpp", ".inl", ".py")
 _PACKAGES = ("numpy", "pandas", "pycuda", "torch", "nvidia-ml-py")
 
 
@@ -62,11 +64,16 @@ def describe() -> dict[str, Any]:
 
 
 def sources(bench: model.Bench, problems: Sequence[str]) -> dict[str, str]:
-    """Every file of the problems' folders and of common/ → SHA-256."""
+    """Every file of the problems' folders, of common/ and of what they include → SHA-256."""
     files: dict[str, str] = {}
-    for folder in [bench.kernels / "common", *(bench.kernels / name for name in problems)]:
+    folders = [bench.kernels / "common", *(bench.kernels / name for name in problems)]
+    for name in problems:
+        for variant in bench.problems[name].everything():
+            found = (include_folder(bench.kernels, name, each) for each in variant.include)
+            folders += [folder for folder in found if folder]
+    for folder in dict.fromkeys(folders):
         for path in sorted(folder.rglob("*")):
-            if path.suffix in (".cu", ".cuh", ".h", ".py"):
+            if path.suffix in _SUFFIXES and path.is_file():
                 name = str(path.relative_to(bench.kernels))
                 files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     return files

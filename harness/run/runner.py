@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,6 @@ from harness.job import Job
 from harness.matrix import model, plan
 from harness.ncu import stage as profiling
 from harness.ncu.failures import Failure
-from harness.problem import Problem
 from harness.progress import stage
 from harness.records import (
     Ceiling,
@@ -73,12 +72,10 @@ class Runner:
         self._counts: list[Record] = []
         self.bench, self.device, self.backend, self.folder = bench, device, backend, folder
         self.workers = Workers()
-        self.problems = load_problems(bench, patterns)
-        names = buffer_names(bench, self.problems)
-        self.cases = plan.plan(bench, device, patterns, "bench", names)
-        self.tests = plan.plan(bench, device, patterns, "test", names)
-        if backend == "cuda":
-            self.cases += plan.library_cases(bench, self.cases)
+        self.plan = plan.resolve(bench, device, backend, patterns)
+        self.problems, self.cases, self.tests = (
+            self.plan.problems, self.plan.cases, self.plan.tests
+        )  # fmt: skip
         self._outcomes: dict[str, Outcome] = {}
         self._stages: set[str] = set()
         self._built: dict[str, Built] = {}
@@ -132,18 +129,19 @@ class Runner:
     def _plan(self) -> None:
         if "plan" not in self._stages:
             for case in self.cases:
-                work = self.problems[case.problem].work(case.sizes, case.dtype)
+                work = self.plan.works[case.group]
                 baseline = self.bench.problems[case.problem].baseline
                 self._keep(Planned(
                     case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch,
                     work.bytes, work.flops, case.variant == baseline, case.is_library,
-                    tuple(step.kernel for step in case.steps),
+                    tuple(step.kernel for step in case.steps), case.builds_on,
                 ))  # fmt: skip
             self._keep(Finished("plan"))
+        untested = self.plan.refused_tests()
         for case in self._open(self.cases):
             if case.skip:
                 self._finish(case, "skipped", case.skip)
-            elif reason := case.refusal or self._too_large(case):
+            elif reason := (case.refusal or untested.get(case.shape) or self._too_large(case)):
                 self._finish(case, "failed", reason)
 
     def _too_large(self, case: Case) -> str:
@@ -160,7 +158,7 @@ class Runner:
         if self.backend == "cuda":
             return ""
         budget = self.bench.limits.emulate_bytes
-        work = self.problems[case.problem].work(case.sizes, case.dtype)
+        work = self.plan.works[case.group]
         if work.bytes <= budget:
             return ""
         return (
@@ -340,25 +338,6 @@ class Runner:
         job = replace(job, **more)  # type: ignore[arg-type]
         used = {case.id for case in (*job.tests, *job.cases)}
         return replace(job, built={k: b for k, b in self._built.items() if k in used})
-
-
-def load_problems(bench: model.Bench, patterns: Sequence[str]) -> dict[str, Problem]:
-    """Every problem that a chosen variant belongs to."""
-    chosen = dict.fromkeys(problem for problem, _ in plan.matching(bench, patterns))
-    return {name: problems.load(bench.kernels / name) for name in chosen}
-
-
-def buffer_names(bench: model.Bench, loaded: Mapping[str, Problem]) -> dict[str, frozenset[str]]:
-    """The names that a step's arguments may use, by problem."""
-    return {
-        name: frozenset(
-            buffer.name
-            for buffer in problem.buffers(
-                bench.problems[name].sizes.bench[0], bench.problems[name].dtypes[0]
-            )
-        )
-        for name, problem in loaded.items()
-    }
 
 
 def emulate(bench: model.Bench, case: Case, arch: str, jobs: int = 1) -> Execution:

@@ -24,7 +24,7 @@ from harness.backends.base import Backend, Execution, Workspace
 from harness.backends.emulated import EmulatorBackend
 from harness.build.compile import Built
 from harness.cases import Case, Device, Shape
-from harness.errors import DeviceFault, HarnessError
+from harness.errors import DeviceFault, HarnessError, ProblemError
 from harness.job import DEVICE, JOB, Job
 from harness.problem import Problem
 from harness.records import Outcome, Record, Verified, to_json
@@ -245,6 +245,10 @@ def main(arguments: Mapping[int, str]) -> int:
                 tasks[job.task](job, backend, pipe)
         finally:
             backend.close()
+    except ProblemError as error:
+        pipe.now("")  # a fault of the problem, and of no case: the same words for all variants
+        pipe.error(str(error))
+        return 1
     except (HarnessError, ImportError, MemoryError) as error:
         pipe.error(str(error) or type(error).__name__)
         return 1

@@ -1,7 +1,7 @@
 // The second step of every two-step variant: output[0] = sum of partials[0 .. count).
 //
-// Launch: sum_partials: grid 1, block 1024, shared 0, args [partials, output, count]
-// partials is 16-byte aligned (any device allocation is); 1 <= count <= 2^27.
+// Contract: one block of 1024 threads, no dynamic shared memory; partials is 16-byte aligned, as
+// every device allocation is; 1 <= count <= 2^27.
 //
 // One block, so there is nothing left to combine afterwards and the order of additions is fixed:
 // the same partials give the same bits every time. The price is that one SM reads everything. That

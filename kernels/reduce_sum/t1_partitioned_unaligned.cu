@@ -2,21 +2,20 @@
 //
 // A trap: cut the input into as many contiguous shares as there are blocks, as one would for the
 // threads of a CPU, and take whatever sizes come out.
-//   - A share of ceil_div(n, 1024) + 1 elements is in general no multiple of 8, so the blocks
-//     start in the middle of a 32-byte sector. A warp's 128 bytes then lie in five sectors
-//     instead of four: a quarter more sectors a request, for the whole of the share.
-//   - 1024 blocks are no multiple of the number of SMs. With 132 SMs some get eight blocks and
-//     some seven; and where fewer than 1024 blocks fit at once (four blocks of 512 an SM make
-//     528) the rest wait for a second wave that cannot fill the machine.
+//   - A share of n / blocks + 1 elements is in general no multiple of 8, so the blocks start in the
+//     middle of a 32-byte sector. A warp's 128 bytes then lie in five sectors instead of four: a
+//     quarter more sectors per request, for the whole of the share.
+//   - A round number of blocks is no multiple of the number of SMs. Of 1024 on 132 SMs some get
+//     eight and some seven; and where fewer fit at once (four blocks of 512 an SM make 528) the
+//     rest wait for a second wave that cannot fill the machine.
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a multiple of 32:
-//   block_sums:   grid 1024, block block, shared 0, args [input, partials, n]
-//   sum_partials: grid 1, block 1024, shared 0, args [partials, output, 1024]
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
+// memory. Any grid is correct.
 //
 // Compare with v8: two loads a thread under way and the tree (common/block.cuh) are the same; which
-// elements a block reads is not, and neither is the number of blocks. Where all 1024 fit at once,
-// t1 has more warps waiting for memory than v8's six blocks an SM, and that can hide the loss:
-// look at the sectors a request, not only at the time.
+// elements a block reads is not, and neither is the number of blocks. Where all fit at once, t1 has
+// more warps waiting for memory than v8's few blocks per SM, and that can hide the loss: look at
+// the sectors per request, not only at the time.
 #include "common/block.cuh"
 #include "reduce_sum/sum_partials.cuh"
 

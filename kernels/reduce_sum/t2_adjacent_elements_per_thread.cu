@@ -6,13 +6,11 @@
 // words in the same sectors, but only if those are still in the L1 cache, where each thread of the
 // SM now needs a line of its own.
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a multiple of 32; any grid is
-// correct, a multiple of sm_count gives each SM the same:
-//   block_sums:   grid 6 * sm_count, block block, shared 0, args [input, partials, n]
-//   sum_partials: grid 1, block 1024, shared 0, args [partials, output, 6 * sm_count]
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
+// memory. Any grid is correct; a multiple of the number of SMs gives each the same.
 //
 // Compare with v8: the same number of threads and of elements a thread, in an order that suits the
-// machine; the tree is the same (common/block.cuh). Neighbours in one 128-bit load (v9) are no
+// machine; the tree is the same (common/block.cuh). Neighbours in one 128-bit load (v9a) are no
 // trap: what costs is the gap between the lanes of a load, not the distance to the next load.
 #include "common/block.cuh"
 #include "reduce_sum/sum_partials.cuh"

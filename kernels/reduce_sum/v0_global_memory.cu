@@ -6,10 +6,9 @@
 // everything after it is measured against: each of its log2(block) levels goes to global memory
 // and back, and each level leaves half of the threads of the one before without work.
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a power of two:
-//   block_sums:   grid ceil_div(n, block), block block, shared 0, args [input, partials, n]
-//   sum_partials: grid 1, block 1024, shared 0, args [partials, output, ceil_div(n, block)]
-// The first step overwrites input: restore it before the next launch.
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, no shared memory.
+// The blocks cover n with one element per thread. It overwrites input, which has to be restored
+// before the next launch.
 //
 // From: the interleaved-addressing tree of Mark Harris, "Optimizing Parallel Reduction in CUDA"
 // (NVIDIA, 2007), before it gets its shared memory.

@@ -5,12 +5,8 @@
 // threads of a group are in the type, so no mask and no `% 32` is written by hand, and the library
 // picks the instructions. It is to cost nothing: compare the registers and the times with v9's.
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a multiple of 32; any grid is
-// correct. input is 16-byte aligned, as every device allocation is:
-//   block_sums:   grid min(ceil_div(n, 16 * block), sm_count * (2048 // block)), block block,
-//                 shared 0, args [input, partials, n]
-//   sum_partials: grid 1, block 1024, shared 0, args [partials, output,
-//                 min(ceil_div(n, 16 * block), sm_count * (2048 // block))]
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
+// memory. Any grid is correct. input is 16-byte aligned, as every device allocation is.
 //
 // From: Mark Harris and Kyrylo Perelygin, "Cooperative Groups: Flexible CUDA Thread Programming"
 // (NVIDIA developer blog, 2017); reduce() came with CUDA 11.

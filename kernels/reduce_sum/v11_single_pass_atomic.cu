@@ -5,11 +5,9 @@
 // and the additions happen in the order in which the blocks finish, so the last bits of the result
 // differ from run to run.
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a multiple of 32; any grid is
-// correct. input is 16-byte aligned, as every device allocation is:
-//   zero_output: grid 1, block 1, shared 0, args [output]
-//   sum:         grid min(ceil_div(n, 16 * block), sm_count * (2048 // block)), block block,
-//                shared 0, args [input, output, n]
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
+// memory. Any grid is correct. input is 16-byte aligned, as every device allocation is. zero_output
+// is one thread, launched before.
 //
 // From: Justin Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA developer blog, 2014).
 #include "common/block.cuh"

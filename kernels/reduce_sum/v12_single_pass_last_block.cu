@@ -6,12 +6,10 @@
 // launch of v9 and the zeroing of v11; what is left of the second pass is one trip to the L2 cache
 // by a block that is running anyway.
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a multiple of 32; any grid is
-// correct, and a result is reproduced to the bit with the same grid and block. input and partials
-// are 16-byte aligned, as every device allocation is. ticket is one word, zero before the launch;
-// it is zero again after it:
-//   sum: grid min(ceil_div(n, 16 * block), sm_count * (2048 // block)), block block, shared 0,
-//        args [input, partials, output, ticket, n]
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
+// memory. Any grid is correct, and a result is reproduced to the bit with the same grid and block.
+// input and partials are 16-byte aligned, as every device allocation is. ticket is one word, zero
+// before the launch; it is zero again after it.
 //
 // From: the threadFenceReduction sample of the CUDA toolkit, and "Memory Fence Functions" in the
 // CUDA C++ Programming Guide. Those order the writes but not the last block's reads; draw_ticket

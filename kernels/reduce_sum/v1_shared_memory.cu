@@ -5,10 +5,8 @@
 // stride)` is an integer division by a variable, and it leaves the active threads spread over all
 // warps, so that at stride 16 each warp still issues every instruction for a single lane.
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a power of two:
-//   block_sums:   grid ceil_div(n, block), block block, shared 4 * block,
-//                 args [input, partials, n]
-//   sum_partials: grid 1, block 1024, shared 0, args [partials, output, ceil_div(n, block)]
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with a float of
+// dynamic shared memory for each. The blocks cover n with one element per thread.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 1.
 #include "reduce_sum/sum_partials.cuh"

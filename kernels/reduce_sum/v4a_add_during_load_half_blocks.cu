@@ -5,12 +5,20 @@
 // costs no barrier and no shared memory, and each thread has two loads under way instead of one.
 // The same elements take half as many blocks of the same size.
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a power of two:
-//   block_sums:   grid ceil_div(n, 2 * block), block block, shared 4 * block,
-//                 args [input, partials, n]
-//   sum_partials: grid 1, block 1024, shared 0, args [partials, output, ceil_div(n, 2 * block)]
+// v4b launches this file the other way round: as many blocks as v3, each of half as many threads.
+// What that changes at the same `block` of the matrix:
+//   - the tree is one level shorter, and a barrier waits for half as many warps;
+//   - the second step gets twice v4a's partials, as many as v3's;
+//   - small blocks reach the SM's limit on resident blocks before its limit on threads. With 32
+//     blocks an SM (compute capability 9.0), blocks of 32 threads leave at most 1024 of the 2048
+//     threads: half of v4a's loads under way.
+// v4b at `block` is v4a at block / 2: a comparison of launch shapes, not of code.
 //
-// From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 4.
+// Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a power of two, with a float of
+// dynamic shared memory for each. The blocks cover n with two elements per thread.
+//
+// From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 4; v4b reads
+// its "half the blocks" as "half the threads".
 #include "reduce_sum/sum_partials.cuh"
 
 extern "C" __global__ void block_sums(const float* input, float* partials, unsigned int n) {

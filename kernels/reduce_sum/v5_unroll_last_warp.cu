@@ -4,10 +4,8 @@
 // block is wasted. v4a's last six levels, strides 32 to 1, run in the first warp alone, written
 // out, with __syncwarp() in place of __syncthreads().
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a power of two:
-//   block_sums:   grid ceil_div(n, 2 * block), block block, shared 4 * block,
-//                 args [input, partials, n]
-//   sum_partials: grid 1, block 1024, shared 0, args [partials, output, ceil_div(n, 2 * block)]
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with a float of
+// dynamic shared memory for each. The blocks cover n with two elements per thread.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 5. That
 // version counts on the lanes of a warp running in lockstep and marks the memory volatile. Since

@@ -4,11 +4,9 @@
 // counter, no test of the stride, and the levels that this block size does not have are not even
 // compiled.
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a power of two, compiled with
-// -DBLOCK=<that block size>:
-//   block_sums:   grid ceil_div(n, 2 * block), block block, shared 4 * block,
-//                 args [input, partials, n]
-//   sum_partials: grid 1, block 1024, shared 0, args [partials, output, ceil_div(n, 2 * block)]
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with a float of
+// dynamic shared memory for each. The blocks cover n with two elements per thread. BLOCK is defined
+// as the number of threads in a block.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 6, with
 // the last warp as in v5.

@@ -5,10 +5,9 @@
 // barriers and the launch of the block are paid once per block of the machine instead of once per
 // 2 * block elements, and the second step has a handful of partials whatever n is.
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a power of two, compiled with
-// -DBLOCK=<that block size>; any grid is correct, a multiple of sm_count gives each SM the same:
-//   block_sums:   grid 6 * sm_count, block block, shared 4 * block, args [input, partials, n]
-//   sum_partials: grid 1, block 1024, shared 0, args [partials, output, 6 * sm_count]
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with a float of
+// dynamic shared memory for each. BLOCK is defined as the number of threads in a block. Any grid is
+// correct; a multiple of the number of SMs gives each the same.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 7, with
 // the tail guarded so that any n works.

@@ -6,10 +6,8 @@
 // up the same way: one barrier for the block, where v7 needs one a level, and 128 bytes of shared
 // memory. No level depends on the block size any more, so it need not be known to the compiler.
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a multiple of 32; any grid is
-// correct, a multiple of sm_count gives each SM the same:
-//   block_sums:   grid 6 * sm_count, block block, shared 0, args [input, partials, n]
-//   sum_partials: grid 1, block 1024, shared 0, args [partials, output, 6 * sm_count]
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
+// memory. Any grid is correct; a multiple of the number of SMs gives each the same.
 //
 // From: Justin Luitjens, "Faster Parallel Reductions on Kepler" (NVIDIA developer blog, 2014),
 // with the _sync shuffles that Volta brought.

@@ -1,23 +1,18 @@
 // output[0] = sum of input[0 .. n), float32
 //
-// Idea: keep more bytes under way. v8 waits for memory with two 4-byte loads a thread in flight,
-// 8 KiB for each 1024 threads of an SM; by Little's law the SM's share of the bandwidth times the
-// latency of memory, some tens of KiB, has to be under way to keep the memory busy. A thread here
-// issues four independent 128-bit loads before it uses the first: 64 KiB for 1024 threads, in a
-// quarter of the instructions a byte.
+// Idea: keep more bytes under way. A thread of v9a has at most two loads in flight, 32 KiB for 1024
+// threads of an SM; by Little's law the SM's share of the bandwidth times the latency of memory,
+// some tens of KiB, has to be under way to keep the memory busy. A thread here issues four
+// independent loads before it uses the first: 64 KiB for 1024 threads.
 //
-// Launch, for any 1 <= n <= 2^31 and a block of 64 to 1024 threads, a multiple of 32; any grid is
-// correct. The one below has no more blocks than there are tiles of 16 * block elements and no more
-// than 2048 threads an SM, as many as compute capability 8.0, 9.0 and 10.0 hold. input is 16-byte
-// aligned, as every device allocation is:
-//   block_sums:   grid min(ceil_div(n, 16 * block), sm_count * (2048 // block)), block block,
-//                 shared 0, args [input, partials, n]
-//   sum_partials: grid 1, block 1024, shared 0, args [partials, output,
-//                 min(ceil_div(n, 16 * block), sm_count * (2048 // block))]
+// v9_vectorized launches this file with as many threads as the SMs hold at once, and with no more
+// blocks than there are tiles: what is under way then follows from the machine and not from a
+// number of blocks that was right for one. Compute capability 8.0, 9.0 and 10.0 hold 2048 threads.
 //
-// From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access"
-// (NVIDIA developer blog, 2013), and Vasily Volkov, "Better Performance at Lower Occupancy" (GTC
-// 2010) for the loads in flight. The tree is v8's; it lives in common/block.cuh from here on.
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
+// memory. Any grid is correct. input is 16-byte aligned, as every device allocation is.
+//
+// From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010).
 #include "common/block.cuh"
 #include "common/vector.cuh"
 #include "reduce_sum/sum_partials.cuh"

@@ -12,7 +12,7 @@ from harness.backends.emulated import emulated_device, line_counts
 from harness.emulator import InstructionCount
 from harness.matrix import model, plan
 from harness.records import SourceLine
-from harness.run.runner import buffer_names, emulate, load_problems
+from harness.run.runner import emulate
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,11 +114,10 @@ def test_instructions_of_a_line_are_summed_and_the_most_lanes_are_the_most_of_an
 def test_the_divergence_of_v1_is_on_the_line_that_chooses_its_threads() -> None:
     """Of 8 warps and 8 steps all diverge while 2·stride < 32, then 4, 2 and 1 of them."""
     bench = model.load(ROOT / "bench.yaml")
-    names = buffer_names(bench, load_problems(bench, ["reduce_sum"]))
-    cases = plan.plan(
-        bench, emulated_device("sm_90"), ["reduce_sum/v1_shared_memory"], "bench", names
+    found = plan.resolve(
+        bench, emulated_device("sm_90"), "emulator", ["reduce_sum/v1_shared_memory"]
     )
-    case = next(c for c in cases if c.launch == {"block": 256})
+    case = next(c for c in found.cases if "v1" in c.variant and c.launch == {"block": 256})
     execution = emulate(bench, case, "sm_90")
     file, costs = next(iter(annotate.by_file(execution.lines, 0).items()))
     text = Path(file).read_text().splitlines()
@@ -133,9 +132,8 @@ def test_the_divergence_of_v1_is_on_the_line_that_chooses_its_threads() -> None:
 def test_the_bank_conflicts_of_v2_are_on_the_line_that_adds() -> None:
     bench = model.load(ROOT / "bench.yaml")
     device = emulated_device("sm_90")
-    names = buffer_names(bench, load_problems(bench, ["reduce_sum"]))
-    cases = plan.plan(bench, device, ["reduce_sum/v2_no_divergence"], "bench", names)
-    case = next(c for c in cases if "v2" in c.variant and c.launch == {"block": 256})
+    found = plan.resolve(bench, device, "emulator", ["reduce_sum/v2_no_divergence"])
+    case = next(c for c in found.cases if "v2" in c.variant and c.launch == {"block": 256})
     execution = emulate(bench, case, "sm_90")
     assert execution.faults == ()
     file, costs = next(iter(annotate.by_file(execution.lines, 0).items()))

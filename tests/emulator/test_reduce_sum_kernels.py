@@ -1,96 +1,77 @@
-"""Every variant of kernels/reduce_sum against a float64 sum, at both architectures."""
+"""Every variant of kernels/reduce_sum against a float64 sum, launched as its matrix says."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import cache
 
 import numpy as np
 import pytest
 from emulator_tools import KERNELS, CompilePtx
 
+from harness.backends.emulated import emulated_device
+from harness.cases import Case
 from harness.emulator import LaunchReport, Module, launch
+from harness.matrix import model, plan
 
-SIZES = (1, 31, 33, 1021, 4097, 100_003)
 BLOCK = 256
-SM_COUNT = 132
-FOLDER = KERNELS / "reduce_sum"
-VARIANTS = sorted(path.stem for path in FOLDER.glob("[vt]*.cu"))
+SIZES = (1, 31, 33, 1021, 4097, 100_003)
+MATRIX = model.load(KERNELS.parent / "bench.yaml").problems["reduce_sum"]
+VARIANTS = [name for name, variant in MATRIX.variants.items() if variant.kind == "kernel"]
 
 
-def _ceil_div(a: int, b: int) -> int:
-    return -(-a // b)
-
-
-def _first_step(variant: str, n: int) -> tuple[int, int, int]:
-    """Grid, block and dynamic shared memory of a variant's first step, from its head comment."""
-    number = variant.split("_", maxsplit=1)[0]
-    if number in ("v0",):
-        return _ceil_div(n, BLOCK), BLOCK, 0
-    if number in ("v1", "v2", "v3"):
-        return _ceil_div(n, BLOCK), BLOCK, 4 * BLOCK
-    if number in ("v4a", "v5", "v6"):
-        return _ceil_div(n, 2 * BLOCK), BLOCK, 4 * BLOCK
-    if number == "v4b":
-        return _ceil_div(n, BLOCK), BLOCK // 2, 2 * BLOCK
-    if number == "v7":
-        return 6 * SM_COUNT, BLOCK, 4 * BLOCK
-    if number in ("v8", "t2"):
-        return 6 * SM_COUNT, BLOCK, 0
-    if number == "t1":
-        return 1024, BLOCK, 0
-    return min(_ceil_div(n, 16 * BLOCK), SM_COUNT * (2048 // BLOCK)), BLOCK, 0
+@cache
+def _cases(n: int, arch: str) -> dict[str, Case]:
+    """Variant → its case at a size, in blocks of BLOCK."""
+    bench = model.load(KERNELS.parent / "bench.yaml")
+    cases = plan.cases_at(bench, emulated_device(arch), "reduce_sum", [{"n": n}])
+    return {case.variant: case for case in cases if case.launch == {"block": BLOCK}}
 
 
 def _sum(
-    module: Module, variant: str, values: np.ndarray, chunk_threads: int = 65536
+    module: Module, case: Case, values: np.ndarray, chunk_threads: int = 65536
 ) -> tuple[float, list[LaunchReport]]:
     """All steps of a variant: the sum, and the report of each step."""
     n = len(values)
-    grid, block, shared = _first_step(variant, n)
-    data = values.copy()
-    partials = np.full(n // 32 + 65_536, np.nan, np.float32)
-    output = np.full(1, np.nan, np.float32)
-    ticket = np.zeros(1, np.uint32)
-    if variant.startswith("v11"):
-        steps = [
-            ("zero_output", 1, 1, 0, [output]),
-            ("sum", grid, block, shared, [data, output, n]),
-        ]
-    elif variant.startswith("v12"):
-        steps = [("sum", grid, block, shared, [data, partials, output, ticket, n])]
-    else:
-        steps = [
-            ("block_sums", grid, block, shared, [data, partials, n]),
-            ("sum_partials", 1, 1024, 0, [partials, output, grid]),
-        ]
+    buffers = {
+        "input": values.copy(),
+        "partials": np.full(n // 32 + 65_536, np.nan, np.float32),
+        "output": np.full(1, np.nan, np.float32),
+        "ticket": np.zeros(1, np.uint32),
+    }
     reports = [
-        launch(module, kernel, blocks, threads, args, size, chunk_threads=chunk_threads)
-        for kernel, blocks, threads, size, args in steps
-    ]
+        launch(
+            module, step.kernel, step.grid, step.block,
+            [buffers.get(arg, arg) for arg in step.args],  # type: ignore[arg-type]
+            step.shared_bytes, chunk_threads=chunk_threads,
+        )
+        for step in case.steps
+    ]  # fmt: skip
     for report in reports:
         assert not report.faults, str(report.faults[0])
-    assert ticket[0] == 0
-    return float(output[0]), reports
+    assert buffers["ticket"][0] == 0
+    return float(buffers["output"][0]), reports
 
 
-def _module(compile_ptx: CompilePtx, variant: str, arch: str) -> Module:
-    defines = [f"BLOCK={BLOCK}"] if variant.startswith(("v6", "v7")) else []
-    return compile_ptx(Path(FOLDER / f"{variant}.cu"), arch, defines)
+def _module(compile_ptx: CompilePtx, case: Case, arch: str) -> Module:
+    defines = [f"{name}={value}" for name, value in case.defines.items()]
+    return compile_ptx(KERNELS / "reduce_sum" / case.source, arch, defines)
 
 
-def test_there_are_variants_to_check() -> None:
-    assert len(VARIANTS) >= 16
+def test_every_source_of_the_folder_belongs_to_a_variant() -> None:
+    used = {v.source for v in (*MATRIX.variants.values(), *MATRIX.libraries.values())}
+    assert {path.name for path in (KERNELS / "reduce_sum").glob("*.cu")} == used - {""}
+    assert len(VARIANTS) >= 18
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_variant_sums_every_size(compile_ptx: CompilePtx, variant: str, arch: str) -> None:
-    module = _module(compile_ptx, variant, arch)
     for n in SIZES:
+        case = _cases(n, arch)[variant]
         values = np.random.default_rng(n).random(n, dtype=np.float32) - np.float32(0.25)
         exact = float(values.sum(dtype=np.float64))
         bound = (np.log2(n) + 4) * np.finfo(np.float32).eps * float(np.abs(values).sum())
-        found, _ = _sum(module, variant, values)
+        found, _ = _sum(_module(compile_ptx, case, arch), case, values)
         assert abs(found - exact) <= bound, (n, found, exact)
 
 
@@ -98,9 +79,10 @@ def test_a_variant_sums_every_size(compile_ptx: CompilePtx, variant: str, arch: 
 def test_counters_and_sums_do_not_depend_on_the_size_of_a_chunk(
     compile_ptx: CompilePtx, variant: str
 ) -> None:
-    module = _module(compile_ptx, variant, "sm_90")
+    case = _cases(40_003, "sm_90")[variant]
+    module = _module(compile_ptx, case, "sm_90")
     values = np.random.default_rng(5).random(40_003, dtype=np.float32)
-    results = [_sum(module, variant, values, size) for size in (65536, 1 << 20, 4096, 1)]
+    results = [_sum(module, case, values, size) for size in (65536, 1 << 20, 4096, 1)]
     for found, reports in results[1:]:
         assert found == results[0][0]
         assert [r.counters for r in reports] == [r.counters for r in results[0][1]]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import ConfigError, ExpressionError
-from harness.matrix.expressions import LARGEST, Expression
+from harness.matrix.expressions import LARGEST, Expression, Number, is_cut
 
 NAMES = {"n": 1_000_003, "block": 256, "warp_size": 32, "zero": 0}
 """For hand-worked and generated expressions alike."""
@@ -172,3 +172,85 @@ def test_the_names_are_those_the_value_depends_on_and_not_the_functions() -> Non
 
 def test_an_expression_error_is_a_configuration_error() -> None:
     assert issubclass(ExpressionError, ConfigError)
+
+
+# --- numbers that may have a fraction ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.5", 0.5),
+        ("1e-5", 1e-5),
+        ("1.0 / n", 1 / 1_000_003),
+        ("block / 4", 64.0),  # a quotient is a fraction, even where it comes out even
+        ("-0.25 * block", -64.0),
+        ("max(0.5, n)", 1_000_003),
+        ("2.0 ** -10", 1 / 1024),
+        ("0.5 < 1", 1),
+        ("block * 2", 512),
+        ("2**62 - 1 + 2**62", 2**63 - 1),  # exact, where no fraction is involved
+    ],
+)
+def test_a_number_has_its_value_and_is_an_integer_where_it_is_exact(
+    text: str, value: float
+) -> None:
+    found = Number(text).evaluate(NAMES)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1.0 / zero", "divides by zero"),
+        ("1e308 * 10", "not finite"),
+        ("1e300 ** 2", "not finite"),
+        ("0.5 // 2", "`0.5 // 2` is for integers, and one of them is 0.5"),
+        ("n % 0.5", "is for integers"),
+        ("ceil_div(n, 0.5)", "is for integers"),
+        ("next_power_of_2(1.5)", "is for integers"),
+        ("2 ** 0.5", "an exponent must lie between"),
+        ("2 ** -1", "an exponent must lie between 0 and 63"),
+        ("2.0 ** 64", "an exponent must lie between -63 and 63"),
+        ("1e999", "is not allowed"),
+        ("1j", "is not allowed"),
+        ("n.real", "is not allowed"),
+    ],
+)
+def test_what_is_no_number_is_refused_by_name(text: str, words: str) -> None:
+    with pytest.raises(ExpressionError) as caught:
+        Number(text).evaluate(NAMES)
+    assert words in str(caught.value)
+
+
+@given(infix([*OPERATORS, "/"]), st.floats(-1e3, 1e3))
+def test_a_number_agrees_with_pythons_own_arithmetic(text: str, scale: float) -> None:
+    names = {**NAMES, "block": scale}
+    if len(text) > 200:
+        return
+    try:
+        expected = eval(text, {"__builtins__": {}, "min": min, "max": max}, dict(names))
+        found = Number(text).evaluate(names)
+    except (ZeroDivisionError, OverflowError):
+        with pytest.raises(ExpressionError):
+            Number(text).evaluate(names)
+        return
+    except ExpressionError as error:
+        found, expected = str(error), "a limit of ours, which Python has not"
+        if any(word in found for word in ("for integers", "exceeds 2^63 - 1", "not finite")):
+            expected = found
+    assert found == expected
+
+
+def test_an_integer_is_not_made_of_a_name_that_stands_for_a_fraction() -> None:
+    with pytest.raises(ExpressionError) as caught:
+        Expression("ceil_div(n, part)").evaluate({"n": 8, "part": 0.5})
+    assert "`part` is 0.5, and an integer is needed here" in str(caught.value)
+    assert "where `part` is defined, write //" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["ceil_div(n", "block)", "min(n, (2)"])
+def test_a_value_that_yaml_cut_at_a_comma_is_told_to_be_quoted(text: str) -> None:
+    assert is_cut(text)
+    with pytest.raises(ExpressionError, match=r"quote it: inside \[ \] and { } a comma ends"):
+        Expression(text)

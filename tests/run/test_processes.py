@@ -99,7 +99,6 @@ def test_describing_gives_the_device() -> None:
         ("sys.exit(4)", "the process ended with exit code 4"),
         ("print('its last words', flush=True); os._exit(5)", "exit code 5\nits last words"),
         ("print('x' * 5000 + 'the end', file=sys.stderr, flush=True); os._exit(6)", "xxxthe end"),
-        ("raise KeyError('no such thing')", "KeyError: 'no such thing'"),
         ("os.write(int(sys.argv[2]), b'record {\"torn'); os._exit(7)", "exit code 7"),
         ("os.write(int(sys.argv[2]), b'no such word\\n'); os._exit(8)", "exit code 8"),
     ],
@@ -111,6 +110,13 @@ def test_a_worker_that_dies_becomes_a_sentence_and_its_records_stay(
     assert words in ended.reason
     assert len(ended.reason) < 2500
     assert ended.at == "double/v0/float32/n=1/block=64"
+    assert is_first_size_on_both_draws(records)
+
+
+def test_a_fault_of_the_problem_is_told_as_one_of_no_case(qualify: Qualify) -> None:
+    ended, records = do(qualify("raise KeyError('no such thing')"))
+    assert "inputs(): KeyError: 'no such thing'\n  for n = 33, float32, draw 0" in ended.reason
+    assert ended.at == ""
     assert is_first_size_on_both_draws(records)
 
 

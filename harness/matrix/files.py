@@ -1,0 +1,100 @@
+"""Which files a matrix names, and whether they are there: inside the folder of their problem."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from pathlib import Path
+
+from harness.errors import ConfigError
+from harness.matrix.variants import Problem
+from harness.near import did_you_mean
+from harness.strict_yaml import Place
+
+OWN_MATRIX = "bench.yaml"
+
+
+def found(kernels: Path) -> list[str]:
+    """The problems of a folder: those of its folders that hold a bench.yaml, by name."""
+    return sorted(path.parent.name for path in kernels.glob(f"*/{OWN_MATRIX}"))
+
+
+def include_folder(kernels: Path, problem: str, folder: str) -> Path | None:
+    """Where `include:` finds a folder: in the problem's folder, or in that of all problems."""
+    for path in (kernels / problem / folder, kernels / folder):
+        if path.is_dir() and path.resolve().is_relative_to(kernels.resolve()):
+            return path
+    return None
+
+
+def check(kernels: Path, problem: Problem) -> None:
+    """Raises ConfigError for the first file that is missing or lies elsewhere."""
+    folder = kernels / problem.name
+    if not (folder / "problem.py").is_file():
+        raise problem.place.error(
+            f"{folder / 'problem.py'} does not exist",
+            "it states what is computed; docs/adding-a-kernel.md shows one",
+        )
+    for variant in problem.everything():
+        if variant.kind == "library":
+            continue
+        if variant.kind == "python":
+            file, _, name = variant.function.partition(":")
+            _file(folder, file, variant.place("function"))
+            _defines(folder / file, name, variant.place("function"))
+        else:
+            at = variant.place("source" if variant.kind == "kernel" else "function")
+            _file(folder, variant.source, at)
+        for index, source in enumerate(variant.sources):
+            _file(folder, source, variant.place("sources", index))
+        for index, each in enumerate(variant.include):
+            if include_folder(kernels, problem.name, each) is None:
+                raise variant.place("include", index).error(
+                    f"there is no folder {folder / each} and no {kernels / each}"
+                )
+
+
+def _file(folder: Path, name: str, at: Place) -> None:
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise at.error(f"{name} leads out of {folder}")
+    if not path.is_file():
+        there = sorted(p.name for p in folder.glob(f"*{path.suffix}"))
+        listed = ", ".join(there) or f"no {path.suffix} file"
+        raise at.error(
+            f"{path} does not exist", f"the folder holds {listed}{did_you_mean(name, there)}"
+        )
+
+
+def _defines(path: Path, name: str, at: Place) -> None:
+    """Whether a Python file has a name at its top, told without running it."""
+    try:
+        body = ast.parse(path.read_bytes()).body
+    except (SyntaxError, ValueError):
+        return  # what is wrong with it is said, with its line, when it is loaded
+    names = list(_bound(body))
+    if name not in names and "*" not in names:
+        raise at.error(f"{path} defines no `{name}`{did_you_mean(name, names)}")
+
+
+def _bound(body: Iterable[ast.stmt]) -> Iterable[str]:
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield node.name
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+            elif isinstance(node, ast.alias):
+                yield (node.asname or node.name).partition(".")[0]
+
+
+def no_problems(kernels: Path, at: Place) -> ConfigError:
+    """Nothing to run, and what would be."""
+    remedy = (
+        "a folder with a problem.py and a bench.yaml is one; docs/adding-a-kernel.md shows both\n"
+        "  name another folder with --kernels, or a matrix in one file, with `problems:`, "
+        "with --config"
+    )
+    if not kernels.is_dir():
+        return at.error(f"there is no problem to run: {kernels} is no folder", remedy)
+    return at.error(f"there is no problem to run: {kernels} holds no */{OWN_MATRIX}", remedy)

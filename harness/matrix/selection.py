@@ -1,0 +1,89 @@
+"""`--only`: which variants, libraries and cases a pattern chooses.
+
+A pattern is a case's id, or the beginning of one up to a `/`: `problem`, `problem/variant`,
+`problem/variant/dtype/n=1024/block=64`; * and ? match within a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from harness.cases import Case
+from harness.errors import UsageError
+from harness.matrix import files, model
+from harness.near import nearest
+
+_MOST_LISTED = 40
+
+
+def rows(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
+    """Problem → the variants and libraries whose names a pattern begins with; all without one.
+
+    Raises UsageError for a pattern that matches none.
+    """
+    every = [(p.name, v.name) for p in bench.problems.values() for v in p.everything()]
+    chosen = [pair for pair in every if not patterns]
+    for pattern in patterns:
+        hits = [pair for pair in every if _matches(pattern.split("/")[:2], pair)]
+        if not hits:
+            raise _nothing(bench, pattern, ["/".join(pair) for pair in every])
+        chosen += hits
+    found: dict[str, list[str]] = {}
+    for pair in every:
+        if pair in chosen:
+            found.setdefault(pair[0], []).append(pair[1])
+    return found
+
+
+def problems(bench: model.Bench, patterns: Sequence[str]) -> list[str]:
+    """The problems that any pattern chooses something of."""
+    return list(rows(bench, patterns))
+
+
+def cases(
+    every: Sequence[Case], patterns: Sequence[str], baselines: Mapping[str, str]
+) -> list[Case]:
+    """The cases that a pattern matches, and what they are compared with: baseline and libraries.
+
+    every: those of the chosen rows, and of their baselines and libraries. Raises UsageError for a
+    pattern that matches none.
+    """
+    chosen = {case.id for case in every if not patterns}
+    for pattern in patterns:
+        hits = {case.id for case in every if _matches(pattern.split("/"), case.id.split("/"))}
+        if not hits:
+            raise _unknown(pattern, [case.id for case in every])
+        chosen |= hits
+    groups = {case.group for case in every if case.id in chosen}
+    return [
+        case
+        for case in every
+        if case.id in chosen
+        or (case.group in groups and (case.is_library or case.variant == baselines[case.problem]))
+    ]
+
+
+def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    return len(pattern) <= len(parts) and all(map(fnmatchcase, parts, pattern))
+
+
+def _nothing(bench: model.Bench, pattern: str, known: Iterable[str]) -> UsageError:
+    problem = pattern.partition("/")[0]
+    folder = bench.kernels / problem
+    if problem and folder.is_dir() and problem not in bench.problems:
+        inside = (folder / files.OWN_MATRIX).is_file()
+        why = "is not listed under problems:" if inside else f"has no {files.OWN_MATRIX}"
+        return UsageError(f"--only {pattern!r} matches nothing: {folder} {why}")
+    return _unknown(pattern, [*known, *bench.problems])
+
+
+def _unknown(pattern: str, known: Sequence[str]) -> UsageError:
+    near = nearest(pattern, known, 3)
+    if near:
+        hint = f"; did you mean {' or '.join(near)}?"
+    elif len(known) <= _MOST_LISTED:
+        hint = "; there are\n" + "\n".join(f"  {each}" for each in known)
+    else:
+        hint = f"; python -m harness list shows all {len(known)}"
+    return UsageError(f"--only {pattern!r} matches nothing{hint}")

@@ -1,0 +1,276 @@
+"""The values that a matrix is written in, checked as they are read: what stands behind each key.
+
+Every refusal is a ValueError with one clause for a person; written.py adds file, line and key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import PurePosixPath
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from harness.cases import DEVICE_FACTS
+from harness.dtypes import BY_NAME
+from harness.errors import ConfigError
+from harness.matrix.expressions import FUNCTIONS, QUOTE_IT, Expression, Number, is_cut
+from harness.near import did_you_mean
+
+MOST_SHAPES = 4096
+"""More launch shapes or sizes than this in one problem is taken for a mistake."""
+
+Shape = dict[str, int]
+"""One combination of sizes, or of launch keys."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
+_MACRO = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_KERNEL = re.compile(r"[A-Za-z_][\w:<>,\s*&()\[\].+\-/%]*\Z")
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*\Z")
+
+_OURS = {
+    "-arch": "give --arch", "-gencode": "give --arch", "-gpu-architecture": "give --arch",
+    "-D": "write it under defines:", "-I": "write it under include:",
+    "-include": "write it under sources:", "-rdc": "one unit is compiled at a time",
+} | dict.fromkeys(
+    ("-o", "-c", "-dc", "-ptx", "-cubin", "-fatbin", "-shared", "-E", "-M", "-MD", "-MF", "-run"),
+    "the harness says what nvcc makes",
+)  # fmt: skip
+"""Options of nvcc that would change what is made, and what to do instead."""
+
+
+def _expression(value: Any) -> Expression:
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError("write an integer or an integer expression such as ceil_div(n, block)")
+    try:
+        return Expression(str(value))
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+
+
+def number(value: Any) -> Number:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("write a number or an expression such as 1.0 / n")
+    try:
+        return Number(str(value))
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+
+
+def _extents(value: Any) -> tuple[Expression, ...]:
+    extents = tuple(map(_expression, value if isinstance(value, list) else [value]))
+    if not 1 <= len(extents) <= 3:
+        raise ValueError("a grid, block or cluster has one to three dimensions")
+    return extents
+
+
+def name(value: str) -> str:
+    if is_cut(value):
+        raise ValueError(f"`{value}` is the rest of a value that a comma cut\n  {QUOTE_IT}")
+    if not _NAME.match(value):
+        raise ValueError("a name is a letter, then letters, digits and _")
+    return value
+
+
+def _free_name(value: str) -> str:
+    """A name that expressions may use for something of the user's own."""
+    name(value)
+    if value in (*DEVICE_FACTS, *FUNCTIONS):
+        raise ValueError(f"`{value}` has a meaning in expressions; choose another")
+    return value
+
+
+def _positive(value: Any) -> int:
+    try:
+        found = _expression(value).evaluate({})
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+    if found < 1:
+        raise ValueError(f"{found} is not a positive number")
+    return found
+
+
+def _axes(value: Any) -> tuple[Shape, ...]:
+    """`{m: [1, 2], "a, b": [[3, 4], [5, 6]]}` → every combination, each a dict of integers.
+
+    Lists under one key multiply with the others; a key that names several takes rows in step.
+    """
+    if not isinstance(value, dict):
+        raise ValueError("write keys with lists of integers: `block: [128, 256]`")
+    columns: list[list[Shape]] = []
+    seen: set[str] = set()
+    for key, rows in value.items():
+        column = _column(key, rows)
+        names = set(column[0])
+        if seen & names:
+            raise ValueError(f"{key}: a name is given twice")
+        seen |= names
+        columns.append(column)
+    combinations = 1
+    for column in columns:
+        combinations *= len(column)
+    if combinations > MOST_SHAPES:
+        raise ValueError(f"{combinations} combinations; at most {MOST_SHAPES}")
+    merged = [{k: v for part in parts for k, v in part.items()} for parts in product(*columns)]
+    return tuple(dict(t) for t in dict.fromkeys(tuple(m.items()) for m in merged))
+
+
+def _column(key: str, rows: Any) -> list[Shape]:
+    """What stands under one key: a row of one number or of several in step."""
+    names = tuple(part.strip() for part in key.split(","))
+    try:
+        for each in names:
+            _free_name(each)
+        if len(set(names)) < len(names):
+            raise ValueError("a name is given twice")
+        column = []
+        for row in rows if isinstance(rows, list) else [rows]:
+            cells = row if isinstance(row, list) else [row]
+            if len(cells) != len(names):
+                raise ValueError(f"takes rows of {len(names)} numbers, not {row!r}")
+            column.append(dict(zip(names, map(_positive, cells), strict=True)))
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
+    if not column:
+        raise ValueError(f"{key}: an empty list")
+    if len(column) > MOST_SHAPES:
+        raise ValueError(f"{key}: {len(column)} values; at most {MOST_SHAPES}")
+    return column
+
+
+def _macros(value: Any) -> Any:
+    for each in value if isinstance(value, dict) else ():
+        if is_cut(each):
+            name(each)
+        if not _MACRO.match(each):
+            raise ValueError(f"`{each}` is not the name of a macro")
+    return value
+
+
+def _argument(value: Any) -> str | int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("an argument is the name of a buffer, a number or an expression")
+    if is_cut(str(value)):
+        raise ValueError(f"`{value}` is not an expression\n  {QUOTE_IT}")
+    return value
+
+
+def _dtype(value: Any) -> str:
+    if not isinstance(value, str) or value not in BY_NAME:
+        near = did_you_mean(str(value), BY_NAME)
+        raise ValueError(f"`{value}` is not a dtype; there are {', '.join(BY_NAME)}{near}")
+    return value
+
+
+def _distinct(value: list[str]) -> list[str]:
+    if len(set(value)) < len(value):
+        raise ValueError("one of them is listed twice")
+    return value
+
+
+def _flag(value: Any) -> str:
+    if not isinstance(value, str) or not value.startswith("-") or len(value) < 2:
+        raise ValueError(f"`{value}` is no option of nvcc; join an option's value to it with =")
+    word = "-" + value.lstrip("-").partition("=")[0]
+    instead = _OURS.get(word) or (_OURS[value[:2]] if value[:2] in ("-D", "-I") else "")
+    if instead:
+        raise ValueError(f"`{value}` is not a flag to give here: {instead}")
+    return value
+
+
+def relative(value: Any, suffix: str = "") -> str:
+    """A path below the problem's folder, or below the folder of all problems."""
+    path = PurePosixPath(str(value))
+    if path.is_absolute() or ".." in path.parts or "\\" in str(value):
+        raise ValueError("a path lies in its problem's folder: no absolute path, no ..")
+    if len(str(path)) > 200 or not all(c.isprintable() and c != '"' for c in str(path)):
+        raise ValueError("a path has up to 200 printable characters, and no quotation mark")
+    if suffix and path.suffix != suffix:
+        raise ValueError(f"a source is a {suffix} file")
+    return str(path)
+
+
+def _function(value: Any, suffix: str) -> str:
+    """`file.py:function`"""
+    file, colon, function = str(value).rpartition(":")
+    if file.endswith(":"):  # file.cu:ns::function
+        file, colon, function = str(value).partition(":")
+    if not colon or not _FUNCTION.match(function):
+        raise ValueError(f"write file{suffix}:function, such as sums{suffix}:sum")
+    return f"{relative(file, suffix)}:{function}"
+
+
+@dataclass(frozen=True)
+class KernelName:
+    """The name of a kernel as C++ writes it, with expressions in braces: `sums<float, {block}>`."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        if not self.text:
+            raise ValueError("write the name of a kernel")
+        if len(self.text) > 500:
+            raise ValueError("the name of a kernel has at most 500 characters")
+        if is_cut(self.text, "()<>{}"):
+            raise ValueError(
+                f"`{self.text}` is cut short: quote it, because inside [ ] and {{ }} a comma ends "
+                'a YAML value: kernel: "sums<float, 4>"'
+            )
+        plain = "".join(part if i % 2 == 0 else "0" for i, part in enumerate(self._parts))
+        if not _KERNEL.match(plain):
+            raise ValueError(
+                f"`{self.text}` is not the name of a kernel; write it as C++ does, such as "
+                "block_sums or ns::block_sums<float, {block}>"
+            )
+        for text in self._parts[1::2]:
+            _expression(text)
+
+    @cached_property
+    def _parts(self) -> list[str]:
+        """Text and the expressions in braces, by turns."""
+        return re.split(r"[{}]", self.text)
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return tuple(map(Expression, self._parts[1::2]))
+
+    def filled(self, values: Sequence[int]) -> str:
+        """The name with its expressions' values."""
+        parts = list(self._parts)
+        parts[1::2] = map(str, values)
+        return "".join(parts)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def _kernel(value: Any) -> KernelName:
+    if not isinstance(value, str):
+        raise ValueError("write the name of a kernel, a string")
+    return KernelName(value)
+
+
+AnExpression = Annotated[Expression, BeforeValidator(_expression)]
+ANumber = Annotated[Number, BeforeValidator(number)]
+Argument = Annotated[str | int | float, BeforeValidator(_argument)]
+Axes = Annotated[tuple[Shape, ...], BeforeValidator(_axes)]
+Dtypes = Annotated[
+    list[Annotated[str, BeforeValidator(_dtype)]], Field(min_length=1), AfterValidator(_distinct)
+]
+Extents = Annotated[tuple[Expression, ...], BeforeValidator(_extents)]
+Flag = Annotated[str, BeforeValidator(_flag)]
+FreeName = Annotated[str, BeforeValidator(_free_name)]
+HostFunction = Annotated[str, BeforeValidator(lambda value: _function(value, ".cu"))]
+Kernel = Annotated[KernelName, BeforeValidator(_kernel)]
+Macros = Annotated[dict[str, ANumber], BeforeValidator(_macros)]
+Name = Annotated[str, BeforeValidator(name)]
+Positive = Annotated[int, BeforeValidator(_positive)]
+PythonFunction = Annotated[str, BeforeValidator(lambda value: _function(value, ".py"))]
+RelativePath = Annotated[str, BeforeValidator(relative)]
+Source = Annotated[str, BeforeValidator(lambda value: relative(value, ".cu"))]

@@ -1,0 +1,139 @@
+"""What a matrix comes to: problems and their variants, merged with their defaults, not yet planned.
+
+Expressions are still expressions: what a name in them stands for is known in plan.py, where the
+sizes, the launch keys and the device are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from harness.cases import LIBRARY, Kind
+from harness.errors import ExpressionError
+from harness.matrix.expressions import Expression, Number
+from harness.matrix.values import KernelName, Shape
+from harness.strict_yaml import Key, Place
+
+NOTHING = Expression("0")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel launch; a variant of kernels is one or more, in order."""
+
+    kernel: KernelName
+    grid: tuple[Expression, ...]
+    block: tuple[Expression, ...]
+    args: tuple[str | int | float, ...]
+    """Buffers of the problem by name, or expressions."""
+    shared: Expression = NOTHING
+    """Dynamic shared memory, bytes."""
+    cluster: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to compute a problem, or a library to measure against, with everything it says.
+
+    places: where each value was written, by its path in here, such as ("steps", 0, "grid"); a value
+    that nobody wrote has none.
+    """
+
+    name: str
+    kind: Kind
+    dtypes: tuple[str, ...]
+    launch: tuple[Shape, ...] = ({},)
+    """Its launch shapes; one without keys where there is nothing to choose."""
+    source: str = ""
+    function: str = ""
+    args: tuple[str | int | float, ...] = ()
+    steps: tuple[Step, ...] = ()
+    let: Mapping[str, Number] = field(default_factory=dict)
+    when: Expression | None = None
+    defines: Mapping[str, Number] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    overwrites: tuple[str, ...] = ()
+    builds_on: str = ""
+    as_library: bool = False
+    places: Mapping[tuple[Key, ...], Place] = field(default_factory=dict, repr=False, compare=False)
+
+    def place(self, *at: Key) -> Place:
+        """Where a value was written, or what it belongs to."""
+        for length in range(len(at), -1, -1):
+            if at[:length] in self.places:
+                return self.places[at[:length]].at(*at[length:])
+        raise KeyError(at)
+
+    def used_names(self) -> set[str]:
+        """The names that its expressions use, by way of `let` too."""
+        expressions: list[Expression | Number] = [*self.defines.values()]
+        expressions += [self.when] if self.when else []
+        texts = list(self.args)
+        for step in self.steps:
+            expressions += [*step.grid, *step.block, *step.cluster, step.shared]
+            expressions += step.kernel.expressions
+            texts += step.args
+        names = {name for expression in expressions for name in expression.names}
+        names |= {name for text in texts for name in _names(text)}
+        todo = list(names)
+        while todo:
+            name = todo.pop()
+            found = self.let[name].names - names if name in self.let else set()
+            names |= found
+            todo += found
+        return names
+
+    @property
+    def own_let(self) -> tuple[str, ...]:
+        """The names of `let` that it does not have from the defaults."""
+        above = self.places[()].path
+        return tuple(n for n in self.let if self.place("let", n).path[: len(above)] == above)
+
+
+def _names(argument: str | int | float) -> frozenset[str]:
+    """Those in an argument: of an expression, or a buffer's."""
+    try:
+        return Number(str(argument)).names
+    except ExpressionError:  # plan.py says what is wrong with it
+        return frozenset()
+
+
+@dataclass(frozen=True)
+class Sizes:
+    test: tuple[Shape, ...]
+    bench: tuple[Shape, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The variants of one computation, what they are measured against, and where they run."""
+
+    name: str
+    sizes: Sizes
+    baseline: str
+    variants: Mapping[str, Variant]
+    libraries: Mapping[str, Variant] = field(default_factory=dict)
+    library: str | None = None
+    """"torch" where problem.py's library() is a row too."""
+    place: Place = field(repr=False, compare=False, kw_only=True)
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """Those of all variants."""
+        return tuple(dict.fromkeys(d for v in self.variants.values() for d in v.dtypes))
+
+    def everything(self) -> Iterator[Variant]:
+        """The variants, the libraries, and problem.py's own."""
+        yield from self.variants.values()
+        yield from self.libraries.values()
+        if self.library:
+            yield Variant(LIBRARY, "library", self.dtypes, as_library=True,
+                          places={(): self.place.at("library")})  # fmt: skip
+
+    def count(self) -> int:
+        """How many cases it has, at all sizes."""
+        sizes = len(self.sizes.test) + len(self.sizes.bench)
+        return sum(len(v.dtypes) * sizes * len(v.launch) for v in self.everything())

@@ -1,0 +1,262 @@
+"""What a matrix may say, key by key, as it is written: checked value by value, not yet merged.
+
+Unknown keys are errors and every refusal names the file, the line and the key. merge.py makes the
+variants out of it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+
+from harness.errors import ConfigError
+from harness.matrix.expressions import QUOTE_IT, Expression, is_cut
+from harness.matrix.values import (
+    AnExpression,
+    ANumber,
+    Argument,
+    Axes,
+    Dtypes,
+    Extents,
+    Flag,
+    FreeName,
+    HostFunction,
+    Kernel,
+    Macros,
+    Name,
+    Positive,
+    PythonFunction,
+    RelativePath,
+    Source,
+)
+from harness.near import did_you_mean
+from harness.strict_yaml import Key, Place
+
+
+class Strict(BaseModel):
+    """Unknown keys are refused, values are never coerced from text, instances do not change."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
+    )
+
+    def says(self, key: str) -> bool:
+        """Whether the key is written."""
+        return key in self.model_fields_set
+
+
+class Step(Strict):
+    """One kernel launch, or what differs from a default one. Which keys it needs, merge.py says."""
+
+    kernel: Kernel | None = None
+    grid: Extents = ()
+    block: Extents = ()
+    shared: AnExpression = Expression("0")
+    """Dynamic shared memory, bytes."""
+    cluster: Extents = ()
+    """Blocks of a thread block cluster."""
+    args: Annotated[list[Argument], Field(max_length=100)] = []
+    """Buffers of the problem by name, or expressions."""
+
+
+def _steps_tag(value: Any) -> str:
+    return "<mapping>" if isinstance(value, dict) else "<list>"
+
+
+def _item_tag(value: Any) -> str:
+    return "<name>" if isinstance(value, str) else "<step>"
+
+
+Item = Annotated[Annotated[str, Tag("<name>")] | Annotated[Step, Tag("<step>")],
+                 Discriminator(_item_tag)]  # fmt: skip
+ListOfSteps = Annotated[list[Item], Field(min_length=1, max_length=20)]
+Changes = Annotated[dict[str, Step], Field(min_length=1, max_length=20)]
+Steps = Annotated[Annotated[Changes, Tag("<mapping>")] | Annotated[ListOfSteps, Tag("<list>")],
+                  Discriminator(_steps_tag)]  # fmt: skip
+
+
+class Common(Strict):
+    """What a problem's defaults, its libraries and its variants may say alike."""
+
+    let: dict[FreeName, ANumber] = {}
+    """Names for expressions that other keys use."""
+    when: AnExpression | None = None
+    """Launch shapes and sizes for which the variant exists; others are skipped."""
+    dtypes: Dtypes = []
+    defines: Macros = {}
+    """Macros for the compiler: numbers, over the launch keys, `let` and device facts."""
+    flags: list[Flag] = []
+    """Further options of nvcc."""
+    include: list[RelativePath] = []
+    """Folders in which `#include` looks, besides the problem's and that of all problems."""
+    sources: list[Source] = []
+    """Further files, compiled into one unit with the source, before it."""
+    overwrites: list[str] = []
+    """Inputs that the kernels write to; restored, untimed, before every launch."""
+
+
+class Defaults(Common):
+    """What every variant of a problem has that does not say otherwise."""
+
+    steps: Changes = {}
+    """The launches by name, in order; the name is the kernel's where `kernel` is not given."""
+    launch: Axes = ({},)
+
+
+class Library(Common):
+    """Something that the variants are measured against: a Python or a host function."""
+
+    python: PythonFunction = ""
+    host: HostFunction = ""
+    args: Annotated[list[Argument], Field(max_length=100)] = []
+    """Of a host function: buffers of the problem by name, or expressions; the stream follows."""
+
+
+class Variant(Library):
+    """One way to compute the problem: a .cu file with steps, a Python or a host function."""
+
+    source: Source = ""
+    steps: Steps | None = None
+    launch: Axes = ({},)
+    builds_on: str = ""
+    """The variant of which this one is a step further."""
+
+
+class Sizes(Strict):
+    test: Axes
+    """Small adversarial sizes that every backend verifies."""
+    bench: Axes
+    """Sizes that are timed; the emulator counts those within its budget."""
+
+    @model_validator(mode="after")
+    def _same_names(self) -> Sizes:
+        sizes = {frozenset(shape) for shape in (*self.test, *self.bench)}
+        if frozenset() in sizes:
+            raise ValueError("test and bench name at least one size, such as `n`")
+        if len(sizes) > 1:
+            raise ValueError("test and bench must give the same names")
+        return self
+
+
+class Problem(Strict):
+    """The variants of one computation, and where to run them."""
+
+    dtypes: Dtypes = []
+    sizes: Sizes
+    launch: Axes = ({},)
+    baseline: str
+    library: Literal["torch"] | None = None
+    """torch: problem.py's library()."""
+    libraries: dict[Name, Library] = {}
+    defaults: Defaults = Defaults()
+    variants: Annotated[dict[Name, Variant | None], Field(min_length=1)]
+
+
+class Timing(Strict):
+    """How much is measured; docs/measurement.md gives the reasons."""
+
+    rounds: Annotated[int, Field(ge=6, le=1000)] = 20
+    batch: Annotated[int, Field(ge=1, le=100)] = 10
+    """Launches of a variant in a round."""
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    same_within: Annotated[float, Field(ge=0, lt=1)] = 0.01
+    """Variants whose ratio is certainly this near to 1 are called the same."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 20_260_101
+
+    @model_validator(mode="after")
+    def _enough_rounds(self) -> Timing:
+        # The widest interval, least to greatest round, misses the median with chance 2 / 2^rounds.
+        needed = math.ceil(1 - math.log2(1 - self.confidence))
+        if self.rounds < needed:
+            raise ValueError(f"rounds: a confidence of {self.confidence} needs {needed} or more")
+        return self
+
+
+class Limits(Strict):
+    """What bounds a run where a kernel does not end, or a size is too large to emulate."""
+
+    qualify_s: Annotated[int, Field(ge=1, le=86_400)] = 120
+    """Deadline for one variant's qualification."""
+    measure_s: Annotated[int, Field(ge=1, le=86_400)] = 600
+    """Deadline for measuring one problem at one size."""
+    emulate_bytes: Positive = 16 * 2**20
+    """Bench sizes whose compulsory traffic exceeds this are not emulated."""
+
+
+class Top(Strict):
+    """bench.yaml: what concerns all problems. `problems` is read by model.py."""
+
+    problems: Any = None
+    timing: Timing = Timing()
+    limits: Limits = Limits()
+
+
+Written = TypeVar("Written", bound=Strict)
+
+_MODELS: tuple[tuple[tuple[str, ...], type[Strict]], ...] = (
+    (("timing",), Timing),
+    (("limits",), Limits),
+    (("sizes",), Sizes),
+    (("defaults",), Defaults),
+    (("defaults", "steps", "*"), Step),
+    (("libraries", "*"), Library),
+    (("variants", "*"), Variant),
+    (("variants", "*", "steps", "*"), Step),
+)
+"""Where in a file which keys may stand; at its top those of the model that it is read as."""
+
+
+def checked(model: type[Written], data: Any, place: Place) -> Written:
+    """The data as a model. Raises ConfigError with the place of each mistake, one a line."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise _explained(model, place, error) from None
+
+
+def _explained(model: type[Strict], place: Place, error: ValidationError) -> ConfigError:
+    findings = []
+    for item in error.errors(include_url=False):
+        path = tuple(p for p in item["loc"] if p != "[key]" and str(p)[:1] != "<")
+        what = item["msg"].removeprefix("Value error, ")
+        if item["type"] == "extra_forbidden":
+            what = _unknown(model, path)
+        elif item["type"] == "missing":
+            what = "this key is missing"
+        elif item["type"] in ("dict_type", "model_type"):
+            what = "write keys and values here: a dictionary"
+        key, colon, rest = what.partition(": ")
+        if colon and place.at(*path, key).path in place.document.lines:
+            path, what = (*path, key), rest  # a finding about what stands below
+        findings.append((place.at(*path), what))
+    where, what = findings[0]
+    more = "\n".join(f"{at}: {at.key}: {text}" for at, text in findings[1:10])
+    return where.error(what, more)
+
+
+def _unknown(model: type[Strict], path: tuple[Key, ...]) -> str:
+    """Of a key that is not known: the nearest one, and those that may stand there."""
+    name, above = str(path[-1]), path[:-1]
+    if is_cut(name, "()<>"):
+        return f"the rest of a value that a comma cut\n  {QUOTE_IT}"
+    known = list(_model_at(model, above).model_fields)
+    return f"unknown key{did_you_mean(name, known)}; known here: {', '.join(known)}"
+
+
+def _model_at(model: type[Strict], path: tuple[Key, ...]) -> type[Strict]:
+    for pattern, found in _MODELS:
+        if len(pattern) == len(path) and all(
+            p in ("*", key) for p, key in zip(pattern, path, strict=True)
+        ):
+            return found
+    return model
