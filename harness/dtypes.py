@@ -66,6 +66,11 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     return found
 
 
+def torch_name(name: str) -> str:
+    """The attribute of torch that is the dtype of this name."""
+    return BY_NAME[name].torch if name in BY_NAME else name
+
+
 def is_float(name: str) -> bool:
     """Whether the type has fractions, NaN and rounding."""
     return numpy_dtype(name).name.startswith(("float", "bfloat"))

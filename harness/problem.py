@@ -99,6 +99,9 @@ class Problem(ABC):
     title: str = ""
     """One line for the report: what is computed."""
 
+    folder: Path = Path()
+    """Where its problem.py lies; told when it is loaded."""
+
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         """Every array that a kernel may name in its arguments."""
@@ -170,7 +173,7 @@ class Checked(Problem):
     """Passes everything on to a problem and refuses what breaks the contract, with its place."""
 
     def __init__(self, problem: Problem, path: Path) -> None:
-        self._problem, self._path = problem, path
+        self._problem, self._path, self.folder = problem, path, path.parent
         self.title = problem.title
         if not isinstance(self.title, str):
             raise ProblemError(f"{path}: title is {self.title!r}; it needs a line of text")

@@ -23,6 +23,8 @@ from harness.errors import JournalError
 Status = Literal["ok", "failed", "skipped"]
 Provenance = Literal["measured", "ncu", "emulator-exact", "emulator-model", "ptx-level"]
 Cache = Literal["cold", "warm"]
+Phase = Literal["test", "before", "after"]
+"""When a verified launch was made: at a test size, or at a timed size before or after timing."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Verified:
     dtype: str
     sizes: dict[str, int]
     launch: dict[str, int]
-    phase: Literal["test", "before", "after"]
+    phase: Phase
     draw: int
     ok: bool
     reason: str
@@ -229,6 +231,10 @@ class Ceiling:
     unit: str
     how: str
     samples: tuple[float, ...]
+    case: str = ""
+    """Of the rounds in which other placements measured it again."""
+    work: float = 0.0
+    """Of one launch: bytes or flops."""
     kind: Literal["ceiling"] = "ceiling"
 
 

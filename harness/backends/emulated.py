@@ -20,7 +20,7 @@ from harness.backends.base import (
 from harness.build.compile import Built, kernel_name
 from harness.cases import Case, Device, Step
 from harness.errors import LaunchError
-from harness.problem import Buffer
+from harness.problem import Buffer, Problem
 from harness.records import Counted, SourceLine
 from harness.silicon.architectures import architecture
 
@@ -56,7 +56,9 @@ class EmulatorBackend:
         self.device = emulated_device(arch)
         self._jobs = jobs
 
-    def workspace(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> Workspace:
+    def workspace(
+        self, problem: Problem | None, buffers: Sequence[Buffer], inputs: Mapping[str, Array]
+    ) -> Workspace:
         return EmulatedWorkspace(self.device.arch, buffers, inputs, self._jobs)
 
     def close(self) -> None:
@@ -76,7 +78,7 @@ class EmulatedWorkspace:
     def refill(self, inputs: Mapping[str, Array]) -> None:
         self._inputs = contents(self._buffers, inputs)
 
-    def run(self, case: Case, built: Built | None) -> Execution:
+    def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
         if built is None:
             raise LaunchError(f"{case.id}: the emulator runs kernels, not a library")
         try:
@@ -104,7 +106,7 @@ class EmulatedWorkspace:
                 faults = tuple(_relative(str(fault)) for fault in report.faults)
                 break
         else:
-            faults = broken_promises(self._buffers, case, self._inputs, arrays)
+            faults = broken_promises(self._buffers, case.overwrites, self._inputs, arrays)
         outputs = {b.name: arrays[b.name] for b in self._buffers if b.role == "output"}
         return Execution(outputs, faults, tuple(counts), tuple(lines))
 

@@ -13,11 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 from harness.build import cache, toolchain
+from harness.build.clusters import declare, symbol_of
 from harness.build.toolchain import Toolchain
 from harness.build.units import Unit, explained, unit
 from harness.cases import Step
@@ -29,6 +31,9 @@ __all__ = [
     "Built", "Resources", "Unit", "build", "build_all", "kernel_name", "machine_code", "occupancy",
     "resources", "unit",
 ]  # fmt: skip
+
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -63,10 +68,19 @@ def build_all(
     units: Sequence[Unit], done: Callable[[Unit], None] = lambda unit: None
 ) -> dict[Unit, Built | CompileError]:
     """Every distinct unit compiled, in parallel; a failure is a value and costs no other unit."""
+    return in_parallel(units, build, done)
+
+
+def in_parallel(
+    units: Sequence[Unit],
+    make: Callable[[Unit, Toolchain], Result],
+    done: Callable[[Unit], None] = lambda unit: None,
+) -> dict[Unit, Result | CompileError]:
+    """What becomes of every distinct unit, or why nothing does."""
     compiler = toolchain.find()
-    results: dict[Unit, Built | CompileError] = {}
+    results: dict[Unit, Result | CompileError] = {}
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        pending = {pool.submit(build, one, compiler): one for one in dict.fromkeys(units)}
+        pending = {pool.submit(make, one, compiler): one for one in dict.fromkeys(units)}
         try:
             for future in as_completed(pending):
                 try:
@@ -103,6 +117,8 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
     cache.run(one.source, [compiler.nvcc, *one.options(), "-ptx", "-MD", "-MF", str(depends),
                            "-o", str(ptx), str(one.file(work))])  # fmt: skip
     names = one.take_symbols(ptx)
+    if one.clusters:
+        ptx.write_text(declare(ptx.read_text(), one.clusters, names, one.source.name))
     said = cache.run(one.source, [compiler.nvcc, f"-arch={one.arch}", "-lineinfo", *one.flags,
                                   "-Xptxas", "-v", "-cubin", "-o", str(cubin),
                                   str(ptx)])  # fmt: skip
@@ -168,10 +184,7 @@ def kernel_name(name: str, built: Built, source: str) -> str:
     """The kernel's symbol: the name itself, or what C++ made of it. Raises CompileError."""
     if name in built.names:
         return built.names[name]
-    if name in built.kernels:
-        return name
-    # _Z, the length, the name; a template's arguments follow after an I (Itanium C++ ABI).
-    mangled = [symbol for symbol in built.kernels if symbol.startswith(f"_Z{len(name)}{name}")]
+    mangled = symbol_of(name, built.kernels)
     if len(mangled) == 1:
         return mangled[0]
     what = f"has {len(mangled)} kernels named" if mangled else "has no kernel"

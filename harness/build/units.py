@@ -30,6 +30,8 @@ class Unit:
     """Further files, included before the source."""
     names: tuple[str, ...] = ()
     """Kernels by names that only C++ understands: `ns::sums<256>`. They are instantiated."""
+    clusters: tuple[tuple[str, tuple[int, int, int]], ...] = ()
+    """The extents of each launch of a kernel that is launched in thread block clusters."""
 
     def options(self) -> list[str]:
         """What both steps of the compiler are told, but for what it is to make."""
@@ -50,7 +52,7 @@ class Unit:
         paths = [str(path.resolve()) for path in (*self.sources, self.source)]
         return cache.digest(
             what, *paths, *texts, str(self.include), str(self.defines), self.arch, str(FLAGS),
-            str(self.flags), str(self.names), compiler.version,
+            str(self.flags), str(self.names), str(self.clusters), compiler.version,
         )  # fmt: skip
 
     def file(self, work: Path, more: str = "") -> Path:
@@ -95,6 +97,8 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
     folder = kernels / case.problem
     defines = {"DTYPE": BY_NAME[case.dtype].cpp, **{k: str(v) for k, v in case.defines.items()}}
     names = dict.fromkeys(s.kernel for s in case.steps if "<" in s.kernel or "::" in s.kernel)
+    in_clusters = {step.kernel for step in case.steps if step.cluster != (1, 1, 1)}
+    clusters = {(s.kernel, s.cluster) for s in case.steps if s.kernel in in_clusters}
     return Unit(
         folder / case.source,
         (kernels, folder, *(kernels / each for each in case.include)),
@@ -103,6 +107,7 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
         case.flags,
         tuple(folder / each for each in case.sources),
         tuple(names),
+        tuple(sorted(clusters)),
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -144,6 +144,25 @@ def _column(key: str, rows: Any) -> list[Shape]:
     return column
 
 
+def _rounds(value: Any) -> str | int:
+    if value == "auto":
+        return "auto"
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("write `auto`, or an integer")
+    if not 6 <= value <= 1000:
+        raise ValueError(f"{value}: it must be greater than or equal to 6, and at most 1000")
+    return value
+
+
+def _looks(value: Any) -> tuple[int, ...]:
+    numbers = value if isinstance(value, list | tuple) else [value]
+    if not numbers or any(isinstance(n, bool) or not isinstance(n, int) for n in numbers):
+        raise ValueError("write one or more whole numbers: [8, 16, 24]")
+    if numbers[0] < 3 or numbers[-1] > 1000 or sorted(set(numbers)) != list(numbers):
+        raise ValueError("the numbers rise, from at least 3 to at most 1000")
+    return tuple(numbers)
+
+
 def _macros(value: Any) -> Any:
     for each in value if isinstance(value, dict) else ():
         if is_cut(each):
@@ -268,9 +287,11 @@ Flag = Annotated[str, BeforeValidator(_flag)]
 FreeName = Annotated[str, BeforeValidator(_free_name)]
 HostFunction = Annotated[str, BeforeValidator(lambda value: _function(value, ".cu"))]
 Kernel = Annotated[KernelName, BeforeValidator(_kernel)]
+Looks = Annotated[tuple[int, ...], BeforeValidator(_looks)]
 Macros = Annotated[dict[str, ANumber], BeforeValidator(_macros)]
 Name = Annotated[str, BeforeValidator(name)]
 Positive = Annotated[int, BeforeValidator(_positive)]
 PythonFunction = Annotated[str, BeforeValidator(lambda value: _function(value, ".py"))]
 RelativePath = Annotated[str, BeforeValidator(relative)]
+Rounds = Annotated[Literal["auto"] | int, BeforeValidator(_rounds)]
 Source = Annotated[str, BeforeValidator(lambda value: relative(value, ".cu"))]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,7 +31,7 @@ from harness.measure.statistics import (
     time_of,
     verdict,
 )
-from harness.records import Outcome, Planned, Record, Round
+from harness.records import Ceiling, Outcome, Planned, Record, Round
 
 Group = tuple[str, str, str]
 """Problem, dtype and sizes as text: the cases that are measured together and compared."""
@@ -411,3 +411,17 @@ class Timings:
         narrow = math.sqrt(interval.high / interval.low) - 1 <= target
         holds_one = interval.low <= 1 <= interval.high
         return narrow and (holds_one or self.compare(case, baseline, cache).verdict != "unclear")
+
+
+def ceiling_over_placements(
+    ceiling: Ceiling, rounds: Sequence[Round], confidence: float
+) -> Ceiling:
+    """A ceiling as all placements saw it, where they measured it again."""
+    times = {(i, 0): batch_time(r.samples_ns) for i, r in enumerate(rounds)}
+    found = time_of(times)
+    if found is None:
+        return ceiling
+    time = found.interval(confidence)
+    rates = tuple(round(ceiling.work / (ns * 1e-9), 3) for ns in times.values())
+    value, low, high = (ceiling.work / (ns * 1e-9) for ns in (time.value, time.high, time.low))
+    return replace(ceiling, value=value, low=low, high=high, samples=rates)

@@ -54,8 +54,8 @@ def portions(cases: Iterable[Case], most: int = PORTION) -> list[tuple[Case, ...
 
 
 def steps(case: Case) -> list[tuple[Step, str]]:
-    """Each step, and what its kernel is called; a library's call is one step of no known kernel."""
-    if case.is_library:
+    """Each step, and what its kernel is called; a function is one step of no known kernel."""
+    if not case.steps:
         return [((case.id, 0), "")]
     return [((case.id, index), step.kernel) for index, step in enumerate(case.steps)]
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
-from harness.build.compile import Unit, build, kernel_name
+from harness.build.compile import Built, Unit, build, kernel_name
 from harness.build.units import unit
 from harness.cases import Case, Step
 from harness.dtypes import BY_NAME
@@ -206,3 +207,65 @@ def test_every_dtype_compiles_as_dtype(one: Callable[..., Unit], tmp_path: Path)
     for known in BY_NAME.values():
         defines = (("DTYPE", known.cpp), ("SIZE", str(known.numpy.itemsize)))
         assert set(build(one(defines=defines)).kernels) == {"f"}
+
+
+# --- clusters ------------------------------------------------------------------------------------
+
+CLUSTERS = """\
+template <int N> __global__ void __launch_bounds__(64) tile(float* x) { x[blockIdx.x] = N; }
+__global__ void __cluster_dims__(2, 1, 1) declared(float* x) { x[blockIdx.x] = 1; }
+__global__ void plain(float* x) { x[blockIdx.x] = 1; }
+"""
+
+
+def cluster_of(built: Built, symbol: str) -> list[str]:
+    """The directives of a kernel's head in its PTX that concern clusters."""
+    head = built.ptx.read_text().split(f".entry {symbol}(")[-1].partition("{")[0]
+    return [line for line in head.splitlines() if "cluster" in line]
+
+
+def attributes(built: Built, symbol: str) -> bytes:
+    """What the cubin tells the driver of a kernel's clusters."""
+    with built.cubin.open("rb") as file:
+        info: bytes = ELFFile(file).get_section_by_name(f".nv.info.{symbol}").data()
+    at = info.find(bytes.fromhex("043d0c00"))  # the extents: three integers
+    return info[at : at + 16] if at >= 0 else b""
+
+
+def test_a_launch_in_clusters_is_compiled_as_cluster_dims_would_be(
+    one: Callable[..., Unit], tmp_path: Path
+) -> None:
+    (tmp_path / "v0.cu").write_text(CLUSTERS)
+    built = build(one("tile<3>", clusters=(("plain", (2, 1, 1)), ("tile<3>", (4, 2, 1)))))
+    directives = [".explicitcluster", ".reqnctapercluster {}"]
+    wanted = {"_Z5plainPf": "2, 1, 1", "_Z4tileILi3EEvPf": "4, 2, 1", "_Z8declaredPf": "2, 1, 1"}
+    for symbol, extents in wanted.items():
+        assert cluster_of(built, symbol) == [each.format(extents) for each in directives]
+        numbers = b"".join(int(n).to_bytes(4, "little") for n in extents.split(", "))
+        assert attributes(built, symbol) == bytes.fromhex("043d0c00") + numbers
+    alone = build(one("tile<3>"))
+    assert cluster_of(alone, "_Z5plainPf") == []
+    assert attributes(alone, "_Z5plainPf") == b""
+    assert set(parse(built.ptx.read_text()).kernels) == set(wanted)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "words"),
+    [
+        ((("declared", (2, 1, 1)),), "has __cluster_dims__, and the matrix a `cluster`"),
+        ((("plain", (2, 1, 1)), ("plain", (1, 1, 1))), "in clusters of several extents"),
+    ],
+)
+def test_clusters_that_contradict_each_other_are_refused(
+    one: Callable[..., Unit], tmp_path: Path, clusters: object, words: str
+) -> None:
+    (tmp_path / "v0.cu").write_text(CLUSTERS)
+    with pytest.raises(CompileError, match=words):
+        build(one(clusters=clusters))
+
+
+def test_a_cases_unit_has_the_clusters_of_its_launches() -> None:
+    step = Step("k", (4, 1, 1), (1, 1, 1), 0, (), cluster=(2, 1, 1))
+    other = replace(step, kernel="other", cluster=(1, 1, 1))
+    case = Case("p", "v", "float32", {"n": 1}, source="v.cu", steps=(step, other))
+    assert unit(case, Path("kernels"), "sm_90").clusters == (("k", (2, 1, 1)),)

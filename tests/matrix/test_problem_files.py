@@ -67,7 +67,7 @@ def test_where_no_bench_yaml_is_named_or_there_the_defaults_apply(
     assert model.load().timing.rounds == 7
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
     bench = model.load(None, folder / "kernels")
-    assert (bench.timing.rounds, list(bench.problems)) == (20, ["double"])
+    assert (bench.timing.rounds, list(bench.problems)) == ("auto", ["double"])
     assert "kernels is no folder" in refusal(None)
     assert "none.yaml: No such file" in refusal(Path("none.yaml"), folder / "kernels")
 

@@ -1,0 +1,62 @@
+"""The thread block clusters of a launch, written into a kernel's PTX.
+
+As nvcc writes them for __cluster_dims__: a plain launch of the kernel is then one in clusters, and
+no launch attribute is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from harness.errors import CompileError
+
+Extents = tuple[int, int, int]
+_ENTRY = r"\.entry\s+{}\s*\([^)]*\)[^{{;]*"
+
+
+def symbol_of(name: str, symbols: Iterable[str]) -> list[str]:
+    """The symbols that a plain kernel's name may stand for: itself, or its C++ mangling."""
+    symbols = list(symbols)
+    if name in symbols:
+        return [name]
+    # _Z, the length, the name; a template's arguments follow after an I (Itanium C++ ABI).
+    return [symbol for symbol in symbols if symbol.startswith(f"_Z{len(name)}{name}")]
+
+
+def declare(
+    ptx: str, clusters: Iterable[tuple[str, Extents]], names: Mapping[str, str], source: str
+) -> str:
+    """The PTX with the clusters that its kernels are launched in. Raises CompileError.
+
+    clusters: each kernel that is launched in any, with the extents of each of its launches. names:
+    the symbols of kernels that are named as C++ does.
+    """
+    wanted: dict[str, set[Extents]] = {}
+    for name, extents in clusters:
+        wanted.setdefault(name, set()).add(extents)
+    entries = re.findall(r"\.entry\s+([\w$]+)", ptx)
+    for name, extents_ in wanted.items():
+        if len(extents_) > 1:
+            raise CompileError(
+                f"{source}: {name} is launched in clusters of several extents: a kernel has one"
+            )
+        found = [names[name]] if name in names else symbol_of(name, dict.fromkeys(entries))
+        for symbol in found:  # compile.kernel_name() says so where it is not one
+            ptx = _declared(ptx, symbol, next(iter(extents_)), source)
+    return ptx
+
+
+def _declared(ptx: str, symbol: str, extents: Extents, source: str) -> str:
+    directive = f"\n.explicitcluster\n.reqnctapercluster {', '.join(map(str, extents))}\n"
+
+    def with_directive(head: re.Match[str]) -> str:
+        if "cluster" in head[0].rpartition(")")[2]:
+            raise CompileError(
+                f"{source}: {symbol} has __cluster_dims__, and the matrix a `cluster`\n"
+                "  keep one of them"
+            )
+        return head[0].rstrip() + directive
+
+    pattern = _ENTRY.format(re.escape(symbol)) + r"(?=\{)"
+    return re.sub(pattern, with_directive, ptx)

@@ -1,0 +1,89 @@
+"""What a run compiles before anything runs: kernels and host functions, each unit once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.build import compile as compiler
+from harness.build import host
+from harness.build.compile import Built, Unit
+from harness.build.host import HostLibrary
+from harness.cases import Case, Shape
+from harness.errors import CompileError
+from harness.progress import stage
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What became of the cases.
+
+    built: of kernels, by the case's id. ready: the ids of all cases that can be run, of which a
+    Python function needs no compiling. refused: why launch shapes were rejected.
+    """
+
+    built: dict[str, Built] = field(default_factory=dict)
+    ready: set[str] = field(default_factory=set)
+    refused: dict[Shape, str] = field(default_factory=dict)
+
+
+def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
+    """Compile whatever the cases need, in parallel; a failure costs no other case."""
+    cases = list(cases)
+    units = _units(cases, "kernel", compiler.unit, kernels, arch)
+    hosts = _units(cases, "host", host.unit, kernels, arch)
+    with stage("compile", len(set(units.values())) + len(set(hosts.values()))) as advance:
+
+        def done(one: Unit) -> None:
+            advance(one.source.name)
+
+        results = compiler.build_all(list(units.values()), done)
+        libraries = compiler.in_parallel(list(hosts.values()), host.build, done)
+    found = Compilation()
+    for case in cases:
+        result: Built | HostLibrary | CompileError | None = None
+        if case.kind == "kernel":
+            result = _with_its_kernels(case, results[units[case.id]])
+        elif case.kind == "host":
+            result = libraries[hosts[case.id]]
+        if isinstance(result, CompileError):
+            found.refused[case.shape] = str(result)
+            continue
+        found.ready.add(case.id)
+        if isinstance(result, Built):
+            found.built[case.id] = result
+    return found
+
+
+def built_again(cases: Iterable[Case], kernels: Path, arch: str) -> dict[str, Built]:
+    """The kernels of cases that ran before, from the cache. Raises CompileError."""
+    units = _units(cases, "kernel", compiler.unit, kernels, arch)
+    results = compiler.build_all(list(units.values()))
+    found = {}
+    for name, unit in units.items():
+        result = results[unit]
+        if isinstance(result, CompileError):
+            raise result
+        found[name] = result
+    return found
+
+
+def _with_its_kernels(case: Case, result: Built | CompileError) -> Built | CompileError:
+    """The unit, if every kernel that the case launches is in it."""
+    if isinstance(result, CompileError):
+        return result
+    try:
+        for step in case.steps:
+            compiler.kernel_name(step.kernel, result, Path(case.source).name)
+    except CompileError as error:
+        return error
+    return result
+
+
+def _units(
+    cases: Iterable[Case], kind: str, unit: Callable[[Case, Path, str], Unit], kernels: Path,
+    arch: str,
+) -> dict[str, Unit]:  # fmt: skip
+    """What must be compiled for the cases of a kind, by their ids."""
+    return {case.id: unit(case, kernels, arch) for case in cases if case.kind == kind}
