@@ -182,6 +182,13 @@ class Timings:
 
     def step_times(self, case: str, cache: str) -> list[float]:
         """Each step's time, ns; empty where steps were not timed apart."""
+        key = "steps", case, cache
+        if key not in self._known:
+            self._known[key] = self._step_times(case, cache)
+        found: list[float] = self._known[key]
+        return found
+
+    def _step_times(self, case: str, cache: str) -> list[float]:
         rounds = [r for r in self.rounds(case, cache) if r.steps_ns and all(r.steps_ns)]
         if not rounds:
             return []
@@ -227,33 +234,23 @@ class Timings:
 
     def _cost(self, case: str, cache: str) -> float:
         """A time to choose by, ns: of the placements set apart, or of all where there are none."""
-        for for_choice in (True, False):
-            times = self._times(case, cache, False, for_choice)
-            if times:
-                return float(np.median(over_placements(times)))
-        return math.inf
+        key = "cost", case, cache
+        if key not in self._known:
+            both = (self._times(case, cache, False, for_choice) for for_choice in (True, False))
+            times = next(filter(None, both), {})
+            self._known[key] = float(np.median(over_placements(times))) if times else math.inf
+        return float(self._known[key])
 
     def baseline_of(self, case: str) -> str | None:
-        """What a case is compared with: the baseline at its launch shape, or else at its fastest.
+        """What a case is compared with: the baseline at the launch shape that it is shown at.
 
-        A baseline that failed is nothing to compare with; `substitute` says what stands in.
+        One figure for all of a group, so that speed-ups are in proportion to the times beside
+        them. A baseline that failed is nothing to compare with; `substitute` says what stands in.
         """
-        wanted = self._planned[case]
-        group = group_of(wanted)
+        group = group_of(self._planned[case])
         variant = self.reference(group)
-        if variant is None:
-            return None
-        same = [
-            p.case
-            for p in self.groups[group]
-            if p.variant == variant
-            and p.launch == wanted.launch
-            and self._outcomes[p.case].status == "ok"
-        ]
-        if same and not wanted.is_library:
-            return same[0]
-        fastest = self.shape(group, variant)
-        return fastest.case if fastest else None
+        found = self.shape(group, variant) if variant else None
+        return found.case if found else None
 
     def reference(self, group: Group) -> str | None:
         """The variant that speed-ups refer to: the baseline, or the first sound one instead."""
@@ -269,11 +266,8 @@ class Timings:
         return found if found != baseline else None
 
     def builds_on(self, p: Planned) -> Planned | None:
-        """The case that this one is a step further than: at its launch shape, or else as shown."""
-        group = group_of(p)
-        peers = [q for q in self.groups[group] if q.variant == p.builds_on]
-        same = [q for q in peers if q.launch == p.launch and self._outcomes[q.case].status == "ok"]
-        return same[0] if same else self.shape(group, p.builds_on) if peers else None
+        """The case that this one is a step further than: that variant as it is shown."""
+        return self.shape(group_of(p), p.builds_on) if p.builds_on else None
 
     # What is compared
 
@@ -326,7 +320,7 @@ class Timings:
         shown = self.shown(group, cache)
         leader = self.leader(group, cache)
         for p in shown:
-            before = self.builds_on(p) if p.builds_on else None
+            before = self.builds_on(p)
             slowest = max(
                 (q for q in cases if q.variant == p.variant),
                 key=lambda q: self._cost(q.case, cache),

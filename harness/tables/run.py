@@ -1,14 +1,7 @@
-"""A run's folder → pandas tables. Reads only the journal and run.json, so it works anywhere.
-
-run = harness.tables.load("reports/latest")
-run.results       # one row a case and cache state, as results.csv
-run.counters      # one row a case, step and metric, as counters.csv
-"""
+"""What one run measured: its records by kind and case, and as pandas tables."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -17,7 +10,6 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from harness.errors import JournalError
 from harness.measure.statistics import Interval
 from harness.measure.timings import Comparison, Group, Timings
 from harness.records import (
@@ -32,10 +24,12 @@ from harness.records import (
     Round,
     Uncounted,
     Verified,
-    read_journal,
 )
+from harness.tables import notebook, results
 
 NCU_DURATION = "gpu__time_duration.sum"
+_RATES = {"float32": "fp32_rate", "float16": "tensor_rate", "bfloat16": "tensor_rate"}
+"""Type → the ceiling of its arithmetic."""
 R = TypeVar("R", bound=Record)
 
 
@@ -65,7 +59,7 @@ class Run:
 
     @cached_property
     def compiled(self) -> dict[str, list[Compiled]]:
-        """Case → a record for each of its steps."""
+        """Case → a record for each of its steps; a Python or host function has none."""
         steps: dict[str, dict[int, Compiled]] = defaultdict(dict)
         for record in self.of(Compiled):
             steps[record.case][record.step] = record
@@ -88,6 +82,18 @@ class Run:
         """The case's time with its interval, ns; None where it was not timed, or too little."""
         return self.timings.time(case, cache)
 
+    def binding(self, problem: str, dtype: str) -> Ceiling | None:
+        """The ceiling that limits a problem, judged by its largest case; None if not measured.
+
+        That of arithmetic, in the types that have one, where the flops take longer than the bytes.
+        """
+        cases = [p for p in self.planned.values() if (p.problem, p.dtype) == (problem, dtype)]
+        largest = max(cases, key=lambda p: p.bytes)
+        read, rate = self.ceilings.get("read_bandwidth"), self.ceilings.get(_RATES.get(dtype, ""))
+        if read and rate and largest.flops * read.value > largest.bytes * rate.value:
+            return rate
+        return read
+
     def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
         """How many times faster `case` is than `against`; the two share problem and sizes."""
         return self.timings.compare(case, against, cache)
@@ -106,74 +112,66 @@ class Run:
         return dict(found)
 
     @cached_property
+    def shown(self) -> set[str]:
+        """The cases at whose launch shape the pages show their variant."""
+        timings = self.timings
+        return {p.case for group in timings.groups for p in timings.shown(group)}
+
+    @cached_property
+    def tells_what_builds_on_what(self) -> bool:
+        """Whether any variant names the one that it is a step further than; old runs name none."""
+        return any(p.builds_on for p in self.planned.values())
+
+    def main_step(self, case: str) -> int:
+        """The step that takes longest; without times the one of most instructions; else 0."""
+        times = self.timings.step_times(case, "cold")
+        if times:
+            return max(range(len(times)), key=times.__getitem__)
+        return self._heaviest.get(case, 0)
+
+    @cached_property
+    def _heaviest(self) -> dict[str, int]:
+        """Case → the step with the longest duration or most instructions, as counted."""
+        found: dict[str, tuple[bool, float, int]] = {}
+        for r in self.of(Counted):
+            if r.metric in {NCU_DURATION, "smsp__inst_executed.sum"}:
+                weight = r.metric == NCU_DURATION, r.value, -r.step
+                found[r.case] = max(found.get(r.case, weight), weight)
+        return {case: -step for case, (_, _, step) in found.items()}
+
+    @cached_property
     def results(self) -> pd.DataFrame:
-        """One row a case and cache state; a value that does not exist is missing, never 0."""
-        caches = ("cold", "warm") if self.is_timed else ("",)
-        rows = [self._row(p, cache) for p in self.planned.values() for cache in caches]
-        return _ordered(pd.DataFrame(rows))
-
-    def _row(self, p: Planned, cache: str) -> dict[str, Any]:
-        outcome, steps = self.outcomes[p.case], self.compiled.get(p.case, [])
-        row: dict[str, Any] = {
-            "case": p.case, "problem": p.problem, "variant": p.variant, "dtype": p.dtype,
-            **p.sizes, **p.launch,
-            "backend": self.info["backend"], "cache": cache,
-            "status": outcome.status, "reason": outcome.reason,
-            "bytes": p.bytes, "flops": p.flops,
-        }  # fmt: skip
-        if steps:
-            row |= {
-                "registers": max(s.registers for s in steps),
-                "shared_bytes": max(s.shared_bytes for s in steps),
-                "spill_bytes": max(s.spill_bytes for s in steps),
-                "occupancy_theoretical": min(s.occupancy for s in steps[:1]),
-            }
-        if self.is_timed:
-            row |= self._timing(p, cache)
-        return row
-
-    def _timing(self, p: Planned, cache: str) -> dict[str, Any]:
-        times = self.timings.times(p.case, cache)
-        interval = self.time(p.case, cache)
-        if interval is None:
-            return {"rounds": len(times) or None}
-        failed = self.outcomes[p.case].status != "ok"
-        baseline = None if failed else self.timings.baseline_of(p.case)
-        versus = self.compare(p.case, baseline, cache) if baseline else None
-        ratio = versus.ratio if versus else None
-        # In cache, the memory's ceiling says nothing.
-        ceiling = self.ceilings.get("read_bandwidth") if cache == "cold" else None
-        rate = self.ceilings.get("fp32_rate") if p.dtype == "float32" else None
-        gbps = p.bytes / interval.value
-        above = any(
-            work / interval.high > limit.high / 1e9
-            for work, limit in ((p.bytes, ceiling), (p.flops, rate))
-            if limit
-        )
-        spread = self.timings.spread(p.case, cache)
-        return {
-            "rounds": len(times),
-            "placements": len({placement for placement, _ in times}),
-            "samples": sum(len(r.samples_ns) for r in self.timings.rounds(p.case, cache)),
-            "median_ns": interval.value, "ci_low_ns": interval.low, "ci_high_ns": interval.high,
-            "spread_between": spread and spread.between,
-            "spread_within": spread and spread.within,
-            "gbps": gbps,
-            "pct_of_ceiling": 100 * gbps * 1e9 / ceiling.value if ceiling else None,
-            "speedup": ratio and ratio.value,
-            "speedup_low": ratio and ratio.low,
-            "speedup_high": ratio and ratio.high,
-            "verdict": "invalid" if failed or above or not versus else versus.verdict,
-            "above_ceiling": above,
-        }  # fmt: skip
+        """One row per case and cache state; a value that does not exist is missing, never 0."""
+        return results.table(self)
 
     @cached_property
     def counters(self) -> pd.DataFrame:
-        """One row a case, step and metric; one without a value has a reason."""
+        """One row per case, step and metric, in that order; one without a value has a reason."""
         columns = ["case", "step", "kernel", "metric", "value", "unit", "provenance", "reason"]
-        both = [*self.of(Counted), *self.of(Uncounted)]
+        order = {case: i for i, case in enumerate(self.planned)}
+        every: list[Counted | Uncounted] = [*self.of(Counted), *self.of(Uncounted)]
+        both = sorted(
+            every,
+            key=lambda r: (order.get(r.case, len(order)), r.case, r.step, r.metric),
+        )
         rows = [[getattr(record, name, None) for name in columns] for record in both]
         return pd.DataFrame(rows, columns=columns)
+
+    def ladder(
+        self, problem: str, dtype: str | None = None, cache: str = "cold", **sizes: int
+    ) -> pd.DataFrame:
+        """One row per variant at the launch shape that it is shown at, the fastest first.
+
+        At the largest size unless `sizes` names another; of the first type unless `dtype` does.
+        The columns are those of `results`, and the speed-up over what each variant builds on.
+        """
+        return notebook.ladder(self, problem, dtype, cache, sizes)
+
+    def __repr__(self) -> str:
+        return notebook.text(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.html(self)
 
     @cached_property
     def durations(self) -> pd.DataFrame:
@@ -197,7 +195,7 @@ class Run:
 
     @cached_property
     def verified(self) -> pd.DataFrame:
-        """One row a verified launch."""
+        """One row per verified launch."""
         return pd.DataFrame(
             [
                 {
@@ -213,7 +211,7 @@ class Run:
 
     @cached_property
     def conditions(self) -> pd.DataFrame:
-        """The GPU's clocks, temperature, power and throttling, a row a round."""
+        """The GPU's clocks, temperature, power and throttling, one row per round."""
         return pd.DataFrame([vars(record) for record in self.of(Conditions)]).drop(
             columns="kind", errors="ignore"
         )
@@ -229,63 +227,3 @@ def _without_superseded(records: Sequence[Record]) -> list[Record]:
                 last[key] = record
     kept = {id(record) for record in last.values()}
     return [r for r in records if not isinstance(r, Counted | Uncounted) or id(r) in kept]
-
-
-_FIRST = ["problem", "variant", "dtype"]
-_LAST = [
-    "backend", "cache", "status", "reason", "rounds", "samples", "median_ns", "ci_low_ns",
-    "ci_high_ns", "bytes", "flops", "gbps", "pct_of_ceiling", "speedup", "speedup_low",
-    "speedup_high", "verdict", "registers", "shared_bytes", "spill_bytes",
-    "occupancy_theoretical", "case", "placements", "spread_between", "spread_within",
-    "above_ceiling",
-]  # fmt: skip
-
-
-def _ordered(table: pd.DataFrame) -> pd.DataFrame:
-    """Columns in the order that results.csv promises, sizes and launch keys in the middle."""
-    for name in _LAST:
-        if name not in table:
-            table[name] = None
-    middle = [name for name in table if name not in _FIRST + _LAST]
-    for name in map(str, middle):
-        table[name] = table[name].astype("Int64")
-    return table[_FIRST + middle + _LAST]
-
-
-def load(folder: str | Path) -> Run:
-    """The run in a folder. Raises JournalError with the place and the remedy."""
-    folder = Path(folder)
-    try:
-        info = json.loads((folder / "run.json").read_text())
-    except (OSError, ValueError) as error:
-        raise JournalError(
-            f"{folder / 'run.json'} cannot be read ({error})\n"
-            "  name a run's folder, such as reports/latest, or make one: make bench"
-        ) from None
-    return Run(folder, info, read_journal(folder / "journal.jsonl"))
-
-
-def write(run: Run) -> None:
-    """results.csv and counters.csv beside the journal; numbers to 10 digits."""
-    promised = run.results.drop(columns="above_ceiling")
-    for table, name in ((promised, "results.csv"), (run.counters, "counters.csv")):
-        table.to_csv(run.folder / name, index=False, float_format=_number)
-
-
-def _number(value: Any) -> str:
-    return str(int(value)) if value == int(value) else f"{value:.10g}"
-
-
-def main(folder: str = "reports/latest") -> None:
-    """Print a run's results and counters."""
-    run = load(folder)
-    for title, table in (("results", run.results), ("counters", run.counters)):
-        print(f"{title}: {len(table)} rows")
-        print(table.dropna(axis="columns", how="all").to_string(index=False))
-
-
-if __name__ == "__main__":
-    try:
-        main(*sys.argv[1:2])
-    except JournalError as error:
-        sys.exit(f"error: {error}")
