@@ -108,9 +108,10 @@ class SourceLine:
     """What one line of source cost in one step of a case, as the emulator counts it.
 
     warps, threads: PTX instructions executed by warps, and by lanes that were predicated on.
-    Requests and sectors are of global memory, wavefronts of shared memory. branches: warps for
-    which a branch of the line chose, diverged: those whose lanes chose differently. Of atomics: the
-    lanes, the distinct addresses of each warp's lanes, and the most lanes of a warp on one address.
+    Requests and sectors are of global memory, of loads and asynchronous copies unless their name
+    says otherwise; wavefronts are of shared memory. branches: warps for which a branch of the line
+    chose, diverged: those whose lanes chose differently. Of atomics, global and shared: the lanes,
+    the distinct addresses of each warp's lanes, and the most lanes of a warp on one address.
     """
 
     case: str
@@ -128,6 +129,10 @@ class SourceLine:
     atomic_lanes: int = 0
     atomic_addresses: int = 0
     atomic_most_lanes: int = 0
+    store_requests: int = 0
+    store_sectors: int = 0
+    atomic_requests: int = 0
+    atomic_sectors: int = 0
     kind: Literal["line"] = "line"
 
 

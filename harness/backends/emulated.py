@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from harness import emulator
 from harness.backends.base import (
@@ -147,27 +149,30 @@ def line_counts(
     case: str, step: int, instructions: Sequence[emulator.InstructionCount]
 ) -> Iterator[SourceLine]:
     """The counts of PTX instructions, summed over each line of source."""
-    sums: dict[tuple[str, int], list[int]] = {}
+    lines: dict[tuple[str, int], Counter[str]] = {}
     most: dict[tuple[str, int], int] = {}
     for each in instructions:
         if not (each.warps and each.file):
             continue
-        figures = (
-            each.warps, each.threads_predicated_on, each.global_requests, each.global_sectors,
-            each.shared_wavefronts, each.shared_wavefronts_ideal, each.branches,
-            each.diverged_warps, each.atomic_lanes, each.atomic_addresses,
-        )  # fmt: skip
         at = _relative(each.file), each.line
-        line = sums.setdefault(at, [0] * len(figures))
-        line[:] = map(sum, zip(line, figures, strict=True))
+        kind = _GLOBAL.get(each.opcode.partition(".")[0], "")
+        lines.setdefault(at, Counter()).update({
+            "warps": each.warps, "threads": each.threads_predicated_on,
+            f"{kind}requests": each.global_requests, f"{kind}sectors": each.global_sectors,
+            "wavefronts": each.shared_wavefronts,
+            "wavefronts_ideal": each.shared_wavefronts_ideal,
+            "branches": each.branches, "diverged": each.diverged_warps,
+            "atomic_lanes": each.atomic_lanes, "atomic_addresses": each.atomic_addresses,
+        })  # fmt: skip
         most[at] = max(most.get(at, 0), each.atomic_most_lanes)
-    for (file, number), figures_ in sorted(sums.items()):
-        warps, threads, requests, sectors, wavefronts, ideal, *rest = figures_
-        branches, diverged, lanes, addresses = rest
-        yield SourceLine(
-            case, step, file, number, warps, threads, requests, sectors, wavefronts, ideal,
-            branches, diverged, lanes, addresses, most[file, number],
-        )  # fmt: skip
+    required = dict.fromkeys(("requests", "sectors"), 0)
+    for (file, number), sums in sorted(lines.items()):
+        figures: dict[str, Any] = {**required, **sums, "atomic_most_lanes": most[file, number]}
+        yield SourceLine(case, step, file, number, **figures)
+
+
+_GLOBAL = {"st": "store_", "atom": "atomic_", "red": "atomic_"}
+"""Opcode → the prefix of SourceLine's fields for its requests; everything else reads."""
 
 
 def _relative(text: str) -> str:

@@ -74,13 +74,13 @@ def test_divergence_and_meeting_atomics_have_columns_where_a_line_has_them() -> 
     ]
     [found] = listings(run_of(p, *own), "reduce_sum", "float32")
     assert [name for name, _ in found.columns] == [
-        "warp instructions", "lanes", "diverged", "sectors a request", "lanes an address",
+        "warp instructions", "lanes", "diverged", "sectors per load", "lanes per address",
     ]  # fmt: skip
     rows = {row.number: row for row in found.rows}
     assert rows[LOADS].cells == ("8", "32.0", "3 of 8", "4.0", "")
     assert rows[LOADS].marks == "diverged 3 of 8 warps"
     assert rows[ADDS].cells == ("10", "32.0", "", "4.0", "16.0")
-    assert rows[ADDS].marks == "16.0 lanes an address, at most 32"
+    assert rows[ADDS].marks == "16.0 lanes per address, at most 32"
 
 
 def test_a_source_that_has_changed_since_is_not_shown() -> None:
