@@ -232,6 +232,12 @@ class Timings:
                     best[p.variant] = cost, p
         return [p for _, p in best.values()]
 
+    def slowest(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
+        """The sound case at which a variant is slowest, by the same placements."""
+        sound = (p for p in self.groups[group] if self._outcomes[p.case].status == "ok")
+        own = [p for p in sound if p.variant == variant]
+        return max(own, key=lambda p: self._cost(p.case, cache), default=None)
+
     def _cost(self, case: str, cache: str) -> float:
         """A time to choose by, ns: of the placements set apart, or of all where there are none."""
         key = "cost", case, cache
@@ -321,11 +327,7 @@ class Timings:
         leader = self.leader(group, cache)
         for p in shown:
             before = self.builds_on(p)
-            slowest = max(
-                (q for q in cases if q.variant == p.variant),
-                key=lambda q: self._cost(q.case, cache),
-            )
-            for other in (before, leader, slowest):
+            for other in (before, leader, self.slowest(group, p.variant, cache)):
                 if other and other.case != p.case:
                     pairs[p.case, other.case] = None
         return list(pairs)
