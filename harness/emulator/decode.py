@@ -28,7 +28,6 @@ from harness.emulator.ptx import (
     Sum,
 )
 
-
 _CACHE_HINT = "L2::cache_hint"
 
 
