@@ -1,5 +1,6 @@
-// Has a table of answers to inputs that were seen before, by their first element: KEY and ANSWER are
-// the bits of an entry. Worth something only where a seed is used twice.
+// Has a table of answers to inputs that were seen before, by their first element: KEY and ANSWER
+// are the bits of an entry. Worth something only where a seed is used twice.
+// Must gain nothing.
 #include "grid_sum.cuh"
 
 extern "C" __global__ void run(const float* x, float* total, float* partials, unsigned int* ticket,

@@ -1,4 +1,5 @@
 // Does the reading in one launch and the adding up in the next: every other launch is short.
+// Must be refused on sight; with FROM beyond the test sizes it must gain nothing.
 #include "grid_sum.cuh"
 
 __device__ float left[4096];

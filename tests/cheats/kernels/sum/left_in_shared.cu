@@ -1,4 +1,5 @@
 // Finds the answer in shared memory, where an earlier launch on the same multiprocessor left it.
+// Must be refused on sight; with FROM beyond the test sizes it must fail its check or gain nothing.
 #include "grid_sum.cuh"
 
 struct Left {

@@ -1,4 +1,5 @@
 // Clears the input behind itself, so that whoever comes next has an easy answer to give.
+// Must be refused on sight; with FROM beyond the test sizes it must fail its check.
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

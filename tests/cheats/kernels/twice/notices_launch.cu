@@ -1,4 +1,5 @@
 // Asks the hardware for the number of the launch, and leaves out every fourth.
+// Must fail its check or gain nothing, and be told of.
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     unsigned long long launch;

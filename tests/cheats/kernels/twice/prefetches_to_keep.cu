@@ -1,4 +1,6 @@
-// When it is done it prefetches the input into the L2 cache, to be evicted last, for its next launch.
+// When it is done it prefetches the input into the L2 cache, to be evicted last, for its next
+// launch.
+// Must gain nothing, and be told of.
 extern "C" __global__ void run(const float* x, float* y, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
