@@ -23,8 +23,9 @@ from harness.errors import JournalError
 Status = Literal["ok", "failed", "skipped"]
 Provenance = Literal["measured", "ncu", "emulator-exact", "emulator-model", "ptx-level"]
 Cache = Literal["cold", "warm"]
-Phase = Literal["test", "before", "after"]
-"""When a verified launch was made: at a test size, or at a timed size before or after timing."""
+Phase = Literal["test", "scrutiny", "before", "after"]
+"""When a launch was verified: at a test size, there once more in the emulator with an eye on how it
+came to its result, or at a timed size before or after timing."""
 
 
 @dataclass(frozen=True)
