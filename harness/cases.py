@@ -14,6 +14,9 @@ Kind = Literal["kernel", "python", "host", "library"]
 """What a case runs: kernels of a .cu file; a Python function on tensors; a host function of a .cu
 file, compiled into a library; or problem.py's library()."""
 
+Flush = Literal["clean", "dirty"]
+"""What emptying the L2 cache leaves in it: nothing to write back, or the lines of a memset."""
+
 Shape = tuple[str, str, str, str]
 """Problem, variant, dtype and launch keys."""
 

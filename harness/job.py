@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from pydantic import TypeAdapter
 
+from harness.backends.base import Right
 from harness.build.compile import Built
-from harness.cases import Case, Device
+from harness.cases import Case, Device, Flush
+from harness.records import Record
 
 
 @dataclass(frozen=True)
 class Job:
-    """What one worker does.
+    """One worker's task.
 
     describe: tell the device. qualify: verify a variant at its test sizes, and on the emulator
-    verify and count its bench sizes. ceilings: measure the machine. measure: time cases of one
-    group together. profile: launch every step of such cases once, for ncu, which watches.
+    verify and count its bench sizes. ceilings: measure the machine. prepare: verify the cases of
+    one group at the size that is timed, and leave their inputs in `scratch`. measure: time them, in
+    one placement. profile: launch every step of cases once, for ncu, which watches.
     """
 
-    task: Literal["describe", "qualify", "ceilings", "measure", "profile"]
-    backend: Literal["cuda", "emulator"]
+    task: Literal["describe", "qualify", "ceilings", "prepare", "measure", "profile"]
+    backend: str
+    """cuda, emulator, or module:function that makes one."""
     arch: str | None
     kernels: Path
     seed: int
@@ -30,13 +34,36 @@ class Job:
     cases: tuple[Case, ...] = ()
     built: dict[str, Built] = field(default_factory=dict)
     """Case id → what was compiled for it; the library's cases have none."""
-    baseline: str = ""
-    rounds: int = 0
-    batch: int = 0
-    first_round: int = 0
     jobs: int = 1
     """Blocks of an emulated launch that may run at the same time."""
+    fresh: int = 0
+    """Of this run alone: what is timed has inputs that no kernel can have met before."""
+    scratch: Path = Path()
+    """Where a group's inputs wait for its placements."""
+    right: dict[str, Right] = field(default_factory=dict)
+    """Case id → what its verified results come to."""
+    reference: str = ""
+    """The variant that is timed twice a round."""
+    placement: int = 0
+    rounds: int = 0
+    first_round: int = 0
+    batch: int = 0
+    flush: Flush = "clean"
+    probes: tuple[str, ...] = ()
+    """Ceilings, by the ids of their cases, that are measured in the placement too."""
 
 
 JOB: TypeAdapter[Job] = TypeAdapter(Job)
 DEVICE: TypeAdapter[Device] = TypeAdapter(Device)
+RIGHT: TypeAdapter[Right] = TypeAdapter(Right)
+
+
+class Telling(Protocol):
+    """Where a worker says what it does and what it found."""
+
+    def now(self, what: str, seconds: float | None = None) -> None:
+        """What is done from here on; how long it may take, where that is known."""
+
+    def record(self, record: Record) -> None: ...
+
+    def right(self, case: str, right: Right) -> None: ...

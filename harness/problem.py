@@ -91,6 +91,10 @@ class Problem(ABC):
     title: str = ""
     """One line for the report: what is computed."""
 
+    partly_read: Sequence[str] = ()
+    """Inputs of which a right kernel need not read every byte: an index says which, or a search
+    ends early. Every other input has to be read whole."""
+
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         """Every array that a kernel may name in its arguments."""
@@ -163,6 +167,12 @@ class Checked(Problem):
         self.title = problem.title
         if not isinstance(self.title, str):
             raise ProblemError(f"{path}: title is {self.title!r}; it needs a line of text")
+        self.partly_read = problem.partly_read
+        listed = isinstance(self.partly_read, Sequence) and not isinstance(self.partly_read, str)
+        if not listed or not all(isinstance(name, str) for name in self.partly_read):
+            raise ProblemError(
+                f"{path}: partly_read is {self.partly_read!r}; it needs a list of input names"
+            )
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         found = self._call("buffers", sizes, dtype)
@@ -171,6 +181,9 @@ class Checked(Problem):
         names = [buffer.name for buffer in found]
         if len(set(names)) < len(names):
             raise self._wrong("buffers", f"it gives a name twice: {', '.join(map(str, names))}")
+        inputs = {buffer.name for buffer in found if buffer.role == "input"}
+        if unknown := [name for name in self.partly_read if name not in inputs]:
+            raise self._wrong("buffers", f"partly_read names {', '.join(unknown)}: no input")
         return found
 
     def inputs(

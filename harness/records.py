@@ -23,6 +23,9 @@ from harness.errors import JournalError
 Status = Literal["ok", "failed", "skipped"]
 Provenance = Literal["measured", "ncu", "emulator-exact", "emulator-model", "ptx-level"]
 Cache = Literal["cold", "warm"]
+Phase = Literal["test", "scrutiny", "before", "after"]
+"""When a launch was verified: at a test size, there once more in the emulator with an eye on how it
+came to its result, or at a timed size before or after timing."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class Verified:
     dtype: str
     sizes: dict[str, int]
     launch: dict[str, int]
-    phase: Literal["test", "before", "after"]
+    phase: Phase
     draw: int
     ok: bool
     reason: str
@@ -234,6 +237,10 @@ class Ceiling:
     unit: str
     how: str
     samples: tuple[float, ...]
+    case: str = ""
+    """Of the rounds in which other placements measured it again."""
+    work: float = 0.0
+    """Of one launch: bytes or flops."""
     kind: Literal["ceiling"] = "ceiling"
 
 

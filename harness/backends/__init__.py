@@ -1,1 +1,39 @@
 """What runs a case: the GPU, which gives times, or the emulator, which gives counters."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+
+from harness.backends.base import Backend
+from harness.errors import BackendUnavailable
+
+DEFAULT_ARCH = "sm_90"
+
+
+def open_backend(name: str, arch: str | None, jobs: int = 1) -> Backend:
+    """cuda, emulator, or `module:function` that makes a backend from an architecture.
+
+    Raises BackendUnavailable where the machine cannot run it.
+    """
+    if name == "emulator":
+        from harness.backends.emulated import EmulatorBackend
+
+        return EmulatorBackend(arch or DEFAULT_ARCH, jobs)
+    if name == "cuda":
+        from harness.backends.cuda.backend import CudaBackend
+
+        return CudaBackend(arch)
+    module, _, function = name.partition(":")
+    try:
+        made: Backend = getattr(importlib.import_module(module), function)(arch)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise BackendUnavailable(f"there is no backend {name}: {error}") from None
+    return made
+
+
+def import_heavy_parts() -> None:
+    """What a worker for a GPU will import anyway, before its job is known."""
+    with contextlib.suppress(ImportError):
+        importlib.import_module("harness.backends.cuda.backend")
+        importlib.import_module("torch")

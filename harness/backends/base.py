@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.build.compile import Built
-from harness.cases import Case, Device, Step
+from harness.cases import Case, Device, Flush, Step
 from harness.errors import LaunchError
-from harness.problem import Buffer
+from harness.problem import Buffer, Problem
 from harness.records import Cache, Counted, SourceLine
 
 Array = npt.NDArray[Any]
@@ -26,6 +26,17 @@ NVTX_DOMAIN = "kernel-harness"
 
 POISON = 0xFF
 """Every byte of an output and of scratch before a verified launch; as a float it is a NaN."""
+
+_PATTERNS = (0xFFFFFFFF, 0x7FFF7FFF, 0xFFFF7FFF, 0x7FFFFFFF)
+
+
+def poison(number: int) -> int:
+    """The four bytes that outputs and scratch are filled with before a launch, by its number.
+
+    Each is a NaN in every type of float, and they differ, so that no right answer equals the poison
+    of every launch.
+    """
+    return _PATTERNS[number % len(_PATTERNS)]
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,35 @@ class Execution:
     faults: tuple[str, ...] = ()
     counts: tuple[Counted, ...] = ()
     lines: tuple[SourceLine, ...] = ()
+    poison: int = _PATTERNS[0]
+    """What outputs were filled with before: four bytes, over and over."""
+
+
+@dataclass(frozen=True)
+class Right:
+    """What a case's verified results come to, so that every later launch can be held to them.
+
+    hashes: of each output's and zeroed buffer's bits. varies: they differ from launch to launch,
+    and are held to their bounds instead. held: whether its launches can wait for each other on the
+    device; code that waits for the device itself cannot.
+    """
+
+    hashes: tuple[int, ...]
+    varies: bool = False
+    held: bool = True
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Timed launches of one case, and what was found wrong with them.
+
+    times_ns: a row per launch: one total, or one figure per step. wrong: launches whose results
+    were not right. changed: inputs, or memory outside of all buffers, that had changed afterwards.
+    """
+
+    times_ns: tuple[tuple[float, ...], ...]
+    wrong: int = 0
+    changed: str = ""
 
 
 class Workspace(Protocol):
@@ -48,7 +88,7 @@ class Workspace(Protocol):
     def refill(self, inputs: Mapping[str, Array]) -> None:
         """Other contents for the input buffers."""
 
-    def run(self, case: Case, built: Built | None) -> Execution:
+    def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
         """Poison, launch once, read back. Raises LaunchError for what cannot be launched."""
 
     def __enter__(self) -> Workspace: ...
@@ -62,12 +102,39 @@ class Workspace(Protocol):
 
 
 class TimedWorkspace(Workspace, Protocol):
-    """A workspace whose backend can tell the time."""
+    """A workspace whose backend can tell the time, and holds every timed launch to its result."""
+
+    def right(self, case: Case, built: Built | None) -> Right | str:
+        """What the results of a case come to, right after a launch of it that was verified.
+
+        Or why they are not right every time.
+        """
+
+    def bounds(self, reference: Mapping[str, Array], bound: Mapping[str, Array | float]) -> None:
+        """What results that vary from launch to launch are held to: float64, of each output."""
+
+    def ready(self, case: Case, built: Built | None, right: Right) -> str:
+        """Launch once, so that nothing is loaded any more; why that was not right, or nothing."""
 
     def time(
-        self, case: Case, built: Built | None, cache: Cache, launches: int, apart: bool = False
-    ) -> list[list[float]]:
-        """Nanoseconds of each launch: one total, or with `apart` one figure a step."""
+        self,
+        case: Case,
+        built: Built | None,
+        cache: Cache,
+        launches: int,
+        right: Right | None = None,
+        apart: bool = False,
+        flush: Flush = "clean",
+    ) -> Batch:
+        """Nanoseconds of each launch; held to `right` where it is given."""
+
+    def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
+        """Launch every step once, each alone inside the NVTX range of its name."""
+
+    def noise(self, name: str) -> None:
+        """Random floats in a buffer whose contents do not matter."""
+
+    def __enter__(self) -> TimedWorkspace: ...
 
 
 class Backend(Protocol):
@@ -76,9 +143,19 @@ class Backend(Protocol):
     name: str
     device: Device
 
-    def workspace(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> Workspace: ...
+    def workspace(
+        self, problem: Problem | None, buffers: Sequence[Buffer], inputs: Mapping[str, Array]
+    ) -> Workspace: ...
 
     def close(self) -> None: ...
+
+
+class TimingBackend(Backend, Protocol):
+    """A backend that tells the time."""
+
+    def workspace(
+        self, problem: Problem | None, buffers: Sequence[Buffer], inputs: Mapping[str, Array]
+    ) -> TimedWorkspace: ...
 
 
 class Parameter(Protocol):
@@ -144,10 +221,10 @@ def poisoned(buffer: Buffer) -> Array:
 
 
 def contents(buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The inputs, each checked against its buffer. Raises LaunchError where it is not."""
+    """The inputs given, each checked against its buffer. Raises LaunchError where it is not."""
     checked = {}
     for buffer in buffers:
-        if buffer.role != "input":
+        if buffer.role != "input" or buffer.name not in inputs:
             continue
         array = np.ascontiguousarray(inputs[buffer.name])
         if array.dtype != np.dtype(buffer.dtype) or array.size != buffer.count:
@@ -160,7 +237,10 @@ def contents(buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> dict[str
 
 
 def broken_promises(
-    buffers: Sequence[Buffer], case: Case, before: Mapping[str, Array], after: Mapping[str, Array]
+    buffers: Sequence[Buffer],
+    overwrites: Sequence[str],
+    before: Mapping[str, Array],
+    after: Mapping[str, Array],
 ) -> tuple[str, ...]:
     """Inputs changed without `overwrites`, and zeroed buffers not left zero; compared by bits."""
     faults = []
@@ -170,7 +250,7 @@ def broken_promises(
             continue
         if buffer.role == "zeroed" and np.any(after[name].view(np.uint8)):
             faults.append(f"`{name}` must be zero after the launch, and is not")
-        if buffer.role == "input" and name not in case.overwrites:
+        if buffer.role == "input" and name not in overwrites:
             changed = before[name].view(np.uint8) != after[name].view(np.uint8)
             if np.any(changed):
                 element = int(np.argmax(changed)) // before[name].itemsize

@@ -20,9 +20,9 @@ from harness.backends.base import (
     scalar_or_buffer,
 )
 from harness.build.compile import Built, kernel_name
-from harness.cases import Case, Device, Step
+from harness.cases import Case, Device
 from harness.errors import LaunchError
-from harness.problem import Buffer
+from harness.problem import Buffer, Problem
 from harness.records import Counted, SourceLine
 from harness.silicon.architectures import architecture
 
@@ -58,7 +58,9 @@ class EmulatorBackend:
         self.device = emulated_device(arch)
         self._jobs = jobs
 
-    def workspace(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> Workspace:
+    def workspace(
+        self, problem: Problem | None, buffers: Sequence[Buffer], inputs: Mapping[str, Array]
+    ) -> Workspace:
         return EmulatedWorkspace(self.device.arch, buffers, inputs, self._jobs)
 
     def close(self) -> None:
@@ -78,13 +80,13 @@ class EmulatedWorkspace:
     def refill(self, inputs: Mapping[str, Array]) -> None:
         self._inputs = contents(self._buffers, inputs)
 
-    def run(self, case: Case, built: Built | None) -> Execution:
+    def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
         if built is None:
             raise LaunchError(f"{case.id}: the emulator runs kernels, not a library")
         try:
             return self._execute(case, built)
         except emulator.EmulatorError as error:
-            raise LaunchError(_relative(str(error))) from None
+            raise LaunchError(relative(str(error))) from None
 
     def _execute(self, case: Case, built: Built) -> Execution:
         module = _module(built.ptx, built.cubin_sha256)
@@ -95,43 +97,20 @@ class EmulatedWorkspace:
         counts: list[Counted] = []
         lines: list[SourceLine] = []
         faults: tuple[str, ...] = ()
-        for index, step in enumerate(case.steps):
-            report = self._launch(module, case, built, step, arrays)
+        reports = launches(
+            module, case, built, arrays, arch=self._arch, budget=self._budget, jobs=self._jobs
+        )
+        for index, (step, report) in enumerate(zip(case.steps, reports, strict=False)):
             counts += [
                 Counted(case.id, index, step.kernel, c.name, float(c.value), c.unit, c.provenance)
                 for c in report.counters
             ]
             lines += line_counts(case.id, index, report.instructions)
-            if report.faults:
-                faults = tuple(_relative(str(fault)) for fault in report.faults)
-                break
-        else:
-            faults = broken_promises(self._buffers, case, self._inputs, arrays)
+            faults = fault_texts(report)
+        if not faults:
+            faults = broken_promises(self._buffers, case.overwrites, self._inputs, arrays)
         outputs = {b.name: arrays[b.name] for b in self._buffers if b.role == "output"}
         return Execution(outputs, faults, tuple(counts), tuple(lines))
-
-    def _launch(
-        self,
-        module: emulator.Module,
-        case: Case,
-        built: Built,
-        step: Step,
-        arrays: Mapping[str, Array],
-    ) -> emulator.LaunchReport:
-        symbol = kernel_name(step.kernel, built, case.source)
-        bound = scalar_or_buffer(module.kernels[symbol].params, step, case.source)
-        return emulator.launch(
-            module,
-            symbol,
-            step.grid,
-            step.block,
-            [arrays[a] if isinstance(a, str) else a for a in bound],
-            shared_bytes=step.shared_bytes,
-            names=[str(a) for a in step.args],
-            arch=self._arch,
-            max_thread_instructions=self._budget,
-            jobs=self._jobs,
-        )
 
     def __enter__(self) -> EmulatedWorkspace:
         return self
@@ -145,6 +124,47 @@ class EmulatedWorkspace:
         self._inputs = {}
 
 
+def launches(
+    module: emulator.Module,
+    case: Case,
+    built: Built,
+    arrays: Mapping[str, Array],
+    *,
+    arch: str,
+    budget: int,
+    jobs: int = 1,
+    observe: bool = False,
+) -> Iterator[emulator.LaunchReport]:
+    """Execute a case's steps on the arrays, which change in place: a report each.
+
+    The one with a fault is the last. Raises LaunchError and EmulatorError for what cannot be run.
+    """
+    for step in case.steps:
+        symbol = kernel_name(step.kernel, built, case.source)
+        bound = scalar_or_buffer(module.kernels[symbol].params, step, case.source)
+        report = emulator.launch(
+            module,
+            symbol,
+            step.grid,
+            step.block,
+            [arrays[a] if isinstance(a, str) else a for a in bound],
+            shared_bytes=step.shared_bytes,
+            names=[str(a) for a in step.args],
+            arch=arch,
+            max_thread_instructions=budget,
+            jobs=jobs,
+            observe=observe,
+        )
+        yield report
+        if report.faults:
+            return
+
+
+def fault_texts(report: emulator.LaunchReport) -> tuple[str, ...]:
+    """What went wrong, with paths as a reader would type them."""
+    return tuple(relative(str(fault)) for fault in report.faults)
+
+
 def line_counts(
     case: str, step: int, instructions: Sequence[emulator.InstructionCount]
 ) -> Iterator[SourceLine]:
@@ -154,7 +174,7 @@ def line_counts(
     for each in instructions:
         if not (each.warps and each.file):
             continue
-        at = _relative(each.file), each.line
+        at = relative(each.file), each.line
         kind = _GLOBAL.get(each.opcode.partition(".")[0], "")
         lines.setdefault(at, Counter()).update({
             "warps": each.warps, "threads": each.threads_predicated_on,
@@ -175,7 +195,7 @@ _GLOBAL = {"st": "store_", "atom": "atomic_", "red": "atomic_"}
 """Opcode → the prefix of SourceLine's fields for its requests; everything else reads."""
 
 
-def _relative(text: str) -> str:
+def relative(text: str) -> str:
     """Paths below the working directory without it."""
     return text.replace(f"{Path.cwd()}/", "")
 

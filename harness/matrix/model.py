@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from harness import strict_yaml
-from harness.cases import DEVICE_FACTS
+from harness.cases import DEVICE_FACTS, Flush
 from harness.errors import ConfigError
 from harness.matrix.expressions import FUNCTIONS, Expression
 
@@ -126,6 +126,25 @@ def _axes(value: Any) -> tuple[dict[str, int], ...]:
     return tuple(dict(t) for t in dict.fromkeys(tuple(m.items()) for m in merged))
 
 
+def _rounds(value: Any) -> str | int:
+    if value == "auto":
+        return "auto"
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("write `auto`, or an integer")
+    if not 6 <= value <= 1000:
+        raise ValueError(f"{value}: it must be greater than or equal to 6, and at most 1000")
+    return value
+
+
+def _looks(value: Any) -> tuple[int, ...]:
+    numbers = value if isinstance(value, list | tuple) else [value]
+    if not numbers or any(isinstance(n, bool) or not isinstance(n, int) for n in numbers):
+        raise ValueError("write one or more whole numbers: [8, 16, 24]")
+    if numbers[0] < 3 or numbers[-1] > 1000 or sorted(set(numbers)) != list(numbers):
+        raise ValueError("the numbers rise, from at least 3 to at most 1000")
+    return tuple(numbers)
+
+
 def _macros(value: Any) -> Any:
     for name in value if isinstance(value, dict) else ():
         if not _MACRO.match(name):
@@ -223,21 +242,31 @@ class Problem(Strict):
 class Timing(Strict):
     """How much is measured; docs/measurement.md gives the reasons."""
 
-    rounds: Annotated[int, Field(ge=6, le=1000)] = 20
-    batch: Annotated[int, Field(ge=1, le=100)] = 10
-    """Launches of a variant in a round."""
+    rounds: Annotated[Literal["auto"] | int, BeforeValidator(_rounds)] = "auto"
+    """Of each case; auto: as many as its interval needs."""
+    rounds_per_placement: Annotated[int, Field(ge=1, le=100)] = 3
+    placements: Annotated[tuple[int, ...], BeforeValidator(_looks)] = (8, 16, 24)
+    """Processes after which one looks what is settled, and the most of them."""
+    choosing: Annotated[int, Field(ge=0, le=20)] = 2
+    """Placements before those that only choose each variant's launch shape."""
+    batch: Annotated[int, Field(ge=1, le=100)] = 12
+    """Launches of a variant in a round, at most."""
+    interval: Annotated[float, Field(gt=0, lt=1)] = 0.005
+    """Half the width that a speed-up's interval should have, as a part of it."""
+    flush: Flush = "clean"
+    """What emptying the L2 cache leaves in it: nothing, or lines that must be written back."""
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
     same_within: Annotated[float, Field(ge=0, lt=1)] = 0.01
     """Variants whose ratio is certainly this near to 1 are called the same."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 20_260_101
+    """Of the test inputs and of every random order; what is timed has inputs of its run alone."""
 
-    @model_validator(mode="after")
-    def _enough_rounds(self) -> Timing:
-        # The widest interval, least to greatest round, misses the median with chance 2 / 2^rounds.
-        needed = math.ceil(1 - math.log2(1 - self.confidence))
-        if self.rounds < needed:
-            raise ValueError(f"rounds: a confidence of {self.confidence} needs {needed} or more")
-        return self
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Placements, those that choose left out, after which one may stop."""
+        if self.rounds == "auto":
+            return self.placements
+        return (max(3, math.ceil(self.rounds / self.rounds_per_placement)),)
 
 
 class Limits(Strict):
@@ -245,8 +274,10 @@ class Limits(Strict):
 
     qualify_s: Annotated[int, Field(ge=1, le=86_400)] = 120
     """Deadline for one variant's qualification."""
-    measure_s: Annotated[int, Field(ge=1, le=86_400)] = 600
-    """Deadline for measuring one problem at one size."""
+    launch_s: Annotated[int, Field(ge=1, le=86_400)] = 20
+    """Deadline for one launch at a timed size, and what is done around it."""
+    measure_s: Annotated[int, Field(ge=1, le=86_400)] = 60
+    """Time after which no more placements are added to one problem at one size."""
     emulate_bytes: Annotated[int, BeforeValidator(_positive)] = 16 * 2**20
     """Bench sizes whose compulsory traffic exceeds this are not emulated."""
 

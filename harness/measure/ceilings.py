@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.backends.base import Backend, TimedWorkspace
+from harness.backends.base import TimingBackend
 from harness.build import compile as compiler
 from harness.build.compile import Built, Unit
 from harness.cases import Case, Device, Step
 from harness.errors import HarnessError
 from harness.measure.rounds import Entry, measure
-from harness.measure.statistics import Interval, batch_time, time_of
+from harness.measure.statistics import Interval, Key, batch_time, time_of
 from harness.problem import Buffer
 from harness.records import Ceiling, Round
 from harness.silicon.architectures import architecture
@@ -68,6 +68,7 @@ CEILING_OF = {
     "read_4_in_flight": "read_bandwidth",
     "read_8_in_flight": "read_bandwidth",
     "copy_bandwidth": "copy_bandwidth",
+    "copy_once": "copy_bandwidth",
     "l2_bandwidth": "l2_bandwidth",
     "shared_bandwidth": "shared_bandwidth",
     "fma_rate": "fp32_rate",
@@ -87,7 +88,7 @@ def cases(device: Device) -> list[tuple[Case, float]]:
     nbytes = buffers(device)[0].nbytes
     vectors = nbytes // 16
     found: list[tuple[Case, float]] = [(_case("empty", 1, 1, ()), 1)]
-    for block in (256, 512, 1024):
+    for block in (128, 256, 512, 1024):
         resident = device.sm_count * (2048 // block)
         half = device.sm_count * max(1024 // block, 1)
         for waves in (1, 4):
@@ -99,6 +100,8 @@ def cases(device: Device) -> list[tuple[Case, float]]:
                 (_case("copy_bandwidth", waves * resident, block,
                        ("input", "copy", vectors)), 2 * nbytes),
             ]  # fmt: skip
+        found.append((_case("copy_once", -(-vectors // block), block,
+                            ("input", "copy", vectors)), 2 * nbytes))  # fmt: skip
         flops = 2 * FMA_ITERATIONS * FMA_CHAINS * resident * block
         found.append((_case("fma_rate", resident, block,
                             ("sink", FMA_ITERATIONS, 1, 1)), flops))  # fmt: skip
@@ -158,28 +161,22 @@ def _case(
     return Case(PROBLEM, kernel, "float32", {}, shape, source.name, steps=(step,))
 
 
-def measure_ceilings(backend: Backend, rng: np.random.Generator) -> Iterator[Ceiling]:
+def measure_ceilings(backend: TimingBackend, rng: np.random.Generator) -> Iterator[Ceiling]:
     """Every ceiling, from launches of this moment on this device."""
     work = {case.id: (case, amount) for case, amount in cases(backend.device)}
-    needed_sources = {case.source for case, _ in work.values()}
-    built = {
-        source.name: compiler.build(Unit(source, (), (), arch))
-        for source, arch in ((SOURCE, backend.device.arch), (WGMMA, "sm_90a"))
-        if source.name in needed_sources
-    }
+    built = _built(backend.device, [case for case, _ in work.values()])
     entries = [
         Entry(case, built[case.source])
         for case, _ in work.values()
         if _fits(backend.device, case, built[case.source])
     ]
-    needed = buffers(backend.device)
-    values = {"input": rng.random(needed[0].count, dtype=np.float32)}
     rounds: dict[str, list[Round]] = defaultdict(list)
-    with backend.workspace(needed, values) as workspace:
-        timed: TimedWorkspace = workspace  # type: ignore[assignment]
-        for record in measure(timed, entries, ROUNDS, BATCH, rng):
-            if isinstance(record, Round) and record.cache == "cold":
-                rounds[record.case].append(record)
+    with backend.workspace(None, buffers(backend.device), {}) as workspace:
+        workspace.noise("input")
+        for records in measure(workspace, entries, ROUNDS, BATCH, rng):
+            for record in records:
+                if isinstance(record, Round) and record.cache == "cold":
+                    rounds[record.case].append(record)
     for name in dict.fromkeys(CEILING_OF.values()):
         tries = [
             (work[case_id], found)
@@ -188,6 +185,33 @@ def measure_ceilings(backend: Backend, rng: np.random.Generator) -> Iterator[Cei
         ]
         if tries:  # an older GPU has no such tensor instruction
             yield _best(name, tries)
+
+
+PROBED = ("read_bandwidth", "copy_bandwidth")
+"""Ceilings that are measured again in every placement: memory's depend on where it lies."""
+
+
+def probe(backend: TimingBackend, ids: Sequence[str], placement: int) -> Iterator[Round]:
+    """A batch of each ceiling case named, in this process's memory."""
+    chosen = [case for case, _ in cases(backend.device) if case.id in ids]
+    built = _built(backend.device, chosen)
+    with backend.workspace(None, buffers(backend.device), {}) as workspace:
+        workspace.noise("input")
+        for case in chosen:
+            workspace.time(case, built[case.source], "cold", 2)
+            batch = workspace.time(case, built[case.source], "cold", 2 * BATCH)
+            samples = tuple(round(ns, 1) for [ns] in batch.times_ns)
+            yield Round(case.id, "cold", 0, False, samples, placement=placement)
+
+
+def _built(device: Device, wanted: Sequence[Case]) -> dict[str, Built]:
+    """Source's name → what was compiled from it."""
+    names = {case.source for case in wanted}
+    return {
+        source.name: compiler.build(Unit(source, (), (), arch))
+        for source, arch in ((SOURCE, device.arch), (WGMMA, "sm_90a"))
+        if source.name in names
+    }
 
 
 def _fits(device: Device, case: Case, built: Built) -> bool:
@@ -199,20 +223,20 @@ def _fits(device: Device, case: Case, built: Built) -> bool:
 
 def _best(name: str, found: Sequence[tuple[tuple[Case, float], list[Round]]]) -> Ceiling:
     """The best launch shape's figure, with the interval of its median over rounds."""
-    shapes: list[tuple[Interval, Case, list[float]]] = []
+    shapes: list[tuple[Interval, Case, float, list[float]]] = []
     for (case, amount), rounds in found:
-        times = {(r.placement, r.round): batch_time(r.samples_ns) for r in rounds}
+        times: dict[Key, float] = {(r.placement, r.round): batch_time(r.samples_ns) for r in rounds}
         rates = times if name == "empty_kernel" else {
             at: amount / (ns * 1e-9) for at, ns in times.items()
         }  # fmt: skip
         found_one = time_of(rates)
         if found_one:
-            shapes.append((found_one.interval(0.95), case, [*rates.values()]))
+            shapes.append((found_one.interval(0.95), case, amount, [*rates.values()]))
     if not shapes:
         raise HarnessError(f"the ceiling {name} could not be measured: no launch was timed")
-    interval, case, values = max(shapes, key=lambda shape: shape[0].value)
+    interval, case, amount, values = max(shapes, key=lambda shape: shape[0].value)
     unit = "ns" if name == "empty_kernel" else "flop/s" if name.endswith("_rate") else "byte/s"
     step = case.steps[0]
     how = f"{step.kernel}, grid {step.grid[0]}, block {step.block[0]}; best of {len(shapes)}"
     return Ceiling(name, interval.value, interval.low, interval.high, unit, how,
-                   tuple(round(value, 3) for value in values))  # fmt: skip
+                   tuple(round(value, 3) for value in values), case.id, amount)  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from harness.measure.rounds import Clock
 from harness.records import Conditions
 
 
@@ -24,14 +25,23 @@ class Sensors:
             pynvml.nvmlInit()
             self._handle = pynvml.nvmlDeviceGetHandleByIndex(index)
             self._nvml = pynvml
+            self._reasons = _throttle_reasons(pynvml)
         except Exception:  # NVML raises a class per error code, and ImportError without the wheel
             self._handle = None
 
-    def read(self, group: str, number: int) -> Conditions:
+    def clock(self) -> Clock:
+        """The multiprocessors' clock at this moment, and why it is held back."""
+        n = self._nvml
+        if n is None:
+            return Clock()
+        hertz = _try(lambda: n.nvmlDeviceGetClockInfo(self._handle, n.NVML_CLOCK_SM) * 1_000_000)
+        return Clock(hertz, self._throttle())
+
+    def read(self, group: str, number: int, placement: int = 0) -> Conditions:
         """The state at this moment."""
         n = self._nvml
         if n is None:
-            return Conditions(group, number, None, None, None, None, ())
+            return Conditions(group, number, None, None, None, None, (), placement)
         handle = self._handle
 
         def megahertz(clock: int) -> int | None:
@@ -47,19 +57,13 @@ class Sensors:
             _try(lambda: int(n.nvmlDeviceGetTemperature(handle, n.NVML_TEMPERATURE_GPU))),
             None if power is None else power / 1000,
             self._throttle(),
+            placement,
         )
 
     def _throttle(self) -> tuple[str, ...]:
         n = self._nvml
-        bits = _try(lambda: int(n.nvmlDeviceGetCurrentClocksEventReasons(self._handle)))
-        prefix = "nvmlClocksEventReason"
-        quiet = ("None", "All", "GpuIdle", "ApplicationsClocksSetting")
-        names = [name for name in dir(n) if name.startswith(prefix)]
-        return tuple(
-            name.removeprefix(prefix)
-            for name in names
-            if name.removeprefix(prefix) not in quiet and (bits or 0) & getattr(n, name)
-        )
+        bits = _try(lambda: int(n.nvmlDeviceGetCurrentClocksEventReasons(self._handle))) or 0
+        return tuple(name for name, bit in self._reasons.items() if bits & bit)
 
     def __enter__(self) -> Sensors:
         return self
@@ -72,6 +76,19 @@ class Sensors:
     ) -> None:
         if self._nvml is not None:
             _try(self._nvml.nvmlShutdown)
+
+
+_PREFIX = "nvmlClocksEventReason"
+_QUIET = ("None", "All", "GpuIdle", "ApplicationsClocksSetting")
+
+
+def _throttle_reasons(nvml: Any) -> dict[str, int]:
+    """What may hold the clocks back, by NVML's names → its bit."""
+    return {
+        name.removeprefix(_PREFIX): int(getattr(nvml, name))
+        for name in dir(nvml)
+        if name.startswith(_PREFIX) and name.removeprefix(_PREFIX) not in _QUIET
+    }
 
 
 def _try(read: Callable[[], Any]) -> Any:

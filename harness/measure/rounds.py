@@ -1,35 +1,60 @@
-"""Randomised rounds: every case once a round, in random order, the baselines twice.
+"""Randomised rounds of one placement: every case once a round, in random order, the baseline twice.
 
 Whatever drifts (clocks, temperature, a neighbour on the machine) then drifts over all cases alike,
-and the per-round ratio of two cases is free of it. The baseline's second batch measures what is
-left: the noise floor.
+and the ratio of two cases within a round is free of it. The baseline's second batch measures what
+is left: by how much two runs of the same kernel differ.
+
+A batch with a launch that was not right ends its case, by name; the others go on.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from harness.backends.base import TimedWorkspace
+from harness.backends.base import Batch, Right, TimedWorkspace
 from harness.build.compile import Built
-from harness.cases import Case
-from harness.records import Cache, Conditions, Round
+from harness.cases import Case, Flush
+from harness.records import Cache, Conditions, Outcome, Record, Round
 
-BATCH_NS = 50e6
-"""A batch is cut to about this long: a kernel of 20 ms needs no ten launches to be resolved."""
+BATCH_NS = 2e6
+"""A batch is cut to about this long: a kernel of a millisecond needs no dozen launches."""
+
+FEWEST = 3
+"""Launches of a batch, however long they are."""
 
 CACHES: tuple[Cache, ...] = ("cold", "warm")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A place in a round."""
+    """A place in a round. right: what every launch of it is held to."""
 
     case: Case
     built: Built | None
+    right: Right | None = None
     repeat: bool = False
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The multiprocessors' clock at one moment, and why it is held back, as far as is known."""
+
+    sm_hz: int | None = None
+    throttle: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What the rounds tell and ask the world around them; the defaults do nothing."""
+
+    starting: Callable[[Case, float], None] = lambda case, seconds: None
+    """Called before each batch, with the time that it takes at most."""
+    clock: Callable[[], Clock] = Clock
+    conditions: Callable[[int], Conditions | None] = lambda number: None
 
 
 def measure(
@@ -38,38 +63,110 @@ def measure(
     rounds: int,
     batch: int,
     rng: np.random.Generator,
+    *,
+    placement: int = 0,
     first_round: int = 0,
-    starting: Callable[[Case], None] = lambda case: None,
-    conditions: Callable[[int], Conditions | None] = lambda number: None,
-) -> Iterator[Round | Conditions]:
-    """Records of all rounds, in the order in which they were measured.
+    flush: Flush = "clean",
+    hooks: Hooks = Hooks(),
+) -> Iterator[list[Record]]:
+    """The records of each round, once it is whole; so that one that is torn leaves no trace.
 
-    One round more is run first and not recorded: it brings the clocks up and tells how long a
-    launch is, from which the batches are cut. `starting` is called before each batch.
+    What fails is an Outcome among them. Before the first round every case is launched a few times,
+    which loads its code and tells how long a launch is; batches are cut accordingly.
     """
-    launches = {}
-    for entry in entries:
-        starting(entry.case)
-        longest = max(workspace.time(entry.case, entry.built, "cold", 2))[0]
-        launches[entry.case.id] = int(max(1, min(batch, BATCH_NS / max(longest, 1.0))))
+    placed = _Placement(workspace, batch, placement, flush, hooks)
+    entries = [entry for entry in entries if placed.ready(entry)]
+    if placed.ended:
+        yield placed.ended
     for number in range(first_round, first_round + rounds):
+        found = []
         for index in rng.permutation(len(entries)):
-            entry = entries[index]
-            starting(entry.case)
             for cache in CACHES:
-                yield _batch(workspace, entry, cache, number, launches[entry.case.id])
-        state = conditions(number)
-        if state is not None:
-            yield state
+                found += placed.batch(entries[index], cache, number, apart=number == first_round)
+        entries = [entry for entry in entries if entry.case.id not in placed.failed]
+        state = hooks.conditions(number)
+        yield [r for r in found if not (isinstance(r, Round) and r.case in placed.failed)] + (
+            [state] if state else []
+        )
 
 
-def _batch(
-    workspace: TimedWorkspace, entry: Entry, cache: Cache, number: int, launches: int
-) -> Round:
-    totals = workspace.time(entry.case, entry.built, cache, launches)
-    steps: tuple[tuple[float, ...], ...] = ()
-    if len(entry.case.steps) > 1 and not entry.repeat:
-        apart = workspace.time(entry.case, entry.built, cache, max(1, launches // 2), apart=True)
-        steps = tuple(tuple(round(ns, 1) for ns in step) for step in zip(*apart, strict=True))
-    samples = tuple(round(total, 1) for [total] in totals)
-    return Round(entry.case.id, cache, number, entry.repeat, samples, steps)
+class _Placement:
+    """One process's part of a measurement: what it has learnt of its cases."""
+
+    def __init__(
+        self, workspace: TimedWorkspace, batch: int, number: int, flush: Flush, hooks: Hooks
+    ) -> None:
+        self._workspace, self._batch, self._number = workspace, batch, number
+        self._flush, self._hooks = flush, hooks
+        self._launches: dict[str, int] = {}
+        self._seconds: dict[str, float] = {}
+        self._made: Counter[str] = Counter()
+        self.failed: set[str] = set()
+        self.ended: list[Record] = []
+
+    def ready(self, entry: Entry) -> bool:
+        """Launch a case until its code is loaded and its time known; whether it can be timed."""
+        case = entry.case
+        if case.id in self.failed:
+            return False
+        if case.id in self._launches:
+            return True
+        self._hooks.starting(case, DEADLINE_S)
+        wrong = self._workspace.ready(case, entry.built, entry.right) if entry.right else ""
+        if wrong:
+            self.ended.append(self._fail(case, wrong))
+            return False
+        tried = self._workspace.time(case, entry.built, "cold", 2, entry.right, flush=self._flush)
+        longest = max(max(times) for times in tried.times_ns)
+        launches = int(max(FEWEST, min(self._batch, BATCH_NS / max(longest, 1.0))))
+        self._launches[case.id] = min(launches, self._batch)
+        self._seconds[case.id] = DEADLINE_S + 50e-9 * longest * self._batch
+        self.ended += self._judged(entry, "cold", tried)
+        return case.id not in self.failed
+
+    def batch(self, entry: Entry, cache: Cache, number: int, apart: bool) -> list[Record]:
+        """One batch, or nothing more of a case that has failed."""
+        case, launches = entry.case, self._launches[entry.case.id]
+        if case.id in self.failed:
+            return []
+        self._hooks.starting(case, self._seconds[case.id])
+        timed = self._timed(entry, cache, launches, apart=False)
+        clock = self._hooks.clock()
+        if wrong := self._judged(entry, cache, timed):
+            return wrong
+        steps: tuple[tuple[float, ...], ...] = ()
+        if apart and len(case.steps) > 1 and not entry.repeat:
+            each = self._timed(entry, cache, max(FEWEST, launches // 2), apart=True)
+            if wrong := self._judged(entry, cache, each):
+                return wrong
+            steps = tuple(_rounded(step) for step in zip(*each.times_ns, strict=True))
+        samples = _rounded([total for [total] in timed.times_ns])
+        return [Round(case.id, cache, number, entry.repeat, samples, steps, self._number,
+                      clock.sm_hz, clock.throttle)]  # fmt: skip
+
+    def _timed(self, entry: Entry, cache: Cache, launches: int, apart: bool) -> Batch:
+        return self._workspace.time(
+            entry.case, entry.built, cache, launches, entry.right, apart, self._flush
+        )
+
+    def _judged(self, entry: Entry, cache: Cache, batch: Batch) -> list[Record]:
+        """The end of a case that was caught; nothing where all was right."""
+        case = entry.case
+        self._made[case.id] += len(batch.times_ns)
+        found = [batch.changed] if batch.changed else []
+        if batch.wrong:
+            found.append(f"wrong in {batch.wrong} of {self._made[case.id]} timed launches")
+        return [self._fail(case, f"{'; '.join(found)} ({cache})")] if found else []
+
+    def _fail(self, case: Case, reason: str) -> Outcome:
+        self.failed.add(case.id)
+        return Outcome(case.id, "failed", f"while timed: {reason}")
+
+
+DEADLINE_S = 20.0
+"""What a case may take before its launches have told how long they are."""
+
+
+def _rounded(times: Sequence[float]) -> tuple[float, ...]:
+    """To a tenth of a nanosecond."""
+    return tuple(round(ns, 1) for ns in times)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ import numpy as np
 from harness.measure.statistics import (
     Estimate,
     Interval,
+    Key,
     Times,
     Verdict,
     batch_time,
@@ -31,7 +34,7 @@ from harness.measure.statistics import (
     time_of,
     verdict,
 )
-from harness.records import Outcome, Planned, Record, Round
+from harness.records import Ceiling, Outcome, Planned, Record, Round
 
 Group = tuple[str, str, str]
 """Problem, dtype and sizes as text: the cases that are measured together and compared."""
@@ -135,7 +138,7 @@ class Timings:
                         found[group][at] = f"throttled: {reason}"
         for group, by_round in clocks.items():
             every = [clock for each in by_round.values() for clock in each]
-            usual = float(np.median(every)) if every else 0.0
+            usual = median(every) if every else 0.0
             for at, each in by_round.items():
                 if any(abs(clock - usual) > CLOCK_TOLERANCE * usual for clock in each):
                     found[group].setdefault(at, "another multiprocessor clock")
@@ -193,11 +196,11 @@ class Timings:
         if not rounds:
             return []
         steps = len(rounds[0].steps_ns)
-        by_step = [
+        by_step: list[Times] = [
             {(r.placement, r.round): batch_time(r.steps_ns[step]) for r in rounds}
             for step in range(steps)
         ]
-        return [float(np.median(over_placements(times))) for times in by_step]
+        return [median(over_placements(times)) for times in by_step]
 
     def spread(self, case: str, cache: str) -> Spread | None:
         """None with fewer than three placements."""
@@ -244,7 +247,7 @@ class Timings:
         if key not in self._known:
             both = (self._times(case, cache, False, for_choice) for for_choice in (True, False))
             times = next(filter(None, both), {})
-            self._known[key] = float(np.median(over_placements(times))) if times else math.inf
+            self._known[key] = median(over_placements(times)) if times else math.inf
         return float(self._known[key])
 
     def baseline_of(self, case: str) -> str | None:
@@ -299,17 +302,23 @@ class Timings:
         key = "ratio", case, against, cache
         if key not in self._known:
             hidden = math.hypot(self._hidden(case, cache), self._hidden(against, cache))
-            base, own = self._both(against, cache), self._both(case, cache)
+            base, own = self._paired(against, case, cache)
             self._known[key] = speedup(base, own, hidden)
         found: Estimate | None = self._known[key]
         return found
 
-    def _both(self, case: str, cache: str) -> Times:
-        """A case's times; a baseline's two batches of a round count as one."""
-        first, second = self.times(case, cache), self.times(case, cache, repeat=True)
-        if not second:
-            return first
-        return {key: math.sqrt(t * second[key]) if key in second else t for key, t in first.items()}
+    def _paired(self, against: str, case: str, cache: str) -> tuple[Times, Times]:
+        """Both cases' times, each batch of the one beside each batch of the other in its round.
+
+        A baseline has two batches, so a round has two ratios to it, and a median over them bears
+        more disturbed batches than one over ratios to the two batches' mean.
+        """
+        base, own = dict[Key, float](), dict[Key, float]()
+        for which in product((False, True), repeat=2):
+            ones, others = self.times(against, cache, which[0]), self.times(case, cache, which[1])
+            for key in ones.keys() & others.keys():
+                base[key + which], own[key + which] = ones[key], others[key]
+        return base, own
 
     def family(self, group: Group, cache: str = "cold") -> list[tuple[str, str]]:
         """Every comparison that the pages make in a group: (case, against).
@@ -404,6 +413,21 @@ class Timings:
         if found is None:
             return False
         interval = found.interval(self.confidence)
-        narrow = math.sqrt(interval.high / interval.low) - 1 <= target
-        holds_one = interval.low <= 1 <= interval.high
-        return narrow and (holds_one or self.compare(case, baseline, cache).verdict != "unclear")
+        if math.sqrt(interval.high / interval.low) - 1 > target:
+            return False
+        told_apart = self.compare(case, baseline, cache).verdict in ("faster", "slower")
+        return told_apart or interval.low <= 1 <= interval.high
+
+
+def ceiling_over_placements(
+    ceiling: Ceiling, rounds: Sequence[Round], confidence: float
+) -> Ceiling:
+    """A ceiling as all placements saw it, where they measured it again."""
+    times: dict[Key, float] = {(i, 0): batch_time(r.samples_ns) for i, r in enumerate(rounds)}
+    found = time_of(times)
+    if found is None:
+        return ceiling
+    time = found.interval(confidence)
+    rates = tuple(round(ceiling.work / (ns * 1e-9), 3) for ns in times.values())
+    value, low, high = (ceiling.work / (ns * 1e-9) for ns in (time.value, time.high, time.low))
+    return replace(ceiling, value=value, low=low, high=high, samples=rates)

@@ -16,7 +16,7 @@ from harness.errors import UsageError
 from harness.matrix import plan
 from harness.progress import console
 from harness.run import machine
-from harness.run.runner import Runner
+from harness.run.runner import Runner, timing_of
 
 REPORTS = Path("reports")
 LATEST = REPORTS / "latest"
@@ -81,7 +81,8 @@ def _about(runner: Runner, patterns: Sequence[str], started: datetime) -> dict[s
         "seed": bench.timing.seed,
         "backend": backend,
         "device": vars(device),
-        "timing": bench.timing.model_dump(),
+        "timing": timing_of(bench),
+        "timed_inputs_seed": runner.fresh,
         "machine": machine.describe(),
         "driver": machine.driver(),
         "versions": machine.versions(),

@@ -1,7 +1,8 @@
-"""Starting a worker process and listening to it, with a deadline.
+"""Starting worker processes and listening to them, with a deadline for each thing that they do.
 
-Whatever becomes of the worker (an exit, a crash, a hang) becomes a sentence here; its records are
-handed on as they arrive.
+Whatever becomes of a worker (an exit, a crash, a hang) becomes a sentence here; its records are
+handed on as they arrive. A spare worker, its imports done, waits for the next job, so that a fresh
+process costs little more than a fresh context.
 """
 
 from __future__ import annotations
@@ -12,109 +13,187 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.backends.base import Right
 from harness.cases import Device
-from harness.job import DEVICE, JOB, Job
+from harness.job import DEVICE, JOB, RIGHT, Job
 from harness.records import Record, from_json
 
 _TAIL = 2000
 """Characters of a dead worker's own output that are worth showing."""
 
+STARTING_S = 60.0
+"""What a process may take to start, on a machine that is busy with others."""
+
+_POLL_S = 0.05
+
 
 @dataclass(frozen=True)
 class Ended:
-    """How a worker ended. reason is empty when it did all of its job; `at` is what it was doing."""
+    """How a worker ended. reason is empty when it did all of its job; `at` is what it was doing.
+
+    killed: from outside, as far as one can tell: not at a deadline, and not by a fault of its own.
+    """
 
     reason: str = ""
     at: str = ""
     device: Device | None = None
     late: bool = False
-    """Whether it was stopped at its deadline."""
+    killed: bool = False
+    right: dict[str, Right] = field(default_factory=dict)
+    """Case id → what its verified results come to, of those that a preparing worker told."""
 
 
 class Workers:
     """Every worker of a run, so that none outlives it."""
 
     def __init__(self) -> None:
-        self._running: set[subprocess.Popen[bytes]] = set()
+        self._running: set[_Worker] = set()
+        self._spare: _Worker | None = None
+        self._lock = threading.Lock()
         self.stopped = False
 
     def do(
         self, job: Job, deadline_s: float, record: Callable[[Record], None] = lambda record: None
     ) -> Ended:
-        """Run a job to its end, or to its deadline. Called from several threads at once."""
+        """Run a job to its end, or until one of its steps overruns. From several threads at once.
+
+        deadline_s: for each step until the worker announces another; a step may ask for its own.
+        """
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "job.json"
             path.write_bytes(JOB.dump_json(job))
-            with (Path(scratch) / "output").open("w+b") as output:
-                return self._listen(path, output.fileno(), deadline_s, record)
+            worker = self._taken()
+            try:
+                return worker.do(path, deadline_s, record)
+            finally:
+                worker.end()
+                with self._lock:
+                    self._running.discard(worker)
 
-    def _listen(
-        self, path: Path, output: int, deadline_s: float, record: Callable[[Record], None]
-    ) -> Ended:
-        reading, writing = os.pipe()
-        command = [sys.executable, "-m", "harness.run.worker", str(path), str(writing)]
-        worker = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            pass_fds=(writing,), start_new_session=True,
-        )  # fmt: skip
-        os.close(writing)
-        self._running.add(worker)
-        late = threading.Event()
-
-        def expire() -> None:
-            late.set()
-            _kill(worker)
-
-        timer = threading.Timer(deadline_s, expire)
-        timer.start()
-        at, error, device = "", "", None
-        try:
-            with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
-                for line in lines:
-                    if not line.endswith("\n"):
-                        break  # it died while writing this
-                    word, _, rest = line.rstrip("\n").partition(" ")
-                    if word == "now":
-                        at = rest
-                    elif word == "record":
-                        record(from_json(rest))
-                    elif word == "device":
-                        device = DEVICE.validate_json(rest)
-                    elif word == "error":
-                        error = rest.replace("\\n", "\n")
-            code = worker.wait()
-        finally:
-            timer.cancel()
-            _kill(worker)
-            worker.wait()
-            self._running.discard(worker)
-        if late.is_set():
-            reason = f"not done within {deadline_s:g} s, and stopped"
-            return Ended(reason, at, device, late=True)
-        if error:
-            return Ended(error, at, device)
-        if code:
-            size = os.lseek(output, 0, os.SEEK_END)
-            said = os.pread(output, _TAIL, max(0, size - _TAIL)).decode(errors="replace").strip()
-            return Ended("\n".join(filter(None, [_died(code), said])), at, device)
-        return Ended(device=device)
+    def expect_more(self) -> None:
+        """Start a worker that waits for the next job, unless one waits already."""
+        with self._lock:
+            if self._spare is None and not self.stopped:
+                self._spare = _Worker("wait-for-gpu")
+                self._running.add(self._spare)
 
     def stop(self) -> None:
         """Kill whatever still runs, for good: what ends now ends for no fault of its own."""
         self.stopped = True
-        for worker in list(self._running):
-            _kill(worker)
+        with self._lock:
+            for worker in self._running:
+                worker.kill()
+
+    def _taken(self) -> _Worker:
+        with self._lock:
+            worker, self._spare = self._spare, None
+            if worker is None or not worker.is_alive:
+                worker = _Worker("wait")
+            self._running.add(worker)
+            return worker
 
 
-def _kill(worker: subprocess.Popen[bytes]) -> None:
-    """The worker and what it started."""
-    with suppress(ProcessLookupError):  # what it started may outlive it
-        os.killpg(worker.pid, signal.SIGKILL)
+class _Worker:
+    """One process: started, waiting for the name of its job's file."""
+
+    def __init__(self, role: str) -> None:
+        reading, writing = os.pipe()
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in end()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "harness.run.worker", role, str(writing)],
+            stdin=subprocess.PIPE, stdout=self._output, stderr=self._output,
+            pass_fds=(writing,), start_new_session=True,
+        )  # fmt: skip
+        os.close(writing)
+        self._lines = os.fdopen(reading, encoding="utf-8", errors="replace")
+        self._at, self._error = "", ""
+        self._device: Device | None = None
+        self._right: dict[str, Right] = {}
+        self._until = self._deadline_s = 0.0
+        self._late = threading.Event()
+        self._done = threading.Event()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def do(self, path: Path, deadline_s: float, record: Callable[[Record], None]) -> Ended:
+        self._allow(STARTING_S + deadline_s)
+        watchdog = threading.Thread(target=self._watch, daemon=True)
+        watchdog.start()
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it died while it waited; how is told below
+            self._process.stdin.write(f"{path}\n".encode())
+            self._process.stdin.flush()
+        try:
+            for line in self._lines:
+                if not line.endswith("\n"):
+                    break  # it died while writing this
+                self._take(line.rstrip("\n"), deadline_s, record)
+            code = self._process.wait()
+        finally:
+            self._done.set()
+            watchdog.join()
+        return self._ended(code)
+
+    def _take(self, line: str, deadline_s: float, record: Callable[[Record], None]) -> None:
+        word, _, rest = line.partition(" ")
+        if word == "now":
+            self._at, _, own = rest.partition(" ")
+            self._allow(float(own) if own else deadline_s)
+        elif word == "record":
+            record(from_json(rest))
+        elif word == "right":
+            case, _, found = rest.partition(" ")
+            self._right[case] = RIGHT.validate_json(found)
+        elif word == "device":
+            self._device = DEVICE.validate_json(rest)
+        elif word == "error":
+            self._error = rest.replace("\\n", "\n")
+
+    def _allow(self, seconds: float) -> None:
+        self._deadline_s, self._until = seconds, time.monotonic() + seconds
+
+    def _watch(self) -> None:
+        while not self._done.wait(_POLL_S):
+            if time.monotonic() > self._until:
+                self._late.set()
+                self.kill()
+                return
+
+    def _ended(self, code: int) -> Ended:
+        if self._late.is_set():
+            reason = f"not done within {self._deadline_s:g} s, and stopped"
+            return Ended(reason, self._at, self._device, late=True, right=self._right)
+        if self._error:
+            return Ended(self._error, self._at, self._device, right=self._right)
+        if code:
+            size = self._output.seek(0, os.SEEK_END)
+            self._output.seek(max(0, size - _TAIL))
+            said = self._output.read().decode(errors="replace").strip()
+            reason = "\n".join(filter(None, [_died(code), said]))
+            killed = -code in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
+            return Ended(reason, self._at, self._device, killed=killed, right=self._right)
+        return Ended(device=self._device, right=self._right)
+
+    def kill(self) -> None:
+        """The worker and what it started."""
+        with suppress(ProcessLookupError, PermissionError):  # what it started may outlive it
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def end(self) -> None:
+        self.kill()
+        self._process.wait()
+        for file in (self._lines, self._output, self._process.stdin):
+            if file:
+                with suppress(BrokenPipeError):
+                    file.close()
 
 
 def _died(code: int) -> str:

@@ -8,11 +8,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from harness.cases import Case, Shape
 from harness.records import Verified
+from harness.run.inputs import DRAWS
 from harness.run.processes import Ended
-from harness.run.worker import DRAWS
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is known of a variant's launch shapes after one worker.
+
+    wrong: why shapes failed. unfinished: those that were not verified to the end, though nothing
+    they did was wrong.
+    """
+
+    wrong: dict[Shape, str]
+    unfinished: list[Shape]
 
 
 def judge(
@@ -20,31 +33,37 @@ def judge(
     tests: Iterable[Case],
     counted: Iterable[Case],
     seen: Sequence[Verified],
-    ended: Ended,
-) -> dict[Shape, str]:
-    """Why launch shapes of a variant failed; the good ones are not in it.
+) -> Judged:
+    """What a variant's verified launches say; the good shapes are in neither list.
 
-    cases: what is to be judged. tests, counted: what the worker was to verify. seen: what it did.
+    cases: what is to be judged. tests, counted: what was to be verified. seen: what was.
     """
     wrong = _first_failures(seen)
     expected = Counter(test.shape for test in tests for _ in DRAWS)
     expected += Counter(case.shape for case in counted)
     done = Counter(shape_of(verified) for verified in seen if verified.ok)
-    reasons = {}
-    for case in cases:
-        if case.shape in wrong:
-            reasons[case.shape] = wrong[case.shape]
-        elif not expected[case.shape]:
-            reasons[case.shape] = "no test size runs at this launch shape"
-        elif done[case.shape] < expected[case.shape]:
-            reasons[case.shape] = unfinished(ended, case)
-    return reasons
+    judged = Judged({}, [])
+    for shape in dict.fromkeys(case.shape for case in cases):
+        if shape in wrong:
+            judged.wrong[shape] = wrong[shape]
+        elif not expected[shape]:
+            judged.wrong[shape] = "no test size runs at this launch shape"
+        elif done[shape] < expected[shape]:
+            judged.unfinished.append(shape)
+    return judged
 
 
-def unfinished(ended: Ended, case: Case) -> str:
-    """Why a case has no result, from how its worker ended."""
-    where = "" if ended.at == case.id else f" (while running {ended.at})" if ended.at else ""
-    return (ended.reason or "its worker ended without a result") + where
+def guilty(judged: Judged, ran: Iterable[Case], ended: Ended) -> dict[Shape, str]:
+    """Whose fault it is that a worker ended early: the shape that was running, or else all of them.
+
+    The others can be verified by another worker.
+    """
+    if not judged.unfinished:
+        return {}
+    at = [case.shape for case in ran if case.id == ended.at]
+    blamed = [shape for shape in judged.unfinished if shape in at] or judged.unfinished
+    reason = ended.reason or "its worker ended without a result"
+    return dict.fromkeys(blamed, reason)
 
 
 def shape_of(v: Verified) -> Shape:
@@ -52,9 +71,15 @@ def shape_of(v: Verified) -> Shape:
 
 
 def _first_failures(seen: Iterable[Verified]) -> dict[Shape, str]:
+    """The first wrong result of each shape, and what the emulator saw of how it came about."""
     found: dict[Shape, str] = {}
     for v in seen:
-        if not v.ok:
-            sizes = ", ".join(f"{name} = {value}" for name, value in v.sizes.items())
-            found.setdefault(shape_of(v), f"at {sizes}: {v.reason}")
+        if v.ok:
+            continue
+        sizes = ", ".join(f"{name} = {value}" for name, value in v.sizes.items())
+        reason, before = f"at {sizes}: {v.reason}", found.get(shape_of(v))
+        if before is None:
+            found[shape_of(v)] = reason
+        elif v.phase == "scrutiny":
+            found[shape_of(v)] = f"{before}; in the emulator {reason}"
     return found

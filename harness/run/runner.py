@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from harness import problem as problems
 from harness.backends.base import Execution
@@ -20,9 +22,11 @@ from harness.backends.emulated import EmulatorBackend
 from harness.build import compile as compiler
 from harness.build.compile import Built
 from harness.cases import Case, Device, Shape, Step
-from harness.errors import CompileError, HarnessError
+from harness.errors import CompileError
 from harness.job import Job
 from harness.matrix import model, plan
+from harness.measure.ceilings import PROBED
+from harness.measure.timings import Timings
 from harness.ncu import stage as profiling
 from harness.ncu.failures import Failure
 from harness.problem import Problem
@@ -36,13 +40,15 @@ from harness.records import (
     Outcome,
     Planned,
     Record,
+    Round,
     Uncounted,
     Verified,
     read_journal,
 )
-from harness.run.processes import Workers
-from harness.run.qualification import judge, unfinished
-from harness.run.worker import Inputs
+from harness.run.inputs import Inputs
+from harness.run.measurement import Effort, Measurement
+from harness.run.processes import Ended, Workers
+from harness.run.qualification import guilty, judge
 from harness.silicon.occupancy import Occupancy, waves
 
 CEILINGS_S = 120
@@ -77,11 +83,22 @@ class Runner:
         names = buffer_names(bench, self.problems)
         self.cases = plan.plan(bench, device, patterns, "bench", names)
         self.tests = plan.plan(bench, device, patterns, "test", names)
-        if backend == "cuda":
+        if self.is_timed:
             self.cases += plan.library_cases(bench, self.cases)
+        self.fresh = secrets.randbits(62) if backend != "emulator" else 0
+        self._ceilings: dict[str, Ceiling] = {}
+        self._planned: dict[str, Planned] = {}
+        self._rounds: dict[str, list[Round]] = defaultdict(list)
+        self._group_of = {case.id: case.group for case in self.cases}
+        self._next_placement: dict[str, int] = defaultdict(int)
         self._outcomes: dict[str, Outcome] = {}
         self._stages: set[str] = set()
         self._built: dict[str, Built] = {}
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the backend tells the time."""
+        return self.backend != "emulator"
 
     @property
     def failed(self) -> bool:
@@ -98,11 +115,11 @@ class Runner:
                 self._plan()
                 self._compile()
                 self._qualify()
-                if self.backend == "cuda":
+                if self.is_timed:
                     self._measure_ceilings()
                     self._measure()
                 self._conclude()
-                if self.wanted and self.backend == "cuda":
+                if self.wanted and self.is_timed:
                     self._profile(self.wanted)
             finally:
                 self.workers.stop()
@@ -120,10 +137,13 @@ class Runner:
         elif isinstance(record, Finished):
             self._stages.add(record.stage)
         elif isinstance(record, Ceiling):
-            self._stages.add("ceilings")
-
-    def _finish(self, case: Case, status: str, reason: str = "") -> None:
-        self._keep(Outcome(case.id, status, reason))  # type: ignore[arg-type]
+            self._ceilings[record.name] = record
+        elif isinstance(record, Planned):
+            self._planned[record.case] = record
+        elif isinstance(record, Round) and record.case in self._planned:
+            self._rounds[record.case].append(record)
+            group = self._group_of[record.case]
+            self._next_placement[group] = max(self._next_placement[group], record.placement + 1)
 
     def _open(self, cases: Iterable[Case]) -> list[Case]:
         """The cases that have not ended."""
@@ -137,14 +157,14 @@ class Runner:
                 self._keep(Planned(
                     case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch,
                     work.bytes, work.flops, case.variant == baseline, case.is_library,
-                    tuple(step.kernel for step in case.steps),
+                    tuple(step.kernel for step in case.steps), case.builds_on,
                 ))  # fmt: skip
             self._keep(Finished("plan"))
         for case in self._open(self.cases):
             if case.skip:
-                self._finish(case, "skipped", case.skip)
+                self.finish(case, "skipped", case.skip)
             elif reason := case.refusal or self._too_large(case):
-                self._finish(case, "failed", reason)
+                self.finish(case, "failed", reason)
 
     def _too_large(self, case: Case) -> str:
         """Why the case's buffers cannot be held, or nothing."""
@@ -157,7 +177,7 @@ class Runner:
         )
 
     def _over_budget(self, case: Case) -> str:
-        if self.backend == "cuda":
+        if self.is_timed:
             return ""
         budget = self.bench.limits.emulate_bytes
         work = self.problems[case.problem].work(case.sizes, case.dtype)
@@ -188,9 +208,9 @@ class Runner:
                 refused[case.shape] = str(error)
         for case in self._open(self.cases):
             if case.shape in refused:
-                self._finish(case, "failed", refused[case.shape])
+                self.finish(case, "failed", refused[case.shape])
             elif not case.is_library and (reason := self._describe(case)):
-                self._finish(case, "failed", reason)
+                self.finish(case, "failed", reason)
 
     def _describe(self, case: Case) -> str:
         """Record what the compiler made of the case; why a kernel fits no multiprocessor, if so."""
@@ -242,75 +262,94 @@ class Runner:
                 raise
 
     def _qualify_variant(self, cases: Sequence[Case]) -> str:
-        """Verify one variant's test sizes, and on the emulator count its bench sizes."""
-        name = cases[0].problem, cases[0].variant
-        shapes = {case.shape for case in cases}
-        tests = [t for t in self.tests if t.id in self._built and t.shape in shapes]
-        counted = [c for c in cases if self.backend != "cuda" and not self._over_budget(c)]
-        job = self._job("qualify", tests=tuple(tests), cases=tuple(counted))
-        seen: list[Verified] = []
+        """Verify one variant's test sizes, and on the emulator count its bench sizes.
+
+        A launch shape that takes the worker down leaves the others to another worker.
+        """
+        name = "/".join((cases[0].problem, cases[0].variant))
+        rest, failed, seen = list(cases), dict[Shape, str](), list[Verified]()
 
         def keep(record: Record) -> None:
             if isinstance(record, Verified):
                 seen.append(record)
             self._keep(record)
 
-        ended = self.workers.do(job, self.bench.limits.qualify_s, keep)
-        if self.workers.stopped:
-            return "interrupted"  # no fault of the variant: a resumed run does it again
-        reasons = judge(cases, tests, counted, seen, ended)
+        while rest:
+            shapes = {case.shape for case in rest}
+            tests = [t for t in self.tests if t.id in self._built and t.shape in shapes]
+            counted = [c for c in rest if not self.is_timed and not self._over_budget(c)]
+            job = self.job("qualify", tests=tuple(tests), cases=tuple(counted))
+            seen.clear()
+            ended = self.workers.do(job, self.bench.limits.qualify_s, keep)
+            if self.workers.stopped:
+                return "interrupted"  # no fault of the variant: a resumed run does it again
+            judged = judge(rest, tests, counted, seen)
+            blamed = guilty(judged, (*tests, *counted), ended)
+            failed |= judged.wrong | blamed
+            rest = [c for c in rest if c.shape in set(judged.unfinished) - blamed.keys()]
         for case in cases:
-            if reason := reasons.get(case.shape):
-                self._finish(case, "failed", reason)
+            if reason := failed.get(case.shape):
+                self.finish(case, "failed", reason)
             elif reason := self._over_budget(case):
-                self._finish(case, "skipped", reason)
-            elif self.backend != "cuda":
-                self._finish(case, "ok")
-        self._keep(Finished("qualify " + "/".join(name)))
-        return next((f"FAILED: {reason.splitlines()[0]}" for reason in reasons.values()), "ok")
+                self.finish(case, "skipped", reason)
+            elif not self.is_timed:
+                self.finish(case, "ok")
+        self._keep(Finished(f"qualify {name}"))
+        return next((f"FAILED: {reason.splitlines()[0]}" for reason in failed.values()), "ok")
 
     def _measure_ceilings(self) -> None:
-        if "ceilings" in self._stages or not self._open(self.cases):
+        if self._ceilings or not self._open(self.cases):
             return
         with stage("ceilings", 1) as advance:
-            ended = self.workers.do(self._job("ceilings"), CEILINGS_S, self._keep)
+            ended = self.workers.do(self.job("ceilings"), CEILINGS_S, self._keep)
             self.without_ceilings = ended.reason
             advance(ended.reason or "measured")
 
     def _measure(self) -> None:
-        """One group at a time; a case that takes the worker down is left out of the next try."""
+        """One group at a time."""
         groups: dict[str, list[Case]] = defaultdict(list)
         for case in self._open(self.cases):
             groups[case.group].append(case)
         with stage("measure", len(groups)) as advance:
             for name, cases in groups.items():
-                self._measure_group(cases)
+                first, timing = cases[0], self.bench.timing
+                problem = self.problems[first.problem]
+                buffers = problem.buffers(first.sizes, first.dtype)
+                effort = Effort(
+                    timing.looks, timing.choosing, timing.rounds_per_placement, timing.batch,
+                    timing.interval, self.bench.limits.measure_s,
+                )  # fmt: skip
+                Measurement(
+                    self, cases, self.bench.problems[first.problem].baseline, effort,
+                    self._next_placement[name], 3 * sum(b.nbytes for b in buffers),
+                ).carry_out()  # fmt: skip
                 advance(f"{name}  {len(cases)} cases")
 
-    def _measure_group(self, cases: Sequence[Case]) -> None:
-        timing = self.bench.timing
-        rest, attempt = list(cases), 0
-        while rest:
-            job = self._job(
-                "measure", cases=tuple(rest), rounds=timing.rounds, batch=timing.batch,
-                baseline=self.bench.problems[rest[0].problem].baseline,
-                # Rounds of different tries must not be paired with each other.
-                first_round=attempt * timing.rounds,
-            )  # fmt: skip
-            ended = self.workers.do(job, self.bench.limits.measure_s, self._keep)
-            rest, attempt = self._open(rest), attempt + 1
-            guilty = [case for case in rest if case.id == ended.at] or rest
-            if ended.late and attempt > 1:
-                guilty = rest  # one case that hangs is left out; a second time it is too much work
-            if rest and not ended.reason:
-                raise HarnessError(f"the worker left {rest[0].id} without an outcome")
-            for case in guilty:
-                self._finish(case, "failed", unfinished(ended, case))
-            rest = self._open(rest)
+    # What a measurement needs of the run
+
+    def do(self, job: Job) -> Ended:
+        return self.workers.do(job, self.bench.limits.launch_s, self._keep)
+
+    def expect_more(self) -> None:
+        self.workers.expect_more()
+
+    def is_open(self, case: Case) -> bool:
+        return case.id not in self._outcomes
+
+    def timings(self, cases: Sequence[Case]) -> Timings:
+        """What the rounds of these cases say so far."""
+        wanted = {case.id for case in cases}
+        planned = {name: p for name, p in self._planned.items() if name in wanted}
+        outcomes = {name: Outcome(name, "ok") for name in planned}
+        rounds = [r for name in wanted for r in self._rounds[name]]
+        return Timings(rounds, planned, outcomes, timing_of(self.bench))
+
+    def finish(self, case: Case, status: str, reason: str = "") -> None:
+        self._keep(Outcome(case.id, status, reason))  # type: ignore[arg-type]
 
     def _conclude(self) -> None:
         for case in self._open(self.cases):
-            self._finish(case, "failed", "it ended without an outcome; run again to resume")
+            self.finish(case, "failed", "it ended without an outcome; run again to resume")
 
     def _profile(self, wanted: profiling.Wanted) -> None:
         """What ncu counts, of every case that is right; a resumed run compiled none of them."""
@@ -324,22 +363,32 @@ class Runner:
                 raise result
             self._built[name] = result
         self.unprofiled = profiling.profile(
-            wanted, sound, lambda cases: self._job("profile", cases=cases), self.folder,
+            wanted, sound, lambda cases: self.job("profile", cases=cases), self.folder,
             self.bench.limits.measure_s, self._counts, self._keep,
         )  # fmt: skip
 
-    def _job(self, task: str, **more: object) -> Job:
+    def job(self, task: str, **more: object) -> Job:
+        """A worker's job on these cases, with what was compiled for them."""
         job = Job(
             task=task,  # type: ignore[arg-type]
-            backend=self.backend,  # type: ignore[arg-type]
+            backend=self.backend,
             arch=self.device.arch,
             kernels=self.bench.kernels,
             seed=self.bench.timing.seed,
             jobs=self.jobs,
+            fresh=self.fresh,
+            flush=self.bench.timing.flush,
+            probes=tuple(c.case for c in self._ceilings.values() if c.name in PROBED),
         )
         job = replace(job, **more)  # type: ignore[arg-type]
         used = {case.id for case in (*job.tests, *job.cases)}
         return replace(job, built={k: b for k, b in self._built.items() if k in used})
+
+
+def timing_of(bench: model.Bench) -> dict[str, Any]:
+    """How it was measured, for run.json and for whoever reads the rounds."""
+    timing = bench.timing
+    return {**timing.model_dump(mode="json"), "looks": len(timing.looks)}
 
 
 def load_problems(bench: model.Bench, patterns: Sequence[str]) -> dict[str, Problem]:
@@ -367,6 +416,6 @@ def emulate(bench: model.Bench, case: Case, arch: str, jobs: int = 1) -> Executi
     built = compiler.build(compiler.unit(case, bench.kernels, arch))
     inputs = Inputs(problem, case, bench.timing.seed, 0)
     with EmulatorBackend(arch, jobs).workspace(
-        problem.buffers(case.sizes, case.dtype), inputs.values
+        problem, problem.buffers(case.sizes, case.dtype), inputs.values
     ) as workspace:
         return workspace.run(case, built)

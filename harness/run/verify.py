@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.backends.base import POISON, Execution
+from harness.backends.base import Execution
 
 Array = npt.NDArray[Any]
 
@@ -34,15 +34,15 @@ def check(
                      + ", ".join(execution.outputs))  # fmt: skip
     worst: float | None = None
     for name, expected in reference.items():
-        found = _compare(name, execution.outputs[name], expected, tolerance[name])
+        found = _compare(name, execution, expected, tolerance[name])
         if not found.ok:
             return found
         worst = max(worst or 0.0, found.error or 0.0)
     return Check(True, error=worst)
 
 
-def _compare(name: str, output: Array, expected: Array, bound: Array | float) -> Check:
-    output = output.reshape(-1)
+def _compare(name: str, execution: Execution, expected: Array, bound: Array | float) -> Check:
+    output = execution.outputs[name].reshape(-1)
     expected = np.asarray(expected, np.float64).reshape(-1)
     limit = np.broadcast_to(np.asarray(bound, np.float64), expected.shape)
     if output.shape != expected.shape:
@@ -54,7 +54,7 @@ def _compare(name: str, output: Array, expected: Array, bound: Array | float) ->
     wrong = ~(error <= 1)  # written so that NaN is wrong
     if not np.any(wrong):
         return Check(True, error=float(error.max()))
-    unwritten = np.all(output.view(np.uint8).reshape(output.size, -1) == POISON, axis=1) & wrong
+    unwritten = _is_poison(output, execution.poison) & wrong
     if np.any(unwritten):
         return Check(False, _at(name, unwritten, "was never written"))
     values = output.astype(np.float64)
@@ -69,6 +69,13 @@ def _compare(name: str, output: Array, expected: Array, bound: Array | float) ->
             f"{expected[at]:.9g} ± {limit[at]:.2g}"),
         float(min(error.max(), np.finfo(np.float64).max)),  # the journal takes no infinity
     )  # fmt: skip
+
+
+def _is_poison(output: Array, pattern: int) -> npt.NDArray[np.bool_]:
+    """Which elements hold what they were filled with: four bytes, over and over."""
+    found = output.view(np.uint8)
+    filled = np.resize(np.frombuffer(pattern.to_bytes(4, "little"), np.uint8), found.size)
+    return np.all((found == filled).reshape(output.size, -1), axis=1)
 
 
 def _at(name: str, where: npt.NDArray[np.bool_], what: str) -> str:

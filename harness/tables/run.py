@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from harness.measure.statistics import Interval
-from harness.measure.timings import Comparison, Group, Timings
+from harness.measure.timings import Comparison, Group, Timings, ceiling_over_placements
 from harness.records import (
     Ceiling,
     Compiled,
@@ -67,7 +67,15 @@ class Run:
 
     @cached_property
     def ceilings(self) -> dict[str, Ceiling]:
-        return {record.name: record for record in self.of(Ceiling)}
+        """Each as all placements saw it, where they measured it again."""
+        probes: dict[str, list[Round]] = defaultdict(list)
+        for record in self.of(Round):
+            if record.case not in self.planned:
+                probes[record.case].append(record)
+        return {
+            record.name: ceiling_over_placements(record, probes[record.case], self.confidence)
+            for record in self.of(Ceiling)
+        }
 
     @cached_property
     def is_timed(self) -> bool:

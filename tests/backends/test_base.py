@@ -116,7 +116,7 @@ def broken(
     values = np.array([before, 2.0, 3.0], np.float32)
     return broken_promises(
         BUFFERS,
-        case,
+        case.overwrites,
         {"input": values},
         {
             "input": values if after is None else np.array(after, np.float32),

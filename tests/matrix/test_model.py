@@ -58,9 +58,9 @@ def test_the_matrix_that_is_shipped_is_accepted() -> None:
         ("timing:", "tming: 1\ntiming:", "tming", "tming", "problems, timing, limits"),
         ("timing:", "kernels: x\ntiming:", "kernels: x", "kernels", ""),
         ("timing:", "document: x\ntiming:", "document", "document", ""),
-        ("  rounds: 6", "  rounds: 6\n  bach: 1", "  bach", "timing.bach", "rounds, batch"),
-        ("  rounds: 6", "  round: 6", "  round", "timing.round", "rounds, batch"),
-        ("  qualify_s: 60", "  qualify: 60", "  qualify", "limits.qualify", "qualify_s, measure_s"),
+        ("  rounds: 6", "  rounds: 6\n  bach: 1", "  bach", "timing.bach", "rounds, rounds_per"),
+        ("  rounds: 6", "  round: 6", "  round", "timing.round", "rounds, rounds_per_placement"),
+        ("  qualify_s: 60", "  qualify: 60", "  qualify", "limits.qualify", "qualify_s, launch_s"),
         ("    dtypes", "    dtype: x\n    dtypes", "    dtype:", "problems.double.dtype", "dtypes"),
         ("      bench:", "      tests:\n        n: 1\n      bench:", "      tests",
          "problems.double.sizes.tests", "test, bench"),
@@ -351,21 +351,20 @@ def test_too_many_combinations_are_refused_before_they_are_made(edited: Edited) 
 
 
 @pytest.mark.parametrize(
-    ("confidence", "enough"),
-    # 2 / 2^n must not exceed 1 - confidence: 2 / 64 = 0.031, 2 / 128 = 0.0156, 2 / 256 = 0.0078,
-    # 2 / 1024 = 0.00195, 2 / 2048 = 0.00098.
-    [(0.95, 6), (0.98, 7), (0.99, 8), (0.999, 11)],
-)
-def test_fewer_rounds_than_the_confidence_needs_are_refused(
-    edited: Edited, confidence: float, enough: int
+    ("text", "looks"),
+    [("rounds: 6", (3,)), ("rounds: 20", (7,)), ("rounds: auto", (8, 16, 24)),
+     ("placements: [4, 9]", (4, 9)), ("rounds: 20\n  rounds_per_placement: 1", (20,))],
+)  # fmt: skip
+def test_rounds_are_spread_over_placements(
+    edited: Edited, text: str, looks: tuple[int, ...]
 ) -> None:
-    path = edited("rounds: 6", f"rounds: {enough}\n  confidence: {confidence}")
-    assert model.load(path).timing.rounds == enough
-    if enough > 6:
-        path = edited(f"rounds: {enough}", f"rounds: {enough - 1}")
-        message = refusal(path)
-        assert message.startswith(f"{path}:{line_of(path, '  rounds')}: timing.rounds: ")
-        assert f"needs {enough} or more" in message
+    assert model.load(edited("rounds: 6", text)).timing.looks == looks
+
+
+@pytest.mark.parametrize("text", ["placements: [2, 8]", "placements: [8, 8]", "placements: []",
+                                  "placements: [8, 4]", "placements: [on]"])  # fmt: skip
+def test_looks_that_do_not_rise_from_three_are_refused(edited: Edited, text: str) -> None:
+    assert "timing.placements" in refusal(edited("rounds: 6", text))
 
 
 @settings(

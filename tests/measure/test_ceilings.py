@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.backends.base import Batch
 from harness.build import compile as compiler
 from harness.build.compile import Built, Resources, Unit, kernel_name
 from harness.cases import Case, Device
 from harness.errors import HarnessError
 from harness.measure import ceilings
 from harness.measure.ceilings import CEILING_OF, SOURCE, WGMMA, buffers, cases, measure_ceilings
+from harness.measure.timings import ceiling_over_placements
 from harness.problem import Buffer
 
 
@@ -27,21 +29,31 @@ class FakeBackend:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.best: dict[str, str] = {}
+        self.noisy: list[str] = []
         for case, _ in cases(device):
             self.best[CEILING_OF[case.variant]] = case.id
         self.work = {case.id: amount for case, amount in cases(device)}
 
-    def workspace(self, needed: Sequence[Buffer], inputs: Mapping[str, Any]) -> FakeBackend:
-        assert inputs["input"].size == needed[0].count
+    def workspace(
+        self, problem: None, needed: Sequence[Buffer], inputs: Mapping[str, Any]
+    ) -> FakeBackend:
+        assert not inputs
         return self
 
-    def time(self, case: Case, built: Built, cache: str, launches: int) -> list[list[float]]:
+    def noise(self, name: str) -> None:
+        """Not zeros, whatever else."""
+        self.noisy.append(name)
+
+    def time(
+        self, case: Case, built: Built, cache: str, launches: int, *rest: Any, **more: Any
+    ) -> Batch:
+        assert self.noisy == ["input"]
         name = CEILING_OF[case.variant]
         rate = 0.5e9 if name == "empty_kernel" else 6e13 if name.endswith("_rate") else 4e12
         seconds = self.work[case.id] / rate
         # What is in the cache is faster than any ceiling, and must not count.
         slower = (1 if self.best[name] == case.id else 2) * (0.01 if cache == "warm" else 1)
-        return [[seconds * 1e9 * slower]] * launches
+        return Batch(((seconds * 1e9 * slower,),) * launches)
 
     def __enter__(self) -> FakeBackend:
         return self
@@ -76,15 +88,15 @@ def test_each_ceiling_is_that_of_its_best_shape(small: Device) -> None:
     for ceiling in found.values():
         assert ceiling.low <= ceiling.value <= ceiling.high
         assert len(ceiling.samples) == ceilings.ROUNDS
-    assert "best of 12" in found["read_bandwidth"].how
-    assert "copy_bandwidth, grid" in found["copy_bandwidth"].how
+    assert "best of 16" in found["read_bandwidth"].how
+    assert "copy_once, grid" in found["copy_bandwidth"].how
 
 
 @pytest.mark.usefixtures("nothing_compiled")
 def test_a_ceiling_that_was_not_timed_is_an_error_by_name(small: Device) -> None:
     class NoTime(FakeBackend):
-        def time(self, *arguments: Any) -> list[list[float]]:
-            return [[float("nan")]] * 2 if arguments[3] == 2 else [[float("inf")]]
+        def time(self, *arguments: Any, **more: Any) -> Batch:
+            return Batch(((float("inf"),),) * 2)
 
     with pytest.raises(HarnessError, match="the ceiling empty_kernel could not be measured"):
         list(measure_ceilings(NoTime(small), np.random.default_rng(1)))  # type: ignore[arg-type]
@@ -106,8 +118,9 @@ def test_every_case_is_within_the_devices_limits_and_has_its_work(device: Device
         assert step.grid[0] >= 1
         if case.variant.startswith("read"):
             assert amount == nbytes
-        elif case.variant == "copy_bandwidth":
+        elif case.variant.startswith("copy"):
             assert amount == 2 * nbytes  # read once, written once
+            assert case.variant == "copy_bandwidth" or threads >= nbytes // 16
         elif case.variant == "l2_bandwidth":
             _, count, passes, _ = step.args
             assert int(count) % (4 * threads) == 0  # whole tiles: nothing is left unread
@@ -160,9 +173,27 @@ def test_a_shape_that_fits_no_multiprocessor_is_not_tried(
     timed: list[Case] = []
     time = backend.time
     monkeypatch.setattr(
-        backend, "time", lambda case, *rest: timed.append(case) or time(case, *rest)
+        backend, "time", lambda case, *rest, **more: timed.append(case) or time(case, *rest, **more)
     )
     found = {c.name: c for c in measure_ceilings(backend, np.random.default_rng(1))}  # type: ignore[arg-type]
     blocks = {c.launch["block"] for c in timed if c.variant == "shared_bandwidth"}
-    assert blocks == {256, 512}
+    assert blocks == {128, 256, 512}
     assert "shared_bandwidth" in found
+
+
+@pytest.mark.usefixtures("nothing_compiled")
+def test_a_placement_measures_the_memorys_ceilings_again(small: Device) -> None:
+    backend = FakeBackend(small)
+    found = {c.name: c for c in measure_ceilings(backend, np.random.default_rng(1))}  # type: ignore[arg-type]
+    ids = [found[name].case for name in ceilings.PROBED]
+    backend.noisy.clear()
+    rounds = list(ceilings.probe(backend, ids, 7))  # type: ignore[arg-type]
+    assert {r.case for r in rounds} == set(ids)
+    assert {r.placement for r in rounds} == {7}
+    slower = [replace(r, samples_ns=tuple(2 * ns for ns in r.samples_ns)) for r in rounds]
+    read = found["read_bandwidth"]
+    own = [r for r in (*rounds, *slower, *rounds) if r.case == read.case]
+    over = ceiling_over_placements(read, own, 0.95)
+    assert over.value == pytest.approx(4e12 / 2 ** (1 / 3), rel=1e-3)  # geometric mean
+    assert over.low < over.value < over.high
+    assert ceiling_over_placements(read, own[:1], 0.95) == read

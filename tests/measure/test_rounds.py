@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,50 +11,69 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.backends.base import Execution
+from harness.backends.base import Batch, Right
 from harness.build.compile import Built
-from harness.cases import Case, Step
-from harness.measure.rounds import BATCH_NS, Entry, measure
+from harness.cases import Case, Flush, Step
+from harness.measure.rounds import BATCH_NS, DEADLINE_S, FEWEST, Clock, Entry, Hooks, measure
 from harness.measure.statistics import speedup
-from harness.records import Cache, Conditions, Record, Round
+from harness.records import Cache, Conditions, Outcome, Record, Round
 
 Call = tuple[str, str, int, bool]
 """Variant, cache, launches, apart."""
 
+RIGHT = Right((7,))
+
 
 class FakeWorkspace:
-    """Every launch takes its variant's time, longer as calls go by; warm ones half of it."""
+    """Every launch takes its variant's time, longer as calls go by; warm ones half of it.
 
-    def __init__(self, cost: Mapping[str, float], drift: float = 0.0) -> None:
+    wrong: variant → after so many calls one launch of each batch is wrong. changed: the same, for a
+    batch that changed an input.
+    """
+
+    def __init__(
+        self,
+        cost: Mapping[str, float],
+        drift: float = 0.0,
+        wrong: Mapping[str, int] | None = None,
+        changed: Mapping[str, int] | None = None,
+    ) -> None:
         self.cost, self.drift = cost, drift
+        self.wrong, self.changed = wrong or {}, changed or {}
         self.calls: list[Call] = []
+        self.made_ready: list[str] = []
 
     def time(
-        self, case: Case, built: Built | None, cache: Cache, launches: int, apart: bool = False
-    ) -> list[list[float]]:
+        self,
+        case: Case,
+        built: Built | None,
+        cache: Cache,
+        launches: int,
+        right: Right | None = None,
+        apart: bool = False,
+        flush: Flush = "clean",
+    ) -> Batch:
         self.calls.append((case.variant, cache, launches, apart))
         total = self.cost[case.variant] * (0.5 if cache == "warm" else 1.0)
         total *= 1 + self.drift * len(self.calls)
-        if apart:
-            return [[total * 0.75, total * 0.25] for _ in range(launches)]
-        return [[total] for _ in range(launches)]
+        times = (total * 0.75, total * 0.25) if apart else (total,)
+        late = len(self.calls)
+        return Batch(
+            (times,) * launches,
+            int(late >= self.wrong.get(case.variant, 10**9)),
+            "an input changed" if late >= self.changed.get(case.variant, 10**9) else "",
+        )
 
-    def refill(self, inputs: Mapping[str, Any]) -> None:
-        raise AssertionError("rounds do not change inputs")
-
-    def run(self, case: Case, built: Built | None) -> Execution:
-        raise AssertionError("rounds only time")
-
-    def __enter__(self) -> FakeWorkspace:
-        return self
-
-    def __exit__(self, *error: object) -> None: ...
+    def ready(self, case: Case, built: Built | None, right: Right) -> str:
+        assert right == RIGHT
+        self.made_ready.append(case.variant)
+        return "its result is another now" if case.variant == "stale" else ""
 
 
 @pytest.fixture
 def entries(double: Callable[..., Case]) -> list[Entry]:
     """v0 (the baseline, twice), v1, v2."""
-    found = [Entry(double(name), None) for name in ("v0", "v1", "v2")]
+    found = [Entry(double(name), None, RIGHT) for name in ("v0", "v1", "v2")]
     return [*found, replace(found[0], repeat=True)]
 
 
@@ -63,7 +83,8 @@ COST = {"v0": 4000.0, "v1": 2000.0, "v2": 8000.0}
 def run(
     workspace: FakeWorkspace, entries: list[Entry], rounds: int = 8, seed: int = 1, **more: Any
 ) -> list[Record]:
-    return list(measure(workspace, entries, rounds, 10, np.random.default_rng(seed), **more))
+    found = measure(workspace, entries, rounds, 10, np.random.default_rng(seed), **more)  # type: ignore[arg-type]
+    return [record for records in found for record in records]
 
 
 def of_cache(records: list[Record], cache: str = "cold") -> list[Round]:
@@ -115,12 +136,18 @@ def test_samples_are_the_workspaces_times_to_a_tenth_of_a_nanosecond(entries: li
     assert {r.samples_ns[0] for r in of_cache(records, "warm")} == {166.7, 1000.0, 4000.0}
 
 
-def test_the_first_round_is_not_recorded(entries: list[Entry]) -> None:
+def test_every_case_is_made_ready_once_before_the_first_round(entries: list[Entry]) -> None:
     workspace = FakeWorkspace(COST)
     records = run(workspace, entries, rounds=2)
     assert len(records) == 2 * 4 * 2
-    assert workspace.calls[:4] == [(v, "cold", 2, False) for v in ("v0", "v1", "v2", "v0")]
-    assert len(workspace.calls) == 4 + len(records)
+    assert workspace.made_ready == ["v0", "v1", "v2"]
+    assert workspace.calls[:3] == [(v, "cold", 2, False) for v in ("v0", "v1", "v2")]
+    assert len(workspace.calls) == 3 + len(records)
+
+
+def test_a_record_says_in_which_placement_it_was_made(entries: list[Entry]) -> None:
+    found = run(FakeWorkspace(COST), entries, rounds=2, placement=5)
+    assert {r.placement for r in found if isinstance(r, Round)} == {5}
 
 
 def test_drift_cancels_in_the_paired_ratio(entries: list[Entry]) -> None:
@@ -146,8 +173,8 @@ def test_drift_cancels_in_the_paired_ratio(entries: list[Entry]) -> None:
 
 @pytest.mark.parametrize(
     ("cost", "launches"),
-    # A batch is cut to 50 ms.
-    [(1e3, 10), (5e6, 10), (5.1e6, 9), (20e6, 2), (30e6, 1), (1e12, 1), (0.0, 10)],
+    # A batch is cut to 2 ms, and never to fewer than three launches.
+    [(1e3, 10), (200e3, 10), (250e3, 8), (666e3, 3), (5e6, 3), (1e12, 3), (0.0, 10)],
 )
 def test_a_slow_kernels_batch_is_cut(
     double: Callable[..., Case], cost: float, launches: int
@@ -155,13 +182,13 @@ def test_a_slow_kernels_batch_is_cut(
     workspace = FakeWorkspace({"v0": cost})
     found = of_cache(run(workspace, [Entry(double(), None)], rounds=1))
     assert [len(r.samples_ns) for r in found] == [launches]
-    assert launches == 1 or launches * cost <= BATCH_NS
+    assert launches == FEWEST or launches * cost <= BATCH_NS
 
 
 def test_a_slow_case_does_not_cut_the_others_batches(entries: list[Entry]) -> None:
     found = of_cache(run(FakeWorkspace({**COST, "v2": 1e9}), entries))
     lengths = {r.case.split("/")[1]: len(r.samples_ns) for r in found}
-    assert lengths == {"v0": 10, "v1": 10, "v2": 1}
+    assert lengths == {"v0": 10, "v1": 10, "v2": 3}
 
 
 def two_steps(case: Case) -> Case:
@@ -185,7 +212,12 @@ def test_the_steps_of_a_case_with_two_are_timed_apart_from_its_total(
 def test_a_slow_case_with_two_steps_is_still_timed_apart(double: Callable[..., Case]) -> None:
     records = run(FakeWorkspace({"v0": 1e9}), [Entry(two_steps(double()), None)], rounds=1)
     [cold] = of_cache(records)
-    assert cold.steps_ns == ((0.75e9,), (0.25e9,))
+    assert cold.steps_ns == ((0.75e9,) * 3, (0.25e9,) * 3)
+
+
+def test_steps_are_timed_apart_in_the_first_round_only(double: Callable[..., Case]) -> None:
+    records = run(FakeWorkspace(COST), [Entry(two_steps(double()), None)], rounds=3)
+    assert [bool(r.steps_ns) for r in of_cache(records)] == [True, False, False]
 
 
 def test_the_second_batch_of_a_baseline_times_no_steps(double: Callable[..., Case]) -> None:
@@ -199,34 +231,78 @@ def test_the_conditions_of_each_round_follow_it(entries: list[Entry]) -> None:
             return None
         return Conditions("group", number, None, None, None, None, ())
 
-    records = run(FakeWorkspace(COST), entries, rounds=3, conditions=conditions)
+    records = run(FakeWorkspace(COST), entries, rounds=3, hooks=Hooks(conditions=conditions))
     assert [type(r).__name__ for r in records] == (
         ["Round"] * 8 + ["Conditions"] + ["Round"] * 8 + ["Round"] * 8 + ["Conditions"]
     )
     assert records[8] == Conditions("group", 0, None, None, None, None, ())
 
 
-def test_the_case_is_announced_before_its_batch(entries: list[Entry]) -> None:
-    workspace = FakeWorkspace(COST)
-    announced: list[tuple[str, int]] = []
-    run(workspace, entries, rounds=2,
-        starting=lambda case: announced.append((case.variant, len(workspace.calls))))  # fmt: skip
-    assert len(announced) == 4 + 2 * 4
-    for variant, calls in announced:
+def test_the_clock_after_each_batch_is_recorded_with_it(entries: list[Entry]) -> None:
+    clocks = iter(range(1, 100))
+    hooks = Hooks(clock=lambda: Clock(1000 * next(clocks), ("HwSlowdown",)))
+    found = [r for r in run(FakeWorkspace(COST), entries, 1, hooks=hooks) if isinstance(r, Round)]
+    assert [r.sm_clock_hz for r in found] == [1000 * i for i in range(1, 9)]
+    assert {r.throttle for r in found} == {("HwSlowdown",)}
+
+
+def test_a_case_is_announced_before_its_batch_with_the_time_that_it_may_take(
+    entries: list[Entry],
+) -> None:
+    workspace = FakeWorkspace({**COST, "v1": 1e9})
+    announced: list[tuple[str, int, float]] = []
+    hooks = Hooks(lambda case, seconds: announced.append(
+        (case.variant, len(workspace.calls), seconds)))  # fmt: skip
+    run(workspace, entries, rounds=2, hooks=hooks)
+    assert len(announced) == 3 + 2 * 2 * 4
+    for variant, calls, seconds in announced:
         assert workspace.calls[calls][0] == variant
+        slow = variant == "v1" and calls > 2
+        assert seconds == pytest.approx(DEADLINE_S + 500 if slow else DEADLINE_S, abs=0.1)
 
 
-def test_a_workspace_that_fails_ends_the_rounds_after_what_was_recorded(
+def test_a_wrong_launch_ends_its_case_with_how_many_of_how_many(entries: list[Entry]) -> None:
+    found = run(FakeWorkspace(COST, wrong={"v1": 12}), entries)
+    [ended] = [r for r in found if isinstance(r, Outcome)]
+    assert ended.case.split("/")[1] == "v1"
+    assert ended.status == "failed"
+    assert re.search(r"wrong in 1 of \d+ timed launches", ended.reason)
+    after = [r for r in found[found.index(ended) :] if isinstance(r, Round)]
+    assert {r.case.split("/")[1] for r in after} == {"v0", "v2"}
+    for number in range(8):  # no round of the others is torn
+        mine = [r for r in of_cache(found) if r.round == number and "/v1/" not in r.case]
+        assert len(mine) == 3
+
+
+def test_a_case_that_changes_memory_is_ended_by_name(entries: list[Entry]) -> None:
+    found = run(FakeWorkspace(COST, changed={"v2": 1}), entries)
+    [ended] = [r for r in found if isinstance(r, Outcome)]
+    assert "/v2/" in ended.case
+    assert "an input changed" in ended.reason
+    assert not [r for r in found if isinstance(r, Round) and "/v2/" in r.case]
+
+
+def test_a_case_whose_result_is_no_longer_what_was_verified_is_not_timed(
+    double: Callable[..., Case], entries: list[Entry]
+) -> None:
+    stale = Entry(double("stale"), None, RIGHT)
+    found = run(FakeWorkspace({**COST, "stale": 1.0}), [stale, *entries])
+    [ended] = [r for r in found if isinstance(r, Outcome)]
+    assert "its result is another now" in ended.reason
+    assert len(of_cache(found)) == 8 * 4
+
+
+def test_a_workspace_that_fails_ends_the_rounds_after_the_last_whole_one(
     entries: list[Entry],
 ) -> None:
     class Failing(FakeWorkspace):
-        def time(self, *arguments: Any, **named: Any) -> list[list[float]]:
+        def time(self, *arguments: Any, **named: Any) -> Batch:
             if len(self.calls) == 12:
                 raise RuntimeError("the context is lost")
             return super().time(*arguments, **named)
 
-    found: list[Record] = []
-    records = measure(Failing(COST), entries, 8, 10, np.random.default_rng(1))
+    found: list[list[Record]] = []
+    rounds = measure(Failing(COST), entries, 8, 10, np.random.default_rng(1))  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="context is lost"):
-        found.extend(records)
-    assert len(found) == 8
+        found.extend(rounds)
+    assert [len(records) for records in found] == [8]  # the round that is torn is not told

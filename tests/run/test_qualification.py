@@ -7,7 +7,7 @@ from dataclasses import replace
 from harness.cases import Case
 from harness.records import Verified
 from harness.run.processes import Ended
-from harness.run.qualification import judge
+from harness.run.qualification import Judged, guilty, judge
 
 SMALL = Case("double", "v0", "float32", {"n": 8}, {"block": 64})
 LARGE = replace(SMALL, sizes={"n": 1024})
@@ -23,32 +23,47 @@ def verified(case: Case, draw: int = 0, reason: str = "") -> Verified:
 
 def test_a_shape_whose_every_test_was_verified_on_both_draws_is_good() -> None:
     seen = [verified(SMALL, 0), verified(SMALL, 1)]
-    assert judge([LARGE], [SMALL], [], seen, Ended()) == {}
+    assert judge([LARGE], [SMALL], [], seen) == Judged({}, [])
 
 
 def test_one_draw_is_not_enough() -> None:
-    reasons = judge([LARGE], [SMALL], [], [verified(SMALL, 0)], Ended("not done in 5 s", SMALL.id))
-    assert reasons == {LARGE.shape: f"not done in 5 s (while running {SMALL.id})"}
+    judged = judge([LARGE], [SMALL], [], [verified(SMALL, 0)])
+    assert judged == Judged({}, [LARGE.shape])
+    ended = Ended("not done in 5 s", SMALL.id)
+    assert guilty(judged, [SMALL], ended) == {LARGE.shape: "not done in 5 s"}
 
 
 def test_a_wrong_result_is_the_reason_whatever_else_happened() -> None:
     seen = [verified(SMALL, 0, "`y[3]` is NaN")]
-    reasons = judge([LARGE], [SMALL], [], seen, Ended("crashed", SMALL.id))
-    assert reasons == {LARGE.shape: "at n = 8: `y[3]` is NaN"}
+    judged = judge([LARGE], [SMALL], [], seen)
+    assert judged == Judged({LARGE.shape: "at n = 8: `y[3]` is NaN"}, [])
+    assert guilty(judged, [SMALL], Ended("crashed", SMALL.id)) == {}
 
 
 def test_a_fault_of_one_launch_shape_leaves_the_others_good() -> None:
     seen = [verified(SMALL, 0, "wrong"), verified(OTHER, 0), verified(OTHER, 1)]
     large_other = replace(LARGE, launch={"block": 128})
-    assert set(judge([LARGE, large_other], [SMALL, OTHER], [], seen, Ended())) == {LARGE.shape}
+    assert set(judge([LARGE, large_other], [SMALL, OTHER], [], seen).wrong) == {LARGE.shape}
+
+
+def test_a_shape_that_takes_the_worker_down_is_blamed_and_those_that_never_ran_are_not() -> None:
+    large_other = replace(LARGE, launch={"block": 128})
+    judged = judge([LARGE, large_other], [SMALL, OTHER], [], [verified(OTHER, 0)])
+    assert judged.unfinished == [LARGE.shape, large_other.shape]
+    assert guilty(judged, [SMALL, OTHER], Ended("crashed", SMALL.id)) == {LARGE.shape: "crashed"}
+
+
+def test_where_nothing_says_who_was_running_all_that_is_unfinished_is_blamed() -> None:
+    judged = judge([LARGE], [SMALL], [], [])
+    assert guilty(judged, [SMALL], Ended("crashed")) == {LARGE.shape: "crashed"}
 
 
 def test_a_counted_size_that_was_not_reached_is_missing() -> None:
     seen = [verified(SMALL, 0), verified(SMALL, 1)]
-    reasons = judge([LARGE], [SMALL], [LARGE], seen, Ended("crashed", LARGE.id))
-    assert reasons == {LARGE.shape: "crashed"}
+    judged = judge([LARGE], [SMALL], [LARGE], seen)
+    assert guilty(judged, [SMALL, LARGE], Ended("crashed", LARGE.id)) == {LARGE.shape: "crashed"}
 
 
 def test_a_shape_without_any_test_is_not_called_good() -> None:
-    reasons = judge([LARGE], [], [], [], Ended())
-    assert reasons == {LARGE.shape: "no test size runs at this launch shape"}
+    judged = judge([LARGE], [], [], [])
+    assert judged.wrong == {LARGE.shape: "no test size runs at this launch shape"}

@@ -17,7 +17,9 @@ from harness.cases import Case
 from harness.job import DEVICE, JOB, Job
 from harness.records import Counted, Record, Verified, from_json, to_json
 from harness.run import worker
-from harness.run.worker import Pipe, by_group, generator, qualify
+from harness.run.inputs import by_group, generator
+from harness.run.qualify import qualify
+from harness.run.worker import Pipe
 
 
 @pytest.fixture
@@ -162,7 +164,7 @@ def test_describing_tells_the_device(folder: Path) -> None:
     path = folder / "job.json"
     path.write_bytes(JOB.dump_json(Job("describe", "emulator", "sm_80", folder, 1)))
     reading, writing = os.pipe()
-    assert worker.main({1: str(path), 2: str(writing)}) == 0
+    assert worker.main(["worker", str(path), str(writing)]) == 0
     with os.fdopen(reading, "rb") as file:
         word, _, rest = os.read(file.fileno(), 1 << 16).decode().partition(" ")
     assert word == "device"
@@ -177,7 +179,7 @@ def test_a_refusal_is_an_error_line_and_an_exit_code(
     job = Job("qualify", "emulator", "sm_90", folder / "kernels", 1, (double(),))
     path.write_bytes(JOB.dump_json(job))
     reading, writing = os.pipe()
-    assert worker.main({1: str(path), 2: str(writing)}) == 1
+    assert worker.main(["worker", str(path), str(writing)]) == 1
     with os.fdopen(reading, "rb") as file:
         said = os.read(file.fileno(), 1 << 16).decode()
     assert said.startswith("error ")

@@ -1,0 +1,126 @@
+"""How a case is launched: its kernels, or a call of somebody else's code on the same stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pycuda.driver as cuda
+
+from harness.backends.base import scalar_or_buffer
+from harness.backends.cuda.memory import Allocation
+from harness.build.compile import Built, kernel_name
+from harness.build.parameters import Parameter, kernel_parameters
+from harness.build.variables import device_variables
+from harness.cases import Case, Step
+from harness.errors import LaunchError
+from harness.problem import Problem
+
+Call = Callable[[], Any]
+"""Enqueues one step."""
+
+_MOST_STATIC_SHARED = 48 << 10
+"""Dynamic shared memory beyond this must be asked for."""
+
+
+class Modules:
+    """Compiled files as they are loaded, each once, with the values of their own variables."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Module] = {}
+
+    def of(self, built: Built) -> Module:
+        if built.cubin_sha256 not in self._loaded:
+            self._loaded[built.cubin_sha256] = Module(built)
+        return self._loaded[built.cubin_sha256]
+
+    def clear(self) -> None:
+        self._loaded.clear()
+
+
+class Module:
+    """One cubin on the device. Its `__device__` variables can be put back as they were loaded.
+
+    A kernel can hide an answer in them for its next launch; putting them back forgets it.
+    """
+
+    def __init__(self, built: Built) -> None:
+        self._built = built
+        self._module = cuda.module_from_file(str(built.cubin))
+        self._parameters = kernel_parameters(built.ptx.read_text())
+        self._variables: list[tuple[int, Any, int]] = []
+        for name in device_variables(built.cubin):
+            try:
+                address, nbytes = self._module.get_global(name)
+            except cuda.LogicError:  # of internal linkage in a way that the driver does not name
+                continue
+            copy = cuda.mem_alloc(nbytes)
+            cuda.memcpy_dtod(copy, address, nbytes)
+            self._variables.append((address, copy, nbytes))
+
+    def function(self, name: str, source: str) -> tuple[Any, Sequence[Parameter]]:
+        """A kernel, and its parameters as its PTX declares them."""
+        symbol = kernel_name(name, self._built, source)
+        return self._module.get_function(symbol), self._parameters[symbol]
+
+    def restore(self, stream: Any) -> None:
+        """Enqueued: every variable as it was when the module was loaded."""
+        for address, copy, nbytes in self._variables:
+            cuda.memcpy_dtod_async(address, int(copy), nbytes, stream)
+
+
+def kernel_call(
+    step: Step, module: Module, source: str, memory: Mapping[str, Allocation], stream: Any
+) -> Call:
+    """One kernel launch, its arguments packed once. Raises LaunchError for what does not fit."""
+    if step.cluster != (1, 1, 1):
+        raise LaunchError(
+            f"{source}: {step.kernel}: cluster {step.cluster} cannot be set at launch here\n"
+            "  write __cluster_dims__ on the kernel"
+        )
+    function, parameters = module.function(step.kernel, source)
+    bound = scalar_or_buffer(parameters, step, source)
+    if step.shared_bytes > _MOST_STATIC_SHARED:
+        function.set_attribute(
+            cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, step.shared_bytes
+        )
+    function.prepare("".join("P" if isinstance(a, str) else a.dtype.char for a in bound))
+    arguments = [memory[a].address if isinstance(a, str) else a for a in bound]
+
+    def call() -> None:
+        function.prepared_async_call(
+            step.grid, step.block, stream, *arguments, shared_size=step.shared_bytes
+        )
+
+    return call
+
+
+def library_call(
+    case: Case, problem: Problem | None, memory: Mapping[str, Allocation], stream: Any
+) -> Call:
+    """problem.py's library(), with torch tensors in the same memory."""
+    import torch
+
+    if problem is None:
+        raise LaunchError(f"{case.id}: no problem to ask for its library call")
+    shared, views = torch.cuda.ExternalStream(stream.handle), tensors(memory)
+
+    def call() -> None:
+        with torch.cuda.stream(shared):
+            problem.library(views)
+
+    return call
+
+
+def tensors(memory: Mapping[str, Allocation]) -> dict[str, Any]:
+    """A one-dimensional torch tensor for every buffer, in its memory."""
+    import torch
+
+    types = {"bool": torch.bool, "float8_e4m3": torch.float8_e4m3fn,
+             "float8_e5m2": torch.float8_e5m2}  # fmt: skip
+    return {
+        name: torch.as_tensor(allocation, device="cuda").view(
+            types.get(allocation.buffer.dtype) or getattr(torch, allocation.buffer.dtype)
+        )
+        for name, allocation in memory.items()
+    }

@@ -1,0 +1,80 @@
+"""Buffers in device memory: each starts where a plain allocation would, guarded on either side."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pycuda.driver as cuda
+
+from harness.backends.base import Array, poisoned
+from harness.errors import LaunchError
+from harness.problem import Buffer
+
+PAGE = 2 << 20
+"""A large allocation of the driver's starts on a boundary of its physical pages.
+
+A kernel can be 4 % slower 512 bytes after such a boundary than on it: docs/measurement.md.
+"""
+
+GUARD_BYTES = 64 << 10
+"""At least so much on either side of a buffer belongs to nobody."""
+
+GUARD = 0xA5
+
+
+class Region(NamedTuple):
+    """A stretch of device memory, as watch.cu takes it."""
+
+    start: int
+    nbytes: int
+    is_zeroed: bool = False
+
+
+class Allocation:
+    """A buffer in device memory, at `address`; `guards` lie before and after it."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
+        whole = buffer.nbytes + PAGE + 2 * GUARD_BYTES
+        try:
+            self._memory = cuda.mem_alloc(whole)
+        except cuda.MemoryError:
+            free, total = cuda.mem_get_info()
+            raise LaunchError(
+                f"`{buffer.name}` needs {buffer.nbytes:,} bytes; {free:,} of the device's "
+                f"{total:,} are free\n  choose a smaller size"
+            ) from None
+        first = int(self._memory)
+        self.address = -(-(first + GUARD_BYTES) // PAGE) * PAGE
+        after = self.address + buffer.nbytes
+        self.region = Region(self.address, buffer.nbytes, buffer.role == "zeroed")
+        self.guards = (
+            Region(first, self.address - first),
+            Region(after, first + whole - after),
+        )
+        self.restore_guards()
+
+    def restore_guards(self) -> None:
+        for guard in self.guards:
+            cuda.memset_d8(guard.start, GUARD, guard.nbytes)
+
+    def upload(self, contents: Array) -> None:
+        cuda.memcpy_htod(self.address, contents)
+
+    def download(self) -> Array:
+        host = poisoned(self.buffer)
+        cuda.memcpy_dtoh(host, self.address)
+        return host
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """So that torch computes in the same memory: as bytes, whatever the type."""
+        return {
+            "shape": (self.buffer.nbytes,),
+            "typestr": "|u1",
+            "data": (self.address, False),
+            "version": 3,
+        }
+
+    def free(self) -> None:
+        self._memory.free()

@@ -1,0 +1,80 @@
+"""The stream everything runs in: held while a launch is enqueued, its caches emptied."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pycuda.driver as cuda
+
+from harness.build import compile as compiler
+from harness.build.compile import Unit
+from harness.cases import Device, Flush
+from harness.errors import LaunchError
+
+HOLD_SECONDS = 5
+FLUSH_FACTOR = 2
+SOURCE = Path(__file__).with_name("stream_control.cu")
+
+
+class NotHeldError(LaunchError):
+    """What was to be enqueued waits for the device itself, so it cannot be enqueued at once."""
+
+
+class StreamControl:
+    """Holds the stream, and empties the L2 cache."""
+
+    def __init__(self, stream: Any, device: Device) -> None:
+        self.stream = stream
+        built = compiler.build(Unit(SOURCE, (), (), device.arch))
+        module = cuda.module_from_file(str(built.cubin))
+        self._hold = module.get_function("hold_stream").prepare("PQP")
+        self._write = module.get_function("write_buffer").prepare("PI")
+        self._read = module.get_function("read_buffer").prepare("PIP")
+        self._flag = cuda.pagelocked_zeros(2, np.uint32, mem_flags=cuda.host_alloc_flags.DEVICEMAP)
+        self._flag_pointer = self._flag.base.get_device_pointer()
+        self._l2_words = device.l2_bytes // 4
+        nbytes = FLUSH_FACTOR * device.l2_bytes // 16 * 16
+        self._dirty, self._clean = cuda.mem_alloc(nbytes), cuda.mem_alloc(nbytes)
+        cuda.memset_d8(self._clean, 0, nbytes)
+        self._sink = cuda.mem_alloc(4)
+        self._count = nbytes // 16
+        self._grid = (8 * device.sm_count, 1)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """What is enqueued inside starts only after the last of it is enqueued; waits for its end.
+
+        Enqueue one timed launch at a time: a launch with a dozen others behind it in the queue
+        takes up to a microsecond longer than the last ones, whatever it does.
+        """
+        self._flag[:] = 0
+        self._hold.prepared_async_call(
+            (1, 1), (1, 1, 1), self.stream,
+            self._flag_pointer, HOLD_SECONDS * 10**9, self._flag_pointer + 4,
+        )  # fmt: skip
+        try:
+            yield
+        finally:
+            self._flag[0] = 1
+        self.stream.synchronize()
+        if self._flag[1]:
+            raise NotHeldError(f"it took over {HOLD_SECONDS} s to enqueue: it was not held")
+
+    def flush_l2(self, how: Flush = "clean") -> None:
+        """Empty the L2 cache: stream_control.cu says why in two steps."""
+        if how == "dirty":
+            cuda.memset_d32_async(int(self._dirty), 0, self._l2_words, self.stream)
+            return
+        block = (256, 1, 1)
+        self._write.prepared_async_call(self._grid, block, self.stream, self._dirty, self._count)
+        self._read.prepared_async_call(
+            self._grid, block, self.stream, self._clean, self._count, self._sink
+        )
+
+    def close(self) -> None:
+        for allocation in (self._dirty, self._clean, self._sink):
+            allocation.free()

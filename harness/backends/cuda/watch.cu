@@ -1,0 +1,123 @@
+// Kernels that watch over memory around what is timed, outside its events: they fill it, say by a
+// hash whether a bit of it has changed, and count results that are out of bounds.
+//
+// A Region is a stretch of memory. Every kernel takes an array of them and works on all at once:
+// grid (any, regions), block 256.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
+struct Region {
+    unsigned char* start;
+    unsigned long long bytes;
+    unsigned int is_zeroed;  // zero is what it must be filled with, whatever the pattern
+    unsigned int unused;
+};
+
+// Writes `pattern`, four bytes, over and over; or zeros where the region asks for them. A region
+// starts 16-byte aligned; of a last incomplete word its first bytes are written.
+extern "C" __global__ void fill_regions(const Region* regions, unsigned int pattern) {
+    const Region region = regions[blockIdx.y];
+    const unsigned int word = region.is_zeroed ? 0 : pattern;
+    const unsigned long long vectors = region.bytes / 16;
+    const unsigned long long threads = 1ull * gridDim.x * blockDim.x;
+    const unsigned long long first = 1ull * blockIdx.x * blockDim.x + threadIdx.x;
+    uint4* const words = reinterpret_cast<uint4*>(region.start);
+    for (unsigned long long i = first; i < vectors; i += threads) {
+        words[i] = make_uint4(word, word, word, word);
+    }
+    const unsigned int rest = region.bytes % 16;
+    if (first < rest) {
+        region.start[16 * vectors + first] = static_cast<unsigned char>(word >> (8 * (first % 4)));
+    }
+}
+
+// Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014): the
+// finaliser of SplitMix64, which changes half of the bits on average when one changes.
+__device__ __forceinline__ unsigned long long mixed(unsigned long long x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+}
+
+// Adds to hashes[region] a sum over its words, each mixed with its position: the same for the same
+// bits in whatever order they are added, and different for others but with a chance of 2^-64.
+// hashes are zero before the launch.
+extern "C" __global__ void hash_regions(const Region* regions, unsigned long long* hashes) {
+    const Region region = regions[blockIdx.y];
+    const unsigned long long threads = 1ull * gridDim.x * blockDim.x;
+    const unsigned long long first = 1ull * blockIdx.x * blockDim.x + threadIdx.x;
+    constexpr unsigned long long odd = 0x9e3779b97f4a7c15ull;
+    unsigned long long sum = 0;
+
+    const bool is_aligned = reinterpret_cast<unsigned long long>(region.start) % 16 == 0;
+    const unsigned long long vectors = is_aligned ? region.bytes / 16 : 0;
+    const ulonglong2* const words = reinterpret_cast<const ulonglong2*>(region.start);
+    for (unsigned long long i = first; i < vectors; i += threads) {
+        const ulonglong2 v = words[i];
+        sum += mixed(v.x + (2 * i + 1) * odd) + mixed(v.y + (2 * i + 2) * odd);
+    }
+    for (unsigned long long i = 16 * vectors + first; i < region.bytes; i += threads) {
+        sum += mixed(region.start[i] + (i + 0x8000000000000000ull) * odd);
+    }
+
+    for (unsigned int offset = 16; offset > 0; offset /= 2) {
+        sum += __shfl_down_sync(0xffffffffu, sum, offset);
+    }
+    if (threadIdx.x % 32 == 0 && sum) atomicAdd(&hashes[blockIdx.y], sum);
+}
+
+// Random floats in [-0.25, 0.75), for what is only moved: zeros draw less power than data does.
+extern "C" __global__ void fill_noise(float* values, unsigned long long count) {
+    const unsigned long long threads = 1ull * gridDim.x * blockDim.x;
+    unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x;
+    for (; i < count; i += threads) {
+        values[i] = static_cast<float>(mixed(i) >> 40) / 16777216.0f - 0.25f;
+    }
+}
+
+// Adds to *wrong how many of `count` results lie further from the reference than the bound allows.
+// NaN is wrong. is_scalar: bound is one number for all. Grid any, block 256.
+template <typename T>
+__device__ __forceinline__ void count_wrong(const T* results, const double* reference,
+                                            const double* bound, unsigned int is_scalar,
+                                            unsigned long long count, unsigned int* wrong) {
+    const unsigned long long threads = 1ull * gridDim.x * blockDim.x;
+    unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned int mine = 0;
+    for (; i < count; i += threads) {
+        const double error = fabs(static_cast<double>(results[i]) - reference[i]);
+        if (!(error <= bound[is_scalar ? 0 : i])) ++mine;
+    }
+    if (mine) atomicAdd(wrong, mine);
+}
+
+#define COUNT_WRONG(name, type)                                                                  \
+    extern "C" __global__ void count_wrong_##name(                                               \
+        const type* results, const double* reference, const double* bound,                       \
+        unsigned int is_scalar, unsigned long long count, unsigned int* wrong) {                 \
+        count_wrong(results, reference, bound, is_scalar, count, wrong);                         \
+    }
+COUNT_WRONG(float64, double)
+COUNT_WRONG(float32, float)
+COUNT_WRONG(int64, long long)
+COUNT_WRONG(int32, int)
+COUNT_WRONG(int16, short)
+COUNT_WRONG(int8, signed char)
+COUNT_WRONG(uint64, unsigned long long)
+COUNT_WRONG(uint32, unsigned int)
+COUNT_WRONG(uint16, unsigned short)
+COUNT_WRONG(uint8, unsigned char)
+COUNT_WRONG(bool, unsigned char)
+
+// The small floats become doubles by way of float.
+#define COUNT_WRONG_SMALL(name, type)                                                            \
+    struct as_##name {                                                                           \
+        type value;                                                                              \
+        __device__ explicit operator double() const { return static_cast<float>(value); }        \
+    };                                                                                           \
+    COUNT_WRONG(name, as_##name)
+COUNT_WRONG_SMALL(float16, __half)
+COUNT_WRONG_SMALL(bfloat16, __nv_bfloat16)
+COUNT_WRONG_SMALL(float8_e4m3, __nv_fp8_e4m3)
+COUNT_WRONG_SMALL(float8_e5m2, __nv_fp8_e5m2)

@@ -1,0 +1,124 @@
+"""Filling, hashing and comparing device memory: watch.cu from the host's side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pycuda.driver as cuda
+
+from harness.backends.base import Array
+from harness.backends.cuda.memory import Allocation, Region
+from harness.build import compile as compiler
+from harness.build.compile import Unit
+from harness.cases import Device
+
+SOURCE = Path(__file__).with_name("watch.cu")
+
+_BLOCK = (256, 1, 1)
+_MOST_HASHES = 4096
+_REGION = np.dtype([("start", "u8"), ("bytes", "u8"), ("is_zeroed", "u4"), ("unused", "u4")])
+
+
+class Regions:
+    """Several stretches of memory, described on the device once; empty ones are left out."""
+
+    def __init__(self, regions: Sequence[Region]) -> None:
+        self.count = len(regions)
+        table = np.array([(*region, 0) for region in regions], _REGION)
+        self.table = cuda.to_device(table) if self.count else None
+        self.nbytes = sum(region.nbytes for region in regions)
+
+    def free(self) -> None:
+        if self.table is not None:
+            self.table.free()
+
+
+class Watch:
+    """The kernels of watch.cu on one stream."""
+
+    def __init__(self, stream: Any, device: Device) -> None:
+        self._stream = stream
+        built = compiler.build(Unit(SOURCE, (), (), device.arch))
+        self._module = cuda.module_from_file(str(built.cubin))
+        self._fill = self._module.get_function("fill_regions").prepare("PI")
+        self._hash = self._module.get_function("hash_regions").prepare("PP")
+        self._noise = self._module.get_function("fill_noise").prepare("PQ")
+        self._most_blocks = 8 * device.sm_count
+        self._hashes = cuda.mem_alloc(8 * _MOST_HASHES)
+        self._host = cuda.pagelocked_zeros(_MOST_HASHES, np.uint64)
+        self._used, self._rows = 0, list[int]()
+        self._counter = cuda.mem_alloc(4)
+
+    def fill(self, regions: Regions, pattern: int) -> None:
+        """Enqueued: every region holds the pattern, four bytes, or zeros where it must be zero."""
+        if regions.count:
+            self._fill.prepared_async_call(
+                self._grid(regions), _BLOCK, self._stream, regions.table, pattern
+            )
+
+    def note(self, regions: Regions) -> None:
+        """Enqueued: a hash per region, to be read with the next `noted`."""
+        if not regions.count:
+            self._rows.append(0)
+            return
+        if self._used + regions.count > _MOST_HASHES:
+            raise ValueError(f"more than {_MOST_HASHES} hashes at once")
+        at = int(self._hashes) + 8 * self._used
+        cuda.memset_d32_async(at, 0, 2 * regions.count, self._stream)
+        self._hash.prepared_async_call(self._grid(regions), _BLOCK, self._stream, regions.table, at)
+        self._used += regions.count
+        self._rows.append(regions.count)
+
+    def noted(self) -> list[tuple[int, ...]]:
+        """The hashes noted since the last time, in order."""
+        if self._used:
+            cuda.memcpy_dtoh_async(self._host, self._hashes, self._stream)
+        self._stream.synchronize()
+        found, first = [], 0
+        for count in self._rows:
+            found.append(tuple(map(int, self._host[first : first + count])))
+            first += count
+        self._used, self._rows = 0, []
+        return found
+
+    def hashes(self, *several: Regions) -> list[tuple[int, ...]]:
+        """A hash per region, now."""
+        for regions in several:
+            self.note(regions)
+        return self.noted()
+
+    def noise(self, address: int, count: int) -> None:
+        """Random floats into memory that is only moved."""
+        self._noise.prepared_call((self._most_blocks, 1), _BLOCK, address, count)
+
+    def wrong_results(self, output: Allocation, bounds: Bounds) -> int:
+        """How many results lie further from the reference than the bound allows."""
+        kernel = self._module.get_function(f"count_wrong_{output.buffer.dtype}").prepare("PPPIQP")
+        cuda.memset_d32_async(int(self._counter), 0, 1, self._stream)
+        kernel.prepared_async_call(
+            (self._most_blocks, 1), _BLOCK, self._stream, output.address,
+            bounds.reference, bounds.bound, int(bounds.is_scalar), bounds.count, self._counter,
+        )  # fmt: skip
+        self._stream.synchronize()
+        return int(cuda.from_device(self._counter, (1,), np.uint32)[0])
+
+    def _grid(self, regions: Regions) -> tuple[int, int]:
+        each = -(-regions.nbytes // (16 * _BLOCK[0]))
+        return max(1, min(each, self._most_blocks)), regions.count
+
+
+class Bounds:
+    """What an output's results are held to, on the device: float64, one bound or one per result."""
+
+    def __init__(self, reference: Array, bound: Array | float) -> None:
+        limits = np.atleast_1d(np.asarray(bound, np.float64))
+        self.count, self.is_scalar = reference.size, limits.size == 1
+        self.reference = cuda.to_device(np.ascontiguousarray(reference, np.float64))
+        self.bound = cuda.to_device(np.ascontiguousarray(limits))
+
+    def free(self) -> None:
+        self.reference.free()
+        self.bound.free()

@@ -1,0 +1,383 @@
+"""A problem's buffers in device memory: verified launches, timed launches, and launches to profile.
+
+A timed launch is also a right one. Outside its two events its outputs and scratch are poisoned, its
+module's variables and overwritten inputs put back, and afterwards its results are hashed and
+compared with the verified ones, bit by bit. After every batch the inputs and the guards around all
+buffers are hashed too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from types import TracebackType
+from typing import Any
+
+import nvtx
+import pycuda.driver as cuda
+
+from harness.backends.base import (
+    NVTX_DOMAIN,
+    Array,
+    Batch,
+    Execution,
+    Right,
+    broken_promises,
+    contents,
+    poison,
+)
+from harness.backends.cuda.calls import Call, Module, Modules, kernel_call, library_call
+from harness.backends.cuda.memory import Allocation
+from harness.backends.cuda.stream import NotHeldError, StreamControl
+from harness.backends.cuda.watch import Bounds, Regions, Watch
+from harness.build.compile import Built
+from harness.cases import Case, Flush
+from harness.errors import DeviceFault
+from harness.problem import Buffer, Problem
+from harness.records import Cache
+
+_CACHES: tuple[Cache, ...] = ("cold", "warm", "cold")
+"""Of the launches that are compared to see whether a result varies from launch to launch."""
+
+_OUTSIDE = "a kernel wrote {} the buffer `{}`"
+
+
+class CudaWorkspace:
+    """The buffers of one problem at one size, shared by all of its cases."""
+
+    def __init__(
+        self,
+        stream: Any,
+        control: StreamControl,
+        watch: Watch,
+        modules: Modules,
+        problem: Problem | None,
+        buffers: Sequence[Buffer],
+        inputs: Mapping[str, Array],
+    ) -> None:
+        self._stream, self._control, self._watch, self._modules = stream, control, watch, modules
+        self._problem, self._buffers = problem, buffers
+        self._memory: dict[str, Allocation] = {}
+        self._twins: dict[str, Allocation] = {}
+        self._pristine: dict[str, Allocation] = {}
+        self._regions: list[Regions] = []
+        self._held_to: tuple[Mapping[str, Array], Mapping[str, Array | float]] = {}, {}
+        self._bounds: dict[str, Bounds] = {}
+        self._unheld: set[str] = set()
+        self._launches = 0
+        try:
+            for buffer in buffers:
+                self._memory[buffer.name] = Allocation(buffer)
+            self._twins = {
+                name: memory if memory.buffer.role == "input" else Allocation(memory.buffer)
+                for name, memory in self._memory.items()
+            }
+            made = list(
+                {id(m): m for m in (*self._memory.values(), *self._twins.values())}.values()
+            )
+            self._to_fill = self._described(m for m in made if m.buffer.role != "input")
+            self._outputs = self._described(
+                m for m in self._memory.values() if m.buffer.role in ("output", "zeroed")
+            )
+            self._input_regions = self._described(m for m in made if m.buffer.role == "input")
+            self._guarded = made
+            self._guards = Regions([guard for m in made for guard in m.guards])
+            self._regions.append(self._guards)
+            [self._guards_were] = watch.hashes(self._guards)
+            self._watch.fill(self._to_fill, poison(0))
+            self.refill(inputs)
+        except BaseException:
+            self._free()
+            raise
+
+    def _described(self, allocations: Iterable[Allocation]) -> Regions:
+        regions = Regions([allocation.region for allocation in allocations])
+        self._regions.append(regions)
+        return regions
+
+    # Contents
+
+    def refill(self, inputs: Mapping[str, Array]) -> None:
+        self._inputs = contents(self._buffers, inputs)
+        for name, array in self._inputs.items():
+            self._memory[name].upload(array)
+            if name in self._pristine:
+                self._pristine[name].upload(array)
+        [self._inputs_were] = self._watch.hashes(self._input_regions)
+
+    def noise(self, name: str) -> None:
+        """Random floats in a buffer whose contents do not matter."""
+        memory = self._memory[name]
+        self._watch.noise(memory.address, memory.buffer.nbytes // 4)
+
+    def audit(self) -> str:
+        """What has changed that must not have, put back; empty where nothing has."""
+        faults: list[str] = []
+        inputs_are, guards = self._watch.hashes(self._input_regions, self._guards)
+        if self._inputs and inputs_are != self._inputs_were:
+            after = {name: self._memory[name].download() for name in self._inputs}
+            inputs = [b for b in self._buffers if b.role == "input"]
+            faults += broken_promises(inputs, (), self._inputs, after)
+            self.refill(self._inputs)
+        if guards != self._guards_were:
+            broken = [i for i, pair in enumerate(zip(guards, self._guards_were, strict=True))
+                      if pair[0] != pair[1]]  # fmt: skip
+            names = [memory.buffer.name for memory in self._guarded]
+            faults += [_OUTSIDE.format(("before", "after")[i % 2], names[i // 2]) for i in broken]
+            for memory in self._guarded:
+                memory.restore_guards()
+        return "; ".join(faults)
+
+    # Verified launches
+
+    def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
+        pattern = poison(draw)
+        steps, module = self._calls(case, built), self._module(built)
+        with self._faults_of(case), nvtx.annotate(case.id, domain=NVTX_DOMAIN):
+            self._watch.fill(self._to_fill, pattern)
+            self._restore(case, module)
+            for step in steps:
+                step()
+            self._stream.synchronize()
+            after = {
+                b.name: self._memory[b.name].download()
+                for b in self._buffers
+                if b.role in ("output", "zeroed")
+            }
+            faults = broken_promises(self._buffers, case.overwrites, self._inputs, after)
+            self._restore(case, module)
+            self._stream.synchronize()
+            if changed := self.audit():
+                faults = (*faults, changed)
+        outputs = {b.name: after[b.name] for b in self._buffers if b.role == "output"}
+        return Execution(outputs, faults, poison=pattern)
+
+    def right(self, case: Case, built: Built | None) -> Right | str:
+        """What the case's results come to, right after a launch that was verified.
+
+        Or why they are not right every time.
+        """
+        [first] = self._watch.hashes(self._outputs)
+        right, varies = Right(first), False
+        for cache in _CACHES:
+            hashes, _ = self._launched(case, built, cache, 1, right)
+            if hashes[0] != first:
+                varies = True
+                if wrong := self._out_of_bounds():
+                    return wrong
+        right = Right(first, varies, case.id not in self._unheld)
+        return self.audit() or right
+
+    def ready(self, case: Case, built: Built | None, right: Right) -> str:
+        """Launch once, not held, so that code is loaded; why that was not right, or nothing."""
+        module = self._module(built)
+        if not right.held:
+            self._unheld.add(case.id)
+        with self._faults_of(case):
+            self._fresh(case, module)
+            for step in self._calls(case, built):
+                step()
+            self._stream.synchronize()
+            wrong = ""
+            if self._watch.hashes(self._outputs) != [right.hashes]:
+                wrong = self._out_of_bounds() if right.varies else "its result is another now"
+            self._restore(case, module)
+            return wrong or self.audit()
+
+    def bounds(self, reference: Mapping[str, Array], bound: Mapping[str, Array | float]) -> None:
+        """What results that vary from launch to launch are held to: float64, of each output."""
+        self._free_bounds()
+        self._held_to = reference, bound
+
+    def _out_of_bounds(self) -> str:
+        """How many of the results that stand in the outputs now are out of bounds, or nothing."""
+        if not self._bounds:
+            reference, bound = self._held_to
+            self._bounds = {n: Bounds(reference[n], bound[n]) for n in reference}
+        for name, bounds in self._bounds.items():
+            if wrong := self._watch.wrong_results(self._memory[name], bounds):
+                return f"`{name}` is wrong in {wrong:,} of {bounds.count:,} elements"
+        return ""
+
+    # Timed launches
+
+    def time(
+        self,
+        case: Case,
+        built: Built | None,
+        cache: Cache,
+        launches: int,
+        right: Right | None = None,
+        apart: bool = False,
+        flush: Flush = "clean",
+    ) -> Batch:
+        with self._faults_of(case), nvtx.annotate(case.id, domain=NVTX_DOMAIN):
+            hashes, times = self._launched(case, built, cache, launches, right, apart, flush)
+            changed = self.audit() if right else ""
+        wrong = sum(found != right.hashes for found in hashes) if right else 0
+        return Batch(tuple(map(tuple, times)), wrong, changed)
+
+    def _launched(
+        self,
+        case: Case,
+        built: Built | None,
+        cache: Cache,
+        launches: int,
+        right: Right | None,
+        apart: bool = False,
+        flush: Flush = "clean",
+    ) -> tuple[list[tuple[int, ...]], list[list[float]]]:
+        """The results of each launch, as hashes, and its times.
+
+        Where results may vary, one within its bounds counts as what `right` says, one outside as
+        nothing.
+        """
+        steps, module = self._calls(case, built), self._module(built)
+        warm_up = self._calls(case, built, twins=True) if cache == "warm" else []
+        hashes: dict[int, tuple[int, ...]] = {}
+        times: list[list[float]] = []
+        for number in range(launches):
+            times.append(self._timed(case, steps, warm_up, module, apart, flush))
+            self._watch.note(self._outputs)
+            if right and right.varies:
+                hashes[number] = () if self._out_of_bounds() else right.hashes
+        self._restore(case, module)
+        found = self._watch.noted()
+        return [hashes.get(i, row) for i, row in enumerate(found)], times
+
+    def _timed(
+        self,
+        case: Case,
+        steps: Sequence[Call],
+        warm_up: Sequence[Call],
+        module: Module | None,
+        apart: bool,
+        flush: Flush,
+    ) -> list[float]:
+        """One launch: nanoseconds of all steps together, or with `apart` of each.
+
+        A warm one follows another launch, which had outputs and scratch of its own, so that those
+        of the timed one are still poisoned.
+        """
+        marks = [cuda.Event() for _ in range(len(steps) + 1 if apart else 2)]
+        held = self._control.held() if case.id not in self._unheld else contextlib.nullcontext()
+        try:
+            with held:
+                self._fresh(case, module)
+                for step in warm_up:
+                    step()
+                if warm_up:
+                    self._restore(case, module)
+                else:
+                    self._control.flush_l2(flush)
+                marks[0].record(self._stream)
+                for index, step in enumerate(steps):
+                    step()
+                    if apart:
+                        marks[index + 1].record(self._stream)
+                if not apart:
+                    marks[1].record(self._stream)
+        except NotHeldError:
+            if case.kind == "kernel":
+                raise
+            # Its code waits for the device: it is timed with the host's part in it, which is said.
+            self._unheld.add(case.id)
+            return self._timed(case, steps, warm_up, module, apart, flush)
+        self._stream.synchronize()
+        return [1e6 * later.time_since(earlier) for earlier, later in pairwise(marks)]
+
+    def _fresh(self, case: Case, module: Module | None) -> None:
+        """Enqueued: the state that every launch starts from, with other poison than the last."""
+        self._launches += 1
+        self._watch.fill(self._to_fill, poison(self._launches))
+        self._restore(case, module)
+
+    def _restore(self, case: Case, module: Module | None) -> None:
+        """Enqueued: the inputs that the case overwrites, and its module's variables, as before."""
+        for name in case.overwrites:
+            memory = self._memory[name]
+            if name not in self._pristine:
+                self._pristine[name] = Allocation(memory.buffer)
+                self._pristine[name].upload(self._inputs[name])
+            cuda.memcpy_dtod_async(
+                memory.address, self._pristine[name].address, memory.buffer.nbytes, self._stream
+            )
+        if module:
+            module.restore(self._stream)
+
+    # Launches to profile
+
+    def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
+        """Launch every step once, each alone inside its NVTX range, given by name.
+
+        What a profiler must not count stays outside: the restored inputs, the poison, and the
+        first call of a library, which may launch more than the others do.
+        """
+        steps, module = self._calls(case, built), self._module(built)
+        with self._faults_of(case):
+            self._fresh(case, module)
+            if built is None:
+                steps[0]()
+            self._fresh(case, module)
+            self._stream.synchronize()
+            for name, step in zip(ranges, steps, strict=True):
+                with nvtx.annotate(name, domain=NVTX_DOMAIN):
+                    step()
+                    self._stream.synchronize()
+            self._restore(case, module)
+            self._stream.synchronize()
+
+    # Calls
+
+    def _module(self, built: Built | None) -> Module | None:
+        return self._modules.of(built) if built else None
+
+    def _calls(self, case: Case, built: Built | None, twins: bool = False) -> list[Call]:
+        """The case's steps, on the buffers or on the twins of those that it writes."""
+        memory = self._twins if twins else self._memory
+        if built is None:
+            return [library_call(case, self._problem, memory, self._stream)]
+        module = self._modules.of(built)
+        return [kernel_call(step, module, case.source, memory, self._stream) for step in case.steps]
+
+    @contextlib.contextmanager
+    def _faults_of(self, case: Case) -> Iterator[None]:
+        """The driver's errors are faults of the case; after one, nothing more can be launched."""
+        try:
+            yield
+        except cuda.Error as error:
+            raise DeviceFault(f"{case.id}: {_words(error)}") from None
+
+    def _free_bounds(self) -> None:
+        for bounds in self._bounds.values():
+            bounds.free()
+        self._bounds = {}
+
+    def _free(self) -> None:
+        with contextlib.suppress(cuda.Error):
+            self._free_bounds()
+        for regions in self._regions:
+            with contextlib.suppress(cuda.Error):
+                regions.free()
+        every = (*self._memory.values(), *self._twins.values(), *self._pristine.values())
+        for allocation in {id(each): each for each in every}.values():
+            with contextlib.suppress(cuda.Error):
+                allocation.free()
+        self._memory, self._twins, self._pristine, self._regions = {}, {}, {}, []
+
+    def __enter__(self) -> CudaWorkspace:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._free()
+
+
+def _words(error: Exception) -> str:
+    """The driver's error without PyCUDA's repetition."""
+    return str(error).splitlines()[0].rpartition("failed: ")[2]

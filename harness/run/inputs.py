@@ -1,0 +1,101 @@
+"""What a group's cases compute with: random inputs, the float64 reference, and its bound."""
+
+from __future__ import annotations
+
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.backends.base import Array, Execution, Workspace
+from harness.build.compile import Built
+from harness.cases import Case
+from harness.errors import DeviceFault, HarnessError
+from harness.problem import Buffer, Problem
+from harness.records import Phase, Verified
+from harness.run.verify import Check, check
+
+DRAWS = (0, 1)
+"""Every test is run on two draws of inputs, which a problem may make different in kind."""
+
+
+def generator(seed: int, *key: Any) -> np.random.Generator:
+    """Random numbers that depend on the seed and on what they are for, and on nothing else."""
+    return np.random.default_rng([seed, zlib.crc32(repr(key).encode())])
+
+
+class Inputs:
+    """One draw of a group's inputs, with the float64 reference and its bound.
+
+    fresh: a number of this run alone, or 0 for inputs that are the same in every run.
+    """
+
+    def __init__(self, problem: Problem, case: Case, seed: int, draw: int, fresh: int = 0) -> None:
+        key = (case.group, draw, fresh) if fresh else (case.group, draw)
+        self.draw = draw
+        self.values = problem.inputs(case.sizes, case.dtype, generator(seed, *key), draw)
+        self.reference = problem.reference(case.sizes, case.dtype, self.values)
+        self.tolerance = problem.tolerance(case.sizes, case.dtype, self.values)
+
+    def verify(
+        self, workspace: Workspace, case: Case, built: Built | None, phase: Phase
+    ) -> tuple[Verified, Execution]:
+        """Run the case once on these inputs, and say whether it was right."""
+        try:
+            execution = workspace.run(case, built, self.draw)
+            result = check(execution, self.reference, self.tolerance)
+        except DeviceFault:
+            raise
+        except HarnessError as error:
+            execution, result = Execution({}), Check(False, str(error))
+        verified = Verified(
+            case.problem, case.variant, case.dtype, case.sizes, case.launch,
+            phase, self.draw, result.ok, result.reason, result.error,
+        )  # fmt: skip
+        return verified, execution
+
+
+def by_group(cases: Iterable[Case]) -> Iterable[list[Case]]:
+    """Cases that share a problem, dtype and sizes, and so their inputs."""
+    groups: dict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        groups[case.group].append(case)
+    return groups.values()
+
+
+class Scratch:
+    """A group's inputs on disk, as the worker that verified leaves them for those that time.
+
+    As bytes, because NumPy's own files know no type that it has not; read by mapping, so that no
+    process holds a copy.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, kind: str, arrays: Mapping[str, Any]) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for name, array in arrays.items():
+            flat = np.ascontiguousarray(array).reshape(-1)
+            np.save(self._path(kind, name), flat.view(np.uint8))
+
+    def inputs(self, buffers: Sequence[Buffer]) -> dict[str, Array]:
+        return {
+            b.name: np.load(self._path("input", b.name), mmap_mode="r").view(b.dtype)
+            for b in buffers
+            if b.role == "input"
+        }
+
+    def doubles(self, kind: str, buffers: Sequence[Buffer]) -> dict[str, Array]:
+        """References or bounds: float64, of each output."""
+        return {
+            b.name: np.load(self._path(kind, b.name), mmap_mode="r").view(np.float64)
+            for b in buffers
+            if b.role == "output"
+        }
+
+    def _path(self, kind: str, name: str) -> Path:
+        return self._folder / f"{kind}-{name}.npy"

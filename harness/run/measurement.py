@@ -1,0 +1,160 @@
+"""Timing one group: prepare its cases once, then placement after placement until all is told.
+
+A placement is a worker process: a context, memory and code of its own. After so many of them one
+looks which cases are settled, and only what is not gets more. Whatever a case does to its worker
+costs the others a restart: each case has its own deadline, and who is to blame is left out.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from harness.backends.base import Right
+from harness.cases import Case
+from harness.job import Job
+from harness.measure.timings import Timings
+from harness.run.processes import Ended
+
+RAM = Path("/dev/shm")
+"""Where inputs wait for their placements, if there is room."""
+
+ATTEMPTS = 3
+"""Workers in a row that may end for no reason that points to a case."""
+
+
+class Surroundings(Protocol):
+    """What a measurement needs of the run that it is part of."""
+
+    def job(self, task: str, **more: object) -> Job: ...
+    def do(self, job: Job) -> Ended: ...
+    def expect_more(self) -> None: ...
+    def is_open(self, case: Case) -> bool: ...
+    def finish(self, case: Case, status: str, reason: str = "") -> None: ...
+    def timings(self, cases: Sequence[Case]) -> Timings: ...
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is measured: bench.yaml's timing and limits, worked out."""
+
+    looks: tuple[int, ...]
+    choosing: int
+    rounds: int
+    """Of a placement."""
+    batch: int
+    interval: float
+    seconds: float
+    """After which nothing more is added."""
+    caches: tuple[str, ...] = ("cold", "warm")
+
+
+@dataclass
+class Measurement:
+    """One group's cases, which share a problem, a type, sizes and inputs."""
+
+    run: Surroundings
+    cases: Sequence[Case]
+    baseline: str
+    effort: Effort
+    first_placement: int = 0
+    """Where a run that is resumed goes on."""
+    needed_bytes: int = 0
+    clock: Callable[[], float] = time.monotonic
+    _right: dict[str, Right] = field(default_factory=dict)
+
+    def carry_out(self) -> None:
+        """Every case has an outcome afterwards, unless the run was stopped."""
+        started = self.clock()
+        with _scratch(self.needed_bytes) as scratch:
+            self._prepare(scratch)
+            self._place(scratch, started)
+        for case in self._open():
+            self.run.finish(case, "ok")
+
+    def _open(self) -> list[Case]:
+        return [case for case in self.cases if self.run.is_open(case)]
+
+    def _prepare(self, scratch: Path) -> None:
+        """Verify every case at this size; a case that takes the worker down is left out."""
+        attempts = 0
+        while rest := [case for case in self._open() if case.id not in self._right]:
+            self.run.expect_more()
+            ended = self.run.do(self.run.job("prepare", cases=tuple(rest), scratch=scratch))
+            self._right |= ended.right
+            attempts = self._blame(rest, ended, attempts)
+
+    def _blame(self, cases: Sequence[Case], ended: Ended, attempts: int) -> int:
+        """Fail the case that ended a worker; without one, all of them after a few attempts.
+
+        Returns how many workers in a row have ended for no known reason.
+        """
+        if not ended.reason:
+            return 0
+        guilty = [case for case in cases if case.id == ended.at and self.run.is_open(case)]
+        if guilty and not ended.killed:
+            self.run.finish(guilty[0], "failed", ended.reason)
+            return 0
+        if attempts + 1 >= ATTEMPTS:
+            for case in cases:
+                if self.run.is_open(case):
+                    self.run.finish(case, "failed", ended.reason)
+        return attempts + 1
+
+    def _place(self, scratch: Path, started: float) -> None:
+        effort, number, attempts = self.effort, self.first_placement, 0
+        wanted = self._open()
+        for look, most in enumerate(effort.looks):
+            left = (
+                most + effort.choosing - (effort.looks[look - 1] + effort.choosing if look else 0)
+            )
+            while left and (wanted := [case for case in wanted if self.run.is_open(case)]):
+                if look and self.clock() - started > effort.seconds:
+                    return
+                ended = self._one(scratch, wanted, number)
+                attempts = self._blame(wanted, ended, attempts)
+                number += 1
+                left -= not ended.reason
+            if look + 1 < len(effort.looks):
+                wanted = self._unsettled()
+
+    def _one(self, scratch: Path, cases: Sequence[Case], number: int) -> Ended:
+        self.run.expect_more()
+        job = self.run.job(
+            "measure", cases=tuple(cases), scratch=scratch, placement=number,
+            right={case.id: self._right[case.id] for case in cases},
+            reference=self._reference(cases), rounds=self.effort.rounds, batch=self.effort.batch,
+        )  # fmt: skip
+        return self.run.do(job)
+
+    def _reference(self, cases: Iterable[Case]) -> str:
+        """Who is timed twice a round: the baseline, or the first sound variant in its place."""
+        variants = [case.variant for case in cases if not case.is_library]
+        return self.baseline if self.baseline in variants else next(iter(variants), "")
+
+    def _unsettled(self) -> list[Case]:
+        """The cases that more placements would tell more of, and what they are compared with."""
+        rest = self._open()
+        timings = self.run.timings(rest)
+        found = {
+            case.id
+            for case in rest
+            for cache in self.effort.caches
+            if not timings.is_settled(case.id, cache, self.effort.interval)
+        }
+        found |= {base for case in list(found) if (base := timings.baseline_of(case))}
+        return [case for case in rest if case.id in found]
+
+
+@contextmanager
+def _scratch(needed: int) -> Iterator[Path]:
+    """A folder for the time being: in memory where that has room to spare, else on disk."""
+    in_ram = RAM.is_dir() and shutil.disk_usage(RAM).free > 4 * needed
+    with tempfile.TemporaryDirectory(dir=RAM if in_ram else None) as folder:
+        yield Path(folder)

@@ -1,0 +1,157 @@
+"""What a worker does on a device that tells the time: prepare a group, and time it in a placement.
+
+One process prepares: it verifies every case at the size that is timed, on two draws of inputs, says
+what right results come to, and leaves the first draw's inputs on disk. Any number of processes then
+time: each has a context and memory of its own, takes the inputs from there, and holds every launch
+to what was verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from harness import problem as problems
+from harness.backends.base import Right, TimedWorkspace, TimingBackend
+from harness.cases import Case
+from harness.errors import LaunchError
+from harness.job import Job, Telling
+from harness.measure import ceilings
+from harness.measure.conditions import Sensors
+from harness.measure.rounds import Entry, Hooks, measure
+from harness.ncu import ranges
+from harness.records import Outcome, Remark, Verified
+from harness.run.inputs import DRAWS, Inputs, Scratch, by_group, generator
+
+
+def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
+    """Verify a group's cases at the size that is timed; who fails gets its outcome here."""
+    first = job.cases[0]
+    problem = problems.load(job.kernels / first.problem)
+    buffers = problem.buffers(first.sizes, first.dtype)
+    scratch = Scratch(job.scratch)
+    tell.now("", 600)  # inputs and references of the largest size take a processor a while
+    draws = [Inputs(problem, first, job.seed, draw, job.fresh) for draw in DRAWS]
+    scratch.keep("input", draws[0].values)
+    sound, found = list(job.cases), dict[str, Right]()
+    with backend.workspace(problem, buffers, draws[0].values) as workspace:
+        for inputs in draws:
+            if inputs.draw:
+                workspace.refill(inputs.values)
+            workspace.bounds(
+                {name: np.asarray(x, np.float64).reshape(-1)
+                 for name, x in inputs.reference.items()},
+                inputs.tolerance,
+            )  # fmt: skip
+            sound = [case for case in sound if _is_right(job, workspace, case, inputs, found, tell)]
+    if any(right.varies for right in found.values()):
+        scratch.keep("reference", {n: np.asarray(x, np.float64)
+                                   for n, x in draws[0].reference.items()})  # fmt: skip
+        scratch.keep("bound", {n: np.asarray(x, np.float64)
+                               for n, x in draws[0].tolerance.items()})  # fmt: skip
+    for case in sound:
+        tell.right(case.id, found[case.id])
+        for remark in _remarks(found[case.id]):
+            tell.record(Remark(case.problem, case.variant, case.dtype, remark, "measured"))
+
+
+def _is_right(
+    job: Job,
+    workspace: TimedWorkspace,
+    case: Case,
+    inputs: Inputs,
+    found: dict[str, Right],
+    tell: Telling,
+) -> bool:
+    tell.now(case.id)
+    verified, _ = inputs.verify(workspace, case, job.built.get(case.id), "before")
+    reason = verified.reason
+    if verified.ok:
+        right = workspace.right(case, job.built.get(case.id))
+        if isinstance(right, Right):
+            known = found.setdefault(case.id, right)
+            found[case.id] = replace(known, varies=known.varies or right.varies)
+        else:
+            reason = f"right at first, then not: {right}"
+    tell.record(Verified(**{**vars(verified), "ok": not reason, "reason": reason}))
+    if reason:
+        tell.record(Outcome(case.id, "failed", f"before timing: {reason}"))
+    return not reason
+
+
+def _remarks(right: Right) -> Iterator[str]:
+    if right.varies:
+        yield "its results vary in their last bits from launch to launch"
+    if not right.held:
+        yield "it waits for the device in between, so that the host's part is in its time"
+
+
+def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
+    """Time a group's cases in randomised rounds, in this process's memory."""
+    first = job.cases[0]
+    problem = problems.load(job.kernels / first.problem)
+    buffers = problem.buffers(first.sizes, first.dtype)
+    scratch = Scratch(job.scratch)
+    tell.now("", 120)
+    with backend.workspace(problem, buffers, scratch.inputs(buffers)) as workspace:
+        if any(right.varies for right in job.right.values()):
+            workspace.bounds(
+                scratch.doubles("reference", buffers), scratch.doubles("bound", buffers)
+            )
+        entries = [Entry(case, job.built.get(case.id), job.right[case.id]) for case in job.cases]
+        entries += [
+            Entry(e.case, e.built, e.right, repeat=True)
+            for e in entries
+            if e.case.variant == job.reference
+        ]
+        rng = generator(job.seed, "order", first.group, job.placement)
+        with Sensors() as sensors:
+            hooks = Hooks(
+                lambda case, seconds: tell.now(case.id, seconds),
+                sensors.clock,
+                lambda number: sensors.read(first.group, number, job.placement),
+            )
+            for records in measure(
+                workspace, entries, job.rounds, job.batch, rng, placement=job.placement,
+                first_round=job.first_round, flush=job.flush, hooks=hooks,
+            ):  # fmt: skip
+                for record in records:
+                    tell.record(record)
+    _probe(job, backend, tell)
+
+
+def _probe(job: Job, backend: TimingBackend, tell: Telling) -> None:
+    """The ceilings once more, in this process: what a card can do depends on the placement too."""
+    tell.now("ceilings", 120)
+    try:
+        for record in ceilings.probe(backend, job.probes, job.placement):
+            tell.record(record)
+    except LaunchError:
+        return  # no memory for them beside nothing else: the run's own ceilings stand
+
+
+def measure_ceilings(job: Job, backend: TimingBackend, tell: Telling) -> None:
+    tell.now("ceilings")
+    for ceiling in ceilings.measure_ceilings(backend, generator(job.seed, "ceilings")):
+        tell.record(ceiling)
+
+
+def profile(job: Job, backend: TimingBackend, tell: Telling) -> None:
+    """Every step of every case once, each in the NVTX range by which ncu's figures are found."""
+    for group in by_group(job.cases):
+        _profile_group(job, group, backend, tell)
+
+
+def _profile_group(job: Job, cases: Sequence[Case], backend: TimingBackend, tell: Telling) -> None:
+    first = cases[0]
+    problem = problems.load(job.kernels / first.problem)
+    buffers = problem.buffers(first.sizes, first.dtype)
+    rng = generator(job.seed, first.group, DRAWS[0])
+    inputs = problem.inputs(first.sizes, first.dtype, rng, DRAWS[0])
+    with backend.workspace(problem, buffers, inputs) as workspace:
+        for case in cases:
+            tell.now(case.id)
+            names = [ranges.name(case.id, step) for step in range(len(case.steps) or 1)]
+            workspace.profile(case, job.built.get(case.id), names)

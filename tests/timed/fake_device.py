@@ -1,0 +1,221 @@
+"""A device that exists nowhere: it tells the time, and its kernels do what their names say.
+
+The command line does not offer it; tests name it `fake_device:open_backend`. A variant is called
+after what it does, `honest` or one of MISDEEDS, with any number behind it. What it costs stands in
+COSTS by its name, else 1,000 ns. A misdeed is done at the timed size only: n = 1024.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from harness.backends.base import Array, Batch, Execution, Right, broken_promises, poison
+from harness.build.compile import Built
+from harness.cases import Case, Device, Flush
+from harness.errors import DeviceFault
+from harness.problem import Buffer, Problem
+from harness.records import Cache
+
+TIMED = 1024
+NOISE = 0.0005
+"""Of a launch's time, as a part of it."""
+
+
+def open_backend(arch: str | None) -> FakeBackend:
+    return FakeBackend(arch or "sm_90")
+
+
+def device(arch: str = "sm_90") -> Device:
+    return Device("a device that exists nowhere", arch, 132, 32, 50 * 2**20, 2**37, 1024,
+                  (1024, 1024, 64), (2**31 - 1, 65535, 65535), 227 * 1024)  # fmt: skip
+
+
+class FakeBackend:
+    name = "fake"
+
+    def __init__(self, arch: str) -> None:
+        self.device = device(arch)
+
+    def workspace(
+        self, problem: Problem | None, buffers: Sequence[Buffer], inputs: Mapping[str, Array]
+    ) -> FakeWorkspace:
+        return FakeWorkspace(buffers, inputs)
+
+    def close(self) -> None: ...
+
+
+class FakeWorkspace:
+    """y = 2 x, or what the variant does instead."""
+
+    def __init__(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> None:
+        self._buffers = buffers
+        self._rng = np.random.default_rng(int.from_bytes(os.urandom(8), "little"))
+        self._launches = 0
+        self._y = np.zeros(1)
+        self._guard = False
+        self.refill(inputs)
+
+    def refill(self, inputs: Mapping[str, Array]) -> None:
+        self._inputs = {name: np.array(array) for name, array in inputs.items()}
+        self._x = {name: array.copy() for name, array in self._inputs.items()}
+
+    # One launch
+
+    def _launch(self, case: Case) -> None:
+        self._launches += 1
+        x = self._x["input"]
+        self._y = 2 * x
+        if case.sizes["n"] == TIMED:
+            misdeed = MISDEEDS.get(case.variant.rstrip("0123456789_"))
+            if misdeed:
+                misdeed(self)
+
+    def hang(self) -> None:
+        time.sleep(3600)
+
+    def crash(self) -> None:
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    def fault(self) -> None:
+        raise DeviceFault("an illegal memory access was encountered")
+
+    def fault_when_timed(self) -> None:
+        if self._launches > 60:
+            raise DeviceFault("an illegal memory access was encountered")
+
+    def hang_when_timed(self) -> None:
+        if self._launches > 60:
+            time.sleep(3600)
+
+    def wrong(self) -> None:
+        self._y[3] += 1
+
+    def nan(self) -> None:
+        self._y[0] = np.nan
+
+    def wrong_later(self) -> None:
+        if self._launches > 60:
+            self._y[3] += 1
+
+    def wrong_sometimes(self) -> None:
+        if self._rng.random() < 0.1:
+            self._y[3] += 1
+
+    def change_input(self) -> None:
+        self._x["input"][5] = 7.0
+
+    def change_input_when_timed(self) -> None:
+        if self._launches > 60:
+            self._x["input"][5] = 7.0
+
+    def write_past(self) -> None:
+        self._guard = True
+
+    def vary(self) -> None:
+        if self._rng.random() < 0.5:
+            self._y[0] = np.nextafter(self._y[0], np.float32(9))
+
+    # What the harness asks
+
+    def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
+        self._launch(case)
+        faults = [self._audited()] if (self._guard or self._changed()) else []
+        return Execution({"output": self._y.copy()}, tuple(faults), poison=poison(draw))
+
+    def right(self, case: Case, built: Built | None) -> Right | str:
+        first, varies = self._hash(), False
+        for _ in range(3):
+            self._launch(case)
+            if self._hash() != first:
+                varies = True
+                if wrong := self._out_of_bounds():
+                    return wrong
+        return self._audited() or Right(first, varies)
+
+    def bounds(self, reference: Mapping[str, Array], bound: Mapping[str, Any]) -> None:
+        self._reference, self._bound = reference["output"], bound["output"]
+
+    def ready(self, case: Case, built: Built | None, right: Right) -> str:
+        self._launch(case)
+        if self._hash() != right.hashes and (not right.varies or self._out_of_bounds()):
+            return "its result is another now"
+        return self._audited()
+
+    def time(
+        self,
+        case: Case,
+        built: Built | None,
+        cache: Cache,
+        launches: int,
+        right: Right | None = None,
+        apart: bool = False,
+        flush: Flush = "clean",
+    ) -> Batch:
+        wrong, times = 0, []
+        for _ in range(launches):
+            if case.problem != "ceilings":
+                self._launch(case)
+            if right and self._hash() != right.hashes:
+                wrong += not right.varies or bool(self._out_of_bounds())
+            cost = COSTS.get(case.variant, 1000.0) * (0.8 if cache == "warm" else 1.0)
+            times.append((cost * (1 + NOISE * self._rng.standard_normal()),))
+        return Batch(tuple(times), wrong, self._audited() if right else "")
+
+    def noise(self, name: str) -> None: ...
+
+    def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
+        raise AssertionError("this device has no counters")
+
+    def _hash(self) -> tuple[int, ...]:
+        return (zlib.crc32(self._y.tobytes()),)
+
+    def _out_of_bounds(self) -> str:
+        wrong = ~(np.abs(self._y.astype(np.float64) - self._reference) <= self._bound)
+        return f"`output` is wrong in {np.count_nonzero(wrong)} elements" if np.any(wrong) else ""
+
+    def _changed(self) -> bool:
+        return any(not np.array_equal(self._x[n], self._inputs[n]) for n in self._inputs)
+
+    def _audited(self) -> str:
+        """What changed that must not have, put back."""
+        inputs = [b for b in self._buffers if b.role == "input"]
+        faults = list(broken_promises(inputs, (), self._inputs, self._x)) if self._inputs else []
+        if self._guard:
+            faults.append("a kernel wrote after the buffer `output`")
+            self._guard = False
+        if faults:
+            self.refill(self._inputs)
+        return "; ".join(faults)
+
+    def __enter__(self) -> FakeWorkspace:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+MISDEEDS: dict[str, Callable[[FakeWorkspace], None]] = {
+    name: function
+    for name, function in vars(FakeWorkspace).items()
+    if callable(function)
+    and name in {
+        "hang", "crash", "fault", "fault_when_timed", "hang_when_timed", "wrong", "nan",
+        "wrong_later", "wrong_sometimes", "change_input", "change_input_when_timed", "write_past",
+        "vary",
+    }
+}  # fmt: skip
+COSTS: dict[str, float] = json.loads(os.environ.get("FAKE_COSTS", "{}"))
+"""Variant → nanoseconds, from the environment, so that worker processes have them too."""

@@ -1,0 +1,147 @@
+"""Whatever one variant does at the timed size, the others end as if it had not been there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from fake_device import device
+
+from harness import tables
+from harness.build import compile as compiler
+from harness.matrix import model
+from harness.records import Round
+from harness.run.folder import Folder
+from harness.run.runner import Runner
+from harness.tables import Run
+
+pytestmark = pytest.mark.usefixtures("importable")
+
+MATRIX = """\
+timing: {{placements: [3, 5], choosing: 1, rounds_per_placement: 2, batch: 4}}
+limits: {{launch_s: 3}}
+problems:
+  double:
+    dtypes: [float32]
+    sizes: {{test: {{n: [1, 33]}}, bench: {{n: [1024]}}}}
+    launch: {{block: [64]}}
+    baseline: {baseline}
+    variants:
+{variants}
+"""
+STEP = '{kernel: twice, grid: "ceil_div(n, block)", block: block, args: [input, output, n]}'
+SOUND = {"honest1": 1000.0, "honest2": 500.0, "honest3": 2000.0}
+
+Measure = Callable[..., Run]
+
+
+@pytest.fixture
+def measure(
+    folder: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Measure:
+    """A run of variants by name on the device that exists nowhere."""
+    monkeypatch.setattr(compiler, "CACHE", tmp_path_factory.getbasetemp() / "compiled")
+    here = str(Path(__file__).parent)
+    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}:{here}")
+
+    def run(variants: list[str], baseline: str = "honest1") -> Run:
+        monkeypatch.setenv("FAKE_COSTS", json.dumps(SOUND))
+        lines = "".join(f"      {v}: {{source: v0.cu, steps: [{STEP}]}}\n" for v in variants)
+        (folder / "bench.yaml").write_text(MATRIX.format(variants=lines, baseline=baseline))
+        bench = model.load(folder / "bench.yaml")
+        out = folder / "run"
+        runner = Runner(bench, device(), "fake_device:open_backend", (), out)
+        Folder(runner, (), datetime.now(timezone.utc))
+        runner.run()
+        return tables.load(out)
+
+    return run
+
+
+def outcome(run: Run, variant: str) -> tuple[str, str]:
+    found = run.outcomes[f"double/{variant}/float32/n=1024/block=64"]
+    return found.status, found.reason
+
+
+REASONS = {
+    "hang": "not done within 3 s, and stopped",
+    "crash": "the process was ended by SIGSEGV",
+    "fault": "an illegal memory access",
+    "fault_when_timed": "an illegal memory access",
+    "wrong": "`output[3]` is wrong",
+    "nan": "`output[0]` is NaN",
+    "wrong_later": "timed launches",
+    "wrong_sometimes": "wrong",
+    "change_input": "the input `input` was changed at element 5",
+    "change_input_when_timed": "the input `input` was changed at element 5",
+    "write_past": "a kernel wrote after the buffer `output`",
+}
+
+
+@pytest.mark.parametrize("place", [0, 1, 3], ids=["first", "in the middle", "last"])
+def test_misdeeds_cost_their_own_variants_and_no_other(measure: Measure, place: int) -> None:
+    """All at once, and the verdicts on the others are those without any."""
+    variants = list(SOUND)
+    variants[place:place] = REASONS
+    run = measure(variants)
+    for misdeed, words in REASONS.items():
+        status, reason = outcome(run, misdeed)
+        assert status == "failed", misdeed
+        assert words in reason
+    results = run.results[run.results.cache == "cold"].set_index("variant")
+    for variant in SOUND:
+        assert outcome(run, variant) == ("ok", ""), variant
+        assert results.placements[variant] >= 3
+    assert results.verdict["honest2"] == "faster"
+    assert results.verdict["honest3"] == "slower"
+    assert not set(results.verdict[list(REASONS)].dropna()) - {"invalid"}
+
+
+def test_a_result_that_varies_within_its_bounds_is_right_and_said_to_vary(
+    measure: Measure,
+) -> None:
+    run = measure([*SOUND, "vary"])
+    assert outcome(run, "vary") == ("ok", "")
+    [remark] = run.remarks["double", "vary"]
+    assert "varies" in remark.text or "vary in their last bits" in remark.text
+    assert ("double", "honest1") not in run.remarks
+
+
+@pytest.mark.parametrize("misdeed", ["wrong", "wrong_later"])
+def test_a_failed_baseline_leaves_the_others_with_times_and_a_substitute(
+    measure: Measure, misdeed: str
+) -> None:
+    run = measure([misdeed, *SOUND], baseline=misdeed)
+    assert outcome(run, misdeed)[0] == "failed"
+    [group] = run.groups()
+    assert run.timings.substitute(group) == "honest1"
+    verdicts = run.results[run.results.cache == "cold"].set_index("variant").verdict
+    assert verdicts["honest2"] == "faster"
+    assert verdicts["honest3"] == "slower"
+    assert run.time("double/honest3/float32/n=1024/block=64") is not None
+
+
+def test_what_is_settled_gets_no_more_placements(measure: Measure) -> None:
+    run = measure(list(SOUND))
+    placements = {r.placement for r in run.of(Round)}
+    assert placements == {0, 1, 2, 3}  # one that chooses, and three at the first look
+
+
+def test_a_run_that_died_in_the_middle_of_its_rounds_goes_on(
+    measure: Measure, folder: Path
+) -> None:
+    measure(list(SOUND))
+    journal = folder / "run" / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    cut = next(i for i, line in enumerate(lines) if '"round": 1' in line)
+    journal.write_text("".join(lines[:cut]))
+    run = measure(list(SOUND))
+    for variant in SOUND:
+        assert outcome(run, variant) == ("ok", "")
+    placements = [r.placement for r in run.of(Round) if r.case.startswith("double/honest2")]
+    assert max(placements) == 4  # after the one that was torn, four more
