@@ -102,6 +102,10 @@ class Problem(ABC):
     folder: Path = Path()
     """Where its problem.py lies; told when it is loaded."""
 
+    partly_read: Sequence[str] = ()
+    """Inputs of which a right kernel need not read every byte: an index says which, or a search
+    ends early. Every other input has to be read whole."""
+
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         """Every array that a kernel may name in its arguments."""
@@ -177,6 +181,12 @@ class Checked(Problem):
         self.title = problem.title
         if not isinstance(self.title, str):
             raise ProblemError(f"{path}: title is {self.title!r}; it needs a line of text")
+        self.partly_read = problem.partly_read
+        listed = isinstance(self.partly_read, Sequence) and not isinstance(self.partly_read, str)
+        if not listed or not all(isinstance(name, str) for name in self.partly_read):
+            raise ProblemError(
+                f"{path}: partly_read is {self.partly_read!r}; it needs a list of input names"
+            )
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         found = self._call("buffers", sizes, dtype)
@@ -186,6 +196,10 @@ class Checked(Problem):
         if len(set(names)) < len(names):
             twice = f"it gives a name twice: {', '.join(map(str, names))}"
             raise self._wrong("buffers", twice, (sizes, dtype))
+        inputs = {buffer.name for buffer in found if buffer.role == "input"}
+        if unknown := [name for name in self.partly_read if name not in inputs]:
+            missing = f"partly_read names {', '.join(unknown)}: no input"
+            raise self._wrong("buffers", missing, (sizes, dtype))
         return found
 
     def inputs(

@@ -23,8 +23,9 @@ from harness.errors import JournalError
 Status = Literal["ok", "failed", "skipped"]
 Provenance = Literal["measured", "ncu", "emulator-exact", "emulator-model", "ptx-level"]
 Cache = Literal["cold", "warm"]
-Phase = Literal["test", "before", "after"]
-"""When a verified launch was made: at a test size, or at a timed size before or after timing."""
+Phase = Literal["test", "scrutiny", "before", "after"]
+"""When a launch was verified: at a test size, there once more in the emulator with an eye on how it
+came to its result, or at a timed size before or after timing."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +111,10 @@ class SourceLine:
     """What one line of source cost in one step of a case, as the emulator counts it.
 
     warps, threads: PTX instructions executed by warps, and by lanes that were predicated on.
-    Requests and sectors are of global memory, wavefronts of shared memory. branches: warps for
-    which a branch of the line chose, diverged: those whose lanes chose differently. Of atomics: the
-    lanes, the distinct addresses of each warp's lanes, and the most lanes of a warp on one address.
+    Requests and sectors are of global memory, of loads and asynchronous copies unless their name
+    says otherwise; wavefronts are of shared memory. branches: warps for which a branch of the line
+    chose, diverged: those whose lanes chose differently. Of atomics, global and shared: the lanes,
+    the distinct addresses of each warp's lanes, and the most lanes of a warp on one address.
     """
 
     case: str
@@ -130,6 +132,10 @@ class SourceLine:
     atomic_lanes: int = 0
     atomic_addresses: int = 0
     atomic_most_lanes: int = 0
+    store_requests: int = 0
+    store_sectors: int = 0
+    atomic_requests: int = 0
+    atomic_sectors: int = 0
     kind: Literal["line"] = "line"
 
 

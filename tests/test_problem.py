@@ -24,6 +24,16 @@ def test_the_tiny_problem_is_loaded(double_folder: Path) -> None:
     assert problem.work({"n": 3}, "float32").bytes == 24
 
 
+def test_an_input_that_need_not_be_read_whole_is_listed(double_folder: Path) -> None:
+    assert load(double_folder).partly_read == ()
+    path = double_folder / "problem.py"
+    title = '    title = "output[i] = 2 input[i]"\n'
+    path.write_text(path.read_text().replace(title, f'{title}    partly_read = ["input"]\n'))
+    problem = load(double_folder)
+    assert problem.partly_read == ["input"]
+    assert len(problem.buffers({"n": 3}, "float32")) == 2
+
+
 def test_a_problem_without_a_library_says_so_when_asked(double_folder: Path) -> None:
     with pytest.raises(ProblemError, match="Double defines no library"):
         load(double_folder).library({})
@@ -86,6 +96,13 @@ def _everything(folder: Path) -> None:
     [
         ("np\n", "np, sys; sys.exit(3)\n", "problem.py:2: SystemExit: 3"),
         ("P(Problem):", "P(Problem):\n    title = None", "title is None"),
+        (
+            "P(Problem):",
+            "P(Problem):\n    partly_read = 'x'",
+            "partly_read is 'x'; it needs a list",
+        ),
+        ("P(Problem):", "P(Problem):\n    partly_read = 3", "partly_read is 3; it needs a list"),
+        ("P(Problem):", "P(Problem):\n    partly_read = ['y']", "partly_read names y: no input"),
         ('return [Buffer("x"', 'return None; [Buffer("x"', "buffers(): it gives no list of Buffer"),
         ("dtype, 1), Buffer", "dtype, 1.5), Buffer", "problem.py:6: buffers(): buffer x has 1.5"),
         ('"output"', '"outptu"', "buffer y has the role 'outptu'; known are input, output"),

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from harness import tables
-from harness.errors import JournalError
+from harness.errors import JournalError, UsageError
 from harness.records import (
     Ceiling,
     Compiled,
@@ -191,18 +191,119 @@ def test_the_last_outcome_counts_and_a_case_without_one_was_not_reached(tmp_path
     assert run.outcomes[q.case] == Outcome(q.case, "skipped", "not reached: the run ended first")
 
 
-def test_resources_are_the_worst_step_and_occupancy_the_first(tmp_path: Path) -> None:
+def _two_steps(tmp_path: Path, *more: Record) -> Run:
     p = planned("v0")
     steps: list[Record] = [
         Compiled(p.case, 1, "b", "", "", 40, 64, 8, 0, 64, 0.25, "registers"),
         Compiled(p.case, 0, "a", "", "", 16, 128, 0, 0, 64, 0.5, "warps"),
     ]
-    found = row(Run(tmp_path, {**INFO, "backend": "emulator"}, [p, *steps]), "v0", "")
-    assert (found["registers"], found["shared_bytes"], found["spill_bytes"]) == (40, 128, 8)
-    assert found["occupancy_theoretical"] == 0.5
+    return Run(tmp_path, INFO, [p, *steps, *more])
 
 
-def test_an_emulated_run_has_one_row_a_case_and_no_time(tmp_path: Path) -> None:
+def _resources(run: Run, cache: str) -> tuple[Any, ...]:
+    names = "registers", "shared_bytes", "spill_bytes", "occupancy_theoretical"
+    found = row(run, "v0", cache)
+    return tuple(found[name] for name in names)
+
+
+@pytest.mark.parametrize(("first", "second", "main"), [(900.0, 100.0, 0), (100.0, 900.0, 1)])
+def test_resources_are_those_of_the_step_that_takes_longest(
+    tmp_path: Path, first: float, second: float, main: int
+) -> None:
+    case = planned("v0").case
+    apart = [Round(case, "cold", i, False, (1e3,), ((first,), (second,))) for i in range(3)]
+    run = _two_steps(tmp_path, *apart)
+    assert _resources(run, "cold") == [(16, 128, 0, 0.5), (40, 64, 8, 0.25)][main]
+
+
+def test_without_times_they_are_those_of_the_step_with_most_instructions(tmp_path: Path) -> None:
+    case = planned("v0").case
+    counts = [
+        Counted(case, step, "k", "smsp__inst_executed.sum", value, "inst", "ptx-level")
+        for step, value in enumerate((10.0, 20.0))
+    ]
+    assert _resources(_two_steps(tmp_path, *counts), "") == (40, 64, 8, 0.25)
+    assert _resources(_two_steps(tmp_path), "") == (16, 128, 0, 0.5)
+
+
+def test_counters_stand_in_the_order_of_the_matrix_however_they_were_collected(
+    tmp_path: Path,
+) -> None:
+    cases = [planned(variant) for variant in ("v0", "fast")]
+    counts = [
+        Counted(p.case, step, "k", metric, 1.0, "", "ncu")
+        for p in cases
+        for step in (0, 1)
+        for metric in ("a", "b")
+    ]
+    first = Run(tmp_path, INFO, [*cases, *counts]).counters
+    other = Run(tmp_path, INFO, [*cases, *reversed(counts)]).counters
+    assert first.case.iloc[0] == cases[0].case
+    pd.testing.assert_frame_equal(first, other)
+
+
+def test_arithmetic_that_binds_is_rated_against_its_own_ceiling(tmp_path: Path) -> None:
+    ceilings = [Ceiling("read_bandwidth", 64e9, 64e9, 64e9, "byte/s", "", ()),
+                Ceiling("fp32_rate", 10e9, 10e9, 10e9, "flop/s", "", ())]  # fmt: skip
+    records = [
+        Planned(**{**vars(r), "flops": 8000}) if isinstance(r, Planned) else r
+        for r in timed("v0", 1000.0)
+    ]
+    found = row(Run(tmp_path, INFO, [*records, *ceilings]), "v0")
+    assert found["pct_of_ceiling"] == pytest.approx(100 * 8000 / (1000 * CENTRE) / 10)
+
+
+def test_a_ladder_has_one_row_per_variant_as_shown_and_the_fastest_first(tmp_path: Path) -> None:
+    records = [*timed("v0", 1000.0, 64), *timed("v0", 800.0, 128), *timed("fast", 200.0, 64),
+               *timed("fast", 300.0, 128), *timed("torch", 400.0, None)]  # fmt: skip
+    records = [
+        Planned(**{**vars(r), "builds_on": "v0"})
+        if isinstance(r, Planned) and r.variant == "fast"
+        else r
+        for r in records
+    ]
+    run = Run(tmp_path, INFO, records)
+    found = run.ladder("double")
+    assert list(found.index) == ["fast", "torch", "v0"]
+    assert list(found.block.fillna(0)) == [64, 0, 128]
+    assert found.speedup["fast"] == pytest.approx(4.0, rel=1e-3)
+    assert found.over_parent["fast"] == pytest.approx(4.0, rel=1e-3)
+    assert found.over_parent_verdict["fast"] == "faster"
+    assert pd.isna(found.over_parent["torch"])
+    assert set(run.results.query("shown and cache == 'cold'").case) == set(found.case)
+
+
+def test_a_ladder_that_is_not_in_the_run_says_what_is(run: Run) -> None:
+    with pytest.raises(UsageError, match=r"no softmax\n  it has: double float32 n=1000"):
+        run.ladder("softmax")
+    with pytest.raises(UsageError, match="n=7"):
+        run.ladder("double", n=7)
+
+
+def test_a_run_shows_itself_in_a_notebook_and_escapes_what_it_was_given(run: Run) -> None:
+    assert repr(run).startswith("double: timed on an unknown device (5 ok, 1 failed); see .results")
+    assert "fast" in repr(run)
+    bad = "</script><img src=x onerror=alert(1)>"
+    records = [Planned(**{**vars(r), "problem": bad}) if isinstance(r, Planned) else r
+               for r in run.records]  # fmt: skip
+    html = Run(run.folder, run.info, records)._repr_html_()
+    assert "&lt;img" in html
+    assert "<img" not in html
+
+
+def test_text_that_a_spreadsheet_would_take_for_a_formula_is_written_as_text(
+    tmp_path: Path,
+) -> None:
+    p = planned("v0")
+    records = [p, Outcome(p.case, "failed", "=1+1"), Counted(p.case, 0, "@k", "m", -1.0, "", "ncu")]
+    tables.write(Run(tmp_path, INFO, records))
+    assert pd.read_csv(tmp_path / "results.csv").reason[0] == "'=1+1"
+    counters = pd.read_csv(tmp_path / "counters.csv")
+    assert counters.kernel[0] == "'@k"
+    assert counters.value[0] == -1
+
+
+def test_an_emulated_run_has_one_row_per_case_and_no_time(tmp_path: Path) -> None:
     p = planned("v0")
     count = Counted(p.case, 0, "twice", "m", 3.0, "inst", "ptx-level")
     run = Run(tmp_path, {**INFO, "backend": "emulator"}, [p, count, Outcome(p.case, "ok")])
@@ -231,7 +332,7 @@ def test_the_columns_are_those_promised_in_their_order(run: Run) -> None:
         "rounds", "samples", "median_ns", "ci_low_ns", "ci_high_ns", "bytes", "flops", "gbps",
         "pct_of_ceiling", "speedup", "speedup_low", "speedup_high", "verdict", "registers",
         "shared_bytes", "spill_bytes", "occupancy_theoretical", "case", "placements",
-        "spread_between", "spread_within", "above_ceiling",
+        "spread_between", "spread_within", "shown", "library", "builds_on", "above_ceiling",
     ]  # fmt: skip
 
 

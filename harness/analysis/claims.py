@@ -1,15 +1,15 @@
 """Claims made elsewhere about these kernels, each with the test that this run can put it to.
 
-docs/claims.yaml holds them. A claim holds where every one of its tests does, with its whole
-confidence interval; it does not where one test fails with its whole interval; and where an interval
-lies on both sides, or what a test needs is not in the run, it cannot be tested here.
+claims.yaml beside this file holds them. A claim holds where every one of its tests does, with its
+whole confidence interval; it does not where one test fails with its whole interval; and where an
+interval lies on both sides, or what a test needs is not in the run, it cannot be tested here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -17,12 +17,14 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from harness import strict_yaml
-from harness.analysis.quantities import BY_KEY, Missing, Readings
+from harness.analysis.quantities import BY_KEY
+from harness.analysis.readings import CAVEATS, Missing, Readings
 from harness.errors import ConfigError
 from harness.measure.statistics import Interval
+from harness.measure.timings import group_of
 from harness.records import Planned
 
-PATH = Path(__file__).parents[2] / "docs" / "claims.yaml"
+PATH = Path(__file__).with_name("claims.yaml")
 
 Result = Literal["holds", "does not hold", "cannot be tested"]
 Relation = Literal["about", "at least", "at most", "above", "below"]
@@ -40,8 +42,8 @@ class Test(_Strict):
     percent_of_peak (of the read bandwidth measured in this run), or counter (a quantity of
     harness/analysis/quantities.py, at the largest size counted).
     tolerance: for `about`, the part of the value that either side may be off; 0.1 is 10 %.
-    sizes: only at these; largest where empty. launch: at this shape; without one, for a counter
-    the shape at which the variant is fastest, or else its first.
+    sizes: only at these; largest where empty. launch: at this shape; without one, at the shape
+    that the variant is shown at.
     """
 
     __test__ = False  # not a test of ours, whatever pytest makes of its name
@@ -111,8 +113,10 @@ class Figure:
     value: Interval | None
     holds: bool | None
     """None where it cannot be decided."""
-    where: str = ""
-    """The sizes and launch shapes it was taken at."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """What it was taken at."""
+    launches: Sequence[Mapping[str, int]] = ()
+    """The launch shapes of it, each once."""
     reason: str = ""
 
 
@@ -188,14 +192,10 @@ def _at_size(readings: Readings, test: Test, cases: Sequence[Planned]) -> Figure
     if isinstance(value, str):
         return value
     holds = decide(test, value)
-    where = " against ".join(dict.fromkeys(_shape(p) for p in picked if p.launch))
-    sizes = ", ".join(f"{k} = {v:,}" for k, v in picked[0].sizes.items())
+    launches = [p.launch for i, p in enumerate(picked) if p.launch not in
+                [q.launch for q in picked[:i]]]  # fmt: skip
     reason = "" if holds is not None else "the interval lies on both sides of what is claimed"
-    return Figure(test, value, holds, "; ".join(filter(None, (sizes, where))), reason)
-
-
-def _shape(p: Planned) -> str:
-    return ", ".join(f"{k} {v}" for k, v in p.launch.items())
+    return Figure(test, value, holds, picked[0].sizes, launches, reason)
 
 
 def _pick(readings: Readings, test: Test, cases: Sequence[Planned], variant: str) -> Planned | str:
@@ -213,7 +213,9 @@ def _pick(readings: Readings, test: Test, cases: Sequence[Planned], variant: str
         return f"{variant} failed or was skipped in this run"
     if test.measure == "counter" and not run.is_timed:
         sound = [p for p in sound if p.case in readings.counted] or sound
-    return run.timings.fastest(sound)[0]
+    group = group_of(own[0])
+    shown = run.timings.shape(group, variant)
+    return shown if shown in sound else sound[0]
 
 
 def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval | str:
@@ -229,9 +231,12 @@ def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval
         shares = [1e11 * cases[0].bytes / ns / ceiling.value for ns in (
             time.value, time.high, time.low)]  # fmt: skip
         return Interval(*shares)
-    answer = BY_KEY[test.quantity].find(readings, cases[0])
+    quantity = BY_KEY[test.quantity]
+    answer = quantity.find(readings, cases[0])
     if isinstance(answer, Missing):
-        return f"{BY_KEY[test.quantity].title.lower()}: {answer.reason}"
+        return f"{quantity.title.lower()}: {answer.reason}"
+    if not answer.judges:
+        return f"{quantity.title.lower()}: {CAVEATS[answer.provenance]}"
     return Interval(answer.value, answer.value, answer.value)
 
 

@@ -1,155 +1,28 @@
-"""What a case's counters come to: one number for each quantity, or the reason why there is none.
-
-A case may have several launches. Amounts (bytes, instructions) are summed over them, and a ratio of
-amounts is formed from the sums, never averaged. What is neither, such as occupancy, is that of the
-case's main launch: the longest, or without times the one of most instructions.
-"""
+"""What a case's counters come to: one number for each quantity, or the reason why there is none."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Literal
 
-from harness.ncu.metrics import base, catalogue
-from harness.records import Compiled, Counted, Planned, Provenance, Uncounted
-from harness.tables import Run
+from harness.analysis.readings import (
+    NOT_APPLICABLE,
+    NOT_COLLECTED,
+    Answer,
+    Missing,
+    Reading,
+    Readings,
+    ratio,
+    weakest,
+)
+from harness.ncu.metrics import catalogue
+from harness.records import Planned
 
-NOT_COLLECTED, NOT_APPLICABLE = "not collected", "not applicable"
-SECTOR_BYTES = 32
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A value in base units and where it came from."""
-
-    value: float
-    provenance: Provenance
-
-
-@dataclass(frozen=True)
-class Missing:
-    """Why there is no value; the words before a colon are one of the three kinds of absence."""
-
-    reason: str
-
-    @property
-    def short(self) -> str:
-        return self.reason.partition(":")[0]
-
-
-Answer = Reading | Missing
-
-
-class Readings:
-    """A run's counters by case, step and base name."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        # Where a counter was both read and emulated, what was read stands.
-        ranked = sorted(run.of(Counted), key=lambda r: r.provenance == "ncu")
-        self._values = {(r.case, r.step, base(r.metric)): r for r in ranked}
-        self._reasons = {(r.case, r.step, base(r.metric)): r.reason for r in run.of(Uncounted)}
-        self._main: dict[str, int] = {}
-        self._names = {(r.case, r.step): r.kernel for r in ranked}
-
-    @cached_property
-    def counted(self) -> set[str]:
-        """The cases that have a counter, or a reason why they lack one."""
-        return {case for case, _, _ in [*self._values, *self._reasons]}
-
-    @cached_property
-    def _steps(self) -> dict[str, list[int]]:
-        found: dict[str, set[int]] = {}
-        for case, step, _ in [*self._values, *self._reasons]:
-            found.setdefault(case, set()).add(step)
-        return {case: sorted(steps) for case, steps in found.items()}
-
-    def steps(self, case: str) -> list[int]:
-        """The launches that anything is known of."""
-        return self._steps.get(case) or [c.step for c in self.run.compiled.get(case, [])]
-
-    def kernel(self, case: str, step: int) -> str:
-        """What a launch's kernel is called; empty where nothing says so."""
-        names = self._names.get((case, step))
-        if names:
-            return names
-        made = self.run.compiled.get(case, [])
-        return next((c.kernel for c in made if c.step == step), "")
-
-    def metrics(self, cases: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Every counter that these cases have or lack a value of: its name → unit, provenance."""
-        wanted = set(cases)
-        found: dict[str, tuple[str, str]] = {
-            r.metric: (r.unit, r.provenance)
-            for (case, _, _), r in self._values.items()
-            if case in wanted
-        }
-        known = {base(metric) for metric in found}
-        units = {base(m.name): m.unit for m in catalogue().metrics.values()}
-        for case, _, metric in self._reasons:
-            if case in wanted and metric not in known:
-                known.add(metric)
-                found[metric] = (units.get(metric, ""), "")
-        return found
-
-    def at(self, case: str, step: int, metric: str) -> Answer:
-        """One counter of one launch."""
-        found = self._values.get((case, step, metric))
-        if found:
-            return Reading(found.value, found.provenance)
-        return Missing(self._reasons.get((case, step, metric), NOT_COLLECTED))
-
-    def total(self, case: str, *metrics: str) -> Answer:
-        """The sum over a case's launches, and over the counters named."""
-        answers = [self.at(case, step, m) for step in self.steps(case) for m in metrics]
-        missing = next((a for a in answers if isinstance(a, Missing)), None)
-        if missing or not answers:
-            return missing or Missing(NOT_COLLECTED)
-        read = [a for a in answers if isinstance(a, Reading)]
-        return Reading(sum(a.value for a in read), read[0].provenance)
-
-    def main(self, case: str, metric: str) -> Answer:
-        """A counter of the case's main launch."""
-        return self.at(case, self.main_step(case), metric)
-
-    def main_step(self, case: str) -> int:
-        """The longest launch; without times the one with most instructions; else the first."""
-        if case not in self._main:
-            self._main[case] = self._longest(case)
-        return self._main[case]
-
-    def _longest(self, case: str) -> int:
-        times = self.run.timings.step_times(case, "cold")
-        if times:
-            return max(range(len(times)), key=times.__getitem__)
-        for metric in ("gpu__time_duration", "smsp__inst_executed"):
-            values = {s: self.at(case, s, metric) for s in self.steps(case)}
-            known = {s: a.value for s, a in values.items() if isinstance(a, Reading)}
-            if known:
-                return max(known, key=known.__getitem__)
-        return 0
-
-    def compiled(self, case: str) -> Compiled | None:
-        """What the compiler made for the main launch."""
-        records = self.run.compiled.get(case, [])
-        step = self.main_step(case)
-        return next((c for c in records if c.step == step), None)
-
-
-def ratio(over: Answer, under: Answer) -> Answer:
-    """One sum over another; with nothing to divide by, it does not apply."""
-    for answer in (over, under):
-        if isinstance(answer, Missing):
-            return answer
-    assert isinstance(over, Reading)
-    assert isinstance(under, Reading)
-    if not under.value:
-        return Missing(NOT_APPLICABLE)
-    return Reading(over.value / under.value, over.provenance)
-
-
+SECTOR_BYTES, WARP = 32, 32
 Kind = Literal["cause", "extent", "consequence"]
 Find = Callable[[Readings, Planned], Answer]
 
@@ -180,11 +53,22 @@ class Quantity:
 
 _LD, _ST = (f"l1tex__t_{{}}_pipe_lsu_mem_global_op_{op}" for op in ("ld", "st"))
 _OPERATIONS = ("ld", "st", "red", "atom")
+_SECTORS, _REQUESTS = (
+    tuple(f"l1tex__t_{what}_pipe_lsu_mem_global_op_{op}" for op in _OPERATIONS)
+    for what in ("sectors", "requests")
+)
+_ATOMICS = _REQUESTS[2:]
 _INST = "smsp__inst_executed"
 _WAVES, _IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 _BRANCHES = "smsp__sass_branch_targets"
 _DISTINCT = "distinct_sectors_read", "distinct_sectors_written"
 _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active"
+
+
+def element_bytes(dtype: str) -> int | None:
+    """The size of one element, by the bits in its type's name; None where it has none."""
+    bits = re.search(r"\d+", dtype)
+    return int(bits[0]) // 8 if bits else 1 if dtype == "bool" else None
 
 
 def _sum(*metrics: str, scale: float = 1) -> Find:
@@ -211,13 +95,14 @@ def _main(metric: str) -> Find:
     return lambda readings, p: readings.main(p.case, metric)
 
 
-def _quotient(over: str, under: str, otherwise: str = "") -> Find:
+def _quotient(over: str | tuple[str, ...], under: str | tuple[str, ...], instead: str = "") -> Find:
     """Of two sums; where they were not collected, the main launch's own ratio."""
+    overs, unders = ((x,) if isinstance(x, str) else x for x in (over, under))
 
     def find(readings: Readings, p: Planned) -> Answer:
-        found = ratio(readings.total(p.case, over), readings.total(p.case, under))
-        if isinstance(found, Missing) and otherwise:
-            read = readings.main(p.case, otherwise)
+        found = ratio(readings.total(p.case, *overs), readings.total(p.case, *unders))
+        if isinstance(found, Missing) and instead:
+            read = readings.main(p.case, instead)
             return read if isinstance(read, Reading) else found
         return found
 
@@ -227,19 +112,32 @@ def _quotient(over: str, under: str, otherwise: str = "") -> Find:
 def _per_compulsory(*metrics: str, scale: float) -> Find:
     def find(readings: Readings, p: Planned) -> Answer:
         total = readings.total(p.case, *metrics)
-        known = isinstance(total, Reading) and p.bytes
-        return Reading(total.value * scale / p.bytes, total.provenance) if known else total  # type: ignore[union-attr]
+        if isinstance(total, Missing):
+            return total
+        if not p.bytes:
+            return Missing(f"{NOT_APPLICABLE}: the problem moves no byte")
+        return Reading(total.value * scale / p.bytes, total.provenance)
 
     return find
+
+
+def _load_width(readings: Readings, p: Planned) -> Answer:
+    """Sectors per load, as elements for each of the 32 lanes."""
+    sectors, size = _quotient(_LD.format("sectors"), _LD.format("requests"))(readings, p), None
+    if isinstance(sectors, Missing):
+        return sectors
+    size = element_bytes(p.dtype)
+    if size is None:
+        return Missing(f"{NOT_APPLICABLE}: the size of a {p.dtype} is not known")
+    return Reading(sectors.value * SECTOR_BYTES / (WARP * size), sectors.provenance)
 
 
 def _made(attribute: str) -> Find:
     def find(readings: Readings, p: Planned) -> Answer:
         made = readings.compiled(p.case)
         if made is None:
-            return Missing(
-                f"{NOT_APPLICABLE}: not compiled by us" if p.is_library else NOT_COLLECTED
-            )
+            ours = bool(p.kernels) and not p.is_library
+            return Missing(NOT_COLLECTED if ours else f"{NOT_APPLICABLE}: not compiled by us")
         return Reading(float(getattr(made, attribute)), "measured")
 
     return find
@@ -259,15 +157,22 @@ def _waves(readings: Readings, p: Planned) -> Answer:
     return Reading(made.waves, "measured")
 
 
-def _tail(readings: Readings, p: Planned) -> Answer:
-    """How full the waves are on average: 2.1 waves take the time of 3."""
+def _last_wave(readings: Readings, p: Planned) -> Answer:
+    """How full the waves are on average: 2.1 waves take the time of 3. One begun wave is full."""
     waves = _waves(readings, p)
-    if isinstance(waves, Missing) or not waves.value:
+    if isinstance(waves, Missing):
         return waves
-    return Reading(waves.value / -(-waves.value // 1), waves.provenance)
+    fill = waves.value / math.ceil(waves.value) if waves.value > 1 else 1.0
+    return Reading(fill, waves.provenance)
 
 
-def stall_reasons() -> dict[str, str]:
+def _filled(readings: Readings, p: Planned) -> Answer:
+    waves = _waves(readings, p)
+    return waves if isinstance(waves, Missing) else Reading(min(waves.value, 1), waves.provenance)
+
+
+@cache
+def stall_reasons() -> Mapping[str, str]:
     """Counter → what it is called, for every reason but issuing itself."""
     prefix, suffix = _STALL.split("{}")
     return {
@@ -286,7 +191,7 @@ def _stall_share(reason: str) -> Find:
         own = readings.main(p.case, _STALL.format(reason))
         if isinstance(own, Missing):
             return own
-        return ratio(own, Reading(sum(a.value for a in known), own.provenance))
+        return ratio(own, Reading(sum(a.value for a in known), weakest(known)))
 
     return find
 
@@ -299,18 +204,43 @@ QUANTITIES: Sequence[Quantity] = (
              "lower", "cause", _quotient(_WAVES, _IDEAL), "shared", 1.0),
     Quantity("wavefronts", "Shared-memory wavefronts", "shared-memory wavefronts", "",
              "Passes that shared memory needed.", "lower", "cause", _sum(_WAVES), "shared"),
+    Quantity("wavefronts-ideal", "Ideal shared-memory wavefronts",
+             "ideal shared-memory wavefronts", "",
+             "Passes that shared memory would have needed without bank conflicts.", "lower",
+             "cause", _sum(_IDEAL), "shared"),
     Quantity("sectors-per-load", "Sectors per global load request",
              "sectors per global load request", "sectors",
              "32-byte sectors that a warp's load touches: 4 when 32 neighbouring floats are read "
              "one each, 16 when four each, 32 when all are scattered.",
              "neutral", "extent", _quotient(_LD.format("sectors"), _LD.format("requests"))),
+    Quantity("load-width", "Elements per thread and load, by sectors",
+             "elements per thread and load", "elements",
+             "The sectors of a warp's load as elements for each of its 32 threads. More than 1 "
+             "means loads wider than an element (float4 has 4), or sectors that are little used.",
+             "neutral", "extent", _load_width),
+    Quantity("load-sectors", "Sectors of global loads", "sectors of global loads", "",
+             "32-byte sectors that global loads touched, each as often as it was.", "lower",
+             "extent", _sum(_LD.format("sectors"))),
+    Quantity("sectors-per-store", "Sectors per global store request",
+             "sectors per global store request", "sectors",
+             "32-byte sectors that a warp's store touches: 4 when 32 neighbouring floats are "
+             "written, 32 when they are scattered.",
+             "neutral", "extent", _quotient(_ST.format("sectors"), _ST.format("requests"))),
+    Quantity("sectors-per-request", "Sectors per global request",
+             "sectors per global memory request", "sectors",
+             "Of loads, stores and atomics together.", "lower", "cause",
+             _quotient(_SECTORS, _REQUESTS), "sectors"),
+    Quantity("sectors", "Sectors of global memory", "sectors of global memory", "",
+             "32-byte sectors that loads, stores and atomics touched, each as often as it was.",
+             "lower", "cause", _sum(*_SECTORS), "sectors"),
+    Quantity("requests", "Global requests", "global memory requests", "",
+             "Warp instructions that went to global memory.", "lower", "extent",
+             _sum(*_REQUESTS)),
     Quantity("sectors-over-compulsory", "Touched sectors over compulsory bytes",
              "bytes of touched global sectors over the compulsory bytes", "×",
              "The 32-byte sectors that global loads, stores and atomics touched, in bytes, over "
              "what any implementation must move; 1 means nothing was fetched in vain or twice.",
-             "lower", "cause",
-             _per_compulsory(*(f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}"
-                               for op in _OPERATIONS), scale=SECTOR_BYTES), "sectors", 1.0),
+             "lower", "cause", _per_compulsory(*_SECTORS, scale=SECTOR_BYTES), "sectors", 1.0),
     Quantity("compulsory-bytes", "Compulsory bytes", "compulsory bytes", "byte",
              "What any implementation must move, by the problem's own count.", "neutral", "extent",
              _compulsory),
@@ -327,7 +257,10 @@ QUANTITIES: Sequence[Quantity] = (
              "lower", "extent", _per_compulsory(*_DISTINCT, scale=SECTOR_BYTES), "", 1.0),
     Quantity("load-requests", "Global load requests", "global load requests", "",
              "Warp instructions that loaded from global memory: fewer, for the same bytes, are "
-             "wider.", "lower", "cause", _sum(_LD.format("requests"))),
+             "wider.", "lower", "extent", _sum(_LD.format("requests"))),
+    Quantity("global-atomics", "Global atomic requests", "global atomic requests", "",
+             "Warp instructions that updated global memory atomically.", "lower", "cause",
+             _sum(*_ATOMICS)),
     Quantity("dram-over-compulsory", "Device memory traffic over compulsory bytes",
              "device memory traffic over the compulsory bytes", "×",
              "Bytes read from and written to the device's memory, over what any implementation "
@@ -348,26 +281,30 @@ QUANTITIES: Sequence[Quantity] = (
              "Of 32; fewer means that threads wait while others of their warp work.", "higher",
              "cause", _quotient("smsp__thread_inst_executed_pred_on", _INST,
                                 "smsp__thread_inst_executed_pred_on_per_inst_executed"),
-             "threads", 32.0),
+             "threads", float(WARP)),
     Quantity("active-threads", "Active threads per warp instruction",
              "active threads per warp instruction", "threads",
              "Of 32, counting threads that a predicate keeps from acting.", "higher", "cause",
              _quotient("smsp__thread_inst_executed", _INST,
-                       "smsp__thread_inst_executed_per_inst_executed"), "threads", 32.0),
+                       "smsp__thread_inst_executed_per_inst_executed"), "threads",
+             float(WARP)),
     Quantity("branch-uniformity", "Branch uniformity", "uniform branches", "ratio",
              "Branches at which all threads of a warp went the same way, of all branches.",
              "higher", "extent", _quotient(f"{_BRANCHES}_threads_uniform", _BRANCHES), "", 1.0),
-    Quantity("global-lanes-per-address", "Lanes an address, global atomics",
+    Quantity("global-lanes-per-address", "Lanes per address, global atomics",
              "lanes of a warp's global atomic on one address", "lanes",
              "Threads of a warp whose atomics meet on an address of global memory, on average.",
-             "lower", "extent", _quotient(*_atomic("global")), "", 1.0),
-    Quantity("shared-lanes-per-address", "Lanes an address, shared atomics",
+             "lower", "cause", _quotient(*_atomic("global")), "", 1.0),
+    Quantity("shared-lanes-per-address", "Lanes per address, shared atomics",
              "lanes of a warp's shared atomic on one address", "lanes",
              "Threads of a warp whose atomics meet on an address of shared memory, on average.",
-             "lower", "extent", _quotient(*_atomic("shared")), "", 1.0),
+             "lower", "cause", _quotient(*_atomic("shared")), "", 1.0),
     Quantity("barriers", "Barrier instructions", "barrier instructions", "",
              "Barriers executed, one for each warp.", "lower", "cause",
-             _sum("barrier_instructions")),
+             _sum("barrier_instructions"), "barrier"),
+    Quantity("barrier-density", "Barriers per warp instruction", "barriers per warp instruction",
+             "ratio", "The part of all warp instructions that are barriers.", "lower", "extent",
+             _quotient("barrier_instructions", _INST), "barrier"),
     Quantity("barrier-stalls", "Waiting at barriers", "warps waiting at a barrier per issue",
              "warps", "Warps of a scheduler that wait at a barrier in an average cycle that issues "
              "an instruction, in the main launch.", "lower", "cause",
@@ -389,8 +326,12 @@ QUANTITIES: Sequence[Quantity] = (
              "How many times the machine is filled with blocks, in the main launch.", "neutral",
              "extent", _waves, "waves"),
     Quantity("wave-fill", "Fill of the waves", "fill of the waves", "ratio",
-             "The waves over the next whole number: how much of the machine's block slots, over "
-             "all waves, has a block.", "higher", "cause", _tail, "waves"),
+             "Of more than one wave: the waves over the next whole number, which is how much of "
+             "the machine's block slots, over all waves, has a block.", "higher", "cause",
+             _last_wave, "waves", 1.0),
+    Quantity("machine-fill", "Fill of the machine", "part of the machine that the grid fills",
+             "ratio", "The block slots of the machine that the grid fills, where it is no more "
+             "than one wave.", "higher", "cause", _filled, "waves", 1.0),
     Quantity("launches", "Launches", "launches", "", "Kernels that one call launches.", "lower",
              "cause", _launches),
     Quantity("registers", "Registers", "registers per thread", "", "Of the main launch.",

@@ -16,13 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from harness.analysis.quantities import (
-    SECTOR_BYTES,
-    Answer,
-    Missing,
-    Reading,
-    Readings,
-)
+from harness.analysis.quantities import SECTOR_BYTES
+from harness.analysis.readings import Answer, Missing, Reading, Readings, weakest
 from harness.measure.statistics import Interval
 from harness.records import Planned
 from harness.tables import Run
@@ -147,7 +142,7 @@ def counted_flops(readings: Readings, p: Planned) -> Answer:
     known = [a for a in answers if isinstance(a, Reading)]
     if not known:
         return answers[1]
-    return Reading(sum(a.value for a in known), known[0].provenance)
+    return Reading(sum(a.value for a in known), weakest(known))
 
 
 def level_bytes(readings: Readings, p: Planned, level: Level) -> tuple[Answer, str]:
@@ -170,7 +165,7 @@ def level_bytes(readings: Readings, p: Planned, level: Level) -> tuple[Answer, s
     if len(known) < len(sectors):
         return found, ""
     total = SECTOR_BYTES * sum(s.value for s in known)
-    return Reading(total, known[0].provenance), "sectors that global accesses touched × 32"
+    return Reading(total, weakest(known)), "sectors that global accesses touched × 32"
 
 
 def _kernel(readings: Readings, p: Planned, short: str, above: Sequence[Roof]) -> Kernel | str:
@@ -196,6 +191,8 @@ def _kernel(readings: Readings, p: Planned, short: str, above: Sequence[Roof]) -
             spots.append(Spot(level, flops / found.value, source))
         else:
             missing[level] = "not applicable: no byte crossed it"
+    if not spots:
+        return "no bytes are known that it moves: no intensity"
     return Kernel(p, short, rate, flops, origin, spots, missing, _above(short, rate, spots, above))
 
 

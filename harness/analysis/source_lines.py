@@ -25,10 +25,13 @@ COLUMNS = (
     ("lanes", "Lanes at work in such an instruction, of 32, on average."),
     ("diverged", "Warps whose lanes went different ways at a branch of this line, of those that "
                  "came to it."),
-    ("sectors a request", "32-byte sectors of global memory that one warp's access touches."),
+    ("sectors per load", "32-byte sectors of global memory that a warp's load touches: 4 where 32 "
+                         "neighbouring floats are read one each, 32 where they lie scattered."),
+    ("sectors per store", "The same of a warp's store."),
+    ("sectors per atomic", "The same of a warp's atomic in global memory."),
     ("wavefronts", "Passes through shared memory."),
     ("ideal", "The passes that would be needed without bank conflicts."),
-    ("lanes an address", "Lanes of one warp whose atomics meet on an address, on average."),
+    ("lanes per address", "Lanes of one warp whose atomics meet on an address, on average."),
 )  # fmt: skip
 """What stands before the source: name and meaning. Those that no line has are left out."""
 
@@ -64,11 +67,16 @@ def _marks(cost: SourceLine, total: int) -> tuple[str, ...]:
     if cost.wavefronts > 1.05 * cost.wavefronts_ideal > 0:
         marks.append(f"{cost.wavefronts / cost.wavefronts_ideal:.1f}× the ideal wavefronts")
     # A full 16-byte access of a warp is 16 sectors; more means that lanes do not adjoin.
-    if cost.requests and cost.sectors > 17 * cost.requests:
-        marks.append(f"{cost.sectors / cost.requests:.1f} sectors a request")
+    for kind, requests, sectors in (
+        ("load", cost.requests, cost.sectors),
+        ("store", cost.store_requests, cost.store_sectors),
+        ("atomic", cost.atomic_requests, cost.atomic_sectors),
+    ):
+        if requests and sectors > 17 * requests:
+            marks.append(f"{sectors / requests:.1f} sectors per {kind}")
     if cost.atomic_lanes > 2 * cost.atomic_addresses:
         each = cost.atomic_lanes / cost.atomic_addresses
-        marks.append(f"{each:.1f} lanes an address, at most {cost.atomic_most_lanes}")
+        marks.append(f"{each:.1f} lanes per address, at most {cost.atomic_most_lanes}")
     return tuple(marks)
 
 
@@ -87,7 +95,7 @@ def table(title: str, lines: Iterable[AnnotatedLine]) -> Table:
     """The lines for a terminal."""
     rows = list(lines)
     columns = used(rows)
-    shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    shown = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("line", *(COLUMNS[i][0] for i in columns)):
         shown.add_column(_SHORT.get(name, name), justify="right", no_wrap=True)
     shown.add_column("source", overflow="fold")
@@ -98,9 +106,11 @@ def table(title: str, lines: Iterable[AnnotatedLine]) -> Table:
 
 
 _SHORT = {
-    "warp instructions": "warp inst", "sectors a request": "sectors/req",
-    "lanes an address": "lanes/addr",
+    "warp instructions": "warp\ninstr", "sectors per load": "sect/\nload",
+    "sectors per store": "sect/\nstore", "sectors per atomic": "sect/\natomic",
+    "lanes per address": "lanes/\naddr", "wavefronts": "wave-\nfronts",
 }  # fmt: skip
+"""Headings that leave room for the source at 80 columns."""
 
 
 def used(lines: Sequence[AnnotatedLine]) -> list[int]:
@@ -122,6 +132,8 @@ def cells(cost: SourceLine | None) -> tuple[str, ...]:
         _quotient(cost.threads, cost.warps),
         diverged or ("0" if cost.branches else ""),
         _quotient(cost.sectors, cost.requests),
+        _quotient(cost.store_sectors, cost.store_requests),
+        _quotient(cost.atomic_sectors, cost.atomic_requests),
         wavefronts,
         ideal,
         _quotient(cost.atomic_lanes, cost.atomic_addresses),

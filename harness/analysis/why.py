@@ -1,27 +1,21 @@
 """Why one case is faster than another: what moved between them, and whether that explains it.
 
-A step of the ladder compares a variant with the one before it at one launch shape, the later
-one's fastest, so that nothing but the idea differs; where the earlier one has no sound time at that
-shape, each is taken at its own fastest, and the step says so.
+A step compares a variant with the one that it builds on, each at the launch shape that it is shown
+at, so that the speed-up is the one that stands everywhere else. Where the two shapes differ the
+step says so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from harness.analysis import rules
-from harness.analysis.quantities import (
-    QUANTITIES,
-    Answer,
-    Missing,
-    Quantity,
-    Reading,
-    Readings,
-)
-from harness.measure.timings import Comparison
+from harness.analysis.peaks import peaks_of
+from harness.analysis.quantities import QUANTITIES, Quantity
+from harness.analysis.readings import Answer, Missing, Reading, Readings
+from harness.measure.timings import Comparison, Group
 from harness.records import Planned
 from harness.tables import Run
 
@@ -48,10 +42,15 @@ class Change:
         return b.value, a.value
 
     @property
+    def judges(self) -> bool:
+        """Whether a cause may rest on it: not on what was modelled or counted in PTX."""
+        return self.pair is not None and isinstance(self.before, Reading) and self.before.judges
+
+    @property
     def counted(self) -> bool:
-        """Whether both values came from counters, and not from the compiler or the plan."""
+        """Whether it may, and came from counters rather than from the compiler or the plan."""
         b = self.before
-        return self.pair is not None and isinstance(b, Reading) and b.provenance != "measured"
+        return self.judges and isinstance(b, Reading) and b.provenance != "measured"
 
     @property
     def matters(self) -> bool:
@@ -70,17 +69,25 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """Something that the faster case has: `quantity` is the key of what shows it."""
+
+    text: str
+    quantity: str
+
+
+@dataclass(frozen=True)
 class Finding:
     """What the counters allow to be said of the cause.
 
-    verdict: supported, unexplained, nothing (no difference to explain), uncounted, untimed or
-    identical. `causes` are those of the rules that hold.
+    verdict: supported, unexplained, nothing (no difference to explain), uncounted, untimed, or
+    identical: the same machine code, launched in the same way. Of the same code launched in another
+    way, only what fills the GPU differently can be a cause. `causes` are those of the rules that
+    hold, the first named first.
     """
 
     verdict: str
-    causes: Sequence[str] = ()
-    quantities: Sequence[str] = ()
-    """Those of the causes."""
+    causes: Sequence[Cause] = ()
 
 
 @dataclass(frozen=True)
@@ -91,39 +98,130 @@ class Step:
     after: Planned
     speed: Comparison | None
     """How many times faster the later one is; None where nothing was timed."""
-    same_shape: bool
     changes: Sequence[Change]
     finding: Finding
-    identical: bool = False
-    moved: Sequence[Change] = field(default_factory=tuple)
+    identical: bool
+    """Whether both run the same machine code."""
+    moved: Sequence[Change]
+    """What moved most, the causes' quantities first."""
+
+    @property
+    def same_shape(self) -> bool:
+        return self.before.launch == self.after.launch
+
+    def change(self, quantity: str) -> Change | None:
+        return next((c for c in self.changes if c.quantity.key == quantity), None)
 
 
-def compare(readings: Readings, before: Planned, after: Planned) -> Step:
-    """The step from one case to another of the same problem and sizes."""
-    run = readings.run
-    speed = run.compare(after.case, before.case) if run.is_timed else None
-    changes = [Change(q, q.find(readings, before), q.find(readings, after)) for q in QUANTITIES]
-    same = identical(run, before, after)
-    finding = _finding(readings, before, after, speed, changes, same)
-    return Step(
-        before, after, speed,
-        same_shape=before.launch == after.launch,
-        changes=changes,
-        finding=finding,
-        identical=same,
-        moved=most_moved(changes, finding.quantities),
-    )  # fmt: skip
+class Explainer:
+    """Explains the steps of a run; what the machine does at most is worked out once."""
+
+    def __init__(self, readings: Readings) -> None:
+        self.readings, self.run = readings, readings.run
+        self._peaks = peaks_of(self.run)
+
+    def compare(self, before: Planned, after: Planned) -> Step:
+        """The step from one case to another of the same problem and sizes."""
+        run = self.run
+        speed = run.compare(after.case, before.case) if run.is_timed else None
+        changes = [
+            Change(q, q.find(self.readings, before), q.find(self.readings, after))
+            for q in QUANTITIES
+        ]
+        same = identical(run, before, after)
+        finding = self._finding(before, after, speed, changes, same)
+        shown = [c for c in changes if speed is None or c.quantity.key != "launches"]
+        return Step(
+            before, after, speed, changes, finding, same,
+            most_moved(shown, [cause.quantity for cause in finding.causes]),
+        )  # fmt: skip
+
+    def steps(self, group: Group) -> list[Step]:
+        """Each variant of a group with the one that it builds on, in the matrix's order."""
+        timings = self.run.timings
+        pairs = [(timings.builds_on(p), p) for p in timings.shown(group) if not p.is_library]
+        return [
+            self.compare(before, after)
+            for before, after in pairs
+            if before and self._usable(before) and self._usable(after)
+        ]
+
+    def shapes(self, group: Group) -> list[Step]:
+        """Each variant's slowest launch shape against its best, where they are told apart."""
+        timings = self.run.timings
+        found = []
+        for p in timings.shown(group) if self.run.is_timed else ():
+            slowest = None if p.is_library else timings.slowest(group, p.variant)
+            if slowest is None or slowest.case == p.case:
+                continue
+            step = self.compare(slowest, p)
+            if step.speed and step.speed.verdict == "faster":
+                found.append(step)
+        return found
+
+    def _usable(self, p: Planned) -> bool:
+        """Timed with an interval, or in a run without times, counted."""
+        if self.run.is_timed:
+            return self.run.time(p.case) is not None
+        return p.case in self.readings.counted
+
+    def _finding(
+        self,
+        before: Planned,
+        after: Planned,
+        speed: Comparison | None,
+        changes: Sequence[Change],
+        same: bool,
+    ) -> Finding:
+        if speed is None:
+            return Finding("untimed")
+        if speed.ratio is None or speed.verdict not in {"faster", "slower"}:
+            return Finding("nothing")
+        if same and _launched_alike(self.run, before, after):
+            return Finding("identical")
+        faster = speed.verdict == "faster"
+        slow, fast = (before, after) if faster else (after, before)
+        launches = self._launches(slow, fast)
+        pairs = {
+            c.quantity.key: rules.Pair(*(c.pair if faster else c.pair[::-1]))
+            for c in changes
+            if c.pair is not None and c.judges
+        }
+        factor = speed.ratio.value if faster else 1 / speed.ratio.value
+        saving = rules.Saving(factor, self._saved(slow, fast), self._peaks)
+        held = rules.causes(pairs, saving, rules.FILL if same else rules.RULES)
+        causes = launches + [Cause(rule.cause, rule.quantity) for rule in held]
+        if causes:
+            return Finding("supported", causes)
+        counted = any(c.counted for c in changes)
+        return Finding("unexplained" if counted else "uncounted")
+
+    def _saved(self, slow: Planned, fast: Planned) -> float:
+        """Nanoseconds."""
+        times = [self.run.time(p.case) for p in (slow, fast)]
+        return times[0].value - times[1].value if times[0] and times[1] else math.inf
+
+    def _launches(self, slow: Planned, fast: Planned) -> list[Cause]:
+        """Whether the launches that were saved had cost about what was saved."""
+        steps, fewer = (self.run.timings.step_times(p.case, "cold") for p in (slow, fast))
+        lost = (len(slow.kernels) or len(steps)) - (len(fast.kernels) or max(len(fewer), 1))
+        if lost < 1 or len(steps) < 2:
+            return []
+        cost, saved = sum(sorted(steps)[:lost]), self._saved(slow, fast)
+        low, high = rules.LAUNCH_SHARE
+        if not low * cost <= saved <= high * cost:
+            return []
+        return [Cause("one launch fewer" if lost == 1 else f"{lost} launches fewer", "launches")]
 
 
-def most_moved(
-    changes: Sequence[Change], causes: Sequence[str] = (), most: int = 3
-) -> list[Change]:
-    """Those that moved most, the causes' first, one a family.
+def most_moved(changes: Sequence[Change], causes: Sequence[str], most: int = 3) -> list[Change]:
+    """Those that moved most, the causes' first, then what can be relied on; one per family.
 
     What only follows from the time is not among them, nor what stays too small to matter.
     """
     able = [c for c in changes if c.quantity.kind != "consequence" and c.matters]
-    ranked = sorted(able, key=lambda c: (c.quantity.key not in causes, -c.moved))
+    rank: Mapping[str, int] = {key: i - len(causes) for i, key in enumerate(causes)}
+    ranked = sorted(able, key=lambda c: (rank.get(c.quantity.key, 0), not c.judges, -c.moved))
     found: list[Change] = []
     families: set[str] = set()
     for change in ranked:
@@ -143,118 +241,14 @@ def identical(run: Run, before: Planned, after: Planned) -> bool:
     pairs = []
     for p in (before, after):
         made = run.compiled.get(p.case, [])
-        pairs.append([(c.kernel, getattr(c, "sass_sha256", "") or c.cubin_sha256) for c in made])
+        pairs.append([(c.kernel, c.sass_sha256 or c.cubin_sha256) for c in made])
     return bool(pairs[0]) and pairs[0] == pairs[1]
 
 
-def _finding(
-    readings: Readings,
-    before: Planned,
-    after: Planned,
-    speed: Comparison | None,
-    changes: Sequence[Change],
-    same: bool,
-) -> Finding:
-    if speed is None:
-        return Finding("untimed")
-    if speed.ratio is None or speed.verdict not in {"faster", "slower"}:
-        return Finding("nothing")
-    faster = speed.verdict == "faster"
-    factor = speed.ratio.value if faster else 1 / speed.ratio.value
-    pairs = {
-        c.quantity.key: rules.Pair(*(c.pair if faster else c.pair[::-1]))
-        for c in changes
-        if c.pair is not None
-    }
-    held = rules.causes(pairs, factor)
-    causes = [rule.cause for rule in held]
-    slow, fast = (before, after) if faster else (after, before)
-    causes += _launches(readings, slow, fast)
-    if causes:
-        return Finding("supported", causes, [rule.quantity for rule in held])
-    if same and before.launch == after.launch:
-        return Finding("identical")
-    if not any(c.counted for c in changes):
-        return Finding("uncounted")
-    return Finding("unexplained")
-
-
-def _launches(readings: Readings, slow: Planned, fast: Planned) -> list[str]:
-    """Whether the launches that were saved had cost about what was saved."""
-    steps, fewer = (readings.run.timings.step_times(p.case, "cold") for p in (slow, fast))
-    lost = (len(slow.kernels) or len(steps)) - (len(fast.kernels) or max(len(fewer), 1))
-    if lost < 1 or len(steps) < 2:
-        return []
-    times = [readings.run.time(p.case) for p in (slow, fast)]
-    if times[0] is None or times[1] is None:
-        return []
-    saved = times[0].value - times[1].value
-    cost = sum(sorted(steps)[:lost])
-    low, high = rules.LAUNCH_SHARE
-    return ["a launch fewer"] if low * cost <= saved <= high * cost else []
-
-
-def ladder_steps(readings: Readings, group: Sequence[Planned]) -> list[Step]:
-    """Each variant of a ladder with the one before it, in the matrix's order."""
-    run = readings.run
-    sound = [p for p in group if not p.is_library and run.outcomes[p.case].status == "ok"]
-    able = [p for p in sound if _usable(readings, p)]
-    best = run.timings.fastest(able) if run.is_timed else middle_shapes(able)
-    found = []
-    for before, after in pairwise(best):
-        if line(before.variant) != line(after.variant):
-            continue
-        peers = [
-            p
-            for p in sound
-            if p.variant == before.variant and p.launch == after.launch and _usable(readings, p)
-        ]
-        found.append(compare(readings, peers[0] if peers else before, after))
-    return found
-
-
-def middle_shapes(cases: Sequence[Planned]) -> list[Planned]:
-    """Each variant at its middle launch shape, as planned: where nothing says which is fastest."""
-    by_variant: dict[str, list[Planned]] = {}
-    for p in cases:
-        by_variant.setdefault(p.variant, []).append(p)
-    return [shapes[(len(shapes) - 1) // 2] for shapes in by_variant.values()]
-
-
-def shape_steps(readings: Readings, group: Sequence[Planned]) -> list[Step]:
-    """Each variant's slowest against its fastest launch shape, where they are told apart."""
-    run = readings.run
-    found = []
-    for variant in dict.fromkeys(p.variant for p in group if not p.is_library):
-        cases = [
-            p
-            for p in group
-            if p.variant == variant
-            and run.outcomes[p.case].status == "ok"
-            and run.is_timed
-            and _usable(readings, p)
-        ]
-        if len(cases) < 2:
-            continue
-        ordered = sorted(cases, key=lambda p: _median(readings, p))
-        step = compare(readings, ordered[-1], ordered[0])
-        if step.speed and step.speed.verdict == "faster":
-            found.append(step)
-    return found
-
-
-def _median(readings: Readings, p: Planned) -> float:
-    time = readings.run.time(p.case)
-    return time.value if time else math.inf
-
-
-def _usable(readings: Readings, p: Planned) -> bool:
-    """Timed with an interval, or in a run without times, counted."""
-    if readings.run.is_timed:
-        return math.isfinite(_median(readings, p))
-    return p.case in readings.counted
-
-
-def line(variant: str) -> str:
-    """`v` of `v12_…`: a trap `t1_…` does not follow from the ladder's last variant."""
-    return variant[: next((i for i, c in enumerate(variant) if not c.isalpha()), len(variant))]
+def _launched_alike(run: Run, before: Planned, after: Planned) -> bool:
+    """Whether their launches fill the GPU in the same way too."""
+    both = [
+        [(c.threads_per_block, c.shared_bytes, c.waves) for c in run.compiled.get(p.case, [])]
+        for p in (before, after)
+    ]
+    return both[0] == both[1]

@@ -28,6 +28,9 @@ NVTX_DOMAIN = "kernel-harness"
 POISON = 0xFF
 """Every byte of an output and of scratch before a verified launch; as a float it is a NaN."""
 
+OTHER_RESULT = "its result is wrong: not the one that was verified"
+"""Why a variant fails whose result was always the same, and is not any more."""
+
 _PATTERNS = (0xFFFFFFFF, 0x7FFF7FFF, 0xFFFF7FFF, 0x7FFFFFFF)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from harness import emulator
 from harness.backends.base import (
@@ -18,7 +20,7 @@ from harness.backends.base import (
     scalar_or_buffer,
 )
 from harness.build.compile import Built, kernel_name
-from harness.cases import Case, Device, Step
+from harness.cases import Case, Device
 from harness.errors import LaunchError
 from harness.problem import Buffer, Problem
 from harness.records import Counted, SourceLine
@@ -84,7 +86,7 @@ class EmulatedWorkspace:
         try:
             return self._execute(case, built)
         except emulator.EmulatorError as error:
-            raise LaunchError(_relative(str(error))) from None
+            raise LaunchError(relative(str(error))) from None
 
     def _execute(self, case: Case, built: Built) -> Execution:
         module = _module(built.ptx, built.cubin_sha256)
@@ -95,43 +97,20 @@ class EmulatedWorkspace:
         counts: list[Counted] = []
         lines: list[SourceLine] = []
         faults: tuple[str, ...] = ()
-        for index, step in enumerate(case.steps):
-            report = self._launch(module, case, built, step, arrays)
+        reports = launches(
+            module, case, built, arrays, arch=self._arch, budget=self._budget, jobs=self._jobs
+        )
+        for index, (step, report) in enumerate(zip(case.steps, reports, strict=False)):
             counts += [
                 Counted(case.id, index, step.kernel, c.name, float(c.value), c.unit, c.provenance)
                 for c in report.counters
             ]
             lines += line_counts(case.id, index, report.instructions)
-            if report.faults:
-                faults = tuple(_relative(str(fault)) for fault in report.faults)
-                break
-        else:
+            faults = fault_texts(report)
+        if not faults:
             faults = broken_promises(self._buffers, case.overwrites, self._inputs, arrays)
         outputs = {b.name: arrays[b.name] for b in self._buffers if b.role == "output"}
         return Execution(outputs, faults, tuple(counts), tuple(lines))
-
-    def _launch(
-        self,
-        module: emulator.Module,
-        case: Case,
-        built: Built,
-        step: Step,
-        arrays: Mapping[str, Array],
-    ) -> emulator.LaunchReport:
-        symbol = kernel_name(step.kernel, built, case.source)
-        bound = scalar_or_buffer(module.kernels[symbol].params, step, case.source)
-        return emulator.launch(
-            module,
-            symbol,
-            step.grid,
-            step.block,
-            [arrays[a] if isinstance(a, str) else a for a in bound],
-            shared_bytes=step.shared_bytes,
-            names=[str(a) for a in step.args],
-            arch=self._arch,
-            max_thread_instructions=self._budget,
-            jobs=self._jobs,
-        )
 
     def __enter__(self) -> EmulatedWorkspace:
         return self
@@ -145,34 +124,78 @@ class EmulatedWorkspace:
         self._inputs = {}
 
 
+def launches(
+    module: emulator.Module,
+    case: Case,
+    built: Built,
+    arrays: Mapping[str, Array],
+    *,
+    arch: str,
+    budget: int,
+    jobs: int = 1,
+    observe: bool = False,
+) -> Iterator[emulator.LaunchReport]:
+    """Execute a case's steps on the arrays, which change in place: a report each.
+
+    The one with a fault is the last. Raises LaunchError and EmulatorError for what cannot be run.
+    """
+    for step in case.steps:
+        symbol = kernel_name(step.kernel, built, case.source)
+        bound = scalar_or_buffer(module.kernels[symbol].params, step, case.source)
+        report = emulator.launch(
+            module,
+            symbol,
+            step.grid,
+            step.block,
+            [arrays[a] if isinstance(a, str) else a for a in bound],
+            shared_bytes=step.shared_bytes,
+            names=[str(a) for a in step.args],
+            arch=arch,
+            max_thread_instructions=budget,
+            jobs=jobs,
+            observe=observe,
+        )
+        yield report
+        if report.faults:
+            return
+
+
+def fault_texts(report: emulator.LaunchReport) -> tuple[str, ...]:
+    """What went wrong, with paths as a reader would type them."""
+    return tuple(relative(str(fault)) for fault in report.faults)
+
+
 def line_counts(
     case: str, step: int, instructions: Sequence[emulator.InstructionCount]
 ) -> Iterator[SourceLine]:
     """The counts of PTX instructions, summed over each line of source."""
-    sums: dict[tuple[str, int], list[int]] = {}
+    lines: dict[tuple[str, int], Counter[str]] = {}
     most: dict[tuple[str, int], int] = {}
     for each in instructions:
         if not (each.warps and each.file):
             continue
-        figures = (
-            each.warps, each.threads_predicated_on, each.global_requests, each.global_sectors,
-            each.shared_wavefronts, each.shared_wavefronts_ideal, each.branches,
-            each.diverged_warps, each.atomic_lanes, each.atomic_addresses,
-        )  # fmt: skip
-        at = _relative(each.file), each.line
-        line = sums.setdefault(at, [0] * len(figures))
-        line[:] = map(sum, zip(line, figures, strict=True))
+        at = relative(each.file), each.line
+        kind = _GLOBAL.get(each.opcode.partition(".")[0], "")
+        lines.setdefault(at, Counter()).update({
+            "warps": each.warps, "threads": each.threads_predicated_on,
+            f"{kind}requests": each.global_requests, f"{kind}sectors": each.global_sectors,
+            "wavefronts": each.shared_wavefronts,
+            "wavefronts_ideal": each.shared_wavefronts_ideal,
+            "branches": each.branches, "diverged": each.diverged_warps,
+            "atomic_lanes": each.atomic_lanes, "atomic_addresses": each.atomic_addresses,
+        })  # fmt: skip
         most[at] = max(most.get(at, 0), each.atomic_most_lanes)
-    for (file, number), figures_ in sorted(sums.items()):
-        warps, threads, requests, sectors, wavefronts, ideal, *rest = figures_
-        branches, diverged, lanes, addresses = rest
-        yield SourceLine(
-            case, step, file, number, warps, threads, requests, sectors, wavefronts, ideal,
-            branches, diverged, lanes, addresses, most[file, number],
-        )  # fmt: skip
+    required = dict.fromkeys(("requests", "sectors"), 0)
+    for (file, number), sums in sorted(lines.items()):
+        figures: dict[str, Any] = {**required, **sums, "atomic_most_lanes": most[file, number]}
+        yield SourceLine(case, step, file, number, **figures)
 
 
-def _relative(text: str) -> str:
+_GLOBAL = {"st": "store_", "atom": "atomic_", "red": "atomic_"}
+"""Opcode → the prefix of SourceLine's fields for its requests; everything else reads."""
+
+
+def relative(text: str) -> str:
     """Paths below the working directory without it."""
     return text.replace(f"{Path.cwd()}/", "")
 

@@ -9,10 +9,12 @@
 from harness.emulator.counts import Counter, InstructionCount
 from harness.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError, UnknownInstruction
 from harness.emulator.faults import Fault
-from harness.emulator.launch import launch
+from harness.emulator.launch import launch, variables
+from harness.emulator.observed import Observed
 from harness.emulator.parser import parse
 from harness.emulator.ptx import Kernel, Module, Param
 from harness.emulator.report import LaunchReport
+from harness.emulator.traits import Trait, traits
 
 __all__ = [
     "Counter",
@@ -23,9 +25,13 @@ __all__ = [
     "LaunchError",
     "LaunchReport",
     "Module",
+    "Observed",
     "Param",
     "PtxSyntaxError",
+    "Trait",
     "UnknownInstruction",
     "launch",
     "parse",
+    "traits",
+    "variables",
 ]

@@ -38,6 +38,11 @@ class CallGraph:
         """Whether each of two functions can be called while the other runs."""
         return one in self._reachable(other) and other in self._reachable(one)
 
+    def called_from(self, function: Function) -> set[str]:
+        """The functions that may be called while this one, or a kernel, runs."""
+        direct = set(self._callees(function))
+        return direct.union(*map(self._reachable, direct))
+
     def _callees(self, function: Function) -> Iterator[str]:
         for statement in function.body or ():
             if isinstance(statement, Instruction) and statement.opcode.split(".")[0] == "call":

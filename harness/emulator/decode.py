@@ -7,6 +7,8 @@ registers alone goes by the table in `signatures`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from harness.emulator import signatures
 from harness.emulator.decode_async import AsyncDecoder
 from harness.emulator.decode_integers import IntegerDecoder
@@ -26,6 +28,8 @@ from harness.emulator.ptx import (
     Sum,
 )
 
+_CACHE_HINT = "L2::cache_hint"
+
 
 class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
     """Decodes the instructions of one kernel."""
@@ -44,6 +48,10 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
         if any(isinstance(o, Memory) and o.more for o in instruction.operands):
             raise self.unknown("an address with coordinates")
         name, modifiers, types = signatures.split_opcode(instruction.opcode)
+        if _CACHE_HINT in modifiers:  # its policy comes last, and changes nothing here
+            modifiers.remove(_CACHE_HINT)
+            opcode = instruction.opcode.replace(f".{_CACHE_HINT}", "")
+            instruction = replace(instruction, opcode=opcode, operands=instruction.operands[:-1])
         reader = getattr(self, f"_op_{name}", None)
         if reader is not None:
             made: list[Op] = reader(instruction, modifiers, types)

@@ -128,6 +128,15 @@ class WarpDecoder(OperandReader):
         """A hint: it moves data between caches and faults on nothing."""
         return self._warp_op("fence", "", (), (), (), ())
 
+    def _op_createpolicy(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        """How caches are to treat lines: a value that only accesses with a cache hint take."""
+        if types != ["b64"] or not instruction.operands:
+            raise self.unknown()
+        made = (self.result(instruction.operands[0]),)
+        return [Op("mov", (), made, ("u64",), (Constant(0),), ("u64",), self.site)]
+
     _op_pmevent = _op_nanosleep
     _op_griddepcontrol = _op_nanosleep
     _op_prefetchu = _op_prefetch

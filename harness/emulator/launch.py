@@ -14,6 +14,7 @@ from harness.emulator.generate import Generated, generate
 from harness.emulator.global_memory import GlobalMemory
 from harness.emulator.kernel_names import find_kernel
 from harness.emulator.native import run as native
+from harness.emulator.observed import Observer
 from harness.emulator.program import Program
 from harness.emulator.ptx import Kernel, Module
 from harness.emulator.report import EngineName, LaunchReport
@@ -47,6 +48,7 @@ def launch(
     checks: bool = True,
     engine: Literal["auto", "numpy"] = "auto",
     jobs: int = 1,
+    observe: bool = False,
 ) -> LaunchReport:
     """Execute a kernel on the CPU; arrays among the arguments are changed in place.
 
@@ -56,10 +58,12 @@ def launch(
     thread if that is more) ends with a fault; what fewer threads execute together counts as a warp
     in the native engine, as 256 threads in the NumPy engine. That one alone runs with
     `engine="numpy"`. `jobs`: blocks that may run at the same time where that changes nothing.
+    `observe`: take note of every byte that is read and written, which the NumPy engine alone does.
     Raises UnknownInstruction and LaunchError before anything has run.
     """
     arguments.check_module(module, kernel)
     arguments.one_of("engine", engine, ("auto", "numpy"))
+    observe = arguments.flag("observe", observe)
     entry = find_kernel(module, kernel)
     program, generated = _translated(module, entry)
     asked = Asked(
@@ -69,7 +73,8 @@ def launch(
     memory, params = _memory(module, entry, program, args, names)
     tally = Tally(len(program.sites), len(program.blocks))
     by: EngineName = "numpy"
-    if engine == "auto" and not native.why_not(program, setting):
+    observer = Observer(memory, len(_device(module).variables)) if observe else None
+    if observer is None and engine == "auto" and not native.why_not(program, setting):
         try:
             fault = native.run(program, setting, memory, params, tally)
             by = "native"
@@ -80,13 +85,24 @@ def launch(
             if fault is None:
                 native.cleared(program)
     else:
-        fault = reference.run(program, generated, setting, memory, params, tally)
+        fault = reference.run(program, generated, setting, memory, params, tally, observer)
     faults: tuple[Fault, ...] = () if fault is None else (fault,)
     printed = tuple(text for _, text in sorted(tally.printed, key=lambda entry: entry[0]))
     return LaunchReport(
         entry.name, setting.grid, setting.block, setting.shared_bytes, faults, printed, by, program,
-        tally, tuple(memory.allocations),
+        tally, tuple(memory.allocations), observer.observed if observer else (),
     )  # fmt: skip
+
+
+def variables(module: Module) -> dict[str, Array]:
+    """The bytes of the module's `__device__` variables by name, as the next launch will find them.
+
+    They are the contents themselves: what is written to them is there for the next launch.
+    """
+    arguments.check_module(module, "")
+    contents = _device(module).variables
+    module_variables.place(GlobalMemory(), module, contents)
+    return {name: contents[name] for name in module_variables.writable(module)}
 
 
 def _translated(module: Module, kernel: Kernel) -> tuple[Program, Generated]:

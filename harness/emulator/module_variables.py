@@ -36,6 +36,11 @@ def place(memory: GlobalMemory, module: Module, contents: dict[str, Array]) -> N
         memory.add(variable.name, data, variable.space != "const")
 
 
+def writable(module: Module) -> list[str]:
+    """The names of the variables that kernels may write: those in `__device__` memory."""
+    return [v.name for v in _variables(module) if v.space == "global"]
+
+
 def _variables(module: Module) -> list[Variable]:
     return [v for v in module.globals.values() if v.space in ("global", "const") and not v.extern]
 

@@ -11,6 +11,7 @@ from harness.emulator.engine import Engine
 from harness.emulator.faults import Fault, KernelFault, fault_at
 from harness.emulator.generate import Generated
 from harness.emulator.global_memory import GlobalMemory
+from harness.emulator.observed import Observer
 from harness.emulator.program import Program
 from harness.emulator.setting import Setting
 from harness.emulator.tally import Tally
@@ -18,13 +19,15 @@ from harness.emulator.tally import Tally
 
 def run(
     program: Program, generated: Generated, setting: Setting, memory: GlobalMemory, params: bytes,
-    tally: Tally,
+    tally: Tally, observer: Observer | None = None,
 ) -> Fault | None:  # fmt: skip
-    """Execute all blocks, or until something goes wrong."""
+    """Execute all blocks, or until something goes wrong; the observer is told of every access."""
     engine = Engine(program, generated.functions, setting.budget)
     checks = None
     if setting.checks:
         checks = LaunchChecks(program, setting.grid, setting.block, memory, params)
+    if observer is not None:
+        observer.attach(memory)
     chunk: Chunk | None = None
     with np.errstate(all="ignore"):
         for first in range(0, setting.blocks, setting.chunk_blocks):

@@ -19,6 +19,7 @@ from harness.emulator.counts import (
 )
 from harness.emulator.faults import Fault
 from harness.emulator.global_memory import Allocation
+from harness.emulator.observed import Observed
 from harness.emulator.program import Branch, Jump, Op, Program
 from harness.emulator.ptx import TYPE_SIZES
 from harness.emulator.signatures import split_opcode
@@ -48,6 +49,8 @@ class LaunchReport:
     _program: Program = field(repr=False, compare=False)
     _tally: Tally = field(repr=False, compare=False)
     _buffers: tuple[Allocation, ...] = field(repr=False, compare=False)
+    observed: tuple[Observed, ...] = field(default=(), repr=False, compare=False)
+    """Every buffer byte by byte, if the launch was asked to observe."""
 
     @cached_property
     def instructions(self) -> tuple[InstructionCount, ...]:
@@ -73,6 +76,11 @@ class LaunchReport:
             opcode = ".".join([name, *modifiers])
             mix[opcode] = mix.get(opcode, 0) + each.warps
         return dict(sorted(((k, v) for k, v in mix.items() if v), key=lambda kv: (-kv[1], kv[0])))
+
+    def place(self, first: int) -> str:
+        """`file:line` of an entry in Observed's arrays; empty for 0, or where it is not known."""
+        location = self._program.sites[first - 1].location if first else None
+        return str(location) if location else ""
 
     def counter(self, name: str) -> Counter:
         """A counter by name; KeyError if the launch has none of that name."""

@@ -18,7 +18,7 @@ from harness.build.compile import Built, Unit
 from harness.cases import Case, Device, Step
 from harness.errors import HarnessError
 from harness.measure.rounds import Entry, measure
-from harness.measure.statistics import Interval, batch_time, time_of
+from harness.measure.statistics import Interval, Key, batch_time, time_of
 from harness.problem import Buffer
 from harness.records import Ceiling, Round
 from harness.silicon.architectures import architecture
@@ -225,7 +225,7 @@ def _best(name: str, found: Sequence[tuple[tuple[Case, float], list[Round]]]) ->
     """The best launch shape's figure, with the interval of its median over rounds."""
     shapes: list[tuple[Interval, Case, float, list[float]]] = []
     for (case, amount), rounds in found:
-        times = {(r.placement, r.round): batch_time(r.samples_ns) for r in rounds}
+        times: dict[Key, float] = {(r.placement, r.round): batch_time(r.samples_ns) for r in rounds}
         rates = times if name == "empty_kernel" else {
             at: amount / (ns * 1e-9) for at, ns in times.items()
         }  # fmt: skip

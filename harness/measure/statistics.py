@@ -18,16 +18,18 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from statistics import fmean, median
 from typing import Literal, TypeVar
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 Name = TypeVar("Name")
 Verdict = Literal["faster", "slower", "same", "unclear", "invalid"]
 
-Key = tuple[int, int]
-"""Placement and round."""
+Key = tuple[int, ...]
+"""Placement and round, and which of several batches that a round has."""
 
 Times = Mapping[Key, float]
 """A batch's time, ns, for each placement and round."""
@@ -67,8 +69,7 @@ class Estimate:
 
     def interval(self, confidence: float) -> Interval:
         """The interval of the exponential of the mean, by Student's t."""
-        t = float(stats.t.ppf(0.5 + confidence / 2, self.units - 1))
-        half = math.hypot(t * self.error, self.resolution)
+        half = math.hypot(_students(confidence, self.units - 1) * self.error, self.resolution)
         return Interval(*(math.exp(self.mean + side * half) for side in (0, -1, 1)))
 
     def p_value(self) -> float:
@@ -81,7 +82,13 @@ class Estimate:
             return 1.0
         if self.error == 0:
             return 0.0
-        return float(2 * stats.t.sf(beyond / self.error, self.units - 1))
+        return float(2 * special.stdtr(self.units - 1, -beyond / self.error))
+
+
+@cache
+def _students(confidence: float, freedom: int) -> float:
+    """How many standard errors a two-sided interval reaches to either side."""
+    return float(stats.t.ppf(0.5 + confidence / 2, freedom))
 
 
 def batch_time(samples: Sequence[float]) -> float:
@@ -89,8 +96,8 @@ def batch_time(samples: Sequence[float]) -> float:
 
     At least one is left out at either end, where there are three or more.
     """
-    share = max(_TRIMMED, 1 / len(samples)) if len(samples) >= 3 else 0.0
-    return float(stats.trim_mean(np.asarray(samples, float), share))
+    cut = max(1, int(_TRIMMED * len(samples))) if len(samples) >= 3 else 0
+    return fmean(sorted(samples)[cut : len(samples) - cut])
 
 
 def over_placements(values: Times) -> list[float]:
@@ -98,12 +105,11 @@ def over_placements(values: Times) -> list[float]:
 
     With a single placement, its rounds one by one: what is known then holds for that process only.
     """
-    by_placement: dict[int, list[float]] = defaultdict(list)
-    for (placement, _), value in sorted(values.items()):
-        by_placement[placement].append(value)
-    if len(by_placement) == 1:
-        return next(iter(by_placement.values()))
-    return [float(np.median(rounds)) for rounds in by_placement.values()]
+    several = len({key[0] for key in values}) > 1
+    units: dict[Key, list[float]] = defaultdict(list)
+    for key, value in sorted(values.items()):
+        units[key[:1] if several else key[:2]].append(value)
+    return [median(each) for each in units.values()]
 
 
 def estimate(logs: Times, resolution: float = 0.0) -> Estimate | None:
@@ -112,7 +118,7 @@ def estimate(logs: Times, resolution: float = 0.0) -> Estimate | None:
     if len(units) < FEWEST or not all(map(math.isfinite, units)):
         return None
     error = float(np.std(units, ddof=1)) / math.sqrt(len(units))
-    return Estimate(float(np.mean(units)), error, len(units), resolution)
+    return Estimate(fmean(units), error, len(units), resolution)
 
 
 def time_of(times: Times, hidden: float = 0.0) -> Estimate | None:

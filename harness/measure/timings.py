@@ -13,6 +13,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ import numpy as np
 from harness.measure.statistics import (
     Estimate,
     Interval,
+    Key,
     Times,
     Verdict,
     batch_time,
@@ -135,7 +138,7 @@ class Timings:
                         found[group][at] = f"throttled: {reason}"
         for group, by_round in clocks.items():
             every = [clock for each in by_round.values() for clock in each]
-            usual = float(np.median(every)) if every else 0.0
+            usual = median(every) if every else 0.0
             for at, each in by_round.items():
                 if any(abs(clock - usual) > CLOCK_TOLERANCE * usual for clock in each):
                     found[group].setdefault(at, "another multiprocessor clock")
@@ -182,15 +185,22 @@ class Timings:
 
     def step_times(self, case: str, cache: str) -> list[float]:
         """Each step's time, ns; empty where steps were not timed apart."""
+        key = "steps", case, cache
+        if key not in self._known:
+            self._known[key] = self._step_times(case, cache)
+        found: list[float] = self._known[key]
+        return found
+
+    def _step_times(self, case: str, cache: str) -> list[float]:
         rounds = [r for r in self.rounds(case, cache) if r.steps_ns and all(r.steps_ns)]
         if not rounds:
             return []
         steps = len(rounds[0].steps_ns)
-        by_step = [
+        by_step: list[Times] = [
             {(r.placement, r.round): batch_time(r.steps_ns[step]) for r in rounds}
             for step in range(steps)
         ]
-        return [float(np.median(over_placements(times))) for times in by_step]
+        return [median(over_placements(times)) for times in by_step]
 
     def spread(self, case: str, cache: str) -> Spread | None:
         """None with fewer than three placements."""
@@ -225,35 +235,31 @@ class Timings:
                     best[p.variant] = cost, p
         return [p for _, p in best.values()]
 
+    def slowest(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
+        """The sound case at which a variant is slowest, by the same placements."""
+        sound = (p for p in self.groups[group] if self._outcomes[p.case].status == "ok")
+        own = [p for p in sound if p.variant == variant]
+        return max(own, key=lambda p: self._cost(p.case, cache), default=None)
+
     def _cost(self, case: str, cache: str) -> float:
         """A time to choose by, ns: of the placements set apart, or of all where there are none."""
-        for for_choice in (True, False):
-            times = self._times(case, cache, False, for_choice)
-            if times:
-                return float(np.median(over_placements(times)))
-        return math.inf
+        key = "cost", case, cache
+        if key not in self._known:
+            both = (self._times(case, cache, False, for_choice) for for_choice in (True, False))
+            times = next(filter(None, both), {})
+            self._known[key] = median(over_placements(times)) if times else math.inf
+        return float(self._known[key])
 
     def baseline_of(self, case: str) -> str | None:
-        """What a case is compared with: the baseline at its launch shape, or else at its fastest.
+        """What a case is compared with: the baseline at the launch shape that it is shown at.
 
-        A baseline that failed is nothing to compare with; `substitute` says what stands in.
+        One figure for all of a group, so that speed-ups are in proportion to the times beside
+        them. A baseline that failed is nothing to compare with; `substitute` says what stands in.
         """
-        wanted = self._planned[case]
-        group = group_of(wanted)
+        group = group_of(self._planned[case])
         variant = self.reference(group)
-        if variant is None:
-            return None
-        same = [
-            p.case
-            for p in self.groups[group]
-            if p.variant == variant
-            and p.launch == wanted.launch
-            and self._outcomes[p.case].status == "ok"
-        ]
-        if same and not wanted.is_library:
-            return same[0]
-        fastest = self.shape(group, variant)
-        return fastest.case if fastest else None
+        found = self.shape(group, variant) if variant else None
+        return found.case if found else None
 
     def reference(self, group: Group) -> str | None:
         """The variant that speed-ups refer to: the baseline, or the first sound one instead."""
@@ -269,11 +275,8 @@ class Timings:
         return found if found != baseline else None
 
     def builds_on(self, p: Planned) -> Planned | None:
-        """The case that this one is a step further than: at its launch shape, or else as shown."""
-        group = group_of(p)
-        peers = [q for q in self.groups[group] if q.variant == p.builds_on]
-        same = [q for q in peers if q.launch == p.launch and self._outcomes[q.case].status == "ok"]
-        return same[0] if same else self.shape(group, p.builds_on) if peers else None
+        """The case that this one is a step further than: that variant as it is shown."""
+        return self.shape(group_of(p), p.builds_on) if p.builds_on else None
 
     # What is compared
 
@@ -299,17 +302,23 @@ class Timings:
         key = "ratio", case, against, cache
         if key not in self._known:
             hidden = math.hypot(self._hidden(case, cache), self._hidden(against, cache))
-            base, own = self._both(against, cache), self._both(case, cache)
+            base, own = self._paired(against, case, cache)
             self._known[key] = speedup(base, own, hidden)
         found: Estimate | None = self._known[key]
         return found
 
-    def _both(self, case: str, cache: str) -> Times:
-        """A case's times; a baseline's two batches of a round count as one."""
-        first, second = self.times(case, cache), self.times(case, cache, repeat=True)
-        if not second:
-            return first
-        return {key: math.sqrt(t * second[key]) if key in second else t for key, t in first.items()}
+    def _paired(self, against: str, case: str, cache: str) -> tuple[Times, Times]:
+        """Both cases' times, each batch of the one beside each batch of the other in its round.
+
+        A baseline has two batches, so a round has two ratios to it, and a median over them bears
+        more disturbed batches than one over ratios to the two batches' mean.
+        """
+        base, own = dict[Key, float](), dict[Key, float]()
+        for which in product((False, True), repeat=2):
+            ones, others = self.times(against, cache, which[0]), self.times(case, cache, which[1])
+            for key in ones.keys() & others.keys():
+                base[key + which], own[key + which] = ones[key], others[key]
+        return base, own
 
     def family(self, group: Group, cache: str = "cold") -> list[tuple[str, str]]:
         """Every comparison that the pages make in a group: (case, against).
@@ -326,12 +335,8 @@ class Timings:
         shown = self.shown(group, cache)
         leader = self.leader(group, cache)
         for p in shown:
-            before = self.builds_on(p) if p.builds_on else None
-            slowest = max(
-                (q for q in cases if q.variant == p.variant),
-                key=lambda q: self._cost(q.case, cache),
-            )
-            for other in (before, leader, slowest):
+            before = self.builds_on(p)
+            for other in (before, leader, self.slowest(group, p.variant, cache)):
                 if other and other.case != p.case:
                     pairs[p.case, other.case] = None
         return list(pairs)
@@ -408,16 +413,17 @@ class Timings:
         if found is None:
             return False
         interval = found.interval(self.confidence)
-        narrow = math.sqrt(interval.high / interval.low) - 1 <= target
-        holds_one = interval.low <= 1 <= interval.high
-        return narrow and (holds_one or self.compare(case, baseline, cache).verdict != "unclear")
+        if math.sqrt(interval.high / interval.low) - 1 > target:
+            return False
+        told_apart = self.compare(case, baseline, cache).verdict in ("faster", "slower")
+        return told_apart or interval.low <= 1 <= interval.high
 
 
 def ceiling_over_placements(
     ceiling: Ceiling, rounds: Sequence[Round], confidence: float
 ) -> Ceiling:
     """A ceiling as all placements saw it, where they measured it again."""
-    times = {(i, 0): batch_time(r.samples_ns) for i, r in enumerate(rounds)}
+    times: dict[Key, float] = {(i, 0): batch_time(r.samples_ns) for i, r in enumerate(rounds)}
     found = time_of(times)
     if found is None:
         return ceiling

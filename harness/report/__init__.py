@@ -1,18 +1,18 @@
-"""A run's tables, figures and page, drawn from its journal alone: no GPU, no network."""
+"""A run's tables, figures and pages, drawn from its journal alone: no GPU, no network."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from harness import tables
-from harness.report.page import write_page
+from harness.report.site import write_pages, write_single
+from harness.tables import Run
+from harness.tables import write as write_tables
 
 
-def write(run: tables.Run) -> Path:
-    """results.csv, counters.csv, figures/*.png and report.html in the run's folder.
+def write(run: Run, single_file: bool = False) -> Path:
+    """results.csv, counters.csv, figures/*.png and the pages in the run's folder.
 
-    Returns report.html's path. The page is one file that refers to nothing outside it but the PNGs
-    beside it, by link.
+    Returns report.html's path; with `single_file` that of one file which holds all pages.
     """
-    tables.write(run)
-    return write_page(run)
+    write_tables(run)
+    return write_single(run) if single_file else write_pages(run)

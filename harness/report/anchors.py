@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 
 def slug(text: str) -> str:
     """A case id, metric or title as an HTML id and file name."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-")
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-.")
+
+
+def distinct_slugs(names: Iterable[str]) -> dict[str, str]:
+    """A file name for each, with a number where nothing is left of a name or two come out alike."""
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        stem = slug(name) or "problem"
+        taken = {each.lower() for each in found.values()}
+        number = 1
+        while (own := stem if number == 1 else f"{stem}-{number}").lower() in taken:
+            number += 1
+        found[name] = own
+    return found
 
 
 def case_anchor(case: str) -> str:
@@ -16,12 +30,3 @@ def case_anchor(case: str) -> str:
 
 def counter_anchor(metric: str) -> str:
     return f"counter-{slug(metric)}"
-
-
-def short_names(variants: list[str]) -> dict[str, str]:
-    """`v12` for `v12_single_pass_last_block` where no other variant starts so, else its name."""
-    heads = [name.split("_")[0] for name in variants]
-    return {
-        name: head if heads.count(head) == 1 else name
-        for name, head in zip(variants, heads, strict=True)
-    }

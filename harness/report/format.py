@@ -83,14 +83,22 @@ def time(ns: float) -> str:
     return f"{three(ns / scale)}{THIN}{unit}"
 
 
+def half_width(value: Interval) -> float:
+    """Half of an interval's width as a part of the value: intervals are symmetric in logarithms."""
+    return math.sqrt(value.high / value.low) - 1
+
+
+def within(value: Interval) -> str:
+    """`± 0.06 %`: every interval is written in this one form."""
+    width = 100 * half_width(value)
+    shown = "0" if width == 0 else f"{width:.2g}" if width >= 0.01 else "< 0.01"
+    return f"±{THIN}{shown}{THIN}%"
+
+
 def interval(value: Interval, scale: float = 1.0, unit: str = "") -> str:
-    """`248 µs (247–249)`; where the ends read the same, the larger half-width in per cent."""
-    median, low, high = (three(x / scale) for x in (value.value, value.low, value.high))
+    """`248 µs ± 0.06 %`."""
     name = unit if unit in {"", "×"} else THIN + unit
-    if low == high:
-        width = max(value.high / value.value, value.value / value.low) - 1
-        return f"{median}{name} (±{percent(100 * width)})" if width else f"{median}{name} (±0)"
-    return f"{median}{name} ({low}–{high})"
+    return f"{three(value.value / scale)}{name} {within(value)}"
 
 
 def time_interval(value: Interval) -> str:
@@ -98,16 +106,12 @@ def time_interval(value: Interval) -> str:
 
 
 def ratio(value: Interval) -> str:
-    """A speed-up: near 1, with as many digits as tell its interval from 1 and its ends apart."""
-    digits = _digits(value)
-    if digits is None:
-        return interval(value, unit="×")
-    median, low, high = (f"{x:.{digits}f}" for x in (value.value, value.low, value.high))
-    return f"{median}× ({low}–{high})"
+    """A speed-up with its interval: `11.1× ± 0.05 %`."""
+    return f"{times(value)} {within(value)}"
 
 
 def times(value: Interval) -> str:
-    """A speed-up's median alone, in the same digits."""
+    """A speed-up alone: near 1, with as many digits as tell it and its interval from 1."""
     digits = _digits(value)
     return f"{three(value.value) if digits is None else f'{value.value:.{digits}f}'}×"
 
@@ -120,21 +124,36 @@ def _digits(value: Interval) -> int | None:
     """Decimals for a ratio near 1; None where three significant digits suffice."""
     if abs(value.value - 1) > _NEAR:
         return None
-    for digits in (2, 3, 4, 5):
-        median, low, high = (f"{x:.{digits}f}" for x in (value.value, value.low, value.high))
-        told = all(x == 1 or float(text) != 1 for x, text in (
-            (value.value, median), (value.low, low), (value.high, high)))  # fmt: skip
-        if told and (low != high or value.low == value.high):
+    for digits in (2, 3, 4):
+        shown = float(f"{value.value:.{digits}f}")
+        told = shown != 1 or value.value == 1
+        if told and 10.0**-digits <= max(2 * half_width(value), 1e-4):
             return digits
     return 5
 
 
+def slower(ratio_: Interval) -> str:
+    """How much longer the slower one takes, of how many times as fast it is: `0.2 % slower`."""
+    longer = 1 / ratio_.value
+    return f"{percent(100 * (longer - 1))} slower" if longer < 1.5 else f"{three(longer)}× slower"
+
+
 def percent(value: float) -> str:
-    """Of a number already in per cent; below 0.01 nothing is resolved."""
-    if 0 < abs(value) < 0.01:
+    """Of a number already in per cent: two digits below 1, none resolved below 0.01."""
+    if value == 0:
+        return f"0{THIN}%"
+    if abs(value) < 0.01:
         return f"< 0.01{THIN}%"
     shown = three(value) if abs(value) >= 1 else f"{value:.2g}"
     return f"{shown}{THIN}%"
+
+
+def compact(value: float) -> str:
+    """A number for a narrow column: 815, 4.19k, 13.6M, 2.10G."""
+    for scale, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if abs(value) >= scale:
+            return f"{three(value / (scale if scale > 1e4 else 1e3))}{letter}"
+    return f"{value:,.0f}" if value == int(value) else three(value)
 
 
 def data(value: float) -> str:

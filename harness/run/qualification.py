@@ -71,9 +71,15 @@ def shape_of(v: Verified) -> Shape:
 
 
 def _first_failures(seen: Iterable[Verified]) -> dict[Shape, str]:
+    """The first wrong result of each shape, and what the emulator saw of how it came about."""
     found: dict[Shape, str] = {}
     for v in seen:
-        if not v.ok:
-            sizes = ", ".join(f"{name} = {value}" for name, value in v.sizes.items())
-            found.setdefault(shape_of(v), f"at {sizes}: {v.reason}")
+        if v.ok:
+            continue
+        sizes = ", ".join(f"{name} = {value}" for name, value in v.sizes.items())
+        reason, before = f"at {sizes}: {v.reason}", found.get(shape_of(v))
+        if before is None:
+            found[shape_of(v)] = reason
+        elif v.phase == "scrutiny":
+            found[shape_of(v)] = f"{before}; in the emulator {reason}"
     return found

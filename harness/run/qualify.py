@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness import problem as problems
 from harness.backends.base import Backend
-from harness.cases import Shape
+from harness.cases import Case, Shape
 from harness.job import Job, Telling
+from harness.problem import Problem
+from harness.records import Verified
 from harness.run.inputs import DRAWS, Inputs, by_group
+from harness.run.scrutiny import scrutinise
 
 
 def qualify(job: Job, backend: Backend, tell: Telling) -> None:
@@ -15,7 +20,7 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
     A launch shape is given up at its first failure: one reason is enough.
     """
     problem = problems.load(job.kernels / (job.tests or job.cases)[0].problem)
-    given_up: set[Shape] = set()
+    given_up, named = set[Shape](), set[Shape]()
     for group in by_group(job.tests):
         for draw in DRAWS:
             inputs = Inputs(problem, group[0], job.seed, draw)
@@ -29,6 +34,10 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
                     tell.record(verified)
                     if not verified.ok:
                         given_up.add(case.shape)
+                        if " is wrong" not in verified.reason:
+                            named.add(case.shape)  # one knows already what is the matter
+    doubtful = [case for case in job.tests if case.shape not in named]
+    given_up |= _scrutinise(job, problem, doubtful, backend.device.arch, tell)
     for group in by_group(job.cases):
         inputs = Inputs(problem, group[0], job.seed, 0)
         buffers = problem.buffers(group[0].sizes, group[0].dtype)
@@ -43,3 +52,26 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
                     tell.record(count)
                 for line in execution.lines:
                     tell.record(line)
+
+
+def _scrutinise(
+    job: Job, problem: Problem, cases: Sequence[Case], arch: str, tell: Telling
+) -> set[Shape]:
+    """Look for shortcuts that results alone do not show; the launch shapes that take one."""
+    refused: set[Shape] = set()
+    for dtype in dict.fromkeys(case.dtype for case in cases):
+        tests = [case for case in cases if case.dtype == dtype]
+        found = scrutinise(
+            problem, tests, job.built, job.seed + job.fresh, arch,
+            starting=lambda case: tell.now(case.id),
+        )  # fmt: skip
+        for remark in found.remarks:
+            tell.record(remark)
+        for failure in found.failures:
+            case = failure.case
+            tell.record(Verified(
+                case.problem, case.variant, case.dtype, case.sizes, case.launch,
+                "scrutiny", 0, False, failure.reason, None,
+            ))  # fmt: skip
+            refused.add(case.shape)
+    return refused

@@ -41,6 +41,7 @@ class Variant:
     """Counter → why it has no value."""
     is_library: bool = False
     provenance: Any = "ncu"
+    builds_on: str = ""
 
 
 def run_of(
@@ -80,7 +81,7 @@ def _case(
     kernels = tuple(f"kernel_{i}" for i in range(max(len(v.steps), 1)))
     records: list[Record] = [
         Planned(case, problem, name, "float32", {"n": n}, {"block": block}, 4 * n, v.flops,
-                is_baseline, v.is_library, kernels),
+                is_baseline, v.is_library, kernels, v.builds_on),
         Outcome(case, "ok"),
     ]  # fmt: skip
     for step, kernel in enumerate(kernels if not v.is_library else ()):

@@ -1,4 +1,4 @@
-"""docs/claims.yaml is read strictly, and a claim holds only with its whole interval."""
+"""claims.yaml is read strictly, and a claim holds only with its whole interval."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from small_runs import Variant, run_of
 
 from harness.analysis import claims
 from harness.analysis.claims import Claim, Relation, Test, check, decide
-from harness.analysis.quantities import Readings
+from harness.analysis.readings import Readings
 from harness.errors import ConfigError
 from harness.measure.statistics import Interval
 from harness.tables import Run

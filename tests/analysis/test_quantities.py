@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from small_runs import Variant, case_of, run_of
 
-from harness.analysis.quantities import BY_KEY, Missing, Reading, Readings
+from harness.analysis.quantities import BY_KEY
+from harness.analysis.readings import Missing, Reading, Readings
 from harness.emulator import launch, parse
-from harness.report.glossary import COUNTERS, meaning
+from harness.report.words import COUNTERS, meaning
 
 SECTORS = {"distinct_sectors_read": 125_000.0, "distinct_sectors_written": 1_000.0}
 BRANCHES = "smsp__sass_branch_targets{}.sum"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from small_runs import Variant, case_of, run_of
 
-from harness.analysis.quantities import Readings
+from harness.analysis.readings import Readings
 from harness.analysis.roofline import Roofline, roofline, roofs
 
 CEILINGS = {"read_bandwidth": 4e12, "copy_bandwidth": 3.8e12, "l2_bandwidth": 9e12,

@@ -36,7 +36,7 @@ def test_a_line_that_loses_nothing_is_not_marked() -> None:
 
 def test_idle_lanes_scattered_sectors_and_bank_conflicts_are_marked_in_words() -> None:
     assert marks(warps=10, threads=80) == ("8.0 of 32 lanes",)
-    assert marks(warps=10, threads=320, requests=10, sectors=320) == ("32.0 sectors a request",)
+    assert marks(warps=10, threads=320, requests=10, sectors=320) == ("32.0 sectors per load",)
     found = marks(warps=10, threads=320, wavefronts=33, wavefronts_ideal=10)
     assert found == ("3.3× the ideal wavefronts",)
 
@@ -58,7 +58,7 @@ def test_an_atomic_is_marked_where_more_than_two_lanes_meet_on_an_address() -> N
             atomic_most_lanes=most,
         )  # fmt: skip
 
-    assert atomic(320, 40, 17) == ("8.0 lanes an address, at most 17",)
+    assert atomic(320, 40, 17) == ("8.0 lanes per address, at most 17",)
     assert atomic(320, 160, 9) == ()
     assert atomic(0, 0, 0) == ()
 
@@ -67,7 +67,7 @@ def test_only_columns_that_some_line_has_stand_before_the_source() -> None:
     text = "if (x) y();\ncount(z);\n"
     plain = annotate.annotated(text, {1: cost(1, warps=8, threads=256, requests=8, sectors=32)})
     names = [annotate.COLUMNS[i][0] for i in annotate.used(plain)]
-    assert names == ["warp instructions", "lanes", "sectors a request"]
+    assert names == ["warp instructions", "lanes", "sectors per load"]
     costs = {
         1: cost(1, warps=64, threads=2048, branches=64, diverged=12),
         2: cost(
@@ -77,10 +77,11 @@ def test_only_columns_that_some_line_has_stand_before_the_source() -> None:
     lines = annotate.annotated(text, costs)
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(annotate.table("title", lines))
-    head, first, second = console.export_text().splitlines()[1:4]
-    assert " ".join(head.split()) == "line warp inst lanes diverged lanes/addr source"
+    head, below, first, second = console.export_text().splitlines()[1:5]
+    assert head.split() == ["warp", "lanes/"]
+    assert below.split() == ["line", "instr", "lanes", "diverged", "addr", "source"]
     assert " ".join(first.split()) == "1 64 32.0 12 of 64 if (x) y(); ← diverged 12 of 64 warps"
-    assert " ".join(second.split()) == ("2 4 32.0 4.0 count(z); ← 4.0 lanes an address, at most 9")
+    assert " ".join(second.split()) == ("2 4 32.0 4.0 count(z); ← 4.0 lanes per address, at most 9")
 
 
 def test_only_the_lines_between_the_first_and_the_last_cost_are_shown() -> None:
@@ -109,6 +110,40 @@ def test_instructions_of_a_line_are_summed_and_the_most_lanes_are_the_most_of_an
         SourceLine("case", 3, "a.cu", 7, 4, 0, 0, 5, 9, 0, 30, 5, 0, 0, 0),
         SourceLine("case", 3, "a.cu", 8, 4, 0, 0, 0, 0, 0, 0, 0, 96, 48, 5),
     ]
+
+
+def test_loads_stores_and_atomics_of_one_line_are_told_apart() -> None:
+    def of(opcode: str, requests: int, sectors: int) -> InstructionCount:
+        return InstructionCount(opcode, 1, "a.cu", 7, 2, 64, 64, requests, sectors, 0, 0, 0)
+
+    [line] = line_counts(
+        "case", 0,
+        [of("ld.global.f32", 2, 8), of("st.global.f32", 2, 64), of("red.global.add.f32", 2, 2),
+         of("atom.global.add.u32", 2, 2), of("cp.async.ca.shared.global", 1, 4)],
+    )  # fmt: skip
+    assert (line.requests, line.sectors) == (3, 12)
+    assert (line.store_requests, line.store_sectors) == (2, 64)
+    assert (line.atomic_requests, line.atomic_sectors) == (4, 4)
+    [marked] = annotate.annotated("\n" * 6 + "text", {7: line})
+    assert marked.marks == ("32.0 sectors per store",)
+    names = [annotate.COLUMNS[i][0] for i in annotate.used([marked])]
+    assert names == [
+        "warp instructions", "lanes", "sectors per load", "sectors per store", "sectors per atomic",
+    ]  # fmt: skip
+
+
+def test_at_80_columns_every_column_and_most_of_the_source_are_readable() -> None:
+    line = cost(
+        7, warps=524_288, threads=2**24, requests=10, sectors=40, store_requests=3,
+        store_sectors=96, wavefronts=33, wavefronts_ideal=10, branches=64, diverged=12,
+    )  # fmt: skip
+    source = "\n" * 6 + "    shared[threadIdx.x] = input[i];"
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(annotate.table("title", annotate.annotated(source, {7: line})))
+    text = console.export_text()
+    assert all(len(row) <= 80 for row in text.splitlines())
+    for words in ("524,288", "12 of 64", "4.0", "32.0", "shared["):
+        assert words in text
 
 
 def test_the_divergence_of_v1_is_on_the_line_that_chooses_its_threads() -> None:

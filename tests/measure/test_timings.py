@@ -48,13 +48,12 @@ def timings(
     return Timings(records, planned, outcomes, settings)
 
 
-def test_a_case_is_compared_with_the_baseline_at_its_own_launch_shape() -> None:
-    found = timings({"v0/64": 800.0, "v0/128": 400.0, "v1/64": 200.0, "v1/128": 200.0})
-    for block, ratio in ((64, 4.0), (128, 2.0)):
-        baseline = found.baseline_of(f"sum/v1/{block}")
-        assert baseline == f"sum/v0/{block}"
-        versus = found.compare(f"sum/v1/{block}", baseline)
-        assert versus.verdict == "faster"
+def test_every_shape_is_compared_with_the_baseline_at_the_shape_it_is_shown_at() -> None:
+    found = timings({"v0/64": 800.0, "v0/128": 400.0, "v1/64": 300.0, "v1/128": 200.0})
+    for case, ratio in (("v0/64", 0.5), ("v1/64", 4 / 3), ("v1/128", 2.0)):
+        assert found.baseline_of(f"sum/{case}") == "sum/v0/128"
+        versus = found.compare(f"sum/{case}", "sum/v0/128")
+        assert versus.verdict == ("faster" if ratio > 1 else "slower")
         assert versus.ratio is not None
         assert versus.ratio.value == pytest.approx(ratio, rel=1e-3)
 
@@ -119,6 +118,18 @@ def test_a_variant_is_compared_with_what_it_builds_on() -> None:
     pairs = found.family(GROUP)
     assert ("sum/v2/64", "sum/v1/64") in pairs
     assert not any(case == "sum/t1/64" and against == "sum/v1/64" for case, against in pairs)
+
+
+def test_what_a_variant_builds_on_is_taken_at_the_shape_it_is_shown_at() -> None:
+    found = timings(
+        {"v0/64": 800.0, "v0/128": 400.0, "v1/64": 200.0, "v1/128": 300.0},
+        builds_on={"v1": "v0"},
+    )
+    [_, later] = found.shown(GROUP)
+    before = found.builds_on(later)
+    assert later.case == "sum/v1/64"
+    assert before is not None
+    assert before.case == "sum/v0/128"
 
 
 def test_equal_kernels_are_called_the_same() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from harness.records import (
     Outcome,
     Planned,
     Record,
+    Remark,
     Round,
     Verified,
 )
@@ -51,7 +53,18 @@ WRONG = "wrong result: |error| is 12.5 times its bound at out[0]"
 class Bench:
     """What the synthetic run is to hold; tests change a field and build it."""
 
+    problem: str = "reduce_sum"
     gbps: dict[str, float] = field(default_factory=lambda: dict(GBPS))
+    libraries: tuple[str, ...] = ("torch",)
+    dtypes: tuple[str, ...] = ("float32",)
+    uncompiled: tuple[str, ...] = ()
+    """Variants that are Python or host functions: nothing of ours is compiled."""
+    remarks: dict[str, str] = field(default_factory=dict)
+    """Variant → what is to be said of it."""
+    placements: int = 1
+    """Each has `rounds` rounds; the variant v8 takes longer in every other one."""
+    ladder: bool = True
+    """Whether each variant says what it builds on: the one before it, traps the first."""
     sizes: Sequence[dict[str, int]] = SIZES
     launches: Sequence[dict[str, int]] = BLOCKS
     failed: dict[str, str] = field(default_factory=dict)
@@ -70,17 +83,20 @@ class Bench:
 
     def cases(self) -> list[Planned]:
         found = []
-        for variant in self.gbps:
-            library = variant == "torch"
+        ours = [name for name in self.gbps if name not in self.libraries]
+        for dtype, variant in product(self.dtypes, self.gbps):
+            library = variant in self.libraries
+            before = ours[max(ours.index(variant) - 1, 0)] if variant in ours[1:] else ""
+            parent = ours[0] if variant[0] == "t" and before else before
             for size in self.sizes:
                 elements = int(np.prod(list(size.values())))
                 for launch in [{}] if library else self.launches:
-                    parts = ["reduce_sum", variant, "float32"]
+                    parts = [self.problem, variant, dtype]
                     parts += [f"{k}={x}" for k, x in {**size, **launch}.items()]
                     found.append(
-                        Planned("/".join(parts), "reduce_sum", variant, "float32", size, launch,
-                                4 * elements + 4, elements - 1,
-                                variant == "v0_global_memory", library)
+                        Planned("/".join(parts), self.problem, variant, dtype, size, launch,
+                                4 * elements + 4, elements - 1, variant == ours[0], library,
+                                builds_on=parent if self.ladder else "")
                     )  # fmt: skip
         return found
 
@@ -93,6 +109,10 @@ class Bench:
         return Outcome(p.case, "skipped", reason) if reason else Outcome(p.case, "ok")
 
     def timed(self, folder: Path) -> Run:
+        return Run(folder, run_info("cuda", self.info), [*self.records(), *self.limits()])
+
+    def records(self) -> list[Record]:
+        """What a timed run has of the problem."""
         records: list[Record] = []
         cases = self.cases()
         for p in cases:
@@ -109,13 +129,22 @@ class Bench:
                 records += self._verified(p, "before", WRONG)
             records += [outcome] if outcome else []
         for size in self.sizes:
-            group = "/".join(["reduce_sum", "float32", *(f"{k}={x}" for k, x in size.items())])
+            group = "/".join([self.problem, "float32", *(f"{k}={x}" for k, x in size.items())])
             for i in range(self.rounds):
                 throttle = ("software power cap",) if i % 9 == 8 else ()
                 records.append(
                     Conditions(group, i, 1_980_000_000 - 15_000_000 * (i % 3), 3_201_000_000,
-                               41 + i % 4, 288.0 + 7.5 * i, throttle)
+                               41 + i % 4, 288.0 + 7.5 * i, throttle, 0)
                 )  # fmt: skip
+        records += [
+            Remark(self.problem, variant, dtype, text, "measured")
+            for variant, text in self.remarks.items()
+            for dtype in self.dtypes
+        ]
+        return records
+
+    def limits(self) -> list[Record]:
+        records: list[Record] = []
         if self.ceilings:
             for name, value, unit in (
                 ("read_bandwidth", 4.55e12, "byte/s"), ("copy_bandwidth", 4.21e12, "byte/s"),
@@ -125,7 +154,7 @@ class Bench:
                     Ceiling(name, value, value * 0.998, value * 1.002, unit,
                             "the best of several grids, median of 20 rounds", (value,))
                 )  # fmt: skip
-        return Run(folder, run_info("cuda", self.info), records)
+        return records
 
     def emulated(self, folder: Path) -> Run:
         records: list[Record] = []
@@ -145,6 +174,7 @@ class Bench:
         """What both backends record of a case before running it: compiled, and tested small."""
         if (
             p.is_library
+            or p.variant in self.uncompiled
             or "error:" in self.failed.get(p.variant, "")
             or p.variant in self.unreached
         ):
@@ -153,7 +183,7 @@ class Bench:
         for step in range(2 if p.variant in TWO_STEPS else 1):
             block = p.launch.get("block", 256)
             records.append(
-                Compiled(p.case, step, f"reduce_step_{step}", "ab" * 32, "cd" * 32, 16 + 2 * step,
+                Compiled(p.case, step, f"reduce_step_{step}", "ab" * 32, p.variant, 16 + 2 * step,
                          4 * block, 0, 0, block, 0.75 if block == 512 else 1.0,
                          "shared memory" if block == 512 else "warps")
             )  # fmt: skip
@@ -180,22 +210,32 @@ class Bench:
         base = p.bytes / self.gbps[p.variant]
         records: list[Record] = []
         for cache, cost in (("cold", base * block + 2600), ("warm", base * block * 0.7 + 2100)):
-            for repeat in (False, True) if p.is_baseline else (False,):
+            again = (False, True) if p.is_baseline else (False,)
+            for placement, repeat in product(range(self.placements), again):
+                moved = 1.06 if p.variant == "v8_warp_shuffle" and placement % 2 else 1.0
                 for i in range(self.rounds):
-                    drift = 1 + 0.01 * np.sin(i)
+                    drift = moved * (1 + 0.01 * np.sin(i))
                     samples = cost * drift * (1 + self.noise * rng.standard_normal(4))
                     steps = ()
                     if p.variant in TWO_STEPS:
                         first = samples - 1500
                         steps = (tuple(map(float, first)), (1900.0, 1890.0, 1905.0, 1899.0))
                     records.append(
-                        Round(p.case, cache, i, repeat, tuple(map(float, samples)), steps)  # type: ignore[arg-type]
+                        Round(
+                            p.case,
+                            cache,
+                            i,
+                            repeat,
+                            tuple(map(float, samples)),
+                            steps,  # type: ignore[arg-type]
+                            placement,
+                        )
                     )
         return records
 
 
 def _counted(p: Planned) -> list[Record]:
-    rank = list(GBPS).index(p.variant)
+    rank = list(GBPS).index(p.variant) if p.variant in GBPS else 5
     ideal = 0.0 if p.variant in {"v0_global_memory", "v8_warp_shuffle"} else 737_280.0
     excess = (1.0, 2.1, 3.3)[rank] if rank < 3 else 1.0
     instructions = 5_200_000.0 / (1 + rank)
@@ -252,3 +292,18 @@ def mishaps() -> dict[str, Any]:
         "skipped": {("v8_warp_shuffle", 512): "the variant is limited to `block <= 256`"},
         "unreached": ("t1_partitioned_unaligned",),
     }
+
+
+def many(folder: Path, problems: int = 28, rounds: int = 8) -> Run:
+    """A run of many problems, of 6 variants and 3 sizes each, with failures among them."""
+    names = [*[name for name in GBPS if name[0] == "v"][:14:3], "v12_single_pass_last_block"]
+    records: list[Record] = []
+    about = {}
+    for i in range(problems):
+        problem = f"problem_{i:02}_{('copy', 'scan', 'transpose', 'softmax', 'histogram')[i % 5]}"
+        gbps = {name: GBPS[name] * (1 - 0.011 * i) for name in names} | {"torch": 3000.0 + 40 * i}
+        failed = {"v5_unroll_last_warp": COMPILE_ERROR} if i % 9 == 4 else {}
+        bench = Bench(problem, gbps, launches=BLOCKS[:2], rounds=rounds, failed=failed)
+        records += bench.records()
+        about[problem] = {"title": f"what problem {i} computes, in a clause of its own"}
+    return Run(folder, run_info("cuda", {"problems": about}), [*records, *Bench().limits()])

@@ -1,234 +1,244 @@
-"""The page in a real browser: no error, no overflow, no two labels over each other, by keyboard.
-
-A script of the test's own is put into a copy of the page; it writes what it finds into the
-document, which the browser then prints. Debian's package is `chromium`.
-"""
+"""The pages in a real browser: no error, no overflow, no labels over each other, by keyboard."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
-import subprocess
-from html import escape, unescape
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import NAMES, Chromium, found
 from profiled import profiled
-from synthetic_runs import SIZES, Bench, mishaps
+from synthetic_runs import BLOCKS, SIZES, Bench, many, mishaps
 
 from harness import report
+from harness.tables import Run
 
-FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--hide-scrollbars", "--virtual-time-budget=30000",
-]  # fmt: skip
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-
-LISTEN = """<script>
-window.problems = [];
-addEventListener("error", (e) => problems.push(`error: ${e.message}`));
-addEventListener("unhandledrejection", (e) => problems.push(`rejected: ${e.reason}`));
-for (const kind of ["error", "warn"]) {
-  const said = console[kind];
-  console[kind] = (...words) => { problems.push(`${kind}: ${words}`); said(...words); };
-}
-</script>"""
-
-INSPECT = """<script>
-const wait = (ms) => new Promise((done) => setTimeout(done, ms));
-const visible = (e) => e.checkVisibility() && e.getClientRects().length > 0;
-const name = (e) => e.textContent.trim().slice(0, 60);
-function overlaps(svg) {
-  const frame = svg.getBoundingClientRect();
-  const found = [];
-  const texts = [...svg.querySelectorAll("text")].filter((t) => name(t) && name(t) !== "■");
-  const boxes = texts.map((t) => t.getBoundingClientRect());
-  boxes.forEach((a, i) => {
-    if (a.left < frame.left - 2 || a.right > frame.right + 2)
-      found.push(`${name(texts[i])} leaves its figure`);
-    for (let j = i + 1; j < boxes.length; j++) {
-      const b = boxes[j];
-      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-      if (wide > 1.5 && high > 0.25 * Math.min(a.height, b.height))
-        found.push(`${name(texts[i])} over ${name(texts[j])}`);
-    }
-  });
-  return found;
-}
-function labels() {
-  const found = {};
-  for (const figure of document.querySelectorAll("figure"))
-    for (const svg of figure.querySelectorAll(".wide svg, .slim svg"))
-      if (visible(svg)) {
-        const wrong = overlaps(svg);
-        if (wrong.length) found[figure.id] = wrong;
-      }
-  return found;
-}
-function overflow() {
-  const width = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth <= width) return [];
-  return [...document.querySelectorAll("body *")]
-    .filter((e) => visible(e) && e.getBoundingClientRect().right > width + 1)
-    .filter((e) => !e.closest(".scroll, pre, svg")).map((e) => `${e.tagName} ${name(e)}`);
-}
-async function keyboard() {
-  const wrong = [];
-  const headings = [...document.querySelectorAll("table.sortable th button")].filter(visible);
-  for (const button of headings) {
-    button.focus();
-    if (document.activeElement !== button) wrong.push(`${name(button)} takes no focus`);
-    const tip = button.closest("th").dataset.tip;
-    if (tip && document.getElementById("tip").textContent !== tip)
-      wrong.push(`${name(button)} is not explained`);
-  }
-  const table = document.querySelector("table.sortable");
-  const values = () => [...table.tBodies[0].rows].map((row) => row.cells[0].textContent);
-  const before = values();
-  const button = table.querySelector("th button");
-  button.click(); button.click();
-  if (button.closest("th").getAttribute("aria-sort") !== "descending") wrong.push("not sorted");
-  if (before.length > 2 && String(before) === String(values())) wrong.push("order unchanged");
-  return { wrong, headings: headings.length };
-}
-async function explore() {
-  const buttons = [...document.querySelectorAll("button.explore")].filter(visible);
-  for (const button of buttons) button.click();
-  const drawn = () => document.querySelectorAll(".plot .main-svg").length;
-  for (let i = 0; i < 100 && drawn() < buttons.length; i++) await wait(100);
-  const empty = buttons.filter((b) => !b.closest("figure").querySelector(".plot .main-svg"));
-  const over = overflow();
-  for (const button of buttons) button.click();
-  return { buttons: buttons.length, empty: empty.length, over };
-}
-addEventListener("load", async () => {
-  const verdict = { width: innerWidth, figures: document.querySelectorAll("figure").length };
-  verdict.closed = overflow();
-  verdict.labels = labels();
-  verdict.paper = getComputedStyle(document.body).backgroundColor;
-  verdict.explore = await explore();
-  document.querySelectorAll("details").forEach((d) => { d.open = true; });
-  verdict.open = overflow();
-  verdict.keyboard = await keyboard();
-  verdict.hidden = [...document.querySelectorAll("figure")].filter((f) => !visible(f)).length;
-  verdict.problems = problems;
-  const place = document.createElement("pre");
-  place.id = "verdict";
-  place.textContent = JSON.stringify(verdict);
-  const outside = parent.document;
-  outside.body.append(place);
-  frameElement.remove();
-});
-</script>"""
+ASK = (Path(__file__).with_name("inspect.js")).read_text(encoding="utf-8").strip()
+WIDTHS = (1280, 400)
+TRAP = "</script><img src=x onerror=alert(1)>"
 
 
-def browser() -> str:
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    program = found()
+    if program is None:
         missing = (
-            f"none of {', '.join(NAMES)} is on PATH: the page is not tested in a real browser; "
+            f"none of {', '.join(NAMES)} is on PATH: the pages are not tested in a real browser; "
             "install one: apt-get install chromium"
         )
         # A newcomer's machine may have none, and is told so; CI installs one and must use it.
         (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
-    return found
+    with Chromium(program, tmp_path_factory.mktemp("profile")) as running:
+        yield running
 
 
-def inspect(page: Path, width: int, folder: Path, *flags: str) -> dict[str, Any]:
-    """What the browser finds in the page at a window's width."""
-    text = page.read_text(encoding="utf-8")
-    text = text.replace("<head>", f"<head>{LISTEN}", 1).replace("</body>", f"{INSPECT}</body>")
-    # In a frame, because a window of Chromium's is at least 500 pixels wide.
-    copy = folder / f"inspected-{width}.html"
-    frame = f'<iframe width="{width}" height="900" srcdoc="{escape(text)}"></iframe>'
-    copy.write_text(f'<!doctype html><meta charset="utf-8"><body>{frame}</body>', encoding="utf-8")
-    command = [
-        browser(), *FLAGS, *flags, f"--user-data-dir={folder / 'profile'}",
-        "--window-size=1400,1000", "--dump-dom", copy.as_uri(),
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
-    found = re.search(r'<pre id="verdict">(.*?)</pre>', done.stdout, re.DOTALL)
-    assert found, f"the browser printed no verdict\n{done.stderr[-2000:]}"
-    return json.loads(unescape(found[1]))
+def ask(browser: Chromium, question: str) -> Any:
+    return browser.evaluate(f"({ASK}).{question}")
 
 
-@pytest.fixture(scope="module", params=["profiled", "mishaps", "emulated"])
-def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp(request.param)
-    if request.param == "profiled":
-        return report.write(profiled(Bench(sizes=SIZES[1:], rounds=8), folder, (256,)))
-    if request.param == "mishaps":
-        return report.write(Bench(rounds=8, sizes=SIZES[:2], **mishaps()).timed(folder))
-    return report.write(Bench(sizes=SIZES[:1]).emulated(folder))
+@dataclass
+class Verdict:
+    """What is wrong with the pages, by page, width and scheme; and what was looked at."""
+
+    wrong: dict[str, list[str]] = field(default_factory=dict)
+    headings: int = 0
+    explored: int = 0
+
+    def add(self, where: str, *found: object) -> None:
+        self.wrong.setdefault(where, []).extend(str(each) for each in found if each)
 
 
-@pytest.fixture(scope="module", params=[1280, 400])
-def verdict(
-    request: pytest.FixtureRequest, page: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Any]:
-    found = inspect(page, request.param, tmp_path_factory.mktemp("browser"))
-    assert found["width"] == request.param
-    assert found["figures"] > 3
-    return found
+def inspect(browser: Chromium, pages: list[Path]) -> Verdict:
+    """Every page at both widths, light and dark, folded and unfolded."""
+    verdict = Verdict()
+    for page in pages:
+        for width in WIDTHS:
+            for dark in (False, True):
+                _look(browser, page, width, dark, verdict)
+    verdict.wrong = {where: found for where, found in verdict.wrong.items() if found}
+    return verdict
 
 
-def test_the_browser_reports_no_error(verdict: dict[str, Any]) -> None:
-    assert verdict["problems"] == []
-
-
-def test_nothing_is_wider_than_the_window_folded_or_unfolded(verdict: dict[str, Any]) -> None:
-    assert verdict["closed"] == []
-    assert verdict["open"] == []
-    assert verdict["hidden"] == 0
-
-
-def test_no_label_of_a_figure_lies_over_another_or_leaves_it(verdict: dict[str, Any]) -> None:
-    assert verdict["labels"] == {}
-
-
-def test_every_heading_takes_the_focus_is_explained_and_sorts(verdict: dict[str, Any]) -> None:
-    assert verdict["keyboard"]["headings"] > 5
-    assert verdict["keyboard"]["wrong"] == []
-
-
-def test_every_figure_to_explore_is_drawn_when_asked(page: Path, verdict: dict[str, Any]) -> None:
-    timed = "not-timed" not in page.read_text(encoding="utf-8").split("<main>")[0]
-    assert (verdict["explore"]["buttons"] > 0) == timed
-    assert verdict["explore"]["empty"] == 0
-    assert verdict["explore"]["over"] == []
-
-
-def test_dark_is_dark(tmp_path: Path) -> None:
-    page = report.write(Bench(sizes=SIZES[:1]).emulated(tmp_path))
-    light = inspect(page, 1280, tmp_path)
-    dark = inspect(page, 1280, tmp_path, "--blink-settings=preferredColorScheme=0")
-    assert _lightness(light["paper"]) > 0.9
-    assert _lightness(dark["paper"]) < 0.2
-    assert dark["problems"] == []
+def _look(browser: Chromium, page: Path, width: int, dark: bool, verdict: Verdict) -> None:
+    browser.open(page.as_uri(), width, dark=dark)
+    where = f"{page.name} at {width}, {'dark' if dark else 'light'}"
+    verdict.add(where, ask(browser, "overflow()"), ask(browser, "labels()"))
+    if (_lightness(ask(browser, "paper()")) < 0.5) != dark:
+        verdict.add(where, "the wrong scheme")
+    tabs = browser.evaluate("document.querySelectorAll('.tabs > label').length")
+    for tab in range(max(tabs, 1)):
+        if tabs:
+            browser.evaluate(f"document.querySelectorAll('.tabs > label')[{tab}].click()")
+        ask(browser, "unfold()")
+        at = f"{where}, tab {tab}"
+        verdict.add(at, ask(browser, "overflow()"), ask(browser, "labels()"),
+                    ask(browser, "faint()"))  # fmt: skip
+        if width >= 1280:
+            verdict.add(at, ask(browser, "clipped()"))
+        if not dark:
+            headings = ask(browser, "headings()")
+            verdict.add(at, headings["wrong"])
+            verdict.headings += headings["count"]
+    if not dark:
+        explored = ask(browser, "explore()")
+        verdict.add(where, explored["over"], explored["empty"] and "a figure stays empty")
+        verdict.explored += explored["buttons"]
+    verdict.add(where, *browser.said)
 
 
 def _lightness(colour: str) -> float:
     return sum(map(int, re.findall(r"\d+", colour)[:3])) / (3 * 255)
 
 
-def test_the_inspection_notices_what_it_looks_for(tmp_path: Path) -> None:
+def _pages(run: Run) -> list[Path]:
+    home = report.write(run)
+    return [home, *sorted((run.folder / "problems").glob("*.html"))]
+
+
+KINDS: dict[str, Callable[[Path], Run]] = {
+    "profiled": lambda folder: profiled(Bench(sizes=SIZES[1:], rounds=8), folder, (256,)),
+    "mishaps": lambda folder: Bench(rounds=8, sizes=SIZES[:2], placements=3, **mishaps()).timed(
+        folder
+    ),
+    "traps": lambda folder: Bench(
+        TRAP,
+        {f"{TRAP}{i}": 400.0 * (i + 1) for i in range(3)} | {"torch": 900.0},
+        sizes=SIZES[:2],
+        launches=BLOCKS[:2],
+        rounds=8,
+        info={"problems": {TRAP: {"title": TRAP}}},
+    ).timed(folder),
+    "emulated": lambda folder: Bench(sizes=SIZES[:1]).emulated(folder),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_overlaps_overflows_is_clipped_or_reports_an_error(
+    browser: Chromium, kind: str, tmp_path: Path
+) -> None:
+    verdict = inspect(browser, _pages(KINDS[kind](tmp_path)))
+    assert verdict.wrong == {}
+    assert verdict.headings > 20
+    assert (verdict.explored > 0) == (kind != "emulated")
+
+
+def test_28_problems_render_in_a_minute_and_every_page_is_light_and_opens_in_a_second(
+    browser: Chromium, tmp_path: Path
+) -> None:
+    run = many(tmp_path)
+    assert len({(p.problem, p.variant) for p in run.planned.values()}) == 28 * 7  # and torch
+    start = time.process_time()
+    home, *problems = _pages(run)
+    assert time.process_time() - start < 60
+    assert len(problems) == 28
+    for page in (home, *problems):
+        assert page.stat().st_size < 3_000_000
+    for page in (home, problems[4], problems[27]):
+        assert min(browser.open(page.as_uri(), 1280) for _ in range(3)) < 1
+    assert inspect(browser, [home, problems[4]]).wrong == {}
+
+    browser.open(home.as_uri(), 1280)
+    rows = "[...document.querySelectorAll('#problems tbody tr')].filter((r) => !r.hidden).length"
+    assert browser.evaluate(rows) == 28
+    browser.evaluate(
+        "document.getElementById('search').value = 'scan v12';"
+        "document.getElementById('search').dispatchEvent(new Event('input'))"
+    )
+    assert browser.evaluate(rows) == 6
+    sorting = ask(browser, "sorting()")
+    assert sorting["order"] == "descending"
+    assert sorting["after"] == sorted(sorting["after"], reverse=True)
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    few = {"v0_global_memory": 367.0, "v9_vectorized": 4310.0, "torch": 4208.0}
+    bench = Bench(gbps=few, sizes=SIZES[:2], launches=BLOCKS[:2], rounds=8)
+    return _pages(bench.timed(tmp_path_factory.mktemp("run")))
+
+
+def test_a_large_page_opens_in_a_second(browser: Chromium, tmp_path: Path) -> None:
+    page = _pages(profiled(Bench(rounds=6), tmp_path))[1]
+    assert page.stat().st_size < 3_000_000
+    assert min(browser.open(page.as_uri(), 1280) for _ in range(3)) < 1
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_tab_shows_its_size_with_and_without_scripts(
+    browser: Chromium, timed: list[Path], scripts: bool
+) -> None:
+    browser.scripts(scripts)
+    try:
+        browser.open(timed[1].as_uri(), 1280)
+        assert ask(browser, "panels()") == ["size-reduce_sum-float32-n-16777216"]
+        browser.evaluate("document.querySelectorAll('.tabs > label')[1].click()")
+        assert ask(browser, "panels()") == ["size-reduce_sum-float32-n-1048576"]
+    finally:
+        browser.scripts(True)
+
+
+def test_on_paper_every_size_stands_one_after_the_other(
+    browser: Chromium, timed: list[Path]
+) -> None:
+    browser.open(timed[1].as_uri(), 1280)
+    browser.media("print")
+    try:
+        assert len(ask(browser, "panels()")) == 2
+    finally:
+        browser.media("screen")
+
+
+def test_a_link_opens_the_fold_and_the_tab_that_its_target_lies_in(
+    browser: Chromium, timed: list[Path]
+) -> None:
+    heading = "shapes-size-reduce_sum-float32-n-1048576"
+    browser.open(f"{timed[1].as_uri()}#{heading}", 1280)
+    assert ask(browser, "panels()") == ["size-reduce_sum-float32-n-1048576"]
+    case = "case-reduce_sum-v9_vectorized-float32-n-1048576-block-256"
+    shown = f"document.getElementById('{case}').checkVisibility()"
+    assert browser.evaluate(shown) is False
+    browser.evaluate(f"location.hash = '{case}'; new Promise((done) => setTimeout(done, 50))")
+    assert browser.evaluate(shown) is True
+
+
+def test_one_file_explores_and_links_without_an_error(browser: Chromium, tmp_path: Path) -> None:
+    few = {"v0_global_memory": 367.0, "v9_vectorized": 4310.0, "torch": 4208.0}
+    run = Bench(gbps=few, sizes=SIZES[:1], launches=BLOCKS[:1], rounds=8).timed(tmp_path)
+    verdict = inspect(browser, [report.write(run, single_file=True)])
+    assert verdict.wrong == {}
+    assert verdict.explored > 0
+
+
+def test_the_inspection_notices_what_it_looks_for(browser: Chromium, tmp_path: Path) -> None:
     page = tmp_path / "bad.html"
     page.write_text(
-        "<!doctype html><html><head></head><body><div id='tip'></div>"
+        "<!doctype html><html><head>"
+        "<meta http-equiv='Content-Security-Policy' content=\"script-src 'none'\"></head>"
+        "<body style='background:#fff'><div id='tip'></div>"
         "<p style='width:3000px'>wide</p>"
-        "<figure id='f'><div class='wide'><svg viewBox='0 0 100 100' width='100' height='100'>"
-        "<text x='1' y='50'>first</text><text x='5' y='52'>second</text></svg></div></figure>"
+        "<figure id='f'><div class='wide'><svg viewBox='0 0 200 200' width='200' height='200'>"
+        "<text x='1' y='50'>first</text><text x='5' y='52'>second</text>"
+        "<text x='190' y='20'>outside</text>"
+        "<text transform='translate(60 150) rotate(-45)'>turned</text>"
+        "<text transform='translate(84 150) rotate(-45)'>beside</text></svg></div></figure>"
+        "<div class='scroll' aria-label='clipped' style='width:50px;overflow-x:auto'>"
         "<table class='sortable'><thead><tr><th data-tip='t'><button disabled>h</button></th>"
-        "</tr></thead><tbody><tr><td>1</td></tr></tbody></table>"
-        "<script>console.error('as planned')</script></body></html>"
+        "</tr></thead><tbody><tr><td style='color:#ccc;white-space:nowrap'>long and faint</td>"
+        "</tr></tbody>"
+        "</table></div><script>1</script></body></html>"
     )
-    found = inspect(page, 1280, tmp_path)
-    assert found["problems"] == ["error: as planned"]
-    assert found["closed"] != []
-    assert "first over second" in found["labels"]["f"]
-    assert found["keyboard"]["wrong"] != []
+    browser.open(page.as_uri(), 1280)
+    assert any("Content Security Policy" in said for said in browser.said)
+    assert ask(browser, "overflow()")
+    labels = ask(browser, "labels()")["f"]
+    assert "first over second" in labels
+    assert "outside leaves its figure" in labels
+    assert "turned over beside" not in labels
+    assert [each.split(":")[0] for each in ask(browser, "clipped()")] == ["clipped"]
+    assert ask(browser, "faint()")
+    assert ask(browser, "headings()")["wrong"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.report.labels import Box, Placed, place
+from harness.report.figures.labels import Box, Placed, place
 
 FRAME = Box(0, 0, 720, 400)
 SIZE = (24.0, 10.5)
 
 
-def boxes(placed: list[Placed]) -> list[Box]:
-    return [Box(p.x, p.y, p.x + SIZE[0], p.y + SIZE[1]) for p in placed]
+def boxes(placed: list[Placed | None]) -> list[Box]:
+    return [Box(p.x, p.y, p.x + SIZE[0], p.y + SIZE[1]) for p in placed if p]
 
 
 def apart(found: list[Box]) -> bool:
@@ -25,6 +25,7 @@ def test_labels_of_scattered_points_keep_apart_and_inside(
     points: list[tuple[float, float]],
 ) -> None:
     found = boxes(place(points, [SIZE] * len(points), [], FRAME))
+    assert len(found) == len(points)
     assert apart(found)
     assert all(box.inside(FRAME) for box in found)
 
@@ -32,7 +33,14 @@ def test_labels_of_scattered_points_keep_apart_and_inside(
 def test_labels_of_points_on_one_spot_keep_apart() -> None:
     found = place([(300.0, 200.0)] * 12, [SIZE] * 12, [], FRAME)
     assert apart(boxes(found))
-    assert any(p.leader for p in found)
+    assert any(p and p.leader for p in found)
+
+
+def test_a_label_without_a_free_place_is_left_out() -> None:
+    small = Box(0, 0, 60, 24)
+    found = place([(20.0, 12.0)] * 9, [SIZE] * 9, [], small)
+    assert 0 < len(boxes(found)) < 9
+    assert apart(boxes(found))
 
 
 def test_a_label_stands_clear_of_what_is_there_already() -> None:

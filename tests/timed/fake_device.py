@@ -18,7 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.backends.base import Array, Batch, Execution, Right, broken_promises, poison
+from harness.backends.base import (
+    OTHER_RESULT,
+    Array,
+    Batch,
+    Execution,
+    Right,
+    broken_promises,
+    poison,
+)
 from harness.build.compile import Built
 from harness.cases import Case, Device, Flush
 from harness.errors import DeviceFault
@@ -147,7 +155,7 @@ class FakeWorkspace:
     def ready(self, case: Case, built: Built | None, right: Right) -> str:
         self._launch(case)
         if self._hash() != right.hashes and (not right.varies or self._out_of_bounds()):
-            return "its result is another now"
+            return OTHER_RESULT
         return self._audited()
 
     def time(

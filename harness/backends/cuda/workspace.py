@@ -19,6 +19,7 @@ import pycuda.driver as cuda
 
 from harness.backends.base import (
     NVTX_DOMAIN,
+    OTHER_RESULT,
     Array,
     Batch,
     Execution,
@@ -182,7 +183,7 @@ class CudaWorkspace:
             self._stream.synchronize()
             wrong = ""
             if self._watch.hashes(self._outputs) != [right.hashes]:
-                wrong = self._out_of_bounds() if right.varies else "its result is another now"
+                wrong = self._out_of_bounds() if right.varies else OTHER_RESULT
             self._restore(case, module)
             return wrong or self.audit()
 

@@ -1,0 +1,294 @@
+"""What tables, figures and sentences say of a timed group, worked out once: its ladder.
+
+A ladder holds every variant at the launch shape that it is shown at, compared round by round with
+the baseline, with what it builds on, and with the fastest. Only verified results that stay under
+the machine's ceiling are ranked; the rest are listed with the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.measure.statistics import Interval, Verdict
+from harness.measure.timings import Comparison, Group, Spread
+from harness.records import Ceiling, Planned
+from harness.tables import Run
+
+ABOVE = "faster than the ceiling measured in this run: an error of measurement"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a problem is rated in: GB/s of compulsory traffic, or GFLOP/s where arithmetic binds."""
+
+    name: str
+    unit: str
+    bound: str
+    """What the ceiling is called."""
+    ceiling: Ceiling | None
+
+    def of(self, p: Planned, ns: float) -> float:
+        """GB/s or GFLOP/s: units per nanosecond are giga-units per second."""
+        return (p.flops if self.unit == "GFLOP/s" else p.bytes) / ns
+
+    @property
+    def limit(self) -> Interval | None:
+        c = self.ceiling
+        return Interval(c.value / 1e9, c.low / 1e9, c.high / 1e9) if c else None
+
+
+@dataclass(frozen=True)
+class Share:
+    """One launch of several: its kernel, its time, and its part of the launches' time."""
+
+    kernel: str
+    ns: float
+    part: float
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One variant, or a library, at the launch shape that it is shown at."""
+
+    planned: Planned
+    short: str
+    time: Interval
+    """Cold, ns."""
+    rate: Interval
+    percent: float | None
+    """Of the ceiling."""
+    versus_baseline: Comparison | None
+    """None for the baseline itself."""
+    parent: Planned | None
+    versus_parent: Comparison | None
+    versus_winner: Comparison | None
+    """None for the winner itself."""
+    spread: Spread | None
+    steps: tuple[Share, ...] = ()
+    """Empty for a single launch."""
+    longest_rate: float | None = None
+    """What the rate would be if the longest launch were all."""
+
+    @property
+    def longest(self) -> float | None:
+        """The longest launch's part of the time."""
+        return max((share.part for share in self.steps), default=None)
+
+
+@dataclass(frozen=True)
+class Unranked:
+    """A variant with no place on the ladder, and why."""
+
+    variant: str
+    short: str
+    reason: str
+    failed: bool
+
+
+@dataclass(frozen=True)
+class Ladder:
+    key: Group
+    sizes: dict[str, int]
+    measure: Measure
+    rungs: list[Rung]
+    """Ours, in the matrix's order."""
+    libraries: list[Rung]
+    """The fastest first."""
+    unranked: list[Unranked]
+    order: list[str]
+    """Every variant, as the matrix lists them."""
+    baseline: Rung | None
+    """Or what stands in for it."""
+    substitute: str
+    """The variant that stands in for a baseline of which nothing is sound; else empty."""
+    winner: Rung | None
+    tied: list[Rung]
+    """Those that the winner is not shown to be faster than."""
+    runner_up: Rung | None
+    """The fastest of those that the winner is shown to be faster than."""
+    noise: float
+    """By how much two runs of the same kernel may differ; infinite where that is not known."""
+
+    @property
+    def problem(self) -> str:
+        return self.key[0]
+
+    @property
+    def dtype(self) -> str:
+        return self.key[1]
+
+    @property
+    def rows(self) -> list[Rung | Unranked]:
+        """Ranked or not, in the matrix's order."""
+        every: dict[str, Rung | Unranked] = {r.planned.variant: r for r in self.rungs}
+        every |= {u.variant: u for u in self.unranked}
+        return [every[variant] for variant in self.order if variant in every]
+
+    @property
+    def everyone(self) -> list[Rung]:
+        """Ranked variants and libraries."""
+        return [*self.rungs, *self.libraries]
+
+    @property
+    def extent(self) -> float:
+        """The size if there is one, else the compulsory bytes."""
+        if len(self.sizes) == 1:
+            return float(next(iter(self.sizes.values())))
+        return float(max((r.planned.bytes for r in self.everyone), default=0))
+
+    def rung(self, variant: str) -> Rung | None:
+        return next((r for r in self.everyone if r.planned.variant == variant), None)
+
+    def lineage(self, variant: str) -> list[Rung]:
+        """The variant and what it builds on, up to the root; the variant first."""
+        found: list[Rung] = []
+        rung = self.rung(variant)
+        while rung and rung not in found:
+            found.append(rung)
+            rung = self.rung(rung.parent.variant) if rung.parent else None
+        return found
+
+
+_OTHER_WAY: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
+
+
+def inverse(comparison: Comparison | None) -> Comparison | None:
+    """B over A, from A over B."""
+    if comparison is None or comparison.ratio is None:
+        return comparison
+    r, verdict = comparison.ratio, comparison.verdict
+    turned = Interval(1 / r.value, 1 / r.high, 1 / r.low)
+    return Comparison(turned, _OTHER_WAY.get(verdict, verdict))
+
+
+def short_names(variants: list[str]) -> dict[str, str]:
+    """`v12` for `v12_single_pass_last_block` where no other variant starts so, else its name."""
+    heads = [name.split("_")[0] for name in variants]
+    return {
+        name: head if head and heads.count(head) == 1 else name
+        for name, head in zip(variants, heads, strict=True)
+    }
+
+
+def measure_of(run: Run, problem: str, dtype: str) -> Measure:
+    """By the ceiling that binds the problem's largest case."""
+    binding = run.binding(problem, dtype)
+    if binding and binding.unit == "flop/s":
+        name = binding.name.removesuffix("_rate").upper()
+        return Measure("Arithmetic rate", "GFLOP/s", f"{name} ceiling", binding)
+    return Measure("Bandwidth", "GB/s", "read ceiling", binding)
+
+
+def ladders(run: Run) -> list[Ladder]:
+    """Every problem and type's ladders, the largest size first; none without times."""
+    found: list[Ladder] = []
+    groups = run.groups() if run.is_timed else {}
+    above = above_ceiling(run) if groups else set()
+    for pair in dict.fromkeys(key[:2] for key in groups):
+        keys = [key for key in groups if key[:2] == pair]
+        ordered = sorted(keys, key=lambda key: -max(p.bytes for p in groups[key]))
+        measure = measure_of(run, *pair)
+        found += [_ladder(run, key, measure, above) for key in ordered]
+    return found
+
+
+def above_ceiling(run: Run) -> set[str]:
+    """Cases that beat a ceiling measured in the same run: errors of measurement."""
+    results = run.results
+    return set(results.case[results.above_ceiling.eq(True)])
+
+
+def _ladder(run: Run, key: Group, measure: Measure, above: set[str]) -> Ladder:
+    timings, cases = run.timings, run.groups()[key]
+    shorts = short_names(list(dict.fromkeys(p.variant for p in cases)))
+    ranked = [p for p in timings.shown(key) if p.case not in above and run.time(p.case) is not None]
+    reference = timings.reference(key)
+    base = next((p for p in ranked if p.variant == reference), None)
+    ours = [p for p in ranked if not p.is_library]
+    best = min(ours, key=lambda p: _cold(run, p).value, default=None)
+    rungs = [_rung(run, p, base, best, measure, shorts) for p in ranked]
+    variants = [rung for rung in rungs if not rung.planned.is_library]
+    libraries = [rung for rung in rungs if rung.planned.is_library]
+    others = sorted(
+        (r for r in variants if best and r.planned.case != best.case), key=lambda r: r.time.value
+    )
+    slower = [r for r in others if r.versus_winner and r.versus_winner.verdict == "slower"]
+    return Ladder(
+        key=key,
+        sizes=cases[0].sizes,
+        measure=measure,
+        rungs=variants,
+        libraries=sorted(libraries, key=lambda rung: rung.time.value),
+        order=list(shorts),
+        unranked=_unranked(run, cases, {p.variant for p in ranked}, shorts, above),
+        baseline=next((r for r in variants if base and r.planned.case == base.case), None),
+        substitute=timings.substitute(key) or "",
+        winner=next((r for r in variants if best and r.planned.case == best.case), None),
+        tied=[r for r in others if r not in slower],
+        runner_up=next(iter(slower), None),
+        noise=timings.noise(key, "cold"),
+    )
+
+
+def _cold(run: Run, p: Planned) -> Interval:
+    time = run.time(p.case)
+    assert time is not None  # only ranked cases come here
+    return time
+
+
+def _rung(
+    run: Run,
+    p: Planned,
+    base: Planned | None,
+    best: Planned | None,
+    measure: Measure,
+    shorts: dict[str, str],
+) -> Rung:
+    time = _cold(run, p)
+    rate = Interval(*(measure.of(p, ns) for ns in (time.value, time.high, time.low)))
+    steps = run.timings.step_times(p.case, "cold")
+    names = p.kernels if len(p.kernels) == len(steps) else [
+        f"launch {i + 1}" for i in range(len(steps))
+    ]  # fmt: skip
+    total = float(np.sum(steps))
+    shares = [Share(name, ns, ns / total) for name, ns in zip(names, steps, strict=False)]
+    parent = run.timings.builds_on(p)
+
+    def versus(other: Planned | None) -> Comparison | None:
+        return run.compare(p.case, other.case) if other and other.case != p.case else None
+
+    return Rung(
+        planned=p,
+        short=shorts[p.variant],
+        time=time,
+        rate=rate,
+        percent=100 * rate.value / measure.limit.value if measure.limit else None,
+        versus_baseline=versus(base),
+        parent=parent,
+        versus_parent=versus(parent),
+        versus_winner=versus(best),
+        spread=run.timings.spread(p.case, "cold"),
+        steps=tuple(shares) if len(steps) > 1 else (),
+        longest_rate=measure.of(p, max(steps)) if len(steps) > 1 else None,
+    )
+
+
+def _unranked(
+    run: Run, cases: list[Planned], ranked: set[str], shorts: dict[str, str], above: set[str]
+) -> list[Unranked]:
+    found: dict[str, Unranked] = {}
+    for p in cases:
+        if p.variant in ranked or p.is_library:
+            continue
+        outcome = run.outcomes[p.case]
+        failed = outcome.status == "failed" or p.case in above
+        reason = outcome.reason
+        if p.case in above:
+            reason = ABOVE
+        elif outcome.status == "ok":
+            reason = "too few rounds for an interval"
+        if p.variant not in found or (failed and not found[p.variant].failed):
+            found[p.variant] = Unranked(p.variant, shorts[p.variant], reason, failed)
+    return list(found.values())

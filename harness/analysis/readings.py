@@ -1,0 +1,160 @@
+"""What is known of a case's counters: each by its launch, or the reason why there is none.
+
+A case may have several launches. Amounts (bytes, instructions) are summed over them, and a ratio of
+amounts is formed from the sums, never averaged. What is neither, such as occupancy, is that of the
+case's main launch: the longest, or without times the one of most instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from harness.ncu.metrics import base, catalogue
+from harness.records import Compiled, Counted, Provenance, Uncounted
+from harness.tables import Run
+
+NOT_COLLECTED, NOT_APPLICABLE = "not collected", "not applicable"
+
+
+ORIGINS: Sequence[str] = (
+    "measured", "ncu", "machine-exact", "emulator-exact", "emulator-model", "ptx-level",
+)  # fmt: skip
+"""Where a value may come from, what can be relied on most first."""
+
+JUDGES = frozenset(ORIGINS[:4])
+"""Those from which a cause or a claim may be judged. A model may be off, and PTX differs from the
+machine code that a GPU executes, so that values of the others are shown and decide nothing."""
+
+CAVEATS = {
+    "emulator-model": "computed from a model of the hardware",
+    "ptx-level": "counted in PTX, which differs from the machine code that a GPU executes",
+}
+"""Why a value of that origin decides nothing."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A value in base units and where it came from."""
+
+    value: float
+    provenance: Provenance
+
+    @property
+    def judges(self) -> bool:
+        """Whether a cause or a claim may rest on it."""
+        return self.provenance in JUDGES
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why there is no value; the words before a colon are one of the three kinds of absence."""
+
+    reason: str
+
+    @property
+    def short(self) -> str:
+        return self.reason.partition(":")[0]
+
+
+Answer = Reading | Missing
+
+
+class Readings:
+    """A run's counters by case, step and base name."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        # Where a counter is known in two ways, what can be relied on more stands.
+        ranked = sorted(run.of(Counted), key=lambda r: -ORIGINS.index(r.provenance))
+        self._values = {(r.case, r.step, base(r.metric)): r for r in ranked}
+        self._reasons = {(r.case, r.step, base(r.metric)): r.reason for r in run.of(Uncounted)}
+        self._names = {(r.case, r.step): r.kernel for r in ranked}
+
+    @cached_property
+    def counted(self) -> set[str]:
+        """The cases that have a counter, or a reason why they lack one."""
+        return {case for case, _, _ in [*self._values, *self._reasons]}
+
+    @cached_property
+    def _steps(self) -> dict[str, list[int]]:
+        found: dict[str, set[int]] = {}
+        for case, step, _ in [*self._values, *self._reasons]:
+            found.setdefault(case, set()).add(step)
+        return {case: sorted(steps) for case, steps in found.items()}
+
+    def steps(self, case: str) -> list[int]:
+        """The launches that anything is known of."""
+        return self._steps.get(case) or [c.step for c in self.run.compiled.get(case, [])]
+
+    def kernel(self, case: str, step: int) -> str:
+        """What a launch's kernel is called; empty where nothing says so."""
+        names = self._names.get((case, step))
+        if names:
+            return names
+        made = self.run.compiled.get(case, [])
+        return next((c.kernel for c in made if c.step == step), "")
+
+    def metrics(self, cases: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Every counter that these cases have or lack a value of: its name → unit, provenance."""
+        wanted = set(cases)
+        found: dict[str, tuple[str, str]] = {
+            r.metric: (r.unit, r.provenance)
+            for (case, _, _), r in self._values.items()
+            if case in wanted
+        }
+        known = {base(metric) for metric in found}
+        units = {base(m.name): m.unit for m in catalogue().metrics.values()}
+        for case, _, metric in self._reasons:
+            if case in wanted and metric not in known:
+                known.add(metric)
+                found[metric] = (units.get(metric, ""), "")
+        return found
+
+    def at(self, case: str, step: int, metric: str) -> Answer:
+        """One counter of one launch."""
+        found = self._values.get((case, step, metric))
+        if found:
+            return Reading(found.value, found.provenance)
+        return Missing(self._reasons.get((case, step, metric), NOT_COLLECTED))
+
+    def total(self, case: str, *metrics: str) -> Answer:
+        """The sum over a case's launches, and over the counters named."""
+        answers = [self.at(case, step, m) for step in self.steps(case) for m in metrics]
+        missing = next((a for a in answers if isinstance(a, Missing)), None)
+        if missing or not answers:
+            return missing or Missing(NOT_COLLECTED)
+        read = [a for a in answers if isinstance(a, Reading)]
+        return Reading(sum(a.value for a in read), weakest(read))
+
+    def main(self, case: str, metric: str) -> Answer:
+        """A counter of the case's main launch."""
+        return self.at(case, self.main_step(case), metric)
+
+    def main_step(self, case: str) -> int:
+        """The launch that stands for the case where a sum would mean nothing."""
+        return self.run.main_step(case)
+
+    def compiled(self, case: str) -> Compiled | None:
+        """What the compiler made for the main launch."""
+        records = self.run.compiled.get(case, [])
+        step = self.main_step(case)
+        return next((c for c in records if c.step == step), None)
+
+
+def weakest(readings: Sequence[Reading]) -> Provenance:
+    """Where a value comes from that was worked out from several."""
+    return max((r.provenance for r in readings), key=ORIGINS.index)
+
+
+def ratio(over: Answer, under: Answer) -> Answer:
+    """One sum over another; with nothing to divide by, it does not apply."""
+    for answer in (over, under):
+        if isinstance(answer, Missing):
+            return answer
+    assert isinstance(over, Reading)
+    assert isinstance(under, Reading)
+    if not under.value:
+        return Missing(NOT_APPLICABLE)
+    return Reading(over.value / under.value, weakest([over, under]))

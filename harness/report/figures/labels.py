@@ -1,0 +1,113 @@
+"""Where the names of points go, so that no two overlap and none hides a point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle, in points, y upwards."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def overlaps(self, other: Box) -> bool:
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.bottom < other.top
+            and other.bottom < self.top
+        )
+
+    def inside(self, other: Box) -> bool:
+        return (
+            other.left <= self.left
+            and self.right <= other.right
+            and other.bottom <= self.bottom
+            and self.top <= other.top
+        )
+
+    def crossed_by(self, a: tuple[float, float], b: tuple[float, float]) -> bool:
+        """Whether the segment from a to b enters the rectangle (Liang and Barsky's clipping)."""
+        (x0, y0), (x1, y1) = a, b
+        low, high = 0.0, 1.0
+        for delta, near, far in (
+            (x1 - x0, self.left - x0, self.right - x0),
+            (y1 - y0, self.bottom - y0, self.top - y0),
+        ):
+            if delta == 0:
+                if near > 0 or far < 0:
+                    return False
+                continue
+            t0, t1 = sorted((near / delta, far / delta))
+            low, high = max(low, t0), min(high, t1)
+        return low < high
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A label's lower left corner, and whether it stands far enough away to need a leader."""
+
+    x: float
+    y: float
+    leader: bool
+
+
+def place(
+    points: Sequence[tuple[float, float]],
+    sizes: Sequence[tuple[float, float]],
+    obstacles: Iterable[Box],
+    frame: Box,
+    leaders_from: float = 11.0,
+) -> list[Placed | None]:
+    """A place for each label, right of its point if possible, else the nearest that is free.
+
+    points and sizes in points (1/72 inch). Labels are taken from the top down, each at the first
+    free candidate by distance; its leader may not cross a label either. None where no place is
+    free: a label over another would hide both.
+    """
+    taken = list(obstacles)
+    leaders: list[tuple[tuple[float, float], tuple[float, float]]] = []
+    result: dict[int, Placed | None] = {}
+    for i in sorted(range(len(points)), key=lambda i: (-points[i][1], points[i][0])):
+        (x, y), (width, height) = points[i], sizes[i]
+        best: tuple[float, Box, tuple[float, float]] | None = None
+        for dx, dy in _offsets(width, height):
+            box = Box(x + dx, y + dy - height / 2, x + dx + width, y + dy + height / 2)
+            anchor = (box.left if dx > 0 else box.right, y + dy)
+            cost = math.hypot(max(dx, -dx - width), dy) * (1 if dx > 0 else 1.6)
+            cost += 1000 * sum(box.overlaps(other) for other in taken)
+            cost += 0 if box.inside(frame) else 5000
+            if math.hypot(anchor[0] - x, dy) > leaders_from:
+                cost += 600 * sum(
+                    other.crossed_by((x, y), anchor)
+                    for other in taken
+                    if not (other.left <= x <= other.right and other.bottom <= y <= other.top)
+                )
+            cost += 600 * sum(box.crossed_by(*line) for line in leaders)
+            if best is None or cost < best[0]:
+                best = cost, box, anchor
+        assert best is not None
+        cost, box, anchor = best
+        if cost >= 1000:
+            result[i] = None
+            continue
+        far = math.hypot(anchor[0] - x, anchor[1] - y) > leaders_from
+        taken.append(box)
+        if far:
+            leaders.append(((x, y), anchor))
+        result[i] = Placed(box.left, box.bottom, far)
+    return [result[i] for i in range(len(points))]
+
+
+def _offsets(width: float, height: float) -> list[tuple[float, float]]:
+    """Candidates: columns to the right and left, each at many heights."""
+    right = [7.0, 20.0, 36.0, 60.0, 90.0]
+    left = [-7.0 - width, -20.0 - width, -36.0 - width, -60.0 - width]
+    heights = [0.5 * height * k * sign for k in range(24) for sign in (1, -1)]
+    return [(dx, dy) for dx in (*right, *left) for dy in heights]

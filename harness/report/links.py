@@ -1,0 +1,40 @@
+"""Where a link leads: the same anchors, whether the pages are files of their own or one file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.report.anchors import counter_anchor
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links from one page. slugs: problem → its page's name without the ending.
+
+    root: the way to the run's folder, `../` from a problem's page; None where all is one file.
+    here: the problem whose page it is; empty on the overview.
+    """
+
+    slugs: dict[str, str]
+    root: str | None
+    here: str = ""
+
+    def overview(self, anchor: str = "top") -> str:
+        if self.root is None or not self.here:
+            return f"#{anchor}"
+        return f"{self.root}report.html#{anchor}"
+
+    def problem(self, problem: str, anchor: str = "") -> str:
+        """A problem's page, or a place on it."""
+        slug = self.slugs[problem]
+        if self.root is None or problem == self.here:
+            return f"#{anchor or f'problem-{slug}'}"
+        return f"{self.root}problems/{slug}.html{f'#{anchor}' if anchor else ''}"
+
+    def counter(self, metric: str) -> str:
+        """What a counter means."""
+        return self.overview(counter_anchor(metric))
+
+    def file(self, path: str) -> str:
+        """A file of the run's folder; empty where the page is alone."""
+        return "" if self.root is None else f"{self.root}{path}"

@@ -1,0 +1,1 @@
+"""Pages: what stands on each, put together from tables, figures and sentences."""

@@ -1,0 +1,101 @@
+"""The claims made elsewhere and what became of them here, as a problem's page shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.analysis.claims import Checked, Figure, Test, check, read
+from harness.analysis.ladder import short_names
+from harness.analysis.quantities import BY_KEY
+from harness.analysis.readings import Readings
+from harness.measure.statistics import Interval
+from harness.report import format as fmt
+from harness.report.tables.cells import show
+
+MARKS = {"holds": "holds", "does not hold": "fails", "cannot be tested": "open"}
+"""Result → CSS class."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One test: what was claimed, and our figure or why there is none."""
+
+    wanted: str
+    found: str
+    where: str
+    css: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    anchor: str
+    text: str
+    source: str
+    gpu: str
+    note: str
+    result: str
+    css: str
+    reason: str
+    lines: list[Line]
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The claims about one problem, those with a result first."""
+
+    tested: list[Shown]
+    open: list[Shown]
+    """Those that cannot be tested here; not told of a run without times."""
+
+    @property
+    def tally(self) -> str:
+        hold = sum(c.result == "holds" for c in self.tested)
+        text = f"{hold} of {len(self.tested)} hold"
+        return f"{text}; {len(self.open)} more cannot be tested here" if self.open else text
+
+
+def claims_of(readings: Readings, problem: str) -> Claims:
+    """The claims whose tests are on the problem."""
+    own = [c for c in read() if any(test.problem == problem for test in c.tests)]
+    found = [_shown(c) for c in check(readings, own)]
+    undecided = [c for c in found if c.result == "cannot be tested"]
+    return Claims(
+        [c for c in found if c not in undecided], undecided if readings.run.is_timed else []
+    )
+
+
+def _shown(c: Checked) -> Shown:
+    claim = c.claim
+    return Shown(
+        f"claim-{claim.id}", claim.text, claim.source, claim.gpu, claim.note, c.result,
+        MARKS[c.result], c.reason, [_line(f) for f in c.figures],
+    )  # fmt: skip
+
+
+def _line(figure: Figure) -> Line:
+    test = figure.test
+    found = _value(test, figure.value) if figure.value else figure.reason
+    css = {True: "holds", False: "fails", None: "open"}[figure.holds]
+    where = [fmt.assignments(figure.sizes), *(fmt.assignments(each) for each in figure.launches)]
+    return Line(wanted(test), found, "; ".join(filter(None, where)), css)
+
+
+def wanted(test: Test) -> str:
+    """The test in words: `v1 against v0: speed-up below 1`."""
+    names = short_names([n for n in (test.variant, test.against) if n])
+    who = " against ".join(names.values())
+    what = {
+        "speedup": "speed-up",
+        "percent_of_peak": "share of the peak bandwidth",
+    }.get(test.measure) or BY_KEY[test.quantity].words
+    value = f"{test.value:g}{' %' if test.measure == 'percent_of_peak' else ''}"
+    tolerance = f" (± {100 * test.tolerance:g} %)" if test.tolerance else ""
+    return f"{who}: {what} {test.relation} {value}{tolerance}"
+
+
+def _value(test: Test, value: Interval) -> str:
+    if test.measure == "speedup":
+        return fmt.ratio(value)
+    if test.measure == "percent_of_peak":
+        return f"{fmt.percent(value.value)} of the read ceiling"
+    return show(BY_KEY[test.quantity], value.value)

@@ -1,0 +1,268 @@
+"""The first screen: a sentence per problem and size, which claims no more than was shown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from harness.analysis.ladder import Ladder, Rung, inverse
+from harness.analysis.why import Step
+from harness.measure.timings import Comparison
+from harness.records import Planned, Verified
+from harness.report import format as fmt
+from harness.report.anchors import case_anchor
+from harness.report.links import Links
+from harness.tables import Run
+
+Steps = Mapping[str, Step]
+"""Variant → the step by which it was reached, at one size."""
+
+
+@dataclass(frozen=True)
+class Story:
+    """One problem and type: its sentences, then one for each further size or remark."""
+
+    problem: str
+    dtype: str
+    headline: Markup
+    """The answer."""
+    detail: Markup
+    """The runner-up, how certain it is, and where the last gains came from."""
+    further: list[Markup]
+
+
+Told = Mapping[str, tuple[Sequence[Ladder], Sequence[Steps]]]
+"""Type → its ladders and the steps of each, the largest first; empty without times."""
+
+
+def stories(run: Run, problem: str, told: Told, links: Links) -> list[Story]:
+    """One for each type of a problem."""
+    return [
+        timed(own, steps, links) if own else emulated(run, problem, dtype)
+        for dtype, (own, steps) in told.items()
+    ]
+
+
+def timed(own: Sequence[Ladder], steps: Sequence[Steps], links: Links) -> Story:
+    """The story of one problem and type; the largest size is the headline."""
+    first = own[0]
+    further = [sentence(ladder, links) for ladder in own[1:]]
+    return Story(
+        first.problem,
+        first.dtype,
+        sentence(first, links),
+        detail(first, steps[0], links),
+        further + _losses(own, links),
+    )
+
+
+def sentence(ladder: Ladder, links: Links) -> Markup:
+    """`v12` is fastest at n = 2²⁸: 11.1× `v0`, 1.05× torch, 99.1 % of the read ceiling."""
+    where = fmt.assignments(ladder.sizes) or "its only size"
+    winner = ladder.winner
+    if winner is None:
+        failed = sum(u.failed for u in ladder.unranked)
+        left = len(ladder.unranked) - failed
+        parts = [f"{failed} failed"] * bool(failed) + [f"{left} not timed"] * bool(left)
+        return Markup("At {} nothing can be ranked: {}.").format(where, ", ".join(parts))
+    facts = _facts(ladder, winner, links)
+    if ladder.tied:
+        lead = Markup("the first ") if facts else Markup("")
+        names = _listed([winner, *ladder.tied], links)
+        text = Markup("{} cannot be told apart at {}: {}{}.")
+        return text.format(names, where, lead, facts)
+    only = len(ladder.rungs) == 1
+    text = Markup(
+        "{} is the only variant ranked at {}: {}." if only else "{} is fastest at {}: {}."
+    )
+    return text.format(_name(winner, links), where, facts)
+
+
+def _facts(ladder: Ladder, winner: Rung, links: Links) -> Markup:
+    facts: list[Markup] = []
+    base = ladder.baseline
+    if base and winner is not base:
+        facts.append(_times(winner.versus_baseline, _name(base, links)))
+        if ladder.substitute:
+            facts[-1] += Markup(", which stands in for the baseline that failed")
+    elif base:
+        facts.append(Markup("the baseline itself"))
+    for library in ladder.libraries[:2]:
+        versus = inverse(library.versus_winner)
+        facts.append(_times(versus, Markup.escape(library.planned.variant)))
+    if winner.percent is not None:
+        share = fmt.percent(winner.percent)
+        facts.append(Markup("{} of the {}").format(share, ladder.measure.bound))
+    else:
+        rate = f"{fmt.three(winner.rate.value)} {ladder.measure.unit}"
+        facts.append(Markup("{}, no ceiling measured").format(rate))
+    return Markup(", ").join(facts)
+
+
+def detail(ladder: Ladder, steps: Steps, links: Links) -> Markup:
+    """Runner-up `v11`, 0.21 % slower; certain: two runs of the same kernel differ by at most …"""
+    if ladder.winner is None:
+        return Markup("")
+    parts = []
+    runner = ladder.runner_up
+    if runner and runner.versus_winner and runner.versus_winner.ratio:
+        told = "The next" if ladder.tied else "Runner-up"
+        gap = fmt.slower(runner.versus_winner.ratio)
+        parts.append(Markup("{} is {}, {}").format(told, _name(runner, links), gap))
+    if math.isfinite(ladder.noise):
+        sure = "certain: " if parts and not ladder.tied else ""
+        noise = fmt.percent(100 * ladder.noise)
+        parts.append(
+            Markup("{}two runs of the same kernel differ by at most {}").format(sure, noise)
+        )
+    else:
+        parts.append(Markup("nothing in this run says how much equal kernels differ"))
+    text = Markup("; ").join(parts) + Markup(".")
+    text = text[0].upper() + text[1:]
+    gains = last_gains(ladder, steps)
+    if gains:
+        clauses = Markup(", ").join(
+            Markup("{} over {} {}{}").format(
+                _name(_rung(ladder, step.after), links), _name(_rung(ladder, step.before), links),
+                fmt.times(step.speed.ratio),
+                f" ({causes(step)})" if causes(step) else "",
+            )
+            for step in gains
+            if step.speed and step.speed.ratio
+        )  # fmt: skip
+        many = "Its last gains" if len(gains) > 1 else "Its last gain"
+        text += Markup(" {}: {}.").format(many, clauses)
+    return text
+
+
+def last_gains(ladder: Ladder, steps: Steps, most: int = 2) -> list[Step]:
+    """The last steps up to the winner that were certainly faster, the earlier first."""
+    if ladder.winner is None:
+        return []
+    found = []
+    for rung in ladder.lineage(ladder.winner.planned.variant):
+        step = steps.get(rung.planned.variant)
+        before = step and ladder.rung(step.before.variant)
+        if step and before and step.speed and step.speed.verdict == "faster":
+            found.append(step)
+    return found[:most][::-1]
+
+
+def largest_gain(ladder: Ladder, steps: Steps) -> Step | None:
+    """Of all steps up to the winner the one that gained most."""
+    gains = last_gains(ladder, steps, most=10_000)
+    return max(gains, key=lambda s: s.speed.ratio.value if s.speed and s.speed.ratio else 0,
+               default=None)  # fmt: skip
+
+
+def causes(step: Step, most: int = 2) -> str:
+    """What the counters support, in a clause; empty where they tell nothing."""
+    found = [cause.text for cause in step.finding.causes][:most]
+    if not found and step.finding.verdict == "unexplained":
+        return "no counter explains it"
+    return " and ".join(found)
+
+
+def _rung(ladder: Ladder, p: Planned) -> Rung:
+    rung = ladder.rung(p.variant)
+    assert rung is not None  # gains are of ranked variants
+    return rung
+
+
+def _times(comparison: Comparison | None, other: Markup) -> Markup:
+    if comparison is None or comparison.ratio is None:
+        return Markup("not compared with {}").format(other)
+    words = {"same": "the same as {}", "unclear": "not told apart from {}"}
+    if comparison.verdict in words:
+        text = words[comparison.verdict] + " ({})"
+        return Markup(text).format(other, fmt.times(comparison.ratio))
+    slower = " (slower)" if comparison.verdict == "slower" else ""
+    return Markup("{} {}{}").format(fmt.times(comparison.ratio), other, slower)
+
+
+def _name(rung: Rung, links: Links) -> Markup:
+    p = rung.planned
+    text = '<a href="{}" title="{}"><code>{}</code></a>'
+    return Markup(text).format(links.problem(p.problem, case_anchor(p.case)), p.variant, rung.short)
+
+
+def _listed(rungs: list[Rung], links: Links) -> Markup:
+    names = [_name(rung, links) for rung in rungs]
+    if len(names) > 4:
+        names = [*names[:3], Markup("{} more").format(len(names) - 3)]
+    return Markup(", ").join(names[:-1]) + Markup(" and ") + names[-1]
+
+
+def _losses(ladders: Sequence[Ladder], links: Links) -> list[Markup]:
+    """Which variants have no place for a failure, at any size."""
+    failed = {u.variant: u.short for ladder in ladders for u in ladder.unranked if u.failed}
+    if not failed:
+        return []
+    codes = Markup(", ").join(Markup("<code>{}</code>").format(s) for s in failed.values())
+    where = links.problem(ladders[0].problem, f"failures-{links.slugs[ladders[0].problem]}")
+    return [Markup('Not ranked: {}; <a href="{}">why</a>.').format(codes, where)]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was verified of one problem and type in a run without times."""
+
+    variants: list[str]
+    good: list[str]
+    bad: list[str]
+    unchecked: list[str]
+    worst: float | None
+    """The largest error over its bound."""
+
+
+def checked(run: Run, problem: str, dtype: str) -> Checked:
+    cases = [
+        p for p in run.planned.values()
+        if (p.problem, p.dtype) == (problem, dtype) and not p.is_library
+    ]  # fmt: skip
+    checks = [v for v in run.of(Verified) if (v.problem, v.dtype) == (problem, dtype)]
+    variants = list(dict.fromkeys(p.variant for p in cases))
+    bad = {p.variant for p in cases if run.outcomes[p.case].status == "failed"}
+    bad |= {v.variant for v in checks if not v.ok}
+    seen = {v.variant for v in checks}
+    return Checked(
+        variants,
+        [name for name in variants if name in seen and name not in bad],
+        sorted(bad),
+        [name for name in variants if name not in seen and name not in bad],
+        max((v.error for v in checks if v.ok and v.error is not None), default=None),
+    )
+
+
+def emulated(run: Run, problem: str, dtype: str) -> Story:
+    """What was verified, and how close to its bound the worst error came."""
+    found = checked(run, problem, dtype)
+    passed = [
+        v for v in run.of(Verified)
+        if (v.problem, v.dtype) == (problem, dtype) and v.variant in found.good
+    ]  # fmt: skip
+    error = (
+        f" (worst error {fmt.three(found.worst)} of its bound)" if found.worst is not None else ""
+    )
+    count = len(found.variants)
+    everyone = len(found.good) == count > 1
+    who = f"All {count} variants" if everyone else f"{len(found.good)} of {count} variants"
+    parts = [Markup("{} verified{} against float64{}").format(who, _where(passed), error)]
+    for names, what in ((found.bad, "failed"), (found.unchecked, "not verified")):
+        if names:
+            codes = Markup(", ").join(Markup("<code>{}</code>").format(n) for n in names)
+            parts.append(Markup("{} {}").format(codes, what))
+    return Story(problem, dtype, Markup("; ").join(parts) + Markup("."), Markup(""), [])
+
+
+def _where(checks: list[Verified]) -> str:
+    sizes = {tuple(v.sizes.items()) for v in checks}
+    if not sizes:
+        return ""
+    names = {name for size in sizes for name, _ in size}
+    if len(names) == 1:
+        return f" at {names.pop()} = {fmt.between([size[0][1] for size in sizes])}"
+    return f" at {len(sizes)} sizes"

@@ -1,0 +1,379 @@
+"""The overview: one row per problem and type, what failed, and how all of it was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from markupsafe import Markup
+
+from harness.analysis import claims
+from harness.analysis.claims import Claim
+from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, short_names
+from harness.analysis.quantities import BY_KEY
+from harness.analysis.readings import Reading, Readings
+from harness.analysis.roofline import roofline
+from harness.measure.timings import group_of
+from harness.records import Planned
+from harness.report import format as fmt
+from harness.report import words
+from harness.report.figures import drawn
+from harness.report.figures.ladder import role_of
+from harness.report.figures.sparkline import Bar, sparkline
+from harness.report.links import Links
+from harness.report.pages import headline
+from harness.report.pages.headline import Steps, Story
+from harness.report.pages.problem import Maker, ProblemPage, Roofed, settings
+from harness.report.pages.why import rules_table
+from harness.report.tables.cells import Cell, Table, compared, none
+from harness.report.tables.ladder import ladder_table
+from harness.report.tables.machine import ceilings_table
+from harness.tables import Run
+
+FEW = 3
+"""So many problems have their sentences above the table."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One problem and type."""
+
+    problem: str
+    dtype: str
+    """Empty where the problem has one type."""
+    about: str
+    link: str
+    size: str
+    cells: list[Cell]
+    why: str
+    spark: Markup
+    faults: int
+    css: str = ""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """Cases that share a reason, the problem's page, and how many."""
+
+    problem: str
+    link: str
+    reason: str
+    cases: list[str]
+
+
+@dataclass(frozen=True)
+class Overview:
+    title: str
+    heading: str
+    summary: str
+    """In a sentence how ours stand against libraries; empty where there are none."""
+    subtitle: str
+    stories: list[Story]
+    """Where there are few problems."""
+    columns: list[tuple[str, str]]
+    """Heading and explanation of each of a line's cells."""
+    lines: list[Line]
+    failures: list[Failed]
+    results: Table | None
+    """The ladder in numbers, where there is one problem."""
+    waiting: list[Claim]
+    """Published claims about kernels that no run has yet."""
+    roofline: Roofed | None
+    machine: list[tuple[str, str]]
+    ceilings: Table
+    rules: Table
+    glossary: list[tuple[str, words.Meaning, str]]
+    provenance: Mapping[str, str]
+    sources: Mapping[str, str]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+_TIMED = [
+    ("fastest", "of our variants, at its best launch shape"),
+    ("against the baseline", "how many times faster than the baseline"),
+    ("against the library", "how many times faster than the fastest library"),
+    ("of ceiling", "of the ceiling that binds the problem, measured in this run"),
+    ("runner-up", "the fastest that is certainly slower, and by how much"),
+]
+_COUNTED = [
+    ("verified", "variants whose results agreed with the float64 reference"),
+    ("worst error", "largest error over the bound that the arithmetic allows; 1 fails"),
+    ("variants that differ most", "in what was counted exactly"),
+]
+
+
+def overview(maker: Maker, pages: Sequence[ProblemPage], links: Links) -> Overview:
+    run = maker.run
+    lines = [line for page in pages for line in _lines(maker, page, links)]
+    problems = list(dict.fromkeys(p.problem for p in run.planned.values()))
+    failures = [
+        Failed(page.problem, links.problem(page.problem, f"failures-{page.slug}"), reason, cases)
+        for page in pages
+        for reason, cases in page.failures
+    ]
+    few = len(problems) <= FEW
+    return Overview(
+        title=f"{', '.join(problems[:FEW]) or 'no cases'}{', …' if not few else ''}: "
+        f"{'timed' if run.is_timed else 'counted, not timed'}",
+        heading=_heading(pages),
+        summary=_against_libraries(lines) if run.is_timed else "",
+        subtitle=subtitle(run.info),
+        stories=[
+            story
+            for page in pages
+            for story in headline.stories(run, page.problem, page.told, links)
+        ]
+        if few
+        else [],
+        columns=_TIMED if run.is_timed else _COUNTED,
+        lines=sorted(lines, key=lambda line: not line.faults),
+        failures=failures,
+        results=_results(maker, pages, links),
+        waiting=[c for c in claims.read() if c.waits_for] if run.is_timed else [],
+        roofline=_roofline(maker),
+        machine=_machine(run.info),
+        ceilings=ceilings_table(run),
+        rules=rules_table(),
+        glossary=_glossary(maker.readings),
+        provenance=_provenance(run),
+        sources=run.info.get("sources") or {},
+        settings=settings(run),
+    )
+
+
+def _results(maker: Maker, pages: Sequence[ProblemPage], links: Links) -> Table | None:
+    """With one problem and type, the figures of its largest size."""
+    told = [own for page in pages for own, _ in page.told.values()]
+    if len(told) != 1 or not told[0] or not told[0][0].rungs:
+        return None
+    return replace(ladder_table(maker.run, told[0][0], links), anchor="results")
+
+
+def _heading(pages: Sequence[ProblemPage]) -> str:
+    """`28 problems, 2 of them with failures`; with one problem its name."""
+    if not pages:
+        return "This run has no cases."
+    if len(pages) == 1:
+        return pages[0].problem
+    failed = sum(bool(page.failures) for page in pages)
+    return f"{len(pages)} problems" + (f", {failed} of them with failures" if failed else "")
+
+
+def _against_libraries(lines: Sequence[Line]) -> str:
+    """`In 16 of 28 the fastest of ours is faster than the library.`"""
+    verdicts = [line.cells[2].mark for line in lines if len(line.cells) > 2]
+    compared_ = [mark for mark in verdicts if mark]
+    if len(lines) == 1 or not compared_:
+        return ""
+    faster = compared_.count("faster")
+    return f"In {faster} of {len(compared_)} the fastest of ours is faster than the library."
+
+
+def _lines(maker: Maker, page: ProblemPage, links: Links) -> list[Line]:
+    run, found = maker.run, []
+    for dtype in page.told:
+        cases = [p for p in run.planned.values() if (p.problem, p.dtype) == (page.problem, dtype)]
+        ladders, steps = page.told[dtype]
+        if ladders:
+            cells, why, spark = _timed(ladders[0], steps[0])
+            size = fmt.assignments(ladders[0].sizes)
+        else:
+            cells, why, spark, size = _counted(maker, cases)
+        faults = sum(run.outcomes[p.case].status == "failed" for p in cases)
+        faults += sum(p.case in maker.above for p in cases)
+        found.append(
+            Line(page.problem, dtype if len(page.told) > 1 else "", page.about,
+                 links.problem(page.problem), size, cells, why, spark, faults,
+                 "failed" if faults else "")
+        )  # fmt: skip
+    return found
+
+
+def _timed(ladder: Ladder, steps: Steps) -> tuple[list[Cell], str, Markup]:
+    winner, base = ladder.winner, ladder.baseline
+    if winner is None:
+        return [none("nothing ranked"), *[none()] * 4], "", _spark(ladder)
+    names = [winner, *ladder.tied]
+    shown = ", ".join(r.short for r in names[:3]) + (" …" if len(names) > 3 else "")
+    library = inverse(ladder.libraries[0].versus_winner) if ladder.libraries else None
+    runner = ladder.runner_up
+    gap = runner.versus_winner.ratio if runner and runner.versus_winner else None
+    cells = [
+        Cell(shown, winner.planned.variant, css="name"),
+        compared(winner.versus_baseline, "the baseline" if winner is base else "–"),
+        compared(library, "no library", ladder.libraries[0].short if library else ""),
+        Cell(fmt.percent(winner.percent), winner.percent)
+        if winner.percent is not None
+        else none("no ceiling"),
+        Cell(f"{runner.short}, {fmt.slower(gap)}", 1 / gap.value) if runner and gap else none(),
+    ]
+    gain = headline.largest_gain(ladder, steps)
+    why = ""
+    if gain and gain.speed and gain.speed.ratio:
+        shorts = short_names(ladder.order)
+        said = headline.causes(gain)
+        why = f"{said}: " if said else ""
+        why += (
+            f"{fmt.times(gain.speed.ratio)} from {shorts[gain.before.variant]} to "
+            f"{shorts[gain.after.variant]}"
+        )
+    return cells, why, _spark(ladder)
+
+
+def _spark(ladder: Ladder) -> Markup:
+    limit = ladder.measure.limit
+    rows: list[Rung | Unranked] = ladder.rows
+    most = max([r.rate.value for r in ladder.rungs] + ([limit.value] if limit else []), default=1.0)
+    bars = [
+        Bar(f"{r.planned.variant}: {fmt.three(r.rate.value)} {ladder.measure.unit}",
+            r.rate.value / most, role_of(ladder, r))
+        if isinstance(r, Rung)
+        else Bar(f"{r.variant}: {'failed' if r.failed else 'not timed'}", None, "failed")
+        for r in rows
+    ]  # fmt: skip
+    return sparkline(bars, f"{ladder.measure.name} of each variant; the height is the ceiling")
+
+
+def _counted(maker: Maker, cases: Sequence[Planned]) -> tuple[list[Cell], str, Markup, str]:
+    """What was verified, and the exactly counted quantity that tells the variants apart most."""
+    run = maker.run
+    problem, dtype = cases[0].problem, cases[0].dtype
+    found = headline.checked(run, problem, dtype)
+    good, count = len(found.good), len(found.variants)
+    cells = [
+        Cell(f"{good} of {count}", good / max(count, 1), css="" if good == count else "failed"),
+        Cell(fmt.three(found.worst), found.worst) if found.worst is not None else none(),
+    ]
+    groups = {group_of(p): p.bytes for p in cases}
+    for group in sorted(groups, key=lambda g: -groups[g]):
+        shown = [p for p in run.timings.shown(group) if p.case in maker.readings.counted]
+        told = _most_telling(maker.readings, shown)
+        if told:
+            key, values = told
+            most, ideal = max(values.values()), BY_KEY[key].ideal
+            bars = [
+                Bar(f"{p.variant}: {fmt.three(values[p.case])}", values[p.case] / most,
+                    "baseline" if p.is_baseline else "counted")
+                for p in shown if p.case in values
+            ]  # fmt: skip
+            low, high = (fmt.compact(f(values.values())) for f in (min, max))
+            name = BY_KEY[key].title.lower()
+            cells.append(Cell(f"{name}: {low} to {high}", css="wrap"))
+            note = f"ideal {ideal:g}" if ideal is not None else ""
+            size = fmt.assignments(shown[0].sizes)
+            return cells, note, sparkline(bars, BY_KEY[key].title), size
+    return [*cells, none("nothing")], "", Markup(""), ""
+
+
+_TELLING = ("wavefronts-over-ideal", "sectors-over-compulsory", "sectors-per-store")
+
+
+def _most_telling(
+    readings: Readings, shown: Sequence[Planned]
+) -> tuple[str, dict[str, float]] | None:
+    """The quantity whose values differ most among the variants, by times."""
+    best: tuple[float, str, dict[str, float]] | None = None
+    for key in _TELLING:
+        answers = {p.case: BY_KEY[key].find(readings, p) for p in shown}
+        values = {
+            case: a.value for case, a in answers.items() if isinstance(a, Reading) and a.judges
+        }
+        if len(values) < 2 or min(values.values()) <= 0:
+            continue
+        times = max(values.values()) / min(values.values())
+        if times > 1.05 and (best is None or times > best[0]):
+            best = times, key, values
+    return best[1:] if best else None
+
+
+def _roofline(maker: Maker) -> Roofed | None:
+    """One roofline for all problems, where there are several: each one's fastest and library."""
+    shown: list[Planned] = []
+    shorts: dict[str, str] = {}
+    several = len({(x.problem, x.dtype) for x in maker.ladders}) > len(
+        {x.problem for x in maker.ladders}
+    )
+    for pair in dict.fromkeys(x.key[:2] for x in maker.ladders):
+        largest = next((x for x in maker.ladders if x.key[:2] == pair and x.winner), None)
+        if largest is None or largest.winner is None:
+            continue
+        shown.append(largest.winner.planned)
+        dtype = f" {largest.dtype}" if several else ""
+        shorts[largest.winner.planned.case] = f"{largest.problem}{dtype}"
+    if len({p.problem for p in shown}) < 2:
+        return None
+    chart = roofline(maker.readings, "Roofline: the fastest of each problem", "all", shown, shorts)
+    if not chart.kernels:
+        return None
+    absent = [f"{name}: {why}" for name, why in chart.absent.items()]
+    return Roofed(drawn.roofline_of_all(maker.run, chart), chart.errors, absent)
+
+
+def subtitle(info: Mapping[str, Any]) -> str:
+    """`NVIDIA H200 · sm_90 · 21 November 2026, 02:00`."""
+    device = info.get("device") or {}
+    name = str(device.get("name") or "")
+    compiled = "compiled for " if name and info.get("backend") == "emulator" else ""
+    parts = [compiled + name, str(device.get("arch") or "")]
+    parts.append(_moment(info.get("started")))
+    return " · ".join(part for part in parts if part)
+
+
+def _moment(stamp: Any) -> str:
+    """`21 November 2026, 02:00`; what is no time stands as it is."""
+    if not stamp:
+        return ""
+    try:
+        return datetime.fromisoformat(str(stamp)).strftime("%-d %B %Y, %H:%M")
+    except ValueError:
+        return str(stamp)
+
+
+def _machine(info: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What ran it, as far as run.json knows."""
+    device, machine = info.get("device") or {}, info.get("machine") or {}
+    compiler, commit = info.get("compiler") or {}, info.get("commit") or {}
+    role = "GPU" if info.get("backend") == "cuda" else "GPU compiled for"
+    rows = [
+        (role, " ".join(str(device[k]) for k in ("name", "arch") if device.get(k))),
+        ("multiprocessors", fmt.count(device["sm_count"]) if device.get("sm_count") else ""),
+        ("L2 cache", fmt.data(device["l2_bytes"]) if device.get("l2_bytes") else ""),
+        ("memory", fmt.data(device["memory_bytes"]) if device.get("memory_bytes") else ""),
+        ("driver", str(info.get("driver") or "")),
+        ("processor", str(machine.get("cpu") or "")),
+        ("system", str(machine.get("platform") or machine.get("system") or "")),
+        *((str(name), str(v)) for name, v in (info.get("versions") or {}).items() if v),
+        ("compiler", str(compiler.get("version") or "")),
+        ("command", str(info.get("command") or "")),
+        ("seed", str(info.get("seed") if info.get("seed") is not None else "")),
+        (
+            "commit",
+            str(commit.get("id") or "") + (", changed since" if commit.get("dirty") else ""),
+        ),
+        ("run", str(info.get("id") or "")),
+        ("finished", _moment(info.get("finished"))),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def _glossary(readings: Readings) -> list[tuple[str, words.Meaning, str]]:
+    """(counter, meaning, provenances) for the counters of this run, those without a value too."""
+    table = readings.run.counters
+    origins: dict[str, str] = {
+        str(metric): ", ".join(dict.fromkeys(own.provenance.dropna()))
+        for metric, own in table.groupby("metric", sort=False)
+    }
+    names = readings.metrics(list(readings.run.planned))
+    return [
+        (name, words.meaning(name), origins.get(name, "no value in this run"))
+        for name in sorted({**origins, **names}, key=lambda name: words.meaning(name).title.lower())
+    ]
+
+
+def _provenance(run: Run) -> dict[str, str]:
+    """The words that this run's numbers carry."""
+    found = {"measured"} if run.is_timed else set()
+    found |= set(run.counters.provenance.dropna())
+    return {word: text for word, text in words.PROVENANCE.items() if word in found}

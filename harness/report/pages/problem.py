@@ -1,0 +1,242 @@
+"""One problem's page: what was measured at each size, why it is so, and all that lies behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.analysis.ladder import ABOVE, Ladder, above_ceiling, short_names
+from harness.analysis.readings import Readings
+from harness.analysis.roofline import roofline
+from harness.analysis.why import Explainer, Step
+from harness.measure.timings import Group
+from harness.records import Planned
+from harness.report import format as fmt
+from harness.report.anchors import slug
+from harness.report.figures import drawn
+from harness.report.figures.style import Figure
+from harness.report.links import Links
+from harness.report.pages import headline
+from harness.report.pages.claims import Claims, claims_of
+from harness.report.pages.headline import Story, Told
+from harness.report.pages.source import Listing, listings
+from harness.report.pages.why import Block, block, shapes_table
+from harness.report.tables import heat, machine
+from harness.report.tables.cases import case_table, launch_table
+from harness.report.tables.cells import Table
+from harness.report.tables.counters import Durations, durations, raw_tables
+from harness.report.tables.ladder import ladder_table
+from harness.tables import Run
+
+
+@dataclass(frozen=True)
+class Roofed:
+    """A roofline with what is wrong with it, and what is not in it."""
+
+    figure: Figure
+    errors: list[str]
+    absent: list[str]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One size and type: what a tab shows."""
+
+    anchor: str
+    label: str
+    ladder: tuple[Figure, Table] | None
+    """Of a timed run."""
+    counts: Figure | None
+    """Of a run without times."""
+    why: list[Block]
+    counters: Table | None
+    stalls: Figure | None
+    roofline: Roofed | None
+    shapes: Table | None
+    shapes_why: Table | None
+    launches: Table
+    raw: list[Table]
+
+
+@dataclass(frozen=True)
+class ProblemPage:
+    problem: str
+    slug: str
+    about: str
+    """What the problem computes."""
+    stories: list[Story]
+    notes: list[str]
+    """What a reader must know of the whole page."""
+    panels: list[Panel]
+    over_size: list[Figure]
+    counted: bool
+    steps_known: bool
+    """Whether the run says what builds on what."""
+    claims: Claims
+    listings: list[Listing]
+    cases: list[Table]
+    verified: Table
+    steady: list[Table]
+    durations: Durations | None
+    failures: list[tuple[str, list[str]]]
+    """Reason → the cases that share it."""
+    skipped: list[tuple[str, list[str]]]
+    told: Told
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes the pages of a run; what all of them need is worked out once."""
+
+    run: Run
+    readings: Readings
+    explainer: Explainer
+    ladders: Sequence[Ladder]
+    above: set[str]
+
+    @classmethod
+    def of(cls, run: Run, ladders: Sequence[Ladder]) -> Maker:
+        readings = Readings(run)
+        above = above_ceiling(run) if run.is_timed else set()
+        return cls(run, readings, Explainer(readings), ladders, above)
+
+    def page(self, problem: str, links: Links) -> ProblemPage:
+        run = self.run
+        dtypes = list(dict.fromkeys(p.dtype for p in run.planned.values() if p.problem == problem))
+        ladders = [x for x in self.ladders if x.problem == problem]
+        groups = self._groups(problem)
+        steps = {g: self.explainer.steps(g) for g in groups}
+        reached = {g: {s.after.variant: s for s in found} for g, found in steps.items()}
+        panels = [
+            self._panel(g, steps[g], i == 0, len(dtypes) > 1, links) for i, g in enumerate(groups)
+        ]
+        told = {}
+        for dtype in dtypes:
+            own = [x for x in ladders if x.dtype == dtype]
+            told[dtype] = own, [reached.get(x.key, {}) for x in own]
+        ranked = [[x for x in own if x.rungs] for own, _ in told.values()]
+        about = (run.info.get("problems") or {}).get(problem) or {}
+        return ProblemPage(
+            problem=problem,
+            slug=links.slugs[problem],
+            about=str(about.get("title") or ""),
+            stories=headline.stories(run, problem, told, links),
+            notes=self._notes(ladders),
+            panels=panels,
+            over_size=[
+                drawn.over_size_figure(run, own)
+                for own in ranked
+                if len({x.extent for x in own}) > 1
+            ],
+            counted=any(panel.counters for panel in panels),
+            steps_known=run.tells_what_builds_on_what,
+            claims=claims_of(self.readings, problem),
+            listings=[x for dtype in dtypes for x in listings(run, problem, dtype)],
+            cases=[case_table(run, problem, dtype) for dtype in dtypes],
+            verified=machine.verification_table(run, problem),
+            steady=self._steady(problem, dtypes),
+            durations=durations(run, problem) if run.is_timed else None,
+            failures=self.endings(problem, "failed"),
+            skipped=self.endings(problem, "skipped"),
+            told=told,
+        )
+
+    def _groups(self, problem: str) -> list[Group]:
+        """Those with something to show, type by type and the largest size first."""
+        groups = self.run.groups()
+        found = [g for g in groups if g[0] == problem and self._shown(g)]
+        dtypes = list(dict.fromkeys(g[1] for g in groups))
+        return sorted(found, key=lambda g: (dtypes.index(g[1]), -groups[g][0].bytes))
+
+    def _shown(self, group: Group) -> list[Planned]:
+        """The group's cases that a page shows: timed, or without times counted."""
+        shown = self.run.timings.shown(group)
+        if self.run.is_timed:
+            return [p for p in shown if self.run.time(p.case) and p.case not in self.above]
+        return [p for p in shown if p.case in self.readings.counted]
+
+    def _panel(
+        self, group: Group, steps: Sequence[Step], first: bool, typed: bool, links: Links
+    ) -> Panel:
+        run, shown = self.run, self._shown(group)
+        key = slug("-".join(group))
+        label = fmt.assignments(shown[0].sizes) or "the only size"
+        ladder = next((x for x in self.ladders if x.key == group and x.rungs), None)
+        shorts = short_names(list(dict.fromkeys(p.variant for p in run.groups()[group])))
+        shapes = self.explainer.shapes(group) if ladder else []
+        counted = [p for p in shown if p.case in self.readings.counted]
+        return Panel(
+            anchor=f"size-{key}",
+            label=f"{group[1]}, {label}" if typed else label,
+            ladder=(drawn.ladder_figure(run, ladder), ladder_table(run, ladder, links))
+            if ladder
+            else None,
+            counts=None if run.is_timed else drawn.counts_figure(self.readings, group, shown),
+            why=[block(run, step, shorts, first) for step in steps],
+            counters=heat.counter_table(self.readings, f"heat-{key}", shown) if counted else None,
+            stalls=drawn.stall_figure(self.readings, group, shown) if counted else None,
+            roofline=self._roofline(ladder, first or bool(counted)) if ladder else None,
+            shapes=heat.shape_table(run, ladder) if ladder else None,
+            shapes_why=shapes_table(f"why-shapes-{key}", shapes) if shapes else None,
+            launches=launch_table(run, f"launches-{key}", "Launches", shown),
+            raw=raw_tables(self.readings, f"raw-{key}", label, shown, links) if counted else [],
+        )
+
+    def _roofline(self, ladder: Ladder, wanted: bool) -> Roofed | None:
+        """At every size whose bytes were counted; else at the largest."""
+        if not wanted:
+            return None
+        shorts = {r.planned.case: r.short for r in ladder.everyone}
+        cases = [r.planned for r in ladder.everyone]
+        chart = roofline(self.readings, "Roofline", slug("-".join(ladder.key)), cases, shorts)
+        if not chart.kernels:
+            return None
+        absent = [f"{name}: {why}" for name, why in chart.absent.items()]
+        return Roofed(drawn.roofline_of(self.run, ladder, chart), chart.errors, absent)
+
+    def _notes(self, ladders: Sequence[Ladder]) -> list[str]:
+        found = []
+        if not self.run.tells_what_builds_on_what:
+            found.append(
+                "This run does not say which variant builds on which, so no steps are compared."
+            )
+        for x in ladders:
+            if x.substitute:
+                found.append(
+                    f"At {fmt.assignments(x.sizes)} the baseline failed; {x.substitute} stands in "
+                    "for it."
+                )
+        return found
+
+    def _steady(self, problem: str, dtypes: Sequence[str]) -> list[Table]:
+        if not self.run.is_timed:
+            return []
+        by_type = [[g for g in self.run.groups() if g[:2] == (problem, dtype)] for dtype in dtypes]
+        return [machine.steadiness_table(self.run, groups) for groups in by_type if groups]
+
+    def endings(self, problem: str, status: str) -> list[tuple[str, list[str]]]:
+        """Reason → the cases that share it; a result above its ceiling is a failure."""
+        run, reasons = self.run, dict[str, list[str]]()
+        for p in run.planned.values():
+            if p.problem != problem:
+                continue
+            outcome = run.outcomes[p.case]
+            if outcome.status == status:
+                reason = outcome.reason or "no reason was recorded"
+                reasons.setdefault(reason, []).append(p.case)
+            elif status == "failed" and p.case in self.above:
+                reasons.setdefault(ABOVE, []).append(p.case)
+        return list(reasons.items())
+
+
+def settings(run: Run) -> dict[str, Any]:
+    """How the rounds were run, in words, as far as run.json says."""
+    timing = run.info.get("timing") or {}
+    return {
+        "rounds": timing.get("rounds"),
+        "batch": timing.get("batch"),
+        "placements": timing.get("placements"),
+        "confidence": f"{100 * run.confidence:g} %",
+        "same_within": f"{100 * run.same_within:g} %",
+    }

@@ -1,0 +1,105 @@
+"""The source of each variant with what its lines cost, as the emulator counted it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.analysis import source_lines as annotate
+from harness.analysis.sources import as_it_was
+from harness.measure.timings import group_of
+from harness.records import Planned, SourceLine
+from harness.report import format as fmt
+from harness.report.anchors import slug
+from harness.tables import Run
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of source: its cost in cells, each empty where there is none."""
+
+    number: int
+    cells: tuple[str, ...]
+    text: str
+    marks: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A file of a variant; `missing` says why it cannot be shown."""
+
+    anchor: str
+    title: str
+    marked: int
+    columns: list[tuple[str, str]]
+    """Name and meaning of each of a row's cells."""
+    rows: list[Row]
+    missing: str
+
+
+def listings(run: Run, problem: str, dtype: str) -> list[Listing]:
+    """Each variant at its largest counted size and the launch shape that it is shown at."""
+    lines: dict[str, list[SourceLine]] = defaultdict(list)
+    for record in run.of(SourceLine):
+        lines[record.case].append(record)
+    cases: dict[str, list[Planned]] = defaultdict(list)
+    for p in run.planned.values():
+        if (p.problem, p.dtype) == (problem, dtype) and p.case in lines:
+            cases[p.variant].append(p)
+    found: list[Listing] = []
+    for variant, shapes in cases.items():
+        largest = max(shapes, key=lambda p: p.bytes)
+        shown = run.timings.shape(group_of(largest), variant)
+        p = shown if shown in shapes else largest
+        found += _listings(run, p, lines[p.case])
+    return found
+
+
+HEADER_SHARE = 0.2
+"""Of the instructions, from which on a header that a variant includes is shown too."""
+
+
+def _listings(run: Run, p: Planned, lines: Sequence[SourceLine]) -> Iterator[Listing]:
+    """Of the step with most instructions: the variant's own file, and headers that matter."""
+    per_step: dict[int, int] = defaultdict(int)
+    for line in lines:
+        per_step[line.step] += line.warps
+    step = max(per_step, key=per_step.__getitem__)
+    files = annotate.by_file(lines, step)
+    names = {file: _name(run, file) for file in files}
+    made = run.compiled.get(p.case, [])
+    sources = run.info.get("sources") or {}
+    own = [f for f, n in names.items() if made and sources.get(n) == made[0].source_sha256]
+    first = own[:1] or list(files)[:1]
+    for file in sorted(files, key=lambda file: file not in first):
+        costs = files[file]
+        part = sum(cost.warps for cost in costs.values()) / per_step[step]
+        if file in first or part >= HEADER_SHARE:
+            yield _listing(run, p, step, names[file], costs)
+
+
+def _name(run: Run, file: str) -> str:
+    """What run.json calls a file."""
+    return next((name for name in run.info.get("sources") or {} if file.endswith(name)), file)
+
+
+def _listing(
+    run: Run, p: Planned, step: int, name: str, costs: Mapping[int, SourceLine]
+) -> Listing:
+    source = as_it_was(run, name)
+    shown = [] if source.missing else annotate.annotated(source.content, costs)
+    used = annotate.used(shown)
+    rows = []
+    for each in shown:
+        cells = annotate.cells(each.cost)
+        rows.append(
+            Row(each.number, tuple(cells[i] for i in used), each.text, ", ".join(each.marks))
+        )
+    kernel = p.kernels[step] if step < len(p.kernels) else f"launch {step + 1}"
+    own = "" if p.variant in name else f"{p.variant}: "
+    title = f"{own}{name}, {kernel} at {fmt.assignments({**p.sizes, **p.launch})}"
+    marked = sum(bool(row.marks) for row in rows)
+    columns = [annotate.COLUMNS[i] for i in used]
+    anchor = slug(f"source-{p.case}-{name}")
+    return Listing(anchor, title, marked, columns, rows, source.missing)

@@ -1,0 +1,233 @@
+"""Why one variant is faster than the one it builds on, in words and tables for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.analysis import rules
+from harness.analysis.quantities import BY_KEY
+from harness.analysis.readings import Reading
+from harness.analysis.sources import Difference, difference
+from harness.analysis.why import Change, Step
+from harness.measure.timings import Comparison
+from harness.report import format as fmt
+from harness.report.anchors import case_anchor, slug
+from harness.report.tables.cells import (
+    Cell,
+    Column,
+    Row,
+    Table,
+    compared,
+    named,
+    none,
+    quantity_cell,
+    shape,
+    show,
+)
+from harness.tables import Run
+
+MOST = 3
+"""Causes that a sentence names."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A quantity that moved, in words; soft: not counted exactly, so that it explains nothing."""
+
+    text: str
+    soft: bool
+
+
+@dataclass(frozen=True)
+class Block:
+    """One step as the page tells it."""
+
+    anchor: str
+    before: str
+    after: str
+    """Short names."""
+    links: tuple[str, str]
+    speed: str
+    verdict: str
+    note: str
+    """At which launch shapes the two are compared."""
+    moved: list[Moved]
+    cause: str
+    table: Table
+    diff: Difference | None
+
+
+def block(run: Run, step: Step, shorts: Mapping[str, str], with_diff: bool) -> Block:
+    before, after = shorts[step.before.variant], shorts[step.after.variant]
+    return Block(
+        anchor=f"why-{slug(step.after.case)}",
+        before=before,
+        after=after,
+        links=(f"#{case_anchor(step.before.case)}", f"#{case_anchor(step.after.case)}"),
+        speed=_speed(step.speed),
+        verdict=step.speed.verdict if step.speed else "",
+        note=_note(step, before, after),
+        moved=moved(step),
+        cause=cause(step, before, after),
+        table=_changes(step, before, after),
+        diff=difference(run, step.before, step.after) if with_diff else None,
+    )
+
+
+def _speed(speed: Comparison | None) -> str:
+    if speed is None:
+        return ""
+    if speed.ratio is None:
+        return "not compared: too few rounds"
+    word = {"same": "the same", "unclear": "unclear"}.get(speed.verdict, speed.verdict)
+    return f"{fmt.ratio(speed.ratio)}, {word}"
+
+
+def _note(step: Step, before: str, after: str) -> str:
+    if not step.after.launch and not step.before.launch:
+        return ""
+    if step.same_shape:
+        return f"both at {shape(step.after)}"
+    shapes = [shape(p) or "a launch shape of its own" for p in (step.before, step.after)]
+    return f"{before} at {shapes[0]}, {after} at {shapes[1]}, where each was fastest"
+
+
+def moved(step: Step) -> list[Moved]:
+    """What moved most, each in words that can be checked against the table."""
+    found = []
+    for change in step.moved:
+        assert change.pair is not None
+        before, after = change.pair
+        q = change.quantity
+        verb = "rose" if after > before else "fell"
+        text = f"{q.words} {verb} from {show(q, before)} to {show(q, after)}"
+        found.append(Moved(text, not change.judges))
+    return found
+
+
+def cause(step: Step, before: str, after: str) -> str:
+    """The verdict on the cause, which claims no more than the rules allow."""
+    finding, speed = step.finding, step.speed
+    same = "Both run identical machine code" if step.identical else ""
+    alike = step.before.variant == step.after.variant
+    if finding.verdict == "supported":
+        faster = after if speed and speed.verdict == "faster" else before
+        causes = _listed([c.text for c in finding.causes][:MOST])
+        if alike:
+            return f"The counters say: {causes}."
+        launch = f"{same}; only the launch differs. " if same else ""
+        return f"{launch}The counters say why: {faster} has {causes}."
+    return {
+        "unexplained": "No counter that was collected explains this.",
+        "identical": f"{same}, launched in the same way: the kernel is not the cause.",
+        "nothing": f"{same or 'The two are not told apart'}, so there is nothing to explain.",
+        "untimed": f"{same}." if same else "",
+        "uncounted": f"{same}." if same and not alike else "",
+    }[finding.verdict]
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _changes(step: Step, before: str, after: str) -> Table:
+    columns = [
+        Column("quantity", numeric=False), Column(before), Column(after),
+        Column("change", "after over before"),
+    ]  # fmt: skip
+    rows = [
+        Row(
+            [
+                Cell(c.quantity.title, title=c.quantity.text),
+                quantity_cell(c.quantity, c.before),
+                quantity_cell(c.quantity, c.after),
+                _factor(c),
+            ]
+        )
+        for c in step.changes
+        if isinstance(c.before, Reading) or isinstance(c.after, Reading)
+    ]
+    return Table(f"changes-{slug(step.after.case)}", f"{before} → {after}", columns, rows)
+
+
+def _factor(change: Change) -> Cell:
+    if change.pair is None:
+        return none()
+    before, after = change.pair
+    if before == after:
+        return none("unchanged")
+    if before <= 0 or after <= 0:
+        return Cell("appeared" if after > before else "gone")
+    return Cell(f"{fmt.three(after / before)}×", after / before)
+
+
+def shapes_table(anchor: str, steps: Sequence[Step]) -> Table:
+    """Each variant's slowest launch shape against its best, where they are told apart."""
+    columns = [
+        Column("variant", numeric=False), Column("best", numeric=False),
+        Column("slowest", numeric=False), Column("best against slowest"),
+        Column("what moved most", "from the slowest to the best", numeric=False),
+        Column("cause", numeric=False),
+    ]  # fmt: skip
+    rows = [
+        Row(
+            [
+                named(step.after.variant, f"#{case_anchor(step.after.case)}"),
+                Cell(shape(step.after)),
+                Cell(shape(step.before)),
+                compared(step.speed),
+                Cell(_sentence(step), css="wrap"),
+                Cell(cause(step, shape(step.before), shape(step.after)), css="wrap"),
+            ]
+        )
+        for step in steps
+    ]
+    return Table(anchor, "Why the launch shape matters", columns, rows)
+
+
+def _sentence(step: Step) -> str:
+    return "; ".join(each.text for each in moved(step)) or "nothing by 5 % or more"
+
+
+def rules_table() -> Table:
+    """The rules by which a cause is named."""
+    columns = [
+        Column("cause", numeric=False), Column("quantity", numeric=False),
+        Column("in the faster case", numeric=False), Column("from a level of"),
+        Column("and also", numeric=False),
+    ]  # fmt: skip
+    rows = []
+    for rule in rules.RULES:
+        quantity = BY_KEY[rule.quantity]
+        also = [
+            f"{BY_KEY[key].title.lower()} {least:g} times {good}" for key, good, least in rule.needs
+        ]
+        also += [f"{BY_KEY[key].title.lower()} the same" for key in rule.steady]
+        if rule.amount:
+            words = BY_KEY[rule.amount].title.lower()
+            also.append(f"the {words} saved take a tenth of the time saved at the GPU's peak")
+        if not rule.proportional:
+            also.append("whatever part of the time's change it is")
+        rows.append(
+            Row(
+                [
+                    Cell(rule.cause),
+                    Cell(quantity.title, title=quantity.text),
+                    Cell(rule.condition),
+                    Cell(show(quantity, rule.matters)) if rule.matters else none("any"),
+                    Cell("; ".join(also), css="wrap") if also else none(),
+                ]
+            )
+        )
+    low, high = rules.LAUNCH_SHARE
+    rows.append(
+        Row(
+            [
+                Cell("one launch fewer"), Cell("Launches"), Cell("fewer"), none("any"),
+                Cell(f"the time saved is {low:g} to {high:g} times what the launch had taken",
+                     css="wrap"),
+            ]
+        )
+    )  # fmt: skip
+    return Table("table-rules", "When the counters support a cause", columns, rows)

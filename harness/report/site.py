@@ -1,0 +1,170 @@
+"""The files of a report: pages, what they share, and the same in one file.
+
+A run's folder gets report.html, problems/<problem>.html beside it, and assets/ with the style, the
+scripts and the chart library, one copy for all. Nothing refers to anything outside the folder.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Collection, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from harness.analysis.ladder import ladders
+from harness.report import words
+from harness.report.anchors import case_anchor, counter_anchor, distinct_slugs
+from harness.report.figures import explore
+from harness.report.figures.style import DARK, LIGHT, Figure, variables
+from harness.report.links import Links
+from harness.report.pages.overview import Overview, overview, subtitle
+from harness.report.pages.problem import Maker, ProblemPage
+from harness.tables import Run
+
+LIBRARY = "plotly.min.js"
+SINGLE = "report-single-file.html"
+_HERE = Path(__file__).parent
+
+
+def write_pages(run: Run) -> Path:
+    """report.html, problems/, figures/ and assets/ in the run's folder; older ones there go."""
+    maker, slugs = _maker(run), _slugs(run)
+    pages = [maker.page(problem, Links(slugs, "../", problem)) for problem in slugs]
+    over = overview(maker, pages, Links(slugs, ""))
+    texts = {
+        run.folder / "problems" / f"{page.slug}.html": _render(
+            "problem.html.j2", run, Links(slugs, "../", page.problem), page=page
+        )
+        for page in pages
+    }
+    home = run.folder / "report.html"
+    texts[home] = _render("overview.html.j2", run, Links(slugs, ""), page=over)
+    for path, text in texts.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    drawn = {run.folder / figure.png for figure in _figures(pages, over)}
+    _keep_only(run.folder / "problems", "*.html", texts)
+    _keep_only(run.folder / "figures", "*.png", drawn)
+    _write_assets(run.folder / "assets", timed=run.is_timed)
+    return home
+
+
+def write_single(run: Run) -> Path:
+    """The overview and every problem's page in one file that needs nothing beside it."""
+    maker, slugs = _maker(run), _slugs(run)
+    links = Links(slugs, None)
+    pages = [maker.page(problem, links) for problem in slugs]
+    over = overview(maker, pages, links)
+    path = run.folder / SINGLE
+    path.write_text(_render("single.html.j2", run, links, page=over, pages=pages), encoding="utf-8")
+    return path
+
+
+def _maker(run: Run) -> Maker:
+    return Maker.of(run, ladders(run))
+
+
+def _slugs(run: Run) -> dict[str, str]:
+    return distinct_slugs(p.problem for p in run.planned.values())
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("harness.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["breakable"] = _breakable
+    return environment
+
+
+def _render(template: str, run: Run, links: Links, **context: Any) -> str:
+    """One page. What several pages need, such as the words for a verdict, every template has."""
+    alone = links.root is None
+    script, library = _asset("page.js"), explore.library() if run.is_timed else ""
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            run=run,
+            links=links,
+            subtitle=subtitle(run.info),
+            case_anchor=case_anchor,
+            counter_anchor=counter_anchor,
+            verdicts=words.VERDICTS,
+            policy=_policy([script, library] if alone else None),
+            style=Markup(_style()) if alone else "",
+            script=Markup(script) if alone else "",
+            library=Markup(explore.packed()) if alone and library else "",
+            **context,
+        )
+    )
+
+
+def _breakable(name: str) -> Markup:
+    """A name that a line may break behind its underscores."""
+    return Markup(str(Markup.escape(name)).replace("_", "_<wbr>"))
+
+
+def _policy(inline: Collection[str] | None) -> str:
+    """The Content-Security-Policy: scripts of this folder, or those of this file by their hash.
+
+    Figures and the chart library set styles of elements; nothing that a run was given does.
+    """
+    if inline is None:
+        scripts = "'self' file:"
+    else:
+        digests = (hashlib.sha256(text.encode()).digest() for text in inline if text)
+        scripts = " ".join(f"'sha256-{base64.b64encode(d).decode()}'" for d in digests)
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'self' file: 'unsafe-inline'; "
+        "img-src 'self' file: data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _figures(pages: Iterable[ProblemPage], over: Overview) -> Iterable[Figure]:
+    roofs = [over.roofline]
+    for page in pages:
+        yield from page.over_size
+        for panel in page.panels:
+            yield from filter(None, (panel.ladder and panel.ladder[0], panel.counts, panel.stalls))
+            roofs.append(panel.roofline)
+    yield from (roofed.figure for roofed in roofs if roofed)
+
+
+def _keep_only(folder: Path, pattern: str, wanted: Collection[Path]) -> None:
+    """Of generated files, those of this report: none stays that an earlier one left."""
+    for path in folder.glob(pattern):
+        if path not in wanted:
+            path.unlink()
+
+
+def _write_assets(folder: Path, timed: bool) -> None:
+    folder.mkdir(exist_ok=True)
+    files = {"page.css": _style(), "page.js": _asset("page.js")}
+    if timed:
+        files[LIBRARY] = explore.library()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    _keep_only(folder, "*", {folder / name for name in files})
+
+
+def _asset(name: str) -> str:
+    return (_HERE / "assets" / name).read_text(encoding="utf-8")
+
+
+def _style() -> str:
+    """The style with both schemes' colours, which figures and tables refer to by their roles."""
+    return (
+        f":root {{ {variables(LIGHT)} }}\n"
+        f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {variables(DARK)} }} }}\n"
+        + _asset("page.css")
+    )

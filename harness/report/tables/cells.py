@@ -1,0 +1,125 @@
+"""The parts of a table, and the cells that several tables share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.analysis.quantities import Quantity
+from harness.analysis.readings import Answer, Missing
+from harness.measure.statistics import Interval
+from harness.measure.timings import Comparison, Spread
+from harness.records import Planned
+from harness.report import format as fmt
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`sort` is the number that a formatted text stands for; plain text sorts by itself.
+
+    mark: a word after the text, such as a verdict, which is its own CSS class too.
+    """
+
+    text: str
+    sort: float | str | None = None
+    title: str = ""
+    css: str = ""
+    link: str = ""
+    mark: str = ""
+
+    @property
+    def key(self) -> str:
+        """What the page needs to sort by, beyond the text; empty where the text suffices."""
+        if self.sort is None or isinstance(self.sort, str) or str(self.sort) == self.text:
+            return ""
+        return f"{self.sort:.6g}"
+
+
+@dataclass(frozen=True)
+class Row:
+    cells: list[Cell]
+    anchor: str = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    title: str
+    explained: str = ""
+    link: str = ""
+    numeric: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    anchor: str
+    title: str
+    columns: list[Column]
+    rows: list[Row] = field(default_factory=list)
+    css: str = ""
+
+
+def none(text: str = "–", title: str = "") -> Cell:
+    """A cell with no value."""
+    return Cell(text, css="none", title=title)
+
+
+def named(variant: str, link: str = "") -> Cell:
+    return Cell(variant, css="name", link=link)
+
+
+def optional(value: Any, show: Callable[[Any], str], missing: str = "–") -> Cell:
+    return Cell(show(value), float(value)) if fmt.is_number(value) else none(missing)
+
+
+def timed(value: Interval | None) -> Cell:
+    return Cell(fmt.time_interval(value), value.value) if value else none()
+
+
+def compared(comparison: Comparison | None, missing: str = "–", title: str = "") -> Cell:
+    """A speed-up with its interval and its verdict."""
+    if comparison is None or comparison.ratio is None:
+        return none(missing)
+    ratio = comparison.ratio
+    return Cell(fmt.ratio(ratio), ratio.value, title, mark=comparison.verdict)
+
+
+def placed(spread: Spread | None) -> Cell:
+    """How much a time varies with where its memory lies, and within one place."""
+    if spread is None:
+        return none("not known", "it takes three placements in memory to tell")
+    text = f"{fmt.percent(100 * spread.between)} / {fmt.percent(100 * spread.within)}"
+    return Cell(text, spread.between, mark="matters" if spread.depends_on_placement else "")
+
+
+def shape(p: Planned) -> str:
+    """`block 256`; a library and a Python function have a launch shape of their own."""
+    return ", ".join(f"{name} {fmt.count(value)}" for name, value in p.launch.items())
+
+
+def launch_cell(p: Planned) -> Cell:
+    return Cell(shape(p)) if p.launch else none("its own")
+
+
+def absent(missing: Missing) -> Cell:
+    """A cell with no value: the kind of absence, and on hover the reason."""
+    return none(missing.short, missing.reason if missing.reason != missing.short else "")
+
+
+def show(quantity: Quantity, value: float) -> str:
+    """A quantity's value with its unit, as a table and a sentence have it."""
+    if quantity.unit == "ratio":
+        return fmt.percent(100 * value) if value else "0"
+    if quantity.unit == "byte":
+        return fmt.data(value)
+    if quantity.unit in {"×", "× ideal"}:
+        return f"{fmt.three(value)}×"
+    return fmt.three(value) if quantity.unit else fmt.amount(value)
+
+
+def quantity_cell(quantity: Quantity, answer: Answer) -> Cell:
+    """With a mark where it was not counted exactly, and so decides nothing."""
+    if isinstance(answer, Missing):
+        return absent(answer)
+    css = "" if answer.judges else "soft"
+    return Cell(show(quantity, answer.value), answer.value, css=css)

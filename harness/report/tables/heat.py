@@ -1,0 +1,126 @@
+"""Tables whose cells are coloured by how they compare: counters, and launch shapes.
+
+The stronger the colour of a counter the further it is from the best of its column; of a rate, the
+nearer it is to the fastest. What was not counted exactly is hatched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.analysis.ladder import Ladder
+from harness.analysis.quantities import BY_KEY, Quantity
+from harness.analysis.readings import Answer, Missing, Reading, Readings
+from harness.records import Planned
+from harness.report import format as fmt
+from harness.report.anchors import case_anchor, slug
+from harness.report.tables.cells import Cell, Column, Row, Table, absent, named, none, shape
+from harness.tables import Run
+
+HEADINGS = {
+    "instructions-per-kib": "instr. per KiB", "acting-threads": "acting threads",
+    "branch-uniformity": "uniform branches", "barriers": "barriers",
+    "wavefronts-over-ideal": "shared wave\u00adfronts, × ideal",
+    "wavefronts": "shared wave\u00adfronts",
+    "sectors-per-load": "sectors per load", "sectors-per-store": "sectors per store",
+    "sectors-over-compulsory": "touched sectors, × com\u00adpulsory",
+    "global-atomics": "global atomics", "shared-lanes-per-address": "lanes per shared atomic",
+    "dram-over-compulsory": "device memory, × com\u00adpulsory", "l2-hits": "L2 hits",
+    "dram-throughput": "device memory through\u00adput", "achieved-occupancy": "achieved occupancy",
+    "waves": "waves",
+}  # fmt: skip
+"""The quantities that are compared at a glance, and what their columns are called."""
+AMOUNTS = {"barriers", "wavefronts", "global-atomics"}
+"""Not coloured: one that uses shared memory at all would stand out beside one that does not."""
+STEPS = 5
+"""Strengths of colour."""
+_ALIKE = 1.05
+"""A column whose values differ by less than this, times, is not coloured."""
+
+
+def counter_table(readings: Readings, anchor: str, shown: Sequence[Planned]) -> Table | None:
+    """One row per variant as it is shown; None where nothing was counted."""
+    columns, found = [Column("variant", numeric=False)], []
+    for key, heading in HEADINGS.items():
+        quantity = BY_KEY[key]
+        answers = [quantity.find(readings, p) for p in shown]
+        if any(isinstance(a, Reading) and a.value for a in answers):
+            columns.append(Column(heading, f"{quantity.title}. {quantity.text}"))
+            found.append((quantity, answers))
+    if not found:
+        return None
+    coloured = [_coloured(quantity, answers) for quantity, answers in found]
+    rows = [
+        Row([named(p.variant, f"#{case_anchor(p.case)}"), *(column[i] for column in coloured)])
+        for i, p in enumerate(shown)
+    ]
+    return Table(anchor, "Counters", columns, rows, "heat")
+
+
+def _coloured(quantity: Quantity, answers: Sequence[Answer]) -> list[Cell]:
+    known = [a.value for a in answers if isinstance(a, Reading)]
+    cells = []
+    for answer in answers:
+        if isinstance(answer, Missing):
+            cells.append(replace(absent(answer), text="–", title=answer.reason))
+            continue
+        good = "neutral" if quantity.key in AMOUNTS else quantity.good
+        css = [f"h{strength(good, answer.value, known, quantity.ideal)}"]
+        if not answer.judges:
+            css.append("soft")
+        value = 100 * answer.value if quantity.unit == "ratio" else answer.value
+        text = f"{fmt.three(value)} %" if quantity.unit == "ratio" else fmt.compact(value)
+        cells.append(Cell(text, answer.value, answer.provenance, " ".join(css)))
+    return cells
+
+
+def strength(good: str, value: float, column: Sequence[float], ideal: float | None = None) -> int:
+    """How far a value is from the best of its column, from 0 to STEPS, by times."""
+    if good == "neutral":
+        return 0
+    ideals = [ideal] if ideal is not None else []
+    best = min([*column, *ideals]) if good == "lower" else max([*column, *ideals])
+
+    def off(x: float) -> float:
+        over, under = (x, best) if good == "lower" else (best, x)
+        return math.log(over / under) if over > 0 and under > 0 else float(over > under)
+
+    most = max(off(x) for x in column)
+    return round(STEPS * off(value) / most) if most > math.log(_ALIKE) else 0
+
+
+def shape_table(run: Run, ladder: Ladder) -> Table | None:
+    """Launch shape × variant: the rate where it was timed, and why not elsewhere."""
+    cases = [p for p in run.groups()[ladder.key] if p.launch]
+    shapes = list(dict.fromkeys(shape(p) for p in cases))
+    if len(shapes) < 2:
+        return None
+    rates, why = {}, {}
+    for p in cases:
+        time, outcome = run.time(p.case), run.outcomes[p.case]
+        if outcome.status == "ok" and time:
+            rates[p.variant, shape(p)] = ladder.measure.of(p, time.value)
+        else:
+            why[p.variant, shape(p)] = outcome.status if outcome.status != "ok" else "not timed"
+    if not rates:
+        return None
+    shown = {(p.variant, shape(p)) for p in run.timings.shown(ladder.key)}
+    most = max(rates.values())
+    rows = []
+    for variant in dict.fromkeys(p.variant for p in cases):
+        cells = [named(variant)]
+        for each in shapes:
+            at = variant, each
+            if at not in rates:
+                cells.append(none(why.get(at, "not planned")))
+                continue
+            share = rates[at] / most
+            best = "best" if at in shown else ""
+            cells.append(
+                Cell(fmt.three(rates[at]), rates[at], css=f"r{round(STEPS * share)} {best}")
+            )
+        rows.append(Row(cells))
+    columns = [Column("variant", numeric=False), *(Column(each) for each in shapes)]
+    return Table(f"shapes-{slug('-'.join(ladder.key))}", "Launch shapes", columns, rows, "heat")

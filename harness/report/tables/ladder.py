@@ -1,0 +1,85 @@
+"""The ladder's figures in numbers."""
+
+from __future__ import annotations
+
+from harness.analysis.ladder import Ladder, Rung, inverse
+from harness.report import format as fmt
+from harness.report.anchors import case_anchor, slug
+from harness.report.links import Links
+from harness.report.tables.cells import (
+    Cell,
+    Column,
+    Row,
+    Table,
+    compared,
+    launch_cell,
+    named,
+    none,
+)
+from harness.tables import Run
+
+
+def ladder_table(run: Run, ladder: Ladder, links: Links) -> Table:
+    """One row per variant in the matrix's order, the libraries last."""
+    base = ladder.baseline.short if ladder.baseline else "the baseline"
+    steps = run.tells_what_builds_on_what
+    columns = [
+        Column("variant", numeric=False),
+        Column("launch", "the launch shape that the variant was fastest at", numeric=False),
+        Column("time", "from an empty L2 cache, with its confidence interval"),
+        Column(ladder.measure.unit, "compulsory work of the problem over the time"),
+        Column("of ceiling", f"of the {ladder.measure.bound} measured in this run"),
+        Column(f"against {base}", "how many times faster, compared within each round"),
+    ]
+    if steps:
+        columns += [
+            Column("builds on", "the variant of which this one is a step further", numeric=False),
+            Column("against that", "how many times faster than what it builds on"),
+        ]
+    fastest = ladder.winner.short if ladder.winner else "the fastest"
+    columns += [Column(f"{fastest} against it", "how many times faster the fastest of ours is")]
+    remarks = {r.planned.variant: remarks_on(run, r) for r in ladder.everyone}
+    if any(remarks.values()):
+        columns += [Column("remarks", numeric=False)]
+    rows = []
+    for rung in ladder.everyone:
+        p = rung.planned
+        cells = [
+            named(p.variant, links.problem(p.problem, case_anchor(p.case))),
+            launch_cell(p),
+            Cell(fmt.time_interval(rung.time), rung.time.value),
+            Cell(fmt.three(rung.rate.value), rung.rate.value),
+            Cell(fmt.percent(rung.percent), rung.percent)
+            if rung.percent is not None
+            else none("no ceiling"),
+            compared(rung.versus_baseline, "baseline" if rung is ladder.baseline else "–"),
+        ]
+        if steps:
+            before = ladder.rung(rung.parent.variant) if rung.parent else None
+            cells += [
+                Cell(before.short if before else rung.parent.variant, css="short")
+                if rung.parent
+                else none(),
+                compared(rung.versus_parent),
+            ]
+        cells += [compared(inverse(rung.versus_winner), "the fastest")]
+        if any(remarks.values()):
+            cells += [Cell("; ".join(remarks[p.variant]), css="wrap")]
+        rows.append(Row(cells))
+    return Table(
+        f"table-{slug('-'.join(ladder.key))}",
+        f"{ladder.problem} at {fmt.assignments(ladder.sizes)}",
+        columns,
+        rows,
+    )
+
+
+def remarks_on(run: Run, rung: Rung) -> list[str]:
+    """What a reader must know of a variant that is right all the same."""
+    p, found = rung.planned, []
+    if rung.spread and rung.spread.depends_on_placement:
+        between = fmt.percent(100 * rung.spread.between)
+        within = fmt.percent(100 * rung.spread.within)
+        found.append(f"depends on where its memory lies: ± {between}, ± {within} in one place")
+    noted = run.remarks.get((p.problem, p.variant), [])
+    return found + [remark.text for remark in noted if remark.dtype == p.dtype]

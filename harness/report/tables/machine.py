@@ -1,0 +1,141 @@
+"""Tables about the run itself: what was verified, how steady the GPU was, what it can do."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from harness.measure.statistics import Interval
+from harness.measure.timings import Group
+from harness.records import Verified
+from harness.report import format as fmt
+from harness.report.anchors import slug
+from harness.report.tables.cells import Cell, Column, Row, Table, named, none, optional
+from harness.tables import Run
+
+
+def verification_table(run: Run, problem: str) -> Table:
+    """Variant × phase: how many checks passed, and the worst error over its bound."""
+    phases = {"test": "test sizes", "before": "before timing", "after": "after timing"}
+    checks: dict[tuple[str, str], list[Verified]] = defaultdict(list)
+    for v in run.of(Verified):
+        if v.problem == problem:
+            checks[v.variant, v.dtype].append(v)
+    seen = [p for p in phases if any(v.phase == p for found in checks.values() for v in found)]
+    columns = [
+        Column("variant", numeric=False),
+        Column("type", numeric=False),
+        *(Column(phases[p], "checks passed, of those made") for p in seen),
+        Column("worst error", "largest error over the bound that the arithmetic allows; 1 fails"),
+        Column("first failure", numeric=False),
+    ]
+    rows: list[Row] = []
+    for (variant, dtype), found in checks.items():
+        errors = [v.error for v in found if v.error is not None]
+        bad = next((v for v in found if not v.ok), None)
+        rows.append(
+            Row(
+                [
+                    named(variant),
+                    Cell(dtype),
+                    *(_passed([v for v in found if v.phase == phase]) for phase in seen),
+                    optional(max(errors, default=None), fmt.three, "not comparable"),
+                    Cell(_failure(bad), css="failed wrap") if bad else none("none"),
+                ],
+                f"verified-{slug(f'{problem}-{variant}-{dtype}')}",
+            )
+        )
+    return Table(f"table-verified-{slug(problem)}", "Verified launches", columns, rows)
+
+
+def _passed(checks: list[Verified]) -> Cell:
+    if not checks:
+        return none("not run")
+    good = sum(v.ok for v in checks)
+    css = "ok" if good == len(checks) else "failed"
+    return Cell(f"{good} of {len(checks)}", good / len(checks), css=css)
+
+
+def _failure(v: Verified) -> str:
+    return f"{v.reason} ({fmt.assignments({**v.sizes, **v.launch})})"
+
+
+def steadiness_table(run: Run, groups: list[Group]) -> Table:
+    """How far equal kernels differed, what was left out and why, and the state of the GPU."""
+    columns = [
+        Column("size", numeric=False),
+        Column("rounds", "kept, of those run, over all placements"),
+        Column("left out", "rounds that are in no figure, by reason", numeric=False),
+        Column("equal kernels differ by, cold",
+               "at most: two runs of the same kernel in each round"),
+        Column("warm", "the same with what fits left in the L2 cache"),
+        Column("multiprocessor clock"), Column("memory clock"), Column("temperature"),
+        Column("power"), Column("throttled", "by the driver's reasons", numeric=False),
+    ]  # fmt: skip
+    rows = [_steadiness(run, group) for group in groups]
+    return Table(f"table-steady-{slug('-'.join(groups[0][:2]))}", "The GPU during the rounds",
+                 columns, rows)  # fmt: skip
+
+
+def _steadiness(run: Run, group: Group) -> Row:
+    cases = run.groups()[group]
+    rounds = {(r.placement, r.round) for p in cases for r in run.timings.rounds(p.case, "cold")}
+    left: Mapping[str, int] = run.timings.left_out.get(group, {})
+    reasons = ", ".join(f"{count} {reason}" for reason, count in left.items())
+    table = run.conditions
+    name = "/".join([group[0], group[1], *(f"{k}={v}" for k, v in cases[0].sizes.items())])
+    own = table[table.group == name] if len(table) else table
+    throttled = [reason for found in own.get("throttle", ()) for reason in found]
+    counted = [f"{r} ({throttled.count(r)} of {len(own)})" for r in dict.fromkeys(throttled)]
+    return Row(
+        [
+            Cell(fmt.assignments(cases[0].sizes) or "the only one"),
+            Cell(f"{len(rounds) - sum(left.values())} of {len(rounds)}", len(rounds)),
+            Cell(reasons, css="wrap") if left else none("none"),
+            *(_noise(run, group, cache) for cache in ("cold", "warm")),
+            _range(own.get("sm_clock_hz", ()), fmt.hertz),
+            _range(own.get("memory_clock_hz", ()), fmt.hertz),
+            _range(own.get("temperature_c", ()), lambda x: f"{x:.0f}{fmt.THIN}°C"),
+            _range(own.get("power_w", ()), lambda x: f"{x:.0f}{fmt.THIN}W"),
+            Cell(", ".join(counted), css="wrap") if counted else none("in no round"),
+        ]
+    )
+
+
+def _noise(run: Run, group: Group, cache: str) -> Cell:
+    noise = run.timings.noise(group, cache)
+    return optional(100 * noise if fmt.is_number(noise) else None, fmt.percent, "not measured")
+
+
+def _range(values: Any, show: Any) -> Cell:
+    known = sorted(float(x) for x in values if fmt.is_number(x))
+    if not known:
+        return none("not told", "the driver does not tell")
+    low, high, middle = show(known[0]), show(known[-1]), known[len(known) // 2]
+    return Cell(low if low == high else f"{low} to {high}", middle)
+
+
+CEILINGS = {
+    "read_bandwidth": "read bandwidth", "copy_bandwidth": "copy bandwidth",
+    "l2_bandwidth": "L2 bandwidth", "shared_bandwidth": "shared-memory bandwidth",
+    "fp32_rate": "FP32 rate (fused multiply-add)", "fp64_rate": "FP64 rate",
+    "fp16_rate": "FP16 rate", "tensor_rate": "tensor rate", "empty_kernel": "an empty kernel",
+}  # fmt: skip
+
+
+def ceilings_table(run: Run) -> Table:
+    """What the machine can do, measured in this run."""
+    columns = [Column("ceiling", numeric=False), Column("value"), Column("how", numeric=False)]
+    rows = []
+    for c in run.ceilings.values():
+        measured = Interval(c.value, c.low, c.high)
+        scale, unit = {"byte/s": (1e9, "GB/s"), "flop/s": (1e12, "TFLOP/s")}.get(
+            c.unit, (1.0, c.unit)
+        )
+        shown = (
+            fmt.time_interval(measured) if c.unit == "ns" else fmt.interval(measured, scale, unit)
+        )
+        rows.append(Row([Cell(CEILINGS.get(c.name, c.name)), Cell(shown),
+                         Cell(c.how, css="wrap")], f"ceiling-{slug(c.name)}"))  # fmt: skip
+    return Table("table-ceilings", "Ceilings measured in this run", columns, rows)

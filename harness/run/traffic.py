@@ -1,0 +1,85 @@
+"""What one run of a case reads and writes, byte by byte, and what it finds there.
+
+A run is all of a case's steps on one set of buffers. The emulator observes each launch; here the
+launches of a run become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from harness import emulator
+from harness.backends.base import Array
+from harness.backends.emulated import launches, relative
+from harness.build.compile import Built
+from harness.cases import Case
+
+Key = tuple[str, bool]
+"""The name of a buffer or of a `__device__` variable, and whether it is the latter."""
+
+
+class Traffic:
+    """One buffer in one run. read, written: whether each byte was."""
+
+    def __init__(self, size: int) -> None:
+        self.read, self.written = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+        self._found: list[tuple[emulator.LaunchReport, Array]] = []
+
+    @property
+    def found(self) -> Array:
+        """Whether each byte was read before the run wrote it: what was there before counts."""
+        anywhere = np.zeros(self.read.size, np.bool_)
+        for _, sites in self._found:
+            anywhere |= sites > 0
+        return anywhere
+
+    def place(self, where: Array) -> str:
+        """file:line of an instruction that found one of these bytes."""
+        for report, sites in self._found:
+            hit = sites[where & (sites > 0)]
+            if hit.size:
+                return relative(report.place(int(hit[0])))
+        return ""
+
+    def add(self, report: emulator.LaunchReport, seen: emulator.Observed) -> None:
+        """The run's next launch."""
+        self._found.append((report, np.where(self.written, 0, seen.read_before_write)))
+        self.read |= seen.read > 0
+        self.written |= seen.written > 0
+
+
+@dataclass
+class Run:
+    """One run: its traffic, the PTX lines that it executed, and the fault that ended it, if any."""
+
+    arrays: Mapping[str, Array]
+    traffic: dict[Key, Traffic] = field(default_factory=dict)
+    executed: set[int] = field(default_factory=set)
+    fault: emulator.Fault | None = None
+
+    def of(self, name: str, size: int) -> Traffic:
+        """A buffer's traffic; none at all where no step was given the buffer."""
+        return self.traffic.get((name, False)) or Traffic(size)
+
+    def of_variables(self) -> dict[str, Traffic]:
+        return {name: each for (name, is_variable), each in self.traffic.items() if is_variable}
+
+
+def execute(
+    module: emulator.Module, case: Case, built: Built, arrays: Mapping[str, Array], arch: str,
+    budget: int,
+) -> Run:  # fmt: skip
+    """Run the case on the arrays, which change in place. Raises EmulatorError and LaunchError."""
+    run = Run(arrays)
+    for report in launches(module, case, built, arrays, arch=arch, budget=budget, observe=True):
+        for seen in report.observed:
+            if not seen.is_variable and seen.name not in arrays:
+                continue  # the kernel's parameters
+            key = seen.name, seen.is_variable
+            run.traffic.setdefault(key, Traffic(seen.read.size)).add(report, seen)
+        run.executed |= {i.ptx_line for i in report.instructions if i.warps}
+        run.fault = report.faults[0] if report.faults else None
+    return run

@@ -1,0 +1,12 @@
+"""A run's folder → pandas tables. Reads only the journal and run.json, so it works anywhere.
+
+run = harness.load("reports/latest")
+run.results                # one row per case and cache state, as results.csv
+run.counters               # one row per case, step and metric, as counters.csv
+run.ladder("reduce_sum")   # one row per variant at its best launch shape, best first
+"""
+
+from harness.tables.files import load, write
+from harness.tables.run import NCU_DURATION, Run
+
+__all__ = ["NCU_DURATION", "Run", "load", "write"]

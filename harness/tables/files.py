@@ -1,0 +1,48 @@
+"""A run's folder: read into a Run, and its tables written as CSV."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pandas.api.types import is_numeric_dtype
+
+from harness.errors import JournalError
+from harness.records import read_journal
+from harness.tables.run import Run
+
+
+def load(folder: str | Path) -> Run:
+    """The run in a folder. Raises JournalError with the place and the remedy."""
+    folder = Path(folder)
+    try:
+        info = json.loads((folder / "run.json").read_text())
+    except (OSError, ValueError) as error:
+        raise JournalError(
+            f"{folder / 'run.json'} cannot be read ({error})\n"
+            "  name a run's folder, such as reports/latest, or make one: make bench"
+        ) from None
+    return Run(folder, info, read_journal(folder / "journal.jsonl"))
+
+
+def write(run: Run) -> None:
+    """results.csv and counters.csv beside the journal; numbers to 10 digits."""
+    promised = run.results.drop(columns="above_ceiling")
+    for table, name in ((promised, "results.csv"), (run.counters, "counters.csv")):
+        inert = table.copy()
+        for column in inert.columns:
+            if not is_numeric_dtype(inert[column]):
+                inert[column] = inert[column].map(_inert)
+        inert.to_csv(run.folder / name, index=False, float_format=_number)
+
+
+def _inert(cell: Any) -> Any:
+    """Text that a spreadsheet would take for a formula, with an apostrophe that makes it text."""
+    if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return f"'{cell}"
+    return cell
+
+
+def _number(value: Any) -> str:
+    return str(int(value)) if value == int(value) else f"{value:.10g}"

@@ -1,0 +1,101 @@
+"""results.csv as a table: one row per case and cache state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from harness.records import Planned
+
+if TYPE_CHECKING:
+    from harness.tables.run import Run
+
+
+def table(run: Run) -> pd.DataFrame:
+    """A value that does not exist is missing, never 0."""
+    caches = ("cold", "warm") if run.is_timed else ("",)
+    rows = [_row(run, p, cache) for p in run.planned.values() for cache in caches]
+    return _ordered(pd.DataFrame(rows))
+
+
+def _row(run: Run, p: Planned, cache: str) -> dict[str, Any]:
+    outcome = run.outcomes[p.case]
+    row: dict[str, Any] = {
+        "case": p.case, "problem": p.problem, "variant": p.variant, "dtype": p.dtype,
+        **p.sizes, **p.launch,
+        "backend": run.info["backend"], "cache": cache,
+        "status": outcome.status, "reason": outcome.reason,
+        "bytes": p.bytes, "flops": p.flops,
+        "shown": p.case in run.shown, "library": p.is_library, "builds_on": p.builds_on,
+    }  # fmt: skip
+    main = run.main_step(p.case)
+    for step in run.compiled.get(p.case, []):
+        if step.step == main:
+            row |= {
+                "registers": step.registers,
+                "shared_bytes": step.shared_bytes,
+                "spill_bytes": step.spill_bytes,
+                "occupancy_theoretical": step.occupancy,
+            }
+    if run.is_timed:
+        row |= _timing(run, p, cache)
+    return row
+
+
+def _timing(run: Run, p: Planned, cache: str) -> dict[str, Any]:
+    times = run.timings.times(p.case, cache)
+    interval = run.time(p.case, cache)
+    if interval is None:
+        return {"rounds": len(times) or None}
+    failed = run.outcomes[p.case].status != "ok"
+    baseline = None if failed else run.timings.baseline_of(p.case)
+    versus = run.compare(p.case, baseline, cache) if baseline else None
+    ratio = versus.ratio if versus else None
+    # In cache, the memory's ceiling says nothing.
+    read = run.ceilings.get("read_bandwidth") if cache == "cold" else None
+    rate = run.ceilings.get("fp32_rate") if p.dtype == "float32" else None
+    above = any(
+        work / interval.high > limit.high / 1e9
+        for work, limit in ((p.bytes, read), (p.flops, rate))
+        if limit
+    )
+    binding = run.binding(p.problem, p.dtype) if cache == "cold" else None
+    work = p.flops if binding and binding.unit == "flop/s" else p.bytes
+    spread = run.timings.spread(p.case, cache)
+    return {
+        "rounds": len(times),
+        "placements": len({placement for placement, _ in times}),
+        "samples": sum(len(r.samples_ns) for r in run.timings.rounds(p.case, cache)),
+        "median_ns": interval.value, "ci_low_ns": interval.low, "ci_high_ns": interval.high,
+        "spread_between": spread and spread.between,
+        "spread_within": spread and spread.within,
+        "gbps": p.bytes / interval.value,
+        "pct_of_ceiling": 1e11 * work / interval.value / binding.value if binding else None,
+        "speedup": ratio and ratio.value,
+        "speedup_low": ratio and ratio.low,
+        "speedup_high": ratio and ratio.high,
+        "verdict": "invalid" if failed or above or not versus else versus.verdict,
+        "above_ceiling": above,
+    }  # fmt: skip
+
+
+_FIRST = ["problem", "variant", "dtype"]
+_LAST = [
+    "backend", "cache", "status", "reason", "rounds", "samples", "median_ns", "ci_low_ns",
+    "ci_high_ns", "bytes", "flops", "gbps", "pct_of_ceiling", "speedup", "speedup_low",
+    "speedup_high", "verdict", "registers", "shared_bytes", "spill_bytes",
+    "occupancy_theoretical", "case", "placements", "spread_between", "spread_within", "shown",
+    "library", "builds_on", "above_ceiling",
+]  # fmt: skip
+
+
+def _ordered(table: pd.DataFrame) -> pd.DataFrame:
+    """Columns in the order that results.csv promises, sizes and launch keys in the middle."""
+    for name in _LAST:
+        if name not in table:
+            table[name] = None
+    middle = [name for name in table if name not in _FIRST + _LAST]
+    for name in map(str, middle):
+        table[name] = table[name].astype("Int64")
+    return table[_FIRST + middle + _LAST]

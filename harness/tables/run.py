@@ -1,0 +1,237 @@
+"""What one run measured: its records by kind and case, and as pandas tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from harness.measure.statistics import Interval
+from harness.measure.timings import Comparison, Group, Timings, ceiling_over_placements
+from harness.records import (
+    Ceiling,
+    Compiled,
+    Conditions,
+    Counted,
+    Outcome,
+    Planned,
+    Record,
+    Remark,
+    Round,
+    Uncounted,
+    Verified,
+)
+from harness.tables import notebook, results
+
+NCU_DURATION = "gpu__time_duration.sum"
+_RATES = {"float32": "fp32_rate", "float16": "tensor_rate", "bfloat16": "tensor_rate"}
+"""Type → the ceiling of its arithmetic."""
+R = TypeVar("R", bound=Record)
+
+
+class Run:
+    """What one run measured. `info` is run.json."""
+
+    def __init__(self, folder: Path, info: Mapping[str, Any], records: Iterable[Record]) -> None:
+        self.folder, self.info = folder, info
+        self.records = _without_superseded(list(records))
+        self.confidence = float(info["timing"]["confidence"])
+        self.same_within = float(info["timing"]["same_within"])
+
+    def of(self, kind: type[R]) -> list[R]:
+        """The journal's records of one kind, oldest first."""
+        return [record for record in self.records if isinstance(record, kind)]
+
+    @cached_property
+    def planned(self) -> dict[str, Planned]:
+        return {record.case: record for record in self.of(Planned)}
+
+    @cached_property
+    def outcomes(self) -> dict[str, Outcome]:
+        """The last outcome of every case; a case without one was not reached."""
+        ended = {record.case: record for record in self.of(Outcome)}
+        missing = "not reached: the run ended first"
+        return {case: ended.get(case, Outcome(case, "skipped", missing)) for case in self.planned}
+
+    @cached_property
+    def compiled(self) -> dict[str, list[Compiled]]:
+        """Case → a record for each of its steps; a Python or host function has none."""
+        steps: dict[str, dict[int, Compiled]] = defaultdict(dict)
+        for record in self.of(Compiled):
+            steps[record.case][record.step] = record
+        return {case: [found[i] for i in sorted(found)] for case, found in steps.items()}
+
+    @cached_property
+    def ceilings(self) -> dict[str, Ceiling]:
+        """Each as all placements saw it, where they measured it again."""
+        probes: dict[str, list[Round]] = defaultdict(list)
+        for record in self.of(Round):
+            if record.case not in self.planned:
+                probes[record.case].append(record)
+        return {
+            record.name: ceiling_over_placements(record, probes[record.case], self.confidence)
+            for record in self.of(Ceiling)
+        }
+
+    @cached_property
+    def is_timed(self) -> bool:
+        return any(isinstance(record, Round) for record in self.records)
+
+    @cached_property
+    def timings(self) -> Timings:
+        """The rounds, ready to be compared."""
+        return Timings(self.records, self.planned, self.outcomes, self.info["timing"])
+
+    def time(self, case: str, cache: str = "cold") -> Interval | None:
+        """The case's time with its interval, ns; None where it was not timed, or too little."""
+        return self.timings.time(case, cache)
+
+    def binding(self, problem: str, dtype: str) -> Ceiling | None:
+        """The ceiling that limits a problem, judged by its largest case; None if not measured.
+
+        That of arithmetic, in the types that have one, where the flops take longer than the bytes.
+        """
+        cases = [p for p in self.planned.values() if (p.problem, p.dtype) == (problem, dtype)]
+        largest = max(cases, key=lambda p: p.bytes)
+        read, rate = self.ceilings.get("read_bandwidth"), self.ceilings.get(_RATES.get(dtype, ""))
+        if read and rate and largest.flops * read.value > largest.bytes * rate.value:
+            return rate
+        return read
+
+    def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
+        """How many times faster `case` is than `against`; the two share problem and sizes."""
+        return self.timings.compare(case, against, cache)
+
+    def groups(self) -> dict[Group, list[Planned]]:
+        """(problem, dtype, sizes as text) → its cases, the library's last."""
+        return self.timings.groups
+
+    @cached_property
+    def remarks(self) -> dict[tuple[str, str], list[Remark]]:
+        """(problem, variant) → what a reader must know of it."""
+        found: dict[tuple[str, str], list[Remark]] = defaultdict(list)
+        for record in self.of(Remark):
+            if record not in found[record.problem, record.variant]:
+                found[record.problem, record.variant].append(record)
+        return dict(found)
+
+    @cached_property
+    def shown(self) -> set[str]:
+        """The cases at whose launch shape the pages show their variant."""
+        timings = self.timings
+        return {p.case for group in timings.groups for p in timings.shown(group)}
+
+    @cached_property
+    def tells_what_builds_on_what(self) -> bool:
+        """Whether any variant names the one that it is a step further than; old runs name none."""
+        return any(p.builds_on for p in self.planned.values())
+
+    def main_step(self, case: str) -> int:
+        """The step that takes longest; without times the one of most instructions; else 0."""
+        times = self.timings.step_times(case, "cold")
+        if times:
+            return max(range(len(times)), key=times.__getitem__)
+        return self._heaviest.get(case, 0)
+
+    @cached_property
+    def _heaviest(self) -> dict[str, int]:
+        """Case → the step with the longest duration or most instructions, as counted."""
+        found: dict[str, tuple[bool, float, int]] = {}
+        for r in self.of(Counted):
+            if r.metric in {NCU_DURATION, "smsp__inst_executed.sum"}:
+                weight = r.metric == NCU_DURATION, r.value, -r.step
+                found[r.case] = max(found.get(r.case, weight), weight)
+        return {case: -step for case, (_, _, step) in found.items()}
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        """One row per case and cache state; a value that does not exist is missing, never 0."""
+        return results.table(self)
+
+    @cached_property
+    def counters(self) -> pd.DataFrame:
+        """One row per case, step and metric, in that order; one without a value has a reason."""
+        columns = ["case", "step", "kernel", "metric", "value", "unit", "provenance", "reason"]
+        order = {case: i for i, case in enumerate(self.planned)}
+        every: list[Counted | Uncounted] = [*self.of(Counted), *self.of(Uncounted)]
+        both = sorted(
+            every,
+            key=lambda r: (order.get(r.case, len(order)), r.case, r.step, r.metric),
+        )
+        rows = [[getattr(record, name, None) for name in columns] for record in both]
+        return pd.DataFrame(rows, columns=columns)
+
+    def ladder(
+        self, problem: str, dtype: str | None = None, cache: str = "cold", **sizes: int
+    ) -> pd.DataFrame:
+        """One row per variant at the launch shape that it is shown at, the fastest first.
+
+        At the largest size unless `sizes` names another; of the first type unless `dtype` does.
+        The columns are those of `results`, and the speed-up over what each variant builds on.
+        """
+        return notebook.ladder(self, problem, dtype, cache, sizes)
+
+    def __repr__(self) -> str:
+        return notebook.text(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.html(self)
+
+    @cached_property
+    def durations(self) -> pd.DataFrame:
+        """A case's time by events (cold) beside ncu's duration of all its steps, ns.
+
+        disagrees: they differ by over 10 % though the launch takes over 50 µs. ncu launches alone,
+        at clocks that one launch does not raise, so short launches differ and mean nothing.
+        """
+        profiled: dict[str, float] = defaultdict(float)
+        for record in self.of(Counted):
+            if record.metric == NCU_DURATION:
+                profiled[record.case] += record.value
+        rows = []
+        for case, ncu_ns in profiled.items():
+            time = self.time(case)
+            if time:
+                event_ns = time.value
+                apart = abs(ncu_ns - event_ns) > 0.1 * event_ns and event_ns > 50e3
+                rows.append([case, event_ns, ncu_ns, ncu_ns / event_ns, apart])
+        return pd.DataFrame(rows, columns=["case", "event_ns", "ncu_ns", "ratio", "disagrees"])
+
+    @cached_property
+    def verified(self) -> pd.DataFrame:
+        """One row per verified launch."""
+        return pd.DataFrame(
+            [
+                {
+                    "problem": v.problem, "variant": v.variant, "dtype": v.dtype,
+                    "sizes": " ".join(f"{k}={x}" for k, x in v.sizes.items()),
+                    "launch": " ".join(f"{k}={x}" for k, x in v.launch.items()),
+                    "phase": v.phase, "draw": v.draw, "ok": v.ok, "reason": v.reason,
+                    "error": v.error,
+                }
+                for v in self.of(Verified)
+            ]
+        )  # fmt: skip
+
+    @cached_property
+    def conditions(self) -> pd.DataFrame:
+        """The GPU's clocks, temperature, power and throttling, one row per round."""
+        return pd.DataFrame([vars(record) for record in self.of(Conditions)]).drop(
+            columns="kind", errors="ignore"
+        )
+
+
+def _without_superseded(records: Sequence[Record]) -> list[Record]:
+    """Of each counter the last figure: a resumed profile, or a second report, tells it again."""
+    last: dict[tuple[str, int, str], Record] = {}
+    for record in records:
+        if isinstance(record, Counted | Uncounted):
+            key = record.case, record.step, record.metric
+            if isinstance(record, Counted) or not isinstance(last.get(key), Counted):
+                last[key] = record
+    kept = {id(record) for record in last.values()}
+    return [r for r in records if not isinstance(r, Counted | Uncounted) or id(r) in kept]

@@ -1,0 +1,77 @@
+"""Write the table of cheats in docs/measurement.md from tests/cheats/endings.yaml.
+
+    python scripts/cheats_table.py            rewrite what stands between the markers
+    python scripts/cheats_table.py --check    exit 1 if it is out of date
+
+The tests of tests/cheats hold the same file against what happens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cheats"))
+
+from endings import LARGE, Ending, load
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "measurement.md"
+BEGIN, END = "<!-- cheats:begin -->", "<!-- cheats:end -->"
+HEAD = ("kernel", "what it tries", "the emulator, at test sizes", "on a GPU")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
+    options = parser.parse_args(arguments)
+    text = PAGE.read_text(encoding="utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        return _fail(f"{PAGE} must hold {BEGIN} and, after it, {END}, once each")
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    wanted = f"{before}{BEGIN}\n\n" + "\n".join(table(load())) + f"\n\n{END}{after}"
+    if options.check:
+        if text != wanted:
+            return _fail(f"{PAGE} is out of date: python scripts/cheats_table.py")
+        print(f"{PAGE} agrees with tests/cheats/endings.yaml")
+        return 0
+    PAGE.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return 1
+
+
+def table(endings: Mapping[str, Ending]) -> Iterator[str]:
+    """A row a cheat; on a GPU, what becomes of it where it cheats at the timed size alone."""
+    yield _row(*HEAD)
+    yield _row(*["---"] * len(HEAD))
+    for name, ending in endings.items():
+        if not ending.is_honest and not name.endswith(LARGE):
+            timed = endings.get(name + LARGE, ending)
+            gpu = "is not timed" if timed is ending and ending.refused else _on_gpu(timed)
+            yield _row(f"`{name}`", ending.tries, _emulated(ending), gpu)
+
+
+def _emulated(ending: Ending) -> str:
+    if ending.refused:
+        return f"refuses it: “{ending.refused}”"
+    return "tells: " + "; ".join(f"“{w}”" for w in ending.told) if ending.told else "sees nothing"
+
+
+def _on_gpu(ending: Ending) -> str:
+    if ending.gpu == "failed":
+        return "fails its check"
+    return f"gains nothing: {ending.words}" if ending.gpu == "ranked" else ending.words
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

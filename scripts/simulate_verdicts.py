@@ -1,0 +1,282 @@
+"""How often a verdict is false, and how small a difference is found: by simulation.
+
+    python scripts/simulate_verdicts.py --runs 2000 --out reports/h200/timing/power.csv
+
+Each run is a ladder of 16 variants at 3 launch shapes on a device that exists nowhere: the
+harness's own measurement, with its looks, its choice of launch shapes and its verdicts, on times
+that are made up. Of the noise models the first six are textbook ones; `journal` draws the noise of
+a committed run, placement by placement and round by round.
+
+One row per noise model and effect. found: runs in which the variant that is truly faster is called
+faster than the baseline. false: runs in which any two equal kernels of the ladder are called
+different. covered: of the intervals of each variant's speed-up, as shown, those that hold the
+truth; leader_covered: the same of the fastest variant's. placements: on average.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from harness import tables
+from harness.backends.base import Right
+from harness.cases import Case
+from harness.job import Job
+from harness.matrix.model import Timing
+from harness.measure.timings import Timings
+from harness.records import Outcome, Planned, Round
+from harness.run.measurement import Effort, Measurement
+from harness.run.processes import Ended
+
+VARIANTS, SHAPES = 16, 3
+ROOT = Path(__file__).resolve().parents[1]
+JOURNAL = ROOT / "reports" / "h200" / "reduce_sum"
+Noise = npt.NDArray[np.float64]
+
+
+def white(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
+    """0.3 % per batch."""
+    return 0.003 * rng.standard_normal((rounds, slots))
+
+
+def outliers(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
+    """White, and one batch in twenty longer by 10 % on average."""
+    late = rng.random((rounds, slots)) < 0.05
+    return white(rng, rounds, slots) + late * rng.exponential(0.1, (rounds, slots))
+
+
+def student(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
+    """0.3 % times Student's t with 2 degrees of freedom, whose variance is infinite."""
+    return 0.003 * rng.standard_t(2, (rounds, slots))
+
+
+def steps(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
+    """White, and everything 3 % slower or faster from some batch on."""
+    after = np.arange(rounds * slots) >= rng.integers(rounds * slots)
+    return white(rng, rounds, slots) + 0.03 * rng.choice([-1, 1]) * after.reshape(rounds, slots)
+
+
+def autocorrelated(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
+    """1 %, with a memory of 50 batches."""
+    keep = math.exp(-1 / 50)
+    found = np.empty(rounds * slots)
+    state = rng.standard_normal()
+    for i, shock in enumerate(rng.standard_normal(rounds * slots)):
+        state = keep * state + math.sqrt(1 - keep**2) * shock
+        found[i] = state
+    return 0.01 * found.reshape(rounds, slots)
+
+
+def clock_levels(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
+    """White, and clocks that jump between two levels 4 % apart, every hundred batches or so."""
+    flips = rng.random(rounds * slots) < 0.01
+    level = (np.cumsum(flips) + rng.integers(2)) % 2
+    return white(rng, rounds, slots) + 0.04 * level.reshape(rounds, slots)
+
+
+MODELS = {
+    "white": white, "steps": steps, "outliers": outliers, "student t2": student,
+    "autocorrelated": autocorrelated, "clock levels": clock_levels,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The noise of a committed run at one size, placement by placement."""
+
+    placements: tuple[Noise, ...]
+    """Cases × rounds each: logarithms of times, around the case's mean over all placements."""
+
+    def drawn(self, rng: np.random.Generator, rounds: int, slots: int) -> Noise:
+        """A placement drawn at random, and for each slot the rounds of one of its cases."""
+        found = self.placements[rng.integers(len(self.placements))]
+        rows = found[rng.integers(len(found), size=slots)]
+        columns = rng.integers(rows.shape[1], size=rounds)
+        return rows[:, columns].T
+
+
+def recorded(cache: str) -> dict[str, Recorded]:
+    """The committed journal's noise by size; empty where there is no such run."""
+    if not (JOURNAL / "journal.jsonl").exists():
+        return {}
+    run = tables.load(JOURNAL)
+    found = {}
+    for group, cases in run.groups().items():
+        logs: dict[int, list[list[float]]] = {}
+        for p in cases:
+            times = run.timings.times(p.case, cache)
+            if not times:
+                continue
+            centre = float(np.mean([math.log(t) for t in times.values()]))
+            rows: dict[int, list[float]] = {}
+            for (placement, _), ns in times.items():
+                rows.setdefault(placement, []).append(math.log(ns) - centre)
+            for placement, values in rows.items():
+                logs.setdefault(placement, []).append(values)
+        arrays = [
+            np.array([row for row in rows if len(row) == max(map(len, rows))])
+            for rows in logs.values()
+        ]
+        if len(arrays) > 1:
+            found[f"journal {group[2]} {cache}"] = Recorded(tuple(arrays))
+    return found
+
+
+@dataclass
+class Device:
+    """Where a simulated run takes place: it answers a measurement's jobs with made-up rounds."""
+
+    rng: np.random.Generator
+    noise: Any
+    effects: dict[str, float]
+    """Variant → the logarithm of how many times faster it is."""
+    planned: dict[str, Planned]
+    timing: dict[str, Any]
+    rounds: list[Round] = field(default_factory=list)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    def job(self, task: str, **more: Any) -> Job:
+        return Job(task, "fake", None, Path(), 0, **more)  # type: ignore[arg-type]
+
+    def do(self, job: Job) -> Ended:
+        if job.task == "prepare":
+            return Ended(right={case.id: Right((0,)) for case in job.cases})
+        slots = [(case, False) for case in job.cases]
+        slots += [(case, True) for case in job.cases if case.variant == job.reference]
+        noise = self.noise(self.rng, job.rounds, len(slots))
+        for number in range(job.rounds):
+            for place, slot in enumerate(self.rng.permutation(len(slots))):
+                case, repeat = slots[slot]
+                ns = 1e6 * math.exp(noise[number, place] - self.effects.get(case.variant, 0.0))
+                self.rounds.append(
+                    Round(case.id, "cold", number, repeat, (ns,), placement=job.placement)
+                )
+        return Ended()
+
+    def expect_more(self) -> None: ...
+
+    def is_open(self, case: Case) -> bool:
+        return case.id not in self.outcomes
+
+    def finish(self, case: Case, status: str, reason: str = "") -> None:
+        self.outcomes[case.id] = Outcome(case.id, status, reason)  # type: ignore[arg-type]
+
+    def timings(self, cases: Sequence[Case]) -> Timings:
+        outcomes = {name: Outcome(name, "ok") for name in self.planned}
+        return Timings(self.rounds, self.planned, outcomes, self.timing)
+
+
+def ladder() -> tuple[list[Case], dict[str, Planned]]:
+    """v0 … v15 at three blocks; each variant builds on the one before it."""
+    cases, planned = [], {}
+    for v in range(VARIANTS):
+        for block in (128, 256, 512):
+            case = Case("sum", f"v{v}", "float32", {"n": 1}, {"block": block})
+            cases.append(case)
+            planned[case.id] = Planned(case.id, "sum", case.variant, "float32", case.sizes,
+                                       case.launch, 4, 1, v == 0, False,
+                                       builds_on=f"v{v - 1}" if v else "")  # fmt: skip
+    return cases, planned
+
+
+def simulate(noise: Any, effect: float, seed: int) -> dict[str, float]:
+    """One run; the variant v7 is truly faster by the effect, all others are equal."""
+    cases, planned = ladder()
+    timing = Timing()
+    settings = {**timing.model_dump(mode="json"), "looks": len(timing.looks)}
+    device = Device(np.random.default_rng([seed, 1]), noise,
+                    {"v7": math.log1p(effect)} if effect else {}, planned, settings)  # fmt: skip
+    effort = Effort(timing.looks, timing.choosing, timing.rounds_per_placement, timing.batch,
+                    timing.interval, math.inf, ("cold",))  # fmt: skip
+    Measurement(device, cases, "v0", effort).carry_out()
+    found = device.timings(cases)
+    [group] = found.groups
+    wrong = False
+    for case, against in found.family(group):
+        differ = effect and (planned[case].variant == "v7") != (planned[against].variant == "v7")
+        said = found.compare(case, against).verdict
+        wrong |= not differ and said in {"faster", "slower"}
+    seven = found.shape(group, "v7")
+    leader = found.leader(group)
+    assert seven is not None
+    assert leader is not None
+    baseline = found.baseline_of(seven.case)
+    assert baseline is not None
+    shown = [p for p in found.shown(group) if not p.is_baseline]
+    placements = {r.placement for r in device.rounds}
+    return {
+        "found": found.compare(seven.case, baseline).verdict == "faster",
+        "false": wrong,
+        "covered": float(np.mean([_covered(found, p, device.effects) for p in shown])),
+        "leader_covered": _covered(found, leader, device.effects),
+        "placements": len(placements) - timing.choosing,
+    }
+
+
+def _covered(found: Timings, p: Planned, effects: dict[str, float]) -> bool:
+    baseline = found.baseline_of(p.case)
+    if baseline is None or baseline == p.case:
+        return True
+    ratio = found.compare(p.case, baseline).ratio
+    truth = math.exp(effects.get(p.variant, 0.0))
+    return ratio is not None and ratio.low <= truth <= ratio.high
+
+
+def _share(work: tuple[str, float, range]) -> list[dict[str, float]]:
+    model, effect, seeds = work
+    noise = MODELS[model] if model in MODELS else _RECORDED[model].drawn
+    return [simulate(noise, effect, seed) for seed in seeds]
+
+
+_RECORDED: dict[str, Recorded] = {}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--models", nargs="*")
+    options = parser.parse_args(arguments)
+    for cache in ("cold", "warm"):
+        _RECORDED.update(recorded(cache))
+    names = options.models or [*MODELS, *_RECORDED]
+    rows = []
+    with ProcessPoolExecutor() as pool:
+        for model in names:
+            for effect in (0.0, 0.005, 0.01):
+                size = max(1, options.runs // (4 * (os.cpu_count() or 1)))
+                parts = [range(i, min(i + size, options.runs))
+                         for i in range(0, options.runs, size)]  # fmt: skip
+                runs = [r for each in pool.map(_share, [(model, effect, p) for p in parts])
+                        for r in each]  # fmt: skip
+                mean = {key: float(np.mean([r[key] for r in runs])) for key in runs[0]}
+                row = {"noise": model, "effect": effect, "runs": len(runs), **mean}
+                if not effect:
+                    row["found"] = ""
+                rows.append(row)
+                print(*(f"{v:.4g}" if isinstance(v, float) else v for v in row.values()),
+                      flush=True)  # fmt: skip
+    if options.out:
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        with options.out.open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            for row in rows:
+                writer.writerow({k: f"{v:.4f}" if isinstance(v, float) else v
+                                 for k, v in row.items()})  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""How each variant of bench.yaml ends, as endings.yaml has it: for the tests and for the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+MATRIX = HERE / "bench.yaml"
+TABLE = HERE / "endings.yaml"
+LARGE = "_large"
+"""The end of the names of variants that cheat at the timed size alone."""
+HOW = ("failed", "ranked", "either")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What becomes of a variant. refused, told: words of the emulator's reason and of its remarks.
+
+    gpu: one of HOW. words: a regular expression of the reason where it failed, else why it did not.
+    """
+
+    tries: str
+    gpu: str
+    words: str
+    refused: str = ""
+    told: tuple[str, ...] = ()
+
+    @property
+    def is_honest(self) -> bool:
+        return self.tries.startswith("nothing")
+
+
+def load() -> dict[str, Ending]:
+    """`problem/variant` → how it ends."""
+    return {name: _ending(row) for name, row in yaml.safe_load(TABLE.read_text()).items()}
+
+
+def _ending(row: Mapping[str, Any]) -> Ending:
+    [(gpu, words)] = row["gpu"].items()
+    emulator = {"refused": "", "told": [], **row["emulator"]}
+    if gpu not in HOW or set(emulator) != {"refused", "told"}:
+        raise ValueError(f"{TABLE}: {row}: its head says what an entry may have")
+    return Ending(row["tries"], gpu, words, emulator["refused"], tuple(emulator["told"]))

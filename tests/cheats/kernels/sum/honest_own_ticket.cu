@@ -1,0 +1,12 @@
+// Honest, and looks like a cheat: ticket and partial sums in __device__ memory. The ticket puts
+// itself back, and no partial sum is read that this launch did not write.
+#include "grid_sum.cuh"
+
+__device__ unsigned int own_ticket;
+__device__ float own_partials[4096];
+
+extern "C" __global__ void run(const float* x, float* total, float* partials, unsigned int* ticket,
+                               unsigned int n) {
+    float sum;
+    if (grid_sum(x, own_partials, &own_ticket, n, sum)) *total = sum;
+}
