@@ -13,7 +13,9 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from harness.cases import Case
@@ -28,7 +30,23 @@ def load(folder: Path, function: str) -> Callable[..., Any]:
     """The function of `file.py:function`, below the problem's folder. Raises LaunchError."""
     file, _, name = function.partition(":")
     path = folder / file
-    module_name = f"kernels_{folder.name}_{path.stem}"
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError as error:
+        raise _fault(path, error) from None
+    found = getattr(_module(path, changed), name, None)
+    if not callable(found):
+        raise LaunchError(f"{path} defines no function `{name}`")
+    return found
+
+
+@cache
+def _module(path: Path, changed: int) -> ModuleType:
+    """The file as a module, once for as long as it does not change.
+
+    What compiles itself (a Triton kernel) keeps what it compiled in its module.
+    """
+    module_name = f"kernels_{path.parent.name}_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -39,10 +57,7 @@ def load(folder: Path, function: str) -> Callable[..., Any]:
     except (Exception, SystemExit) as error:
         del sys.modules[module_name]
         raise _fault(path, error) from None
-    found = getattr(module, name, None)
-    if not callable(found):
-        raise LaunchError(f"{path} defines no function `{name}`")
-    return found
+    return module
 
 
 def bind(

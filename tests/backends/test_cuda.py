@@ -11,12 +11,16 @@ import pytest
 
 from harness import tables
 from harness.matrix import model
+from harness.measure.timings import group_of
 from harness.run.devices import cuda_device
 from harness.run.runner import Runner
 
 pytestmark = pytest.mark.gpu
 
 FAULTY = Path(__file__).parent.parent / "faulty" / "bench.yaml"
+
+ROUNDS = (2 + 3) * 3
+"""Placements that choose, those that tell, and the rounds of each: of the 6 that are asked for."""
 
 REASONS = {
     "out_of_bounds": "a kernel wrote after the buffer `y`",
@@ -65,13 +69,14 @@ def test_the_right_variant_is_measured_though_others_crash_and_hang(faulty: tabl
         case = f"double/right/float32/n=4096/block={block}"
         assert faulty.outcomes[case].status == "ok"
         for cache in ("cold", "warm"):
-            times = faulty.times(case, cache)
-            assert len(times) == 6
-            assert all(math.isfinite(ns) and ns > 500 for ns in times.values())
+            rounds = faulty.timings.rounds(case, cache)
+            assert len(rounds) == ROUNDS
+            assert all(math.isfinite(ns) and ns > 500 for r in rounds for ns in r.samples_ns)
 
 
 def test_no_faulty_variant_has_a_time(faulty: tables.Run) -> None:
-    timed = {p.variant for p in faulty.planned.values() if faulty.times(p.case, "cold")}
+    rounds = faulty.timings.rounds
+    timed = {p.variant for p in faulty.planned.values() if rounds(p.case, "cold")}
     assert timed == {"right", "only_large_blocks"}
 
 
@@ -86,10 +91,14 @@ def test_the_ceilings_are_measured_and_the_empty_kernel_is_short(faulty: tables.
 
 def test_the_baseline_is_measured_twice_a_round(faulty: tables.Run) -> None:
     case = "double/right/float32/n=4096/block=64"
-    assert faulty.times(case, "cold").keys() == faulty.times(case, "cold", repeat=True).keys()
-    assert math.isfinite(faulty.floor(case, "cold"))
+    once, again = (
+        {(r.placement, r.round) for r in faulty.timings.rounds(case, "cold", repeat)}
+        for repeat in (False, True)
+    )
+    assert once == again
+    assert math.isfinite(faulty.timings.floor(group_of(faulty.planned[case]), "cold"))
 
 
 def test_conditions_are_stored_with_every_round(faulty: tables.Run) -> None:
-    assert len(faulty.conditions) == 6
+    assert len(faulty.conditions) == ROUNDS
     assert (faulty.conditions["sm_clock_hz"].dropna() > 100e6).all()
