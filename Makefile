@@ -3,7 +3,8 @@ PYTHON ?= python3
 RUN     = .venv/bin/python
 ARGS   ?=
 
-.PHONY: bench profile report test test-gpu check benchmark-emulator readme setup constraints help
+.PHONY: bench profile report test test-gpu check benchmark-emulator benchmark-timing \
+        benchmark-repeatability benchmark-nvbench benchmark-verdicts readme setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -27,6 +28,18 @@ check: setup            ## style and types
 
 benchmark-emulator: setup  ## how fast the emulator is on this machine, and what memory it takes
 	@$(RUN) scripts/benchmark_emulator.py
+
+benchmark-timing: setup  ## our times over those of a bare launch; which level carries the variance (GPU)
+	@$(RUN) scripts/timing/placement.py $(ARGS)
+
+benchmark-repeatability: setup  ## six fresh runs: do their intervals hold each other's results? (GPU)
+	@$(RUN) scripts/timing/repeatability.py $(ARGS)
+
+benchmark-nvbench: setup  ## our times over NVBench's; needs cuda-bench (GPU)
+	@$(RUN) scripts/timing/nvbench.py $(ARGS)
+
+benchmark-verdicts: setup  ## how often a verdict is false, and how small a difference is found: simulated
+	@$(RUN) scripts/timing/verdicts.py --out reports/h200/timing/power.csv $(ARGS)
 
 readme: setup           ## write README.md's results table from reports/h200/
 	@$(RUN) scripts/readme_table.py

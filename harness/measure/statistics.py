@@ -23,7 +23,7 @@ from statistics import fmean, median
 from typing import Literal, TypeVar
 
 import numpy as np
-from scipy import special, stats
+from scipy.special import stdtr, stdtrit  # not scipy.stats: a worker would wait for it
 
 Name = TypeVar("Name")
 Verdict = Literal["faster", "slower", "same", "unclear", "invalid"]
@@ -82,13 +82,13 @@ class Estimate:
             return 1.0
         if self.error == 0:
             return 0.0
-        return float(2 * special.stdtr(self.units - 1, -beyond / self.error))
+        return float(2 * stdtr(self.units - 1, -beyond / self.error))
 
 
 @cache
 def _students(confidence: float, freedom: int) -> float:
     """How many standard errors a two-sided interval reaches to either side."""
-    return float(stats.t.ppf(0.5 + confidence / 2, freedom))
+    return float(stdtrit(freedom, 0.5 + confidence / 2))
 
 
 def batch_time(samples: Sequence[float]) -> float:

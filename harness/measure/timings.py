@@ -72,6 +72,12 @@ def group_of(p: Planned) -> Group:
     return p.problem, p.dtype, " ".join(f"{k}={v}" for k, v in p.sizes.items())
 
 
+def placements_that_choose(group: Iterable[Planned], wanted: int) -> int:
+    """How many of a group's placements only choose launch shapes: none where no variant has two."""
+    shapes = Counter(p.variant for p in group)
+    return wanted if max(shapes.values(), default=0) > 1 else 0
+
+
 class Timings:
     """The rounds of a run, ready to be compared. timing: run.json's settings of that name."""
 
@@ -84,7 +90,7 @@ class Timings:
     ) -> None:
         self._planned, self._outcomes = planned, outcomes
         self.looks = int(timing.get("looks", 1))
-        self.choosing = int(timing.get("choosing", 0))
+        self._choosing = int(timing.get("choosing", 0))
         self.error = 1 - float(timing["confidence"])
         self.same_within = float(timing["same_within"])
         self._rounds: dict[tuple[str, str, bool], list[Round]] = defaultdict(list)
@@ -160,13 +166,15 @@ class Timings:
         key = "times", case, cache, repeat, for_choice
         if key not in self._known:
             rounds = self.rounds(case, cache, repeat)
-            spoiled = self._spoiled.get(group_of(self._planned[case]), {})
+            group = group_of(self._planned[case])
+            spoiled = self._spoiled.get(group, {})
+            choosing = placements_that_choose(self.groups[group], self._choosing)
             self._known[key] = {
                 (r.placement, r.round): batch_time(r.samples_ns)
                 for r in rounds
                 if r.samples_ns
                 and (r.placement, r.round) not in spoiled
-                and (r.placement < self.choosing) == for_choice
+                and (r.placement < choosing) == for_choice
             }
         found: Times = self._known[key]
         return found

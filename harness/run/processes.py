@@ -1,7 +1,7 @@
 """Starting worker processes and listening to them, with a deadline for each thing that they do.
 
 Whatever becomes of a worker (an exit, a crash, a hang) becomes a sentence here; its records are
-handed on as they arrive. A spare worker, its imports done, waits for the next job, so that a fresh
+handed on as they arrive. Spare workers, their imports done, wait for the next jobs, so that a fresh
 process costs little more than a fresh context.
 """
 
@@ -30,6 +30,9 @@ _TAIL = 2000
 STARTING_S = 60.0
 """What a process may take to start, on a machine that is busy with others."""
 
+SPARES = 2
+"""Workers that wait: to start one may take longer than to time a group in it."""
+
 _POLL_S = 0.05
 
 
@@ -54,7 +57,7 @@ class Workers:
 
     def __init__(self) -> None:
         self._running: set[_Worker] = set()
-        self._spare: _Worker | None = None
+        self._spares: list[_Worker] = []
         self._lock = threading.Lock()
         self.stopped = False
 
@@ -77,11 +80,11 @@ class Workers:
                     self._running.discard(worker)
 
     def expect_more(self) -> None:
-        """Start a worker that waits for the next job, unless one waits already."""
+        """Start workers that wait for the next jobs, as far as enough wait already."""
         with self._lock:
-            if self._spare is None and not self.stopped:
-                self._spare = _Worker("wait-for-gpu")
-                self._running.add(self._spare)
+            while len(self._spares) < SPARES and not self.stopped:
+                self._spares.append(_Worker("wait-for-gpu"))
+                self._running.add(self._spares[-1])
 
     def stop(self) -> None:
         """Kill whatever still runs, for good: what ends now ends for no fault of its own."""
@@ -92,7 +95,7 @@ class Workers:
 
     def _taken(self) -> _Worker:
         with self._lock:
-            worker, self._spare = self._spare, None
+            worker = self._spares.pop(0) if self._spares else None
             if worker is None or not worker.is_alive:
                 worker = _Worker("wait")
             self._running.add(worker)

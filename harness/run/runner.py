@@ -24,7 +24,7 @@ from harness.cases import Case, Device, Shape, Step
 from harness.job import Job
 from harness.matrix import model, plan
 from harness.measure.ceilings import PROBED
-from harness.measure.timings import Timings
+from harness.measure.timings import Timings, placements_that_choose
 from harness.ncu import stage as profiling
 from harness.ncu.failures import Failure
 from harness.progress import stage
@@ -298,8 +298,10 @@ class Runner:
                 first, timing = cases[0], self.bench.timing
                 problem = self.problems[first.problem]
                 buffers = problem.buffers(first.sizes, first.dtype)
+                planned = [self._planned[case.id] for case in self.cases if case.group == name]
                 effort = Effort(
-                    timing.looks, timing.choosing, timing.rounds_per_placement, timing.batch,
+                    timing.looks, placements_that_choose(planned, timing.choosing),
+                    timing.rounds_per_placement, timing.batch,
                     timing.interval, self.bench.limits.measure_s,
                 )  # fmt: skip
                 Measurement(

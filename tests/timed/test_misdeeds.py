@@ -129,7 +129,7 @@ def test_a_failed_baseline_leaves_the_others_with_times_and_a_substitute(
 def test_what_is_settled_gets_no_more_placements(measure: Measure) -> None:
     run = measure(list(SOUND))
     placements = {r.placement for r in run.of(Round)}
-    assert placements == {0, 1, 2, 3}  # one that chooses, and three at the first look
+    assert placements == {0, 1, 2}  # no launch shape to choose, and three at the first look
 
 
 def test_a_run_that_died_in_the_middle_of_its_rounds_goes_on(
@@ -144,4 +144,4 @@ def test_a_run_that_died_in_the_middle_of_its_rounds_goes_on(
     for variant in SOUND:
         assert outcome(run, variant) == ("ok", "")
     placements = [r.placement for r in run.of(Round) if r.case.startswith("double/honest2")]
-    assert max(placements) == 4  # after the one that was torn, four more
+    assert max(placements) == 3  # after the one that was torn, three more

@@ -1,6 +1,6 @@
 """How often a verdict is false, and how small a difference is found: by simulation.
 
-    python scripts/simulate_verdicts.py --runs 2000 --out reports/h200/timing/power.csv
+    python scripts/timing/verdicts.py --runs 2000 --out reports/h200/timing/power.csv
 
 Each run is a ladder of 16 variants at 3 launch shapes on a device that exists nowhere: the
 harness's own measurement, with its looks, its choice of launch shapes and its verdicts, on times
@@ -40,7 +40,7 @@ from harness.run.measurement import Effort, Measurement
 from harness.run.processes import Ended
 
 VARIANTS, SHAPES = 16, 3
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 JOURNAL = ROOT / "reports" / "h200" / "reduce_sum"
 Noise = npt.NDArray[np.float64]
 

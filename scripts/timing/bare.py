@@ -1,0 +1,104 @@
+"""The bare measurement: plain allocations, one launch between two events, nothing around it.
+
+    python scripts/timing/bare.py PLACEMENTS
+
+Times the same compiled kernels as the harness, after the same flush, in this one process, and
+prints one line of JSON per batch: n, kernel, placement, round, samples_ns.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+import pycuda.driver as cuda
+from runs import BLOCK, LADDER, ROOT, cases
+
+from harness.backends.cuda.backend import CudaBackend
+from harness.backends.cuda.calls import Modules, kernel_call
+from harness.backends.cuda.stream import StreamControl
+from harness.build import compile as compiler
+from harness.build.compile import Built
+from harness.cases import Case
+from harness.matrix import model, plan
+
+LAUNCHES, ROUNDS = 12, 3
+TILE = 2**20
+"""Random floats that an input repeats: its values do not matter here."""
+
+
+class Plain(NamedTuple):
+    """A buffer as cudaMalloc gives it."""
+
+    address: int
+    memory: Any
+
+
+def main(placements: int) -> None:
+    backend = CudaBackend()
+    stream = cuda.Stream()
+    control, modules = StreamControl(stream, backend.device), Modules(backend.device.arch)
+    bench = model.load(ROOT / "bench.yaml", ROOT / "kernels")
+    found = plan.resolve(bench, backend.device, "cuda", cases(list(LADDER.values())))
+    by_size: dict[int, list[tuple[str, Case, Built]]] = {}
+    for case in found.cases:
+        [short] = (short for short, name in LADDER.items() if name == case.variant)
+        built = compiler.build(compiler.unit(case, bench.kernels, backend.device.arch))
+        by_size.setdefault(case.sizes["n"], []).append((short, case, built))
+    random = np.random.default_rng()
+    values = random.standard_normal(TILE).astype(np.float32)
+    for n, of_size in by_size.items():
+        for placement in range(placements):
+            # Something else first, so that each placement gets other memory than the last.
+            other = [cuda.mem_alloc(int(k)) for k in random.integers(2**20, 2**26, 6)]
+            memory = {}
+            for buffer in found.problems["reduce_sum"].buffers({"n": n}, "float32"):
+                allocated = cuda.mem_alloc(buffer.nbytes)
+                memory[buffer.name] = Plain(int(allocated), allocated)
+                cuda.memset_d8(allocated, 0, buffer.nbytes)
+            for start in range(0, n, TILE):
+                part = values[: min(TILE, n - start)]
+                cuda.memcpy_htod(memory["input"].address + 4 * start, part)
+            for each in other:
+                each.free()
+            for batch in _rounds(of_size, memory, control, modules, stream, random):
+                print(json.dumps({"n": n, "placement": placement, **batch}), flush=True)
+            for plain in memory.values():
+                plain.memory.free()
+    control.close()
+    modules.clear()
+    backend.close()
+
+
+def _rounds(
+    of_size: list[tuple[str, Case, Built]], memory: Any, control: StreamControl, modules: Modules,
+    stream: Any, random: np.random.Generator,
+) -> Any:  # fmt: skip
+    calls = {
+        short: [kernel_call(s, modules.of(built), case.source, memory, stream) for s in case.steps]
+        for short, case, built in of_size
+    }
+    before, after = cuda.Event(), cuda.Event()
+    for steps in calls.values():  # so that their code is loaded
+        for step in steps:
+            step()
+    stream.synchronize()
+    for number in range(ROUNDS):
+        for short in random.permutation(list(calls)):
+            samples = []
+            for _ in range(LAUNCHES):
+                control.flush_l2("clean")
+                before.record(stream)
+                for step in calls[short]:
+                    step()
+                after.record(stream)
+                after.synchronize()
+                samples.append(1e6 * after.time_since(before))
+            yield {"kernel": str(short), "round": number, "samples_ns": samples}
+
+
+if __name__ == "__main__":
+    assert BLOCK == 256
+    main(int(sys.argv[1]))

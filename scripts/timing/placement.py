@@ -1,0 +1,94 @@
+"""Whether the harness measures what a bare launch takes, and which level carries the variance.
+
+    python scripts/timing/placement.py [--out reports/h200/timing]
+
+placement.csv: the harness's time of four reductions over that of the same compiled kernels in plain
+allocations between plain events, after the same flush of the cache. levels.csv: of the bare times,
+the standard deviation between processes, between placements within a process, and between rounds
+within a placement, as parts of the time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import runs
+
+from harness.measure.statistics import batch_time
+
+PROCESSES, PLACEMENTS = 8, 3
+Batches = dict[tuple[str, int], dict[tuple[int, int, int], float]]
+"""(kernel, n) → (process, placement, round) → ns."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=runs.TABLES)
+    out = parser.parse_args().out
+    found: Batches = defaultdict(dict)
+    for process in range(PROCESSES // 2):  # one half before, one half after: what drifts, cancels
+        bare(process, found)
+    with tempfile.TemporaryDirectory() as folder:
+        run = runs.fresh(Path(folder), runs.cases(list(runs.LADDER.values())), {"flush": "clean"})
+    for process in range(PROCESSES // 2, PROCESSES):
+        bare(process, found)
+    rows, levels = [], []
+    for (kernel, n), batches in sorted(found.items()):
+        case = f"reduce_sum/{runs.LADDER[kernel]}/float32/n={n}/block={runs.BLOCK}"
+        time = run.time(case)
+        if time is None:
+            sys.exit(f"{case} has no time")
+        by_process = defaultdict(list)
+        for (process, _, _), ns in batches.items():
+            by_process[process].append(math.log(ns))
+        ns = math.exp(float(np.median([np.median(logs) for logs in by_process.values()])))
+        rows.append({"kernel": kernel, "n": n, "harness_us": f"{time.value / 1e3:.3f}",
+                     "bare_us": f"{ns / 1e3:.3f}", "ratio": f"{time.value / ns:.4f}"})  # fmt: skip
+        levels.append({"kernel": kernel, "n": n, **components(batches)})
+    runs.write(out / "placement.csv", rows)
+    runs.write(out / "levels.csv", levels)
+
+
+def bare(process: int, found: Batches) -> None:
+    """The batches of one fresh process."""
+    script = Path(__file__).with_name("bare.py")
+    said = subprocess.run(
+        [sys.executable, str(script), str(PLACEMENTS)],
+        cwd=runs.ROOT, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    for line in said.splitlines():
+        batch: dict[str, Any] = json.loads(line)
+        at = process, batch["placement"], batch["round"]
+        found[batch["kernel"], batch["n"]][at] = batch_time(batch["samples_ns"])
+
+
+def components(batches: dict[tuple[int, int, int], float]) -> dict[str, str]:
+    """The standard deviation of each level, that of the levels below it taken off."""
+    shape = [len({at[level] for at in batches}) for level in range(3)]
+    logs = np.log([batches[at] for at in sorted(batches)]).reshape(shape)
+    rounds = logs.var(axis=2, ddof=1).mean()
+    placements = logs.mean(axis=2).var(axis=1, ddof=1).mean() - rounds / shape[2]
+    processes = logs.mean(axis=(1, 2)).var(ddof=1) - (
+        max(placements, 0) / shape[1] + rounds / (shape[1] * shape[2])
+    )
+    return {
+        name: f"{math.sqrt(max(variance, 0)):.5f}"
+        for name, variance in (
+            ("processes", processes), ("placements", placements), ("rounds", rounds),
+        )
+    }  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

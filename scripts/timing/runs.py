@@ -1,0 +1,56 @@
+"""Fresh runs of the harness for the experiments beside this file, and where their tables go."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness import tables
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLES = ROOT / "reports" / "h200" / "timing"
+BLOCK = 256
+LADDER = {
+    "v3": "v3_no_bank_conflict", "v6": "v6_unroll_all", "v8": "v8_warp_shuffle",
+    "v9": "v9_vectorized",
+}  # fmt: skip
+"""Four reductions by the names that the tables have for them."""
+
+
+def cases(variants: Sequence[str]) -> list[str]:
+    """Patterns for `--only`: variants of reduce_sum at every size, in blocks of 256 threads."""
+    return [f"reduce_sum/{variant}/float32/*/block={BLOCK}" for variant in variants]
+
+
+def fresh(folder: Path, only: Sequence[str], timing: Mapping[str, Any] | None = None) -> tables.Run:
+    """One run in processes of its own, with bench.yaml's timing but for what is given."""
+    bench = yaml.safe_load((ROOT / "bench.yaml").read_text())
+    bench["timing"] |= timing or {}
+    folder.mkdir(parents=True, exist_ok=True)
+    matrix = folder / "bench.yaml"
+    matrix.write_text(yaml.safe_dump(bench))
+    patterns = [word for pattern in only for word in ("--only", pattern)]
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness", "run", "--backend", "cuda", "--config", str(matrix),
+         "--kernels", str(ROOT / "kernels"), "--out", str(folder / "run"), *patterns],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    if ended.returncode:
+        sys.exit(f"{folder}: the run failed\n{ended.stdout[-3000:]}{ended.stderr[-3000:]}")
+    return tables.load(folder / "run")
+
+
+def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows as a CSV file, and printed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    print(path.read_text(), end="", flush=True)
