@@ -28,7 +28,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tables.Run:
     ended = subprocess.run(
         [sys.executable, "-m", "harness", "run", "--config", str(MATRIX), "--backend", "cuda",
          "--out", str(folder)],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        capture_output=True, text=True,
     )  # fmt: skip
     assert (folder / "results.csv").exists(), ended.stdout + ended.stderr
     return tables.load(folder)
