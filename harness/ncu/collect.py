@@ -29,8 +29,8 @@ from harness.ncu.reader import Counts, Report, Step, read, records
 from harness.ncu.tool import Ncu, Settings, command
 from harness.records import Counted, Record, Uncounted
 
-PORTION = 24
-"""The most cases of one process: what a lost report can cost."""
+PORTION = 64
+"""The most cases of one process: what a lost report can cost. To start one takes as long as 40."""
 
 TRIES = 3
 """Processes that one portion may take down before the rest of it is given up."""

@@ -30,7 +30,7 @@ _TAIL = 2000
 STARTING_S = 60.0
 """What a process may take to start, on a machine that is busy with others."""
 
-SPARES = 2
+SPARES = max(1, min(4, (os.cpu_count() or 1) // 2))
 """Workers that wait: to start one may take longer than to time a group in it."""
 
 _POLL_S = 0.05

@@ -21,6 +21,7 @@ LADDER = {
     "v9": "v9_vectorized",
 }  # fmt: skip
 """Four reductions by the names that the tables have for them."""
+SHORT = {name: short for short, name in LADDER.items()}
 
 
 def cases(variants: Sequence[str]) -> list[str]:
