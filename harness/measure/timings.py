@@ -90,7 +90,7 @@ class Timings:
     ) -> None:
         self._planned, self._outcomes = planned, outcomes
         self.looks = int(timing.get("looks", 1))
-        self._choosing = int(timing.get("choosing", 0))
+        self.choosing = int(timing.get("choosing", 0))
         self.error = 1 - float(timing["confidence"])
         self.same_within = float(timing["same_within"])
         self._rounds: dict[tuple[str, str, bool], list[Round]] = defaultdict(list)
@@ -168,7 +168,7 @@ class Timings:
             rounds = self.rounds(case, cache, repeat)
             group = group_of(self._planned[case])
             spoiled = self._spoiled.get(group, {})
-            choosing = placements_that_choose(self.groups[group], self._choosing)
+            choosing = placements_that_choose(self.groups[group], self.choosing)
             self._known[key] = {
                 (r.placement, r.round): batch_time(r.samples_ns)
                 for r in rounds
