@@ -48,8 +48,8 @@ def _compare(name: str, execution: Execution, expected: Array, bound: Array | fl
     limit = np.asarray(bound, np.float64).reshape(-1)  # in the output's shape, or one for all
     if limit.size not in (1, expected.size):
         return Check(
-            False, f"problem.py: the tolerance of `{name}` has {limit.size} elements, its reference "
-            f"{expected.size}",
+            False, f"problem.py: the tolerance of `{name}` has {limit.size} elements, its "
+            f"reference {expected.size}",
         )  # fmt: skip
     limit = np.broadcast_to(limit, expected.shape)
     if output.shape != expected.shape:
