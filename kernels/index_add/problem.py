@@ -24,6 +24,7 @@ class IndexAdd(Problem):
             Buffer("counts", "scratch", "int32", targets),
             Buffer("ends", "scratch", "int32", targets),
             Buffer("order", "scratch", "int32", rows),
+            Buffer("numbers", "scratch", "int32", rows),
             Buffer("sorted", "scratch", "int32", rows),
             Buffer("total", "scratch", "int32", 1),
         ]

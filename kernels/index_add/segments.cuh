@@ -3,11 +3,11 @@
 
 #include <cuda_fp16.h>
 
-// One block of up to 1024 threads, a multiple of 32, for each target. Its rows are
-// order[ends[t] - counts[t] .. ends[t]). They are dealt out to the warps, of which each adds up its
-// own in registers, in float32 whatever the elements are: consecutive lanes take consecutive
-// columns. What the warps have comes together in shared memory, a float for each thread. Targets
-// without rows get zeros.
+// A block of up to 1024 threads, a multiple of 32, for each target, with a float of dynamic shared
+// memory for each thread. The target's rows are order[begin .. end). They are dealt out to the
+// warps, of which each adds up its own in registers, in float32 whatever the elements are:
+// consecutive lanes take consecutive columns. What the warps have comes together in shared memory.
+// Targets without rows get zeros.
 template <typename T>
 __device__ __forceinline__ void add_segment(const T* source, const int* order, int begin, int end,
                                             T* output, unsigned int cols) {
