@@ -49,10 +49,13 @@ class Scan(Problem):
         if not np.any(values[:1024] % 1):
             return {"output": 0.5}  # whole numbers: |sums| < 8 √n · 5.05 < 2^24, exact
         count = np.arange(1, values.size + 1, dtype=np.float32)
-        terms = np.where(count <= 1024, count, np.maximum(1024, 8 * np.sqrt(count)))
+        terms = np.sqrt(count)
+        terms *= 8
+        np.maximum(terms, 1024, out=terms)
+        np.minimum(terms, count, out=terms)
+        terms *= machine_epsilon(dtype) / 2 * 1.01  # the 1.01 covers 1 / (1 − terms u)
         bound = np.cumsum(np.abs(values), dtype=np.float64)
         bound *= terms
-        bound *= machine_epsilon(dtype) / 2 * 1.01  # the 1.01 covers 1 / (1 − terms u)
         bound += smallest_normal(dtype)
         return {"output": bound}
 

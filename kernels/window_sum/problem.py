@@ -40,7 +40,7 @@ class WindowSum(Problem):
         # The difference of two sums from the start: in float64 their rounding is below 1e-9.
         n = sizes["n"]
         upto = np.zeros(n + WINDOW, np.float64)
-        np.cumsum(inputs["input"], out=upto[RADIUS + 1 : RADIUS + 1 + n])
+        np.cumsum(inputs["input"], dtype=np.float64, out=upto[RADIUS + 1 : RADIUS + 1 + n])
         upto[RADIUS + 1 + n :] = upto[RADIUS + n]
         return {"output": upto[WINDOW:] - upto[:n]}
 
