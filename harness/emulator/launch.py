@@ -43,7 +43,7 @@ def launch(
     *,
     names: Sequence[str] | None = None,
     arch: str = "sm_90",
-    chunk_threads: int = 65536,
+    chunk_threads: int | None = None,
     max_thread_instructions: int | None = None,
     checks: bool = True,
     engine: Literal["auto", "numpy"] = "auto",
@@ -54,10 +54,12 @@ def launch(
 
     `args` has one entry for each parameter: a NumPy array for a pointer, a number for a scalar,
     `bytes` for a struct; `names` are what messages call them. `shared_bytes` is dynamic shared
-    memory. A launch that runs longer than `max_thread_instructions` (by default 2^32, or 2^16 a
-    thread if that is more) ends with a fault; what fewer threads execute together counts as a warp
-    in the native engine, as 256 threads in the NumPy engine. That one alone runs with
-    `engine="numpy"`. `jobs`: blocks that may run at the same time where that changes nothing.
+    memory. `chunk_threads`: how many threads execute together in the NumPy engine; by default 2^16,
+    or where blocks may wait for each other as many as a device holds. A launch that runs longer
+    than `max_thread_instructions` (by default 2^32, or 2^16 a thread if that is more) ends with a
+    fault; what fewer threads execute together counts as a warp in the native engine, as 256 threads
+    in the NumPy engine. That one alone runs with `engine="numpy"`. `jobs`: blocks that may run at
+    the same time where that changes nothing.
     `observe`: take note of every byte that is read and written, which the NumPy engine alone does.
     Raises UnknownInstruction and LaunchError before anything has run.
     """

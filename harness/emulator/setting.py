@@ -12,12 +12,14 @@ from harness.emulator.checks import grain
 from harness.emulator.errors import LaunchError, shown
 from harness.emulator.program import Program
 from harness.emulator.ptx import Kernel
+from harness.emulator.spinning import spinning
 from harness.silicon.architectures import Architecture, UnknownArchitectureError, architecture
 
 Dim3 = tuple[int, int, int]
 
 LEAST_BUDGET = 2**32
 BUDGET_PER_THREAD = 2**16
+CHUNK_THREADS = 2**16
 MOST_CHUNK_THREADS = 2**20
 BLOCK_MEMORY_BYTES = 2**28  # shared and local memory, and what is known of it, of a chunk
 _STAMP_BYTES = 24  # of a word of shared memory that is watched
@@ -58,7 +60,7 @@ class Asked:
     block: int | Sequence[int]
     shared_bytes: int
     arch: str
-    chunk_threads: int
+    chunk_threads: int | None
     budget: int | None
     checks: bool
     jobs: int
@@ -69,7 +71,9 @@ def settle(program: Program, kernel: Kernel, asked: Asked) -> Setting:
     limits = _limits(asked.arch)
     grid = arguments.dim3("grid", asked.grid, limits.max_grid)
     block = arguments.dim3("block", asked.block, limits.max_block)
-    chunk_threads = arguments.whole("chunk_threads", asked.chunk_threads, 1, MOST_CHUNK_THREADS)
+    chunk_threads = CHUNK_THREADS
+    if asked.chunk_threads is not None:
+        chunk_threads = arguments.whole("chunk_threads", asked.chunk_threads, 1, MOST_CHUNK_THREADS)
     jobs = arguments.whole("jobs", asked.jobs, 1)
     checks = arguments.flag("checks", asked.checks)
     blocks, threads = math.prod(grid), math.prod(block)
@@ -84,7 +88,17 @@ def settle(program: Program, kernel: Kernel, asked: Asked) -> Setting:
     if cooperative.synchronises_grid(program):
         cooperative.check_fits(kernel.name, blocks, threads, fitting)
         together = blocks
+    elif asked.chunk_threads is None and program.once(spinning).heads:
+        # Blocks may wait for others, as at a barrier of the grid written by hand: those that a
+        # device holds at once are there at once.
+        together = max(together, min(_resident(threads, limits), fitting, blocks))
     return Setting(grid, block, shared_bytes, budget, checks, jobs, together)
+
+
+def _resident(threads: int, limits: Architecture) -> int:
+    """How many blocks the architecture's representative device holds, as far as threads go."""
+    of_an_sm = min(limits.max_threads_per_sm // threads, limits.max_blocks_per_sm)
+    return max(1, of_an_sm) * limits.representative.sm_count
 
 
 def _limits(arch: str) -> Architecture:

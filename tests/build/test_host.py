@@ -199,11 +199,12 @@ def test_a_file_that_is_no_library_is_an_error_of_its_own(tmp_path: Path) -> Non
         HostFunction(tmp_path / "host.so", "scale", ())
 
 
+@pytest.mark.parametrize("problem", ["reduce_sum", "histogram", "scan", "index_add"])
 def test_the_repositorys_own_library_compiles_and_takes_what_its_matrix_gives(
-    device: Device,
+    device: Device, problem: str
 ) -> None:
     bench = model.load(Path(__file__).parents[2] / "bench.yaml")
-    found = plan.resolve(bench, device, "cuda", ["reduce_sum/cub"])
+    found = plan.resolve(bench, device, "cuda", [f"{problem}/cub"])
     case = next(case for case in found.cases if case.variant == "cub")
     library = host.build(host.unit(case, bench.kernels, "sm_90"))
-    assert HostFunction(library.path, case.function, case.args).name == "cub.cu:sum"
+    assert HostFunction(library.path, case.function, case.args).name == case.function

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from emulator_tools import CompilePtx, run
 
-from harness.emulator import LaunchError, launch
+from harness.emulator import LaunchError, LaunchReport, launch
 
 SOURCE = r"""
 #include <cooperative_groups.h>
@@ -26,6 +26,21 @@ extern "C" __global__ void passes(int* a, int* b, int count) {
         cg::this_grid().sync();
         int* t = a; a = b; b = t;
     }
+}
+// A barrier of the grid written by hand: all blocks arrive before any goes on.
+extern "C" __global__ void by_hand(unsigned* arrived, int* a, int* b) {
+    a[blockIdx.x * blockDim.x + threadIdx.x] = blockIdx.x;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        atomicAdd(arrived, 1u);
+        while (*(volatile unsigned*)arrived < gridDim.x) {
+        }
+        __threadfence();
+    }
+    __syncthreads();
+    b[blockIdx.x * blockDim.x + threadIdx.x] =
+        a[(blockIdx.x + 1) % gridDim.x * blockDim.x + threadIdx.x];
 }
 // Two producer warps fill a buffer, two consumer warps drain it.
 extern "C" __global__ void pipeline(const int* in, int* out, int rounds) {
@@ -62,6 +77,21 @@ def test_a_grid_that_cannot_execute_at_once_is_refused(compile_ptx: CompilePtx) 
     a = np.zeros(4, np.int32)
     with pytest.raises(LaunchError, match="synchronises its whole grid"):
         launch(compile_ptx(SOURCE), "passes", 1 << 20, 1024, [a, a.copy(), 1])
+
+
+def test_blocks_wait_for_as_many_others_as_a_device_holds(compile_ptx: CompilePtx) -> None:
+    """132 SMs hold 264 blocks of 1024 threads; a 265th would never be there to be waited for."""
+
+    def meet(blocks: int) -> tuple[LaunchReport, np.ndarray]:
+        arrived = np.zeros(1, np.uint32)
+        a, b = np.zeros(blocks * 1024, np.int32), np.zeros(blocks * 1024, np.int32)
+        return launch(compile_ptx(SOURCE), "by_hand", blocks, 1024, [arrived, a, b]), b
+
+    report, b = meet(264)
+    assert not report.faults
+    assert b.reshape(264, 1024).T.tolist() == [[*range(1, 264), 0]] * 1024
+    report, _ = meet(265)
+    assert [fault.kind for fault in report.faults] == ["deadlock"]
 
 
 def test_producers_arrive_and_consumers_wait(compile_ptx: CompilePtx) -> None:

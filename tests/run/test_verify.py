@@ -39,6 +39,13 @@ def test_a_bound_for_each_element_is_that_elements() -> None:
     assert "worst [1] = 2.4" in found.reason
 
 
+def test_a_reference_and_its_bounds_may_be_matrices() -> None:
+    assert checked([1.4, 2.0], [[1.0], [2.0]], np.array([[0.5], [0.1]])).ok
+    found = checked([1.0, 2.0], [[1.0, 2.0]], np.zeros((3, 1)))
+    assert not found.ok
+    assert "problem.py: the tolerance of `out` has 3 elements, its reference 2" in found.reason
+
+
 @pytest.mark.parametrize(
     ("value", "words"), [(np.nan, "is NaN"), (np.inf, "is infinite"), (-np.inf, "is infinite"),
                          (POISONED_FLOAT, "was never written"), (7.0, "is wrong: worst [2] = 7")]

@@ -1,0 +1,81 @@
+"""Rows added up by an index: a scatter in which several rows may have the same target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from harness.problem import Array, Buffer, Problem, Work, numpy_dtype, summation_bound
+
+STEP = 8  # columns that the reference adds up at once
+
+
+class IndexAdd(Problem):
+    title = "output[t][c] = Σ source[r][c] over all r with index[r] = t"
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        rows, cols, targets = sizes["rows"], sizes["cols"], sizes["targets"]
+        return [
+            Buffer("source", "input", dtype, rows * cols),
+            Buffer("index", "input", "int32", rows),
+            Buffer("output", "output", dtype, targets * cols),
+            # For the variants that bring the rows of a target together first.
+            Buffer("counts", "scratch", "int32", targets),
+            Buffer("ends", "scratch", "int32", targets),
+            Buffer("order", "scratch", "int32", rows),
+            Buffer("numbers", "scratch", "int32", rows),
+            Buffer("sorted", "scratch", "int32", rows),
+            Buffer("total", "scratch", "int32", 1),
+        ]
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        rows, cols = sizes["rows"], sizes["cols"]
+        if draw % 2 == 0:
+            values = rng.random(rows * cols, dtype=np.float32) - np.float32(0.5)
+        else:
+            # -1, 0 and 1: sums are exact in float16 too, so one row too many or too few shows.
+            values = rng.integers(-1, 2, rows * cols, dtype=np.int8).astype(np.float32)
+        index = rng.integers(0, sizes["targets"], rows, dtype=np.int32)
+        return {"source": values.astype(numpy_dtype(dtype)), "index": index}
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        return {"output": self._added(sizes, inputs["source"], inputs["index"])}
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        """Atomic additions to the output round in its type each time, in any order."""
+        source, index = inputs["source"], inputs["index"]
+        if not np.any(source[:1024] % 1):
+            return {"output": 0}  # at most 2048 in float16 and 2^24 in float32: exact
+        most = int(np.bincount(index).max())
+        bound = self._added(sizes, np.abs(source), index)
+        bound *= summation_bound(most, 1.0, dtype)
+        bound += summation_bound(1, 0.0, dtype)
+        return {"output": bound}
+
+    def _added(self, sizes: Mapping[str, int], source: Array, index: Array) -> Array:
+        """The sums in float64: rows in the order of their targets, then a sum for each stretch."""
+        rows, cols = sizes["rows"], sizes["cols"]
+        order = np.argsort(index, kind="stable")
+        targets, starts = np.unique(index[order], return_index=True)
+        output = np.zeros((sizes["targets"], cols), np.float64)
+        matrix = source.reshape(rows, cols)
+        for first in range(0, cols, STEP):
+            part = matrix[:, first : first + STEP].astype(np.float64)[order]
+            output[targets, first : first + STEP] = np.add.reduceat(part, starts, axis=0)
+        return output
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        size = numpy_dtype(dtype).itemsize
+        rows, cols = sizes["rows"], sizes["cols"]
+        return Work(
+            read_bytes=size * rows * cols + 4 * rows,
+            written_bytes=size * sizes["targets"] * cols,
+            flops=rows * cols,
+        )

@@ -1,0 +1,23 @@
+// output[t][c] = sum of source[r][c] over all r with index[r] = t; source is rows × cols, row by
+// row, float32 or float16
+//
+// Idea: a thread for each element of source, and an atomic addition to its place in the output. It
+// does not matter who shares a target with whom: the L2 cache works the additions off. Rows with
+// the same target wait for each other there, and the order in which they come is not the same from
+// run to run, so neither are the last bits. In float16 each addition rounds to float16.
+//
+// Contract: any rows, cols and targets of at least 1 with products of at most 2^31, and index from
+// 0 to targets - 1. Any grid and block. output is zero before it, which the step `zero` sees to. No
+// shared memory.
+//
+// From: PyTorch's index_add_ on a GPU, which does this.
+#include "index_add/zero.cuh"
+
+__global__ void add(const DTYPE* source, const int* index, DTYPE* output, unsigned int rows,
+                    unsigned int cols) {
+    const unsigned int n = rows * cols;
+    const unsigned int step = gridDim.x * blockDim.x;
+    for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        atomicAdd(&output[index[i / cols] * cols + i % cols], source[i]);
+    }
+}

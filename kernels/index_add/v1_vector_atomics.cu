@@ -1,0 +1,56 @@
+// output[t][c] = sum of source[r][c] over all r with index[r] = t; source is rows × cols, row by
+// row, float32 or float16
+//
+// Idea: one atomic for several neighbours in a row: four floats, which compute capability 9.0 adds
+// with one instruction, or two halves. The L2 cache gets as many fewer requests for the same bytes,
+// and the division that finds a row is done once for all of them. The elements of a vector are
+// added one by one all the same: the vector as a whole is not atomic, and need not be.
+//
+// Contract: any rows, cols and targets of at least 1 with products of at most 2^31, and index from
+// 0 to targets - 1. Any grid and block. output is zero before it, which the step `zero` sees to. No
+// shared memory. source and output are 16-byte aligned, as every device allocation is; if cols is
+// no multiple of a vector then rows are not, and elements are added one by one.
+//
+// From: the CUDA C++ Programming Guide on atomicAdd() of float4 (from 9.0) and of __half2 (from
+// 6.0).
+#include "index_add/zero.cuh"
+
+__device__ __forceinline__ void add_vector(float4* to, float4 v) {
+#if __CUDA_ARCH__ >= 900
+    atomicAdd(to, v);
+#else
+    float* words = reinterpret_cast<float*>(to);
+    atomicAdd(words, v.x);
+    atomicAdd(words + 1, v.y);
+    atomicAdd(words + 2, v.z);
+    atomicAdd(words + 3, v.w);
+#endif
+}
+
+__device__ __forceinline__ void add_vector(__half2* to, __half2 v) {
+    atomicAdd(to, v);
+}
+
+// The vector of each element type.
+__device__ float4 vector_of(float);
+__device__ __half2 vector_of(__half);
+using Vector = decltype(vector_of(DTYPE()));
+constexpr unsigned int LANES = sizeof(Vector) / sizeof(DTYPE);
+
+__global__ void add(const DTYPE* source, const int* index, DTYPE* output, unsigned int rows,
+                    unsigned int cols) {
+    const unsigned int step = gridDim.x * blockDim.x;
+    const unsigned int start = blockIdx.x * blockDim.x + threadIdx.x;
+    if (cols % LANES == 0) {
+        const Vector* vectors = reinterpret_cast<const Vector*>(source);
+        Vector* sums = reinterpret_cast<Vector*>(output);
+        const unsigned int width = cols / LANES;
+        for (unsigned int i = start; i < rows * width; i += step) {
+            add_vector(&sums[index[i / width] * width + i % width], vectors[i]);
+        }
+    } else {
+        for (unsigned int i = start; i < rows * cols; i += step) {
+            atomicAdd(&output[index[i / cols] * cols + i % cols], source[i]);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+"""Layer normalisation: each row is moved to mean 0 and variance 1, then scaled and shifted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.dtypes import smallest_normal
+from harness.problem import (
+    Array,
+    Buffer,
+    Problem,
+    Work,
+    machine_epsilon,
+    numpy_dtype,
+    summation_bound,
+)
+
+EPSILON = 1e-5  # added to the variance; as bench.yaml passes it
+CHUNK = 2**18  # elements that the reference has in the cache at once
+
+
+def chunks(rows: int, cols: int) -> Iterator[slice]:
+    step = max(1, CHUNK // cols)
+    return (slice(start, start + step) for start in range(0, rows, step))
+
+
+class LayerNorm(Problem):
+    title = "output[r][c] = (input[r][c] − mean) / √(variance + ε) · gamma[c] + beta[c]"
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        rows, cols = sizes["rows"], sizes["cols"]
+        return [
+            Buffer("input", "input", dtype, rows * cols),
+            Buffer("gamma", "input", dtype, cols),
+            Buffer("beta", "input", dtype, cols),
+            Buffer("output", "output", dtype, rows * cols),
+        ]
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        rows, cols = sizes["rows"], sizes["cols"]
+        values = rng.random((rows, cols), dtype=np.float32) - np.float32(0.5)
+        # A mean of its own for each row, some far from 0 for the spread that the row has.
+        values += rng.integers(-4, 5, (rows, 1)).astype(np.float32)
+        if draw % 2 == 1:
+            values[::3] = np.trunc(values[::3, :1])  # constant rows: no variance but ε
+        return {
+            "input": values.reshape(-1).astype(numpy_dtype(dtype)),
+            "gamma": (rng.random(cols, dtype=np.float32) * 3 - 1).astype(numpy_dtype(dtype)),
+            "beta": (rng.random(cols, dtype=np.float32) * 2 - 1).astype(numpy_dtype(dtype)),
+        }
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        rows, cols = sizes["rows"], sizes["cols"]
+        values = inputs["input"].reshape(rows, cols)
+        gamma, beta = inputs["gamma"].astype(np.float64), inputs["beta"].astype(np.float64)
+        output = np.empty((rows, cols), np.float64)
+        for part in chunks(rows, cols):
+            d = values[part].astype(np.float64)
+            d -= d.mean(axis=1, keepdims=True)
+            d /= np.sqrt(np.mean(d * d, axis=1, keepdims=True) + EPSILON)
+            np.multiply(d, gamma, out=output[part])
+            output[part] += beta
+        return {"output": output}
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        """What float32 arithmetic and the rounding of the output may cost.
+
+        The mean errs as a sum of `cols` terms does, so that every d = x − mean errs by e, and the
+        variance, relatively, as a sum and by what e makes of each d². The square root halves that.
+        A row of nearly equal numbers is divided by no more than √ε, which bounds what e can become.
+        """
+        rows, cols = sizes["rows"], sizes["cols"]
+        u = machine_epsilon("float32") / 2
+        u_output = machine_epsilon(dtype) / 2
+        gamma_abs = np.abs(inputs["gamma"].astype(np.float32))
+        beta = inputs["beta"].astype(np.float32)
+        values = inputs["input"].reshape(rows, cols)
+        bound = np.empty((rows, cols), np.float32)
+        # Terms are rounded as they are formed, and moments are merged with a few roundings each.
+        sums = summation_bound(4 * cols, 1.0, "float32")
+        for part in chunks(rows, cols):
+            x = values[part].astype(np.float32)
+            size = np.abs(x).max(axis=1, keepdims=True)
+            d = np.abs(x - x.mean(axis=1, keepdims=True))
+            variance = np.mean(d * d, axis=1, keepdims=True)
+            e = (sums + 2 * u) * size
+            of_variance = sums * variance + 2 * e * d.mean(axis=1, keepdims=True) + e * e
+            of_root = of_variance / (variance + EPSILON) + 4 * u
+            scaled = gamma_abs / np.sqrt(variance + EPSILON)
+            y = scaled * (d + e) + np.abs(beta)
+            bound[part] = scaled * (e + d * of_root) + (4 * u + u_output) * y
+        bound += smallest_normal(dtype)
+        return {"output": bound}
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        n = sizes["rows"] * sizes["cols"]
+        size = numpy_dtype(dtype).itemsize
+        # An addition for the mean, three operations for the variance, four for the output.
+        return Work(size * (n + 2 * sizes["cols"]), size * n, 8 * n)
+
+    def library(self, tensors: Mapping[str, Any]) -> Any:
+        """torch has no layer_norm that writes into a given tensor: its result is copied, which
+        costs another read and write of the output."""
+        import torch
+
+        gamma, beta = tensors["gamma"], tensors["beta"]
+        rows = tensors["input"].view(-1, gamma.numel())
+        result = torch.nn.functional.layer_norm(rows, gamma.shape, gamma, beta, EPSILON)
+        return tensors["output"].copy_(result.view(-1))

@@ -1,0 +1,40 @@
+// output[r][c] = (input[r][c] - mean) / sqrt(variance + epsilon) * gamma[c] + beta[c], mean and
+// variance over row r; rows × cols, row by row, float32 or float16
+//
+// Idea: the definition, a block per row. Three walks over the row: its mean, then its variance
+// about that mean, then the output. Arithmetic is in float32 whatever the elements are.
+//
+// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block of 32 to 1024
+// threads, a multiple of 32, for each row. No dynamic shared memory.
+//
+// From: Jimmy Lei Ba, Jamie Ryan Kiros and Geoffrey Hinton, "Layer Normalization" (2016). Two
+// reductions of a block that go through the same shared words need a barrier between them; a
+// published version that lacks it is a race. Here block_all() begins with it.
+#include <cuda_fp16.h>
+
+#include "common/all_reduce.cuh"
+
+__global__ void layer_norm(const DTYPE* input, const DTYPE* gamma, const DTYPE* beta,
+                           DTYPE* output, float epsilon, unsigned int cols) {
+    const DTYPE* x = input + blockIdx.x * cols;
+    DTYPE* y = output + blockIdx.x * cols;
+
+    float sum = 0.0f;
+    for (unsigned int i = threadIdx.x; i < cols; i += blockDim.x) {
+        sum += static_cast<float>(x[i]);
+    }
+    const float mean = block_all<Sum>(sum) / cols;
+
+    float squares = 0.0f;
+    for (unsigned int i = threadIdx.x; i < cols; i += blockDim.x) {
+        const float d = static_cast<float>(x[i]) - mean;
+        squares += d * d;
+    }
+    const float scale = rsqrtf(block_all<Sum>(squares) / cols + epsilon);
+
+    for (unsigned int i = threadIdx.x; i < cols; i += blockDim.x) {
+        const float d = static_cast<float>(x[i]) - mean;
+        y[i] = static_cast<DTYPE>(d * scale * static_cast<float>(gamma[i]) +
+                                  static_cast<float>(beta[i]));
+    }
+}

@@ -1,0 +1,34 @@
+// output[r][c] = (input[r][c] - mean) / sqrt(variance + epsilon) * gamma[c] + beta[c], mean and
+// variance over row r; rows × cols, row by row, float32 or float16
+//
+// Idea: mean and variance in one walk. Each new number moves the mean, and the sum of squares is
+// kept relative to it (moments.cuh). v0 walks over the row three times and reduces over the block
+// twice, this is one less of each; the price is a division per element.
+//
+// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block of 32 to 1024
+// threads, a multiple of 32, for each row. No dynamic shared memory.
+//
+// From: B. P. Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products"
+// (Technometrics, 1962).
+#include <cuda_fp16.h>
+
+#include "layer_norm/moments.cuh"
+
+__global__ void layer_norm(const DTYPE* input, const DTYPE* gamma, const DTYPE* beta,
+                           DTYPE* output, float epsilon, unsigned int cols) {
+    const DTYPE* x = input + blockIdx.x * cols;
+    DTYPE* y = output + blockIdx.x * cols;
+
+    Moments m;
+    for (unsigned int i = threadIdx.x; i < cols; i += blockDim.x) {
+        m = with(m, static_cast<float>(x[i]));
+    }
+    m = block_all(m);
+    const float scale = rsqrtf(m.squares / cols + epsilon);
+
+    for (unsigned int i = threadIdx.x; i < cols; i += blockDim.x) {
+        const float d = static_cast<float>(x[i]) - m.mean;
+        y[i] = static_cast<DTYPE>(d * scale * static_cast<float>(gamma[i]) +
+                                  static_cast<float>(beta[i]));
+    }
+}

@@ -1,0 +1,60 @@
+// output[r][c] = (input[r][c] - mean) / sqrt(variance + epsilon) * gamma[c] + beta[c], mean and
+// variance over row r; rows × cols, row by row, float32 or float16
+//
+// Idea: the row stays in the registers of its block. All loads of a thread are in flight together,
+// each element is read once, and with the row at hand the two walks of v0, a mean and then the
+// squares about it, cost a few additions: no division per element or pack.
+//
+// Contract: any rows of at least 1, and cols from 1 to PACKS * 16 bytes per thread, with a product
+// of at most 2^31. A block of 32 to 1024 threads, a multiple of 32, for each row. PACKS is defined
+// as the number of 16-byte packs per thread. No dynamic shared memory. All buffers are 16-byte
+// aligned, as every device allocation is; rows need not be (common/row_tile.cuh).
+//
+// From: the layer norm of NVIDIA's Apex (contrib/layer_norm), which keeps rows in registers.
+#include "common/all_reduce.cuh"
+#include "common/row_tile.cuh"
+
+#ifndef PACKS
+#error "v3_in_registers.cu needs the packs per thread at compile time: -DPACKS=4"
+#endif
+
+__global__ void layer_norm(const DTYPE* input, const DTYPE* gamma, const DTYPE* beta,
+                           DTYPE* output, float epsilon, unsigned int cols) {
+    constexpr unsigned int W = WIDTH<DTYPE>;
+    const DTYPE* x = input + blockIdx.x * cols;
+    DTYPE* y = output + blockIdx.x * cols;
+
+    float v[PACKS][W];
+    float sum = 0.0f;
+#pragma unroll
+    for (unsigned int p = 0; p < PACKS; p++) {
+        const RowTile<DTYPE> tile{cols, p * blockDim.x * W, threadIdx.x, blockDim.x};
+        tile.load(x, v[p]);
+#pragma unroll
+        for (unsigned int k = 0; k < W; k++) sum += v[p][k];  // zeros past the end
+    }
+    const float mean = block_all<Sum>(sum) / cols;
+
+    float squares = 0.0f;
+#pragma unroll
+    for (unsigned int p = 0; p < PACKS; p++) {
+        const RowTile<DTYPE> tile{cols, p * blockDim.x * W, threadIdx.x, blockDim.x};
+#pragma unroll
+        for (unsigned int k = 0; k < W; k++) {
+            v[p][k] -= mean;
+            if (tile.has(k)) squares += v[p][k] * v[p][k];
+        }
+    }
+    const float scale = rsqrtf(block_all<Sum>(squares) / cols + epsilon);
+
+#pragma unroll
+    for (unsigned int p = 0; p < PACKS; p++) {
+        const RowTile<DTYPE> tile{cols, p * blockDim.x * W, threadIdx.x, blockDim.x};
+        float g[W], b[W];
+        tile.load(gamma, g);
+        tile.load(beta, b);
+#pragma unroll
+        for (unsigned int k = 0; k < W; k++) v[p][k] = v[p][k] * scale * g[k] + b[k];
+        tile.store(y, v[p]);
+    }
+}

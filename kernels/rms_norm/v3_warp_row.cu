@@ -1,0 +1,50 @@
+// output[r][c] = input[r][c] / sqrt(mean square of row r + epsilon) * gamma[c]; rows × cols, row by
+// row, float32 or float16
+//
+// Idea: v2's row in the registers of one warp. Its reduction is shuffles, so no barrier holds a
+// warp up, and other warps of the block load their rows while this one computes.
+//
+// Contract: any rows of at least 1, and cols from 1 to PACKS * 16 bytes per lane, with a product of
+// at most 2^31. A block is a multiple of 32 threads, of which each warp takes one row; the grid
+// covers the rows. PACKS is defined as the number of 16-byte packs per lane. No shared memory. All
+// buffers are 16-byte aligned, as every device allocation is; rows need not be
+// (common/row_tile.cuh).
+//
+// From: the layer norm kernels of Andrej Karpathy's llm.c, of which one gives a warp to each row.
+#include "common/all_reduce.cuh"
+#include "common/row_tile.cuh"
+
+#ifndef PACKS
+#error "v3_warp_row.cu needs the packs per lane at compile time: -DPACKS=8"
+#endif
+
+__global__ void rms_norm(const DTYPE* input, const DTYPE* gamma, DTYPE* output, float epsilon,
+                         unsigned int rows, unsigned int cols) {
+    constexpr unsigned int W = WIDTH<DTYPE>;
+    const unsigned int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (row >= rows) return;  // the whole warp or none of it
+    const unsigned int lane = threadIdx.x % 32;
+    const DTYPE* x = input + row * cols;
+    DTYPE* y = output + row * cols;
+
+    float v[PACKS][W];
+    float squares = 0.0f;
+#pragma unroll
+    for (unsigned int p = 0; p < PACKS; p++) {
+        const RowTile<DTYPE> tile{cols, p * 32 * W, lane, 32};
+        tile.load(x, v[p]);
+#pragma unroll
+        for (unsigned int k = 0; k < W; k++) squares += v[p][k] * v[p][k];  // zeros past the end
+    }
+    const float scale = rsqrtf(warp_all<Sum>(squares) / cols + epsilon);
+
+#pragma unroll
+    for (unsigned int p = 0; p < PACKS; p++) {
+        const RowTile<DTYPE> tile{cols, p * 32 * W, lane, 32};
+        float g[W];
+        tile.load(gamma, g);
+#pragma unroll
+        for (unsigned int k = 0; k < W; k++) v[p][k] *= scale * g[k];
+        tile.store(y, v[p]);
+    }
+}

@@ -1,0 +1,96 @@
+"""The softmax of one long vector: two reductions over all of it, then a step on each element."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.dtypes import smallest_normal
+from harness.problem import Array, Buffer, Problem, Work, machine_epsilon, summation_bound
+
+CHUNK = 2**18  # elements that the reference has in the cache at once
+LEAST_EXPONENT = np.float32(-87)  # arithmetic on the denormals below it is slow
+MOST_BLOCKS = 65_536  # for each of which there is a partial maximum and a partial sum
+
+
+def chunks(n: int) -> Iterator[slice]:
+    return (slice(start, start + CHUNK) for start in range(0, n, CHUNK))
+
+
+class Softmax(Problem):
+    title = "output[i] = exp(input[i] − max) / Σ exp(input[j] − max)"
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        return [
+            Buffer("input", "input", dtype, sizes["n"]),
+            Buffer("output", "output", dtype, sizes["n"]),
+            Buffer("maxima", "scratch", dtype, MOST_BLOCKS),
+            Buffer("sums", "scratch", dtype, MOST_BLOCKS),
+            Buffer("barrier", "zeroed", "uint32", 2),
+        ]
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        values = rng.random(sizes["n"], dtype=dtype)
+        if draw % 2 == 0:
+            values *= 200
+            values -= 100  # exp(100) is beyond float32: the maximum has to be subtracted
+        else:
+            values *= 20
+            values -= 1010  # all negative, all exponentials 0: a maximum that starts at 0 is wrong
+        return {"input": values}
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        values = inputs["input"]
+        top = np.float64(values.max())
+        output = np.empty(values.size, np.float64)
+        for part in chunks(values.size):
+            np.exp(values[part] - top, out=output[part])
+        output /= output.sum()
+        return {"output": output}
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        """Relative to each element: what rounding the exponent, exp(), and the sum may cost.
+
+        The exponent d = x − max is rounded by |d| u, which is relative in exp(d); where the maximum
+        grows on the way, d is reached in several steps that add up to it, each with its factor. The
+        sum has the mean of that over its terms, and its additions. expf() errs by 2 units in the
+        last place (CUDA C++ Programming Guide), and a few roundings are for the division.
+        """
+        u = machine_epsilon(dtype) / 2
+        values = inputs["input"]
+        top = values.max()
+        bound = np.empty_like(values)
+        distance = np.empty(CHUNK, values.dtype)
+        total = 0.0
+        weighted = 0.0
+        for part in chunks(values.size):
+            terms = bound[part]
+            d = np.subtract(top, values[part], out=distance[: terms.size])
+            np.exp(np.maximum(-d, LEAST_EXPONENT), out=terms)
+            total += float(terms.sum(dtype=np.float64))
+            weighted += float(np.dot(terms, d))
+            terms *= d
+        # Each term is added once and rescaled as often as the maximum grows.
+        shared = weighted / total * u + summation_bound(2 * sizes["n"], 1.0, dtype) + 12 * u
+        for part in chunks(values.size):
+            terms = np.exp(np.maximum(values[part] - top, LEAST_EXPONENT))
+            bound[part] = (bound[part] * u + terms * shared) / total + smallest_normal(dtype)
+        return {"output": bound}
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        size = np.dtype(dtype).itemsize * sizes["n"]
+        # A comparison, a subtraction, an exponential, an addition and a division per element.
+        return Work(read_bytes=size, written_bytes=size, flops=5 * sizes["n"])
+
+    def library(self, tensors: Mapping[str, Any]) -> Any:
+        import torch
+
+        return torch.softmax(tensors["input"], dim=0, out=tensors["output"])

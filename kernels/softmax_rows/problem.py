@@ -1,0 +1,82 @@
+"""The softmax of each row of a matrix: rows are independent, and one fits into an SM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from harness.dtypes import smallest_normal
+from harness.problem import Array, Buffer, Problem, Work, machine_epsilon, summation_bound
+
+CHUNK = 2**18  # elements that the reference has in the cache at once
+
+
+def chunks(rows: int, cols: int) -> Iterator[slice]:
+    step = max(1, CHUNK // cols)
+    return (slice(start, start + step) for start in range(0, rows, step))
+
+
+class SoftmaxRows(Problem):
+    title = "output[r][c] = exp(input[r][c] − max) / Σ exp(input[r][j] − max), max over the row"
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        n = sizes["rows"] * sizes["cols"]
+        return [Buffer("input", "input", dtype, n), Buffer("output", "output", dtype, n)]
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        rows, cols = sizes["rows"], sizes["cols"]
+        values = rng.random((rows, cols), dtype=dtype)
+        if draw % 2 == 0:
+            values *= 100
+            values -= 5  # exp(95) is beyond float32: the maximum has to be subtracted
+        else:
+            values *= 20
+            values -= 1010  # all negative, all exponentials 0: a maximum that starts at 0 is wrong
+            values[-1] = values[-1, 0]  # and a constant row
+        return {"input": values.reshape(-1)}
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        rows, cols = sizes["rows"], sizes["cols"]
+        values = inputs["input"].reshape(rows, cols)
+        output = np.empty((rows, cols), np.float64)
+        for part in chunks(rows, cols):
+            block = values[part].astype(np.float64)
+            block -= block.max(axis=1, keepdims=True)
+            np.exp(block, out=block)
+            np.divide(block, block.sum(axis=1, keepdims=True), out=output[part])
+        return {"output": output}
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        """Relative to each element: what rounding the exponent, exp(), and the sum may cost.
+
+        The exponent d = x − max is rounded by |d| u, which is relative in exp(d); where the maximum
+        grows on the way, d is reached in several steps that add up to it, each with its factor. The
+        sum has the mean of that over its terms, and its additions. expf() errs by 2 units in the
+        last place (CUDA C++ Programming Guide), and a few roundings are for the division.
+        """
+        u = machine_epsilon(dtype) / 2
+        rows, cols = sizes["rows"], sizes["cols"]
+        values = inputs["input"].reshape(rows, cols)
+        bound = np.empty_like(values)
+        # Each term is added once and rescaled as often as the maximum grows.
+        alike = summation_bound(2 * cols, 1.0, dtype) + 12 * u
+        for part in chunks(rows, cols):
+            distance = values[part].max(axis=1, keepdims=True) - values[part]
+            terms = np.exp(-distance)
+            terms /= terms.sum(axis=1, keepdims=True)
+            mean = np.sum(terms * distance, axis=1, keepdims=True)
+            bound[part] = terms * ((distance + mean) * u + alike) + smallest_normal(dtype)
+        return {"output": bound}
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        n = sizes["rows"] * sizes["cols"]
+        size = np.dtype(dtype).itemsize * n
+        # A comparison, a subtraction, an exponential, an addition and a division per element.
+        return Work(read_bytes=size, written_bytes=size, flops=5 * n)

@@ -1,0 +1,29 @@
+// output[r][c] = softmax of row r of input; rows × cols, row by row, float32
+//
+// Idea: a block per row. A long row is walked by many warps, so fewer rows are under way on an SM
+// and each is still in its L1 cache when the next walk comes. The price is that the block has to
+// meet, at two barriers per reduction; for a row shorter than the block most threads have nothing
+// to do.
+//
+// Contract: any rows and cols of at least 1 with a product of at most 2^31. A block of 32 to 1024
+// threads, a multiple of 32, for each row. No dynamic shared memory. Finite input.
+//
+// From: the softmax kernels of Andrej Karpathy's llm.c, of which one gives a block to each row.
+#include "common/all_reduce.cuh"
+
+extern "C" __global__ void softmax(const float* input, float* output, unsigned int cols) {
+    const float* x = input + blockIdx.x * cols;
+    float* y = output + blockIdx.x * cols;
+
+    float max = Max::identity;
+    for (unsigned int i = threadIdx.x; i < cols; i += blockDim.x) max = fmaxf(max, x[i]);
+    max = block_all<Max>(max);
+
+    float sum = 0.0f;
+    for (unsigned int i = threadIdx.x; i < cols; i += blockDim.x) sum += expf(x[i] - max);
+    const float scale = 1.0f / block_all<Sum>(sum);
+
+    for (unsigned int i = threadIdx.x; i < cols; i += blockDim.x) {
+        y[i] = expf(x[i] - max) * scale;
+    }
+}

@@ -1,0 +1,48 @@
+// output[r][c] = softmax of row r of input; rows × cols, row by row, float32
+//
+// Idea: each element crosses the bus once in each direction. v3 reads the row again for its second
+// walk and leaves it to the caches where from; here the first walk keeps it in shared memory. Each
+// thread reads back only what it wrote itself, so this needs no barrier: shared memory serves as
+// registers that an index can reach.
+//
+// Contract: any rows and cols of at least 1 with a product of at most 2^31, as long as cols + 4
+// floats fit into the shared memory of a block, which the launch gives as dynamic shared memory. A
+// block of 32 to 1024 threads, a multiple of 32, for each row. input and output are 16-byte
+// aligned, as every device allocation is; rows need not be. Finite input.
+//
+// From: PyTorch's softmax over rows, whose forward kernel has a path that keeps the row in shared
+// memory.
+#include "common/row.cuh"
+#include "common/running_softmax.cuh"
+
+extern "C" __global__ void softmax(const float* input, float* output, unsigned int cols) {
+    extern __shared__ float4 kept[];
+    const float* x = input + blockIdx.x * cols;
+    float* y = output + blockIdx.x * cols;
+    const Row<4> row(blockIdx.x * cols, cols);
+    const float4* x4 = reinterpret_cast<const float4*>(x + row.head);
+    float4* y4 = reinterpret_cast<float4*>(y + row.head);
+
+    Running r;
+    float single = 0.0f;
+    for (unsigned int i = threadIdx.x; i < row.packs; i += blockDim.x) {
+        const float4 v = x4[i];
+        kept[i] = v;
+        r = with(r, v);
+    }
+    if (threadIdx.x < row.singles) {
+        single = x[row.single(threadIdx.x)];
+        r = with(r, single);
+    }
+    r = block_all(r);
+
+    const float scale = 1.0f / r.sum;
+    for (unsigned int i = threadIdx.x; i < row.packs; i += blockDim.x) {
+        const float4 v = kept[i];
+        y4[i] = make_float4(expf(v.x - r.max) * scale, expf(v.y - r.max) * scale,
+                            expf(v.z - r.max) * scale, expf(v.w - r.max) * scale);
+    }
+    if (threadIdx.x < row.singles) {
+        y[row.single(threadIdx.x)] = expf(single - r.max) * scale;
+    }
+}

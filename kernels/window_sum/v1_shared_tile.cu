@@ -1,0 +1,28 @@
+// output[i] = sum of input[i - RADIUS .. i + RADIUS], zeros beyond the ends, i = 0 .. n - 1,
+// float32
+//
+// Idea: the block reads what it needs once, into shared memory, and the windows are read from
+// there. What it needs is its own elements and a halo of RADIUS on either side, which belong to
+// other blocks or lie beyond the ends, where zeros stand in. A published version loads its own
+// elements only, so that the windows at the edges of a block reach into what is not there.
+//
+// Contract: any 1 <= n <= 2^30; the blocks cover n, one element per thread, and have a float of
+// dynamic shared memory for each and for 2 * RADIUS more. RADIUS is defined.
+//
+// From: the one-dimensional stencil of Mark Harris and Justin Luitjens' introductions to CUDA
+// C/C++.
+#include "window_sum/tile.cuh"
+
+extern "C" __global__ void window_sum(const float* input, float* output, int n) {
+    extern __shared__ float tile[];
+    const int first = blockIdx.x * blockDim.x;
+    load_with_halo(tile, input, first, blockDim.x, n);
+    __syncthreads();
+
+    const int i = first + threadIdx.x;
+    if (i >= n) return;
+    float sum = 0.0f;
+#pragma unroll
+    for (int j = 0; j <= 2 * RADIUS; j++) sum += tile[threadIdx.x + j];
+    output[i] = sum;
+}
