@@ -146,6 +146,18 @@ def test_shapes_do_not_matter_where_the_elements_agree() -> None:
     assert checked(np.ones((2, 3)), np.ones(6)).ok
 
 
+def test_a_bound_has_the_shape_of_the_reference_or_a_flat_one() -> None:
+    expected, bound = np.ones((2, 3)), np.full((2, 3), 0.5)
+    assert checked(np.ones(6), expected, bound).ok
+    assert checked(np.ones(6), expected, bound.reshape(-1)).ok
+
+
+def test_a_bound_of_another_length_is_the_problems_mistake() -> None:
+    found = checked(np.ones(6), np.ones(6), np.full(5, 0.5))
+    assert not found.ok
+    assert "problem.py: the tolerance of `out` has 5 elements" in found.reason
+
+
 def test_an_output_that_the_reference_leaves_out_does_not_pass() -> None:
     execution = Execution({"out": np.ones(1, np.float32), "other": np.ones(1, np.float32)})
     found = check(execution, {"out": np.ones(1)}, {"out": 0.5})
