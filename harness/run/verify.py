@@ -48,8 +48,8 @@ def _compare(name: str, execution: Execution, expected: Array, bound: Array | fl
     limits = np.asarray(bound, np.float64)
     if limits.size not in (1, exact.size):
         return Check(
-            False, f"problem.py: the tolerance of `{name}` has {limits.size} elements; it needs one, "
-            f"or as many as the reference, {exact.size}",
+            False, f"problem.py: the tolerance of `{name}` has {limits.size} elements; it needs "
+            f"one, or as many as the reference, {exact.size}",
         )  # fmt: skip
     limit = np.broadcast_to(limits.reshape(-1), expected.shape)
     if output.shape != expected.shape:
