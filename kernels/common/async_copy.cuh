@@ -22,8 +22,8 @@ __device__ __forceinline__ void commit_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Waits until all but the newest `groups` of this thread's groups are there. For the copies of other
-// threads a barrier has to follow.
+// Waits until all but the newest `groups` of this thread's groups are there. For the copies of
+// other threads a barrier has to follow.
 template <int groups>
 __device__ __forceinline__ void wait_for_all_but() {
     asm volatile("cp.async.wait_group %0;" :: "n"(groups) : "memory");

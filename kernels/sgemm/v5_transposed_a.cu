@@ -1,9 +1,9 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
-// Idea: v4 with a's tile transposed in shared memory. The 8 words of a that a thread needs for a step
-// along k then lie side by side, and two instructions of 16 bytes fetch them in place of eight. The
-// price is paid once a tile: the words go in one by one, and rows of the transposed tile are 4 words
-// longer than they need be, or the two halves of a warp would store to the same banks.
+// Idea: v4 with a's tile transposed in shared memory. The 8 words of a that a thread needs for a
+// step along k then lie side by side, and two instructions of 16 bytes fetch them in place of
+// eight. The price is paid once a tile: the words go in one by one, and rows of the transposed tile
+// are 4 words longer than they need be, or the two halves of a warp would store to the same banks.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid
 // covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4.

@@ -1,8 +1,8 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
 // Idea: v5 waits twice for each tile: for global memory, and at a second barrier before it may
-// overwrite the tile. Here the next tile's words are on their way to registers while the present one
-// is multiplied, and they go to a second pair of tiles: memory and arithmetic overlap within a
+// overwrite the tile. Here the next tile's words are on their way to registers while the present
+// one is multiplied, and they go to a second pair of tiles: memory and arithmetic overlap within a
 // block, and one barrier a tile is enough.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid

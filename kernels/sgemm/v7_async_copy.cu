@@ -1,11 +1,11 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
 // Idea: v6 keeps the next tile in registers on its way to shared memory, one tile ahead. Copies by
-// cp.async need no register and no thread to wait for them, so two tiles are under way while a third
-// is multiplied, and they are twice as deep. Such a copy cannot transpose: a's tile stays as it is in
-// memory, and a thread fetches four words along k from each of its 8 rows at once, which is as many
-// instructions of 16 bytes as v5 needs. Rows of 20 words, not 16, keep the rows that a warp reads
-// together in different banks.
+// cp.async need no register and no thread to wait for them, so two tiles are under way while a
+// third is multiplied, and they are twice as deep. Such a copy cannot transpose: a's tile stays as
+// it is in memory, and a thread fetches four words along k from each of its 8 rows at once, which
+// is as many instructions of 16 bytes as v5 needs. Rows of 20 words, not 16, keep the rows that a
+// warp reads together in different banks.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid
 // covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4, or

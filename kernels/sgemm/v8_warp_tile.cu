@@ -1,16 +1,16 @@
 // c = a b, float32; a is m × k, b is k × n, c is m × n, all row-major
 //
 // Idea: the warps of v7 are stripes of 2 × 16 threads, and a warp fetches 16 rows of a and 128
-// columns of b for what it multiplies. In a warp tile of 32 × 64, made by 4 × 8 threads, these are 32
-// rows and 64 columns: 96 words along each step of k in place of 144, for the same arithmetic.
+// columns of b for what it multiplies. In a warp tile of 32 × 64, made by 4 × 8 threads, these are
+// 32 rows and 64 columns: 96 words along each step of k in place of 144, for the same arithmetic.
 // Which elements a thread computes is all that differs.
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid
 // covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4, or
 // else words are copied one by one. 55,296 bytes of dynamic shared memory. Compute capability 8.0.
 //
-// From: "CUTLASS: Fast Linear Algebra in CUDA C++" (NVIDIA, 2017), and Simon Boehm, "How to Optimize
-// a CUDA Matmul Kernel" (2022), kernel 10.
+// From: "CUTLASS: Fast Linear Algebra in CUDA C++" (NVIDIA, 2017), and Simon Boehm, "How to
+// Optimize a CUDA Matmul Kernel" (2022), kernel 10.
 #include "common/async_copy.cuh"
 #include "common/matrix.cuh"
 
