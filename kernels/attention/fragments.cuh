@@ -42,6 +42,13 @@ __device__ __forceinline__ unsigned int as_word(__half2 pair) {
     return *reinterpret_cast<unsigned int*>(&pair);
 }
 
+// 2^x, to about 2^-22, in one instruction; zero below 2^-126, where exp2f() would take three more.
+__device__ __forceinline__ float power_of_2(float x) {
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+    return power;
+}
+
 // 16 * TILES queries of a warp, of D halves each, and what they have attended to so far.
 template <unsigned int D, unsigned int TILES>
 class Queries {
@@ -172,38 +179,40 @@ private:
     __device__ __forceinline__ void softmax(unsigned int m, float (&scores)[KEYS / 8][4],
                                             unsigned int (&weights)[KEYS / 16][4],
                                             unsigned int count) {
-        // Powers of 2 are what the hardware has: e^(s / √d) = 2^(s log2(e) / √d).
-        const float scale = 1.44269504f / sqrtf(static_cast<float>(D));
-        float tops[2] = {largest[m][0], largest[m][1]};
+        if (count < KEYS) {
 #pragma unroll
-        for (unsigned int i = 0; i < KEYS / 8; i++) {
+            for (unsigned int i = 0; i < KEYS / 8; i++) {
 #pragma unroll
-            for (unsigned int s = 0; s < 4; s++) {
-                const unsigned int key = 8 * i + lane % 4 * 2 + s % 2;
-                scores[i][s] = key < count ? scores[i][s] * scale : -INFINITY;
-                tops[s / 2] = fmaxf(tops[s / 2], scores[i][s]);
+                for (unsigned int s = 0; s < 4; s++) {
+                    const unsigned int key = 8 * i + lane % 4 * 2 + s % 2;
+                    if (key >= count) scores[i][s] = -INFINITY;
+                }
             }
         }
+        // e^((s − top) / √d) = 2^(s scale − top scale), which takes one instruction before the
+        // power.
+        const float scale = 1.44269504f / sqrtf(static_cast<float>(D));
 #pragma unroll
         for (unsigned int half = 0; half < 2; half++) {
-            float top = tops[half];
+            float top = largest[m][half];
+#pragma unroll
+            for (unsigned int i = 0; i < KEYS / 8; i++) {
+                top = fmaxf(top, fmaxf(scores[i][2 * half], scores[i][2 * half + 1]));
+            }
             top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 1));
             top = fmaxf(top, __shfl_xor_sync(0xffffffffu, top, 2));
-            const float factor = exp2f(largest[m][half] - top);  // at first 0
-            tops[half] = largest[m][half] = top;
+            const float factor = power_of_2((largest[m][half] - top) * scale);  // at first 0
+            largest[m][half] = top;
             sums[m][half] *= factor;
 #pragma unroll
             for (unsigned int i = 0; i < WIDTH / 8; i++) {
                 outputs[m][i][2 * half] *= factor;
                 outputs[m][i][2 * half + 1] *= factor;
             }
-        }
 #pragma unroll
-        for (unsigned int i = 0; i < KEYS / 8; i++) {
-#pragma unroll
-            for (unsigned int half = 0; half < 2; half++) {
-                const float a = exp2f(scores[i][2 * half] - tops[half]);
-                const float b = exp2f(scores[i][2 * half + 1] - tops[half]);
+            for (unsigned int i = 0; i < KEYS / 8; i++) {
+                const float a = power_of_2(fmaf(scores[i][2 * half], scale, -top * scale));
+                const float b = power_of_2(fmaf(scores[i][2 * half + 1], scale, -top * scale));
                 sums[m][half] += a + b;
                 weights[i / 2][i % 2 * 2 + half] = as_word(__floats2half2_rn(a, b));
             }

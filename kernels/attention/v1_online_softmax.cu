@@ -115,7 +115,9 @@ __global__ void __launch_bounds__(THREADS) attention(const T* q, const T* k, con
         for (unsigned int l = 0; l < KEYS; l += 4) {
             float of_w[4][4];
 #pragma unroll
-            for (unsigned int i = 0; i < 4; i++) fetch_four(of_w[i], weights + (y + i) * PITCH_W + l);
+            for (unsigned int i = 0; i < 4; i++) {
+                fetch_four(of_w[i], weights + (y + i) * PITCH_W + l);
+            }
 #pragma unroll
             for (unsigned int g = 0; g < GROUPS; g++) {
                 const unsigned int column = 64 * g + 4 * x;
