@@ -45,13 +45,13 @@ def _compare(name: str, execution: Execution, expected: Array, bound: Array | fl
     output = execution.outputs[name].reshape(-1)
     exact = np.asarray(expected).reshape(-1)
     expected = exact.astype(np.float64)
-    limits = np.asarray(bound, np.float64)
-    if limits.size not in (1, exact.size):
+    limit = np.asarray(bound, np.float64).reshape(-1)  # in the output's shape, or one for all
+    if limit.size not in (1, expected.size):
         return Check(
-            False, f"problem.py: the tolerance of `{name}` has {limits.size} elements; it needs "
-            f"one, or as many as the reference, {exact.size}",
+            False, f"problem.py: the tolerance of `{name}` has {limit.size} elements, its "
+            f"reference {expected.size}",
         )  # fmt: skip
-    limit = np.broadcast_to(limits.reshape(-1), expected.shape)
+    limit = np.broadcast_to(limit, expected.shape)
     if output.shape != expected.shape:
         return Check(False, f"`{name}` has {output.size} elements, its reference {expected.size}")
     if not (np.all(np.isfinite(expected)) and np.all(limit >= 0) and np.all(np.isfinite(limit))):

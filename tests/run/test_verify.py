@@ -39,6 +39,13 @@ def test_a_bound_for_each_element_is_that_elements() -> None:
     assert "worst [1] = 2.4" in found.reason
 
 
+def test_a_reference_and_its_bounds_may_be_matrices() -> None:
+    assert checked([1.4, 2.0], [[1.0], [2.0]], np.array([[0.5], [0.1]])).ok
+    found = checked([1.0, 2.0], [[1.0, 2.0]], np.zeros((3, 1)))
+    assert not found.ok
+    assert "problem.py: the tolerance of `out` has 3 elements, its reference 2" in found.reason
+
+
 @pytest.mark.parametrize(
     ("value", "words"), [(np.nan, "is NaN"), (np.inf, "is infinite"), (-np.inf, "is infinite"),
                          (POISONED_FLOAT, "was never written"), (7.0, "is wrong: worst [2] = 7")]
@@ -144,18 +151,6 @@ def test_an_output_of_another_length_fails() -> None:
 
 def test_shapes_do_not_matter_where_the_elements_agree() -> None:
     assert checked(np.ones((2, 3)), np.ones(6)).ok
-
-
-def test_a_bound_has_the_shape_of_the_reference_or_a_flat_one() -> None:
-    expected, bound = np.ones((2, 3)), np.full((2, 3), 0.5)
-    assert checked(np.ones(6), expected, bound).ok
-    assert checked(np.ones(6), expected, bound.reshape(-1)).ok
-
-
-def test_a_bound_of_another_length_is_the_problems_mistake() -> None:
-    found = checked(np.ones(6), np.ones(6), np.full(5, 0.5))
-    assert not found.ok
-    assert "problem.py: the tolerance of `out` has 5 elements" in found.reason
 
 
 def test_an_output_that_the_reference_leaves_out_does_not_pass() -> None:
