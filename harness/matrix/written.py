@@ -206,6 +206,8 @@ class Limits(Strict):
     """Time after which no more placements are added to one problem at one size."""
     emulate_bytes: Positive = 16 * 2**20
     """Bench sizes whose compulsory traffic exceeds this are not emulated."""
+    emulate_flops: Positive = 2**28
+    """Bench sizes whose arithmetic exceeds this are not emulated: few bytes may take many steps."""
 
 
 class Top(Strict):

@@ -176,14 +176,19 @@ class Runner:
     def _over_budget(self, case: Case) -> str:
         if self.is_timed:
             return ""
-        budget = self.bench.limits.emulate_bytes
-        work = self.plan.works[case.group]
-        if work.bytes <= budget:
-            return ""
-        return (
-            f"verified at the test sizes, but not counted: {work.bytes / 2**20:.0f} MiB of "
-            f"compulsory traffic exceeds limits.emulate_bytes, {budget / 2**20:.0f} MiB"
-        )
+        limits, work = self.bench.limits, self.plan.works[case.group]
+        uncounted = "verified at the test sizes, but not counted:"
+        if work.bytes > limits.emulate_bytes:
+            return (
+                f"{uncounted} {work.bytes / 2**20:.0f} MiB of compulsory traffic exceeds "
+                f"limits.emulate_bytes, {limits.emulate_bytes / 2**20:.0f} MiB"
+            )
+        if work.flops > limits.emulate_flops:
+            return (
+                f"{uncounted} {work.flops:,} floating-point operations exceed "
+                f"limits.emulate_flops, {limits.emulate_flops:,}"
+            )
+        return ""
 
     def _compile(self) -> None:
         runnable = [c for c in self.tests if not c.skip and not c.refusal]

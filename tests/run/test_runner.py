@@ -117,8 +117,11 @@ def test_a_run_that_was_cut_short_is_resumed_without_repeating_what_it_had(tmp_p
     assert len(stages) == len(set(stages))
 
 
-def test_cases_over_the_emulators_budget_are_verified_but_not_counted(tmp_path: Path) -> None:
-    matrix = FAULTY.read_text().replace("qualify_s: 60", "qualify_s: 60, emulate_bytes: 1024")
+@pytest.mark.parametrize("limit", ["emulate_bytes", "emulate_flops"])
+def test_cases_over_the_emulators_budget_are_verified_but_not_counted(
+    tmp_path: Path, limit: str
+) -> None:
+    matrix = FAULTY.read_text().replace("qualify_s: 60", f"qualify_s: 60, {limit}: 1024")
     path = FAULTY.parent / "small_budget.yaml"
     path.write_text(matrix)
     try:
@@ -128,7 +131,7 @@ def test_cases_over_the_emulators_budget_are_verified_but_not_counted(tmp_path: 
     right = run.outcomes["double/right/float32/n=4096/block=64"]
     wrong = run.outcomes["double/not_a_number/float32/n=4096/block=64"]
     assert right.status == "skipped"
-    assert "limits.emulate_bytes" in right.reason
+    assert f"limits.{limit}" in right.reason
     assert wrong.status == "failed"
     assert run.counters.empty
 

@@ -1,0 +1,90 @@
+"""Scaled dot-product attention, without a mask: softmax(q kᵀ / √d) v for each head."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from harness.problem import (
+    Array,
+    Buffer,
+    Problem,
+    Work,
+    machine_epsilon,
+    numpy_dtype,
+    summation_bound,
+)
+
+
+class Attention(Problem):
+    title = "o[h] = softmax(q[h] k[h]ᵀ / √d) v[h], each of n × d"
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        heads, n, d = sizes["heads"], sizes["n"], sizes["d"]
+        return [
+            *(Buffer(name, "input", dtype, heads * n * d) for name in ("q", "k", "v")),
+            Buffer("o", "output", dtype, heads * n * d),
+            # What only those need that write the weights down: 512 MiB for 8 heads of 4096.
+            Buffer("scores", "scratch", "float32", heads * n * n),
+        ]
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        shape = sizes["heads"], sizes["n"], sizes["d"]
+        q = rng.standard_normal(shape, dtype=np.float32)
+        if draw % 2 == 1:
+            # Scores of some hundreds overflow without their largest subtracted; and a query of
+            # zeros makes all weights the same, so that no key can be left out unseen.
+            q *= 64
+            q[:, ::2] = 0
+        k = rng.standard_normal(shape, dtype=np.float32)
+        v = rng.random(shape, dtype=np.float32) * 2 - 1
+        made = {"q": q, "k": k, "v": v}
+        return {name: x.reshape(-1).astype(numpy_dtype(dtype)) for name, x in made.items()}
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        o = np.empty((sizes["heads"], sizes["n"], sizes["d"]))
+        for head, (q, k, v) in enumerate(zip(*_heads(sizes, inputs), strict=True)):
+            weights = q @ k.T
+            weights *= 1 / math.sqrt(sizes["d"])
+            weights -= weights.max(axis=1, keepdims=True)
+            np.exp(weights, out=weights)
+            o[head] = (weights @ v) / weights.sum(axis=1, keepdims=True)
+        return {"o": o}
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        n, d = sizes["n"], sizes["d"]
+        q, k, v = _heads(sizes, inputs)
+        # No score is larger than this (Cauchy–Schwarz), for each query.
+        longest = np.linalg.norm(k, axis=2).max(axis=1)[:, None]
+        score = np.linalg.norm(q, axis=2) * longest / math.sqrt(d)
+        # Sums are in float32 in any case. A score is a sum of d products, scaled; the exponential
+        # takes a rounded multiple of it and is itself good to 2^-21. A weight is a quotient of two
+        # of these. What is added up is n products, of which those before are rescaled at times.
+        unit = machine_epsilon("float32") / 2
+        exponent = score * (summation_bound(d + 2, 1.0, "float32") + 4 * unit) + 2.0**-21
+        relative = 2 * np.expm1(exponent) + summation_bound(2 * n, 1.0, "float32")
+        if dtype != "float32":
+            # Weights as factors of a tensor core are rounded, the small ones to a multiple of
+            # 2^-24 where the largest is 1; and so is the result.
+            relative = relative + machine_epsilon(dtype) + n * 2.0**-25
+        return {"o": np.abs(v).max() * np.repeat(relative[:, :, None], d, axis=2)}
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        heads, n, d = sizes["heads"], sizes["n"], sizes["d"]
+        nbytes = numpy_dtype(dtype).itemsize * heads * n * d
+        # Two matrix products; of the softmax, a scale, a difference, a sum and a quotient.
+        return Work(3 * nbytes, nbytes, 4 * heads * n * n * d + 4 * heads * n * n)
+
+
+def _heads(sizes: Mapping[str, int], inputs: Mapping[str, Array]) -> list[Array]:
+    """q, k and v in float64, by heads."""
+    shape = sizes["heads"], sizes["n"], sizes["d"]
+    return [inputs[name].reshape(shape).astype(np.float64) for name in ("q", "k", "v")]

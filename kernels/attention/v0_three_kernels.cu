@@ -1,0 +1,63 @@
+// o = softmax(q k^T / sqrt(d)) v for each head; q, k, v and o are heads × n × d, row-major
+//
+// Idea: the formula in three steps, each a kernel: all n × n scores, the softmax of each of their
+// rows in place, the weighted sums of the rows of v. The scores go to global memory, come back and
+// go there again, and come back: 16 n n bytes per head, of which the operation needs none.
+//
+// Contract: any heads below 2^16, n and d >= 1, with heads n n below 2^32; T is float or __half,
+// scores are float. scores: a block of (32, 8), a grid of (n, n, heads); softmax: any block of a
+// multiple of 32 threads, a row per warp; sums: a block of (32, 8), a grid of (d, n, heads). No
+// shared memory.
+//
+// From: Vaswani et al., "Attention Is All You Need" (2017), equation 1.
+#include <cuda_fp16.h>
+
+#include <cmath>
+
+template <typename T>
+__global__ void scores_of(const T* q, const T* k, float* scores, unsigned int n, unsigned int d) {
+    const unsigned int key = blockIdx.x * blockDim.x + threadIdx.x;
+    const unsigned int query = blockIdx.y * blockDim.y + threadIdx.y;
+    if (key >= n || query >= n) return;
+    const T* from_q = q + (blockIdx.z * n + query) * d;
+    const T* from_k = k + (blockIdx.z * n + key) * d;
+    float sum = 0.0f;
+    for (unsigned int i = 0; i < d; i++) {
+        sum += static_cast<float>(from_q[i]) * static_cast<float>(from_k[i]);
+    }
+    scores[(blockIdx.z * n + query) * n + key] = sum / sqrtf(static_cast<float>(d));
+}
+
+// In place. The largest score is subtracted first: no exponential overflows, and one is 1.
+extern "C" __global__ void softmax_of_rows(float* scores, unsigned int rows, unsigned int n) {
+    const unsigned int lane = threadIdx.x % 32;
+    const unsigned int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    if (row >= rows) return;  // a whole warp
+    float* of = scores + row * n;
+
+    float largest = -INFINITY;
+    for (unsigned int i = lane; i < n; i += 32) largest = fmaxf(largest, of[i]);
+    for (unsigned int offset = 16; offset > 0; offset /= 2) {
+        largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, offset));
+    }
+    float sum = 0.0f;
+    for (unsigned int i = lane; i < n; i += 32) sum += expf(of[i] - largest);
+    for (unsigned int offset = 16; offset > 0; offset /= 2) {
+        sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+    }
+    for (unsigned int i = lane; i < n; i += 32) of[i] = expf(of[i] - largest) / sum;
+}
+
+template <typename T>
+__global__ void weighted_sums(const float* weights, const T* v, T* o, unsigned int n,
+                              unsigned int d) {
+    const unsigned int column = blockIdx.x * blockDim.x + threadIdx.x;
+    const unsigned int query = blockIdx.y * blockDim.y + threadIdx.y;
+    if (column >= d || query >= n) return;
+    const float* of = weights + (blockIdx.z * n + query) * n;
+    float sum = 0.0f;
+    for (unsigned int key = 0; key < n; key++) {
+        sum += of[key] * static_cast<float>(v[(blockIdx.z * n + key) * d + column]);
+    }
+    o[(blockIdx.z * n + query) * d + column] = static_cast<T>(sum);
+}

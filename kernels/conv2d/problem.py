@@ -1,0 +1,93 @@
+"""Convolution of images with several channels, as networks have it (a correlation, in fact)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from harness.problem import Array, Buffer, Problem, Work, summation_bound
+
+
+class Conv2d(Problem):
+    title = "y[n][o][i][j] = Σ x[n][c][i + a − pad][j + b − pad] weights[o][c][a][b], a, b < k"
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        s = sizes
+        rows, columns = _extents(s)
+        return [
+            Buffer("x", "input", dtype, s["n"] * s["c"] * s["h"] * s["w"]),
+            Buffer("weights", "input", dtype, s["out"] * s["c"] * s["k"] ** 2),
+            Buffer("y", "output", dtype, s["n"] * s["out"] * rows * columns),
+        ]
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        counts = {b.name: b.count for b in self.buffers(sizes, dtype) if b.role == "input"}
+        if draw % 2 == 0:
+            return {
+                name: rng.standard_normal(count, dtype=np.float32) for name, count in counts.items()
+            }
+        # ±1 and ±2: every partial sum is exact, so one product lost or added twice cannot hide.
+        few = np.array([-2, -1, 1, 2], np.float32)
+        return {
+            name: few[rng.integers(0, 4, count, dtype=np.int8)] for name, count in counts.items()
+        }
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        x, weights = _padded(sizes, inputs["x"]), _weights(sizes, inputs["weights"])
+        n, out = sizes["n"], sizes["out"]
+        rows, columns = _extents(sizes)
+        y = np.zeros((n, out, rows * columns))
+        for a in range(sizes["k"]):  # a matrix product for each place of the window
+            for b in range(sizes["k"]):
+                part = np.ascontiguousarray(x[:, :, a : a + rows, b : b + columns])
+                y += weights[:, :, a, b] @ part.reshape(n, sizes["c"], rows * columns)
+        return {"y": y}
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        if not np.any(inputs["x"][:1024] % 1):
+            return {"y": 0.5}  # whole numbers: |partial sums| <= 4 c k² < 2^24, exact
+        # Σ|x||w| over a window is at most the product of the norms (Cauchy–Schwarz). One rounding
+        # for each product beside the additions.
+        squares = np.sum(_padded(sizes, inputs["x"]) ** 2, axis=1)
+        rows, columns = _extents(sizes)
+        windows = np.zeros((sizes["n"], 1, rows, columns))
+        for a in range(sizes["k"]):
+            for b in range(sizes["k"]):
+                windows[:, 0] += squares[:, a : a + rows, b : b + columns]
+        weights = np.sqrt(np.sum(_weights(sizes, inputs["weights"]) ** 2, axis=(1, 2, 3)))
+        magnitude = np.sqrt(windows) * weights[:, None, None]
+        terms = sizes["c"] * sizes["k"] ** 2
+        return {"y": magnitude * summation_bound(terms + 1, 1.0, dtype)}
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        size = np.dtype(dtype).itemsize
+        x, weights, y = (buffer.count for buffer in self.buffers(sizes, dtype))
+        return Work(size * (x + weights), size * y, 2 * y * sizes["c"] * sizes["k"] ** 2)
+
+
+def _pad(sizes: Mapping[str, int]) -> int:
+    """The width of the border of zeros around x, with which y has its rows."""
+    return (sizes["rows"] + sizes["k"] - 1 - sizes["h"]) // 2
+
+
+def _extents(sizes: Mapping[str, int]) -> tuple[int, int]:
+    """Rows and columns of a plane of y."""
+    return sizes["rows"], sizes["w"] + 2 * _pad(sizes) - sizes["k"] + 1
+
+
+def _padded(sizes: Mapping[str, int], x: Array) -> Array:
+    pad = _pad(sizes)
+    images = x.reshape(sizes["n"], sizes["c"], sizes["h"], sizes["w"]).astype(np.float64)
+    return np.pad(images, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
+
+
+def _weights(sizes: Mapping[str, int], weights: Array) -> Array:
+    shape = sizes["out"], sizes["c"], sizes["k"], sizes["k"]
+    return weights.reshape(shape).astype(np.float64)

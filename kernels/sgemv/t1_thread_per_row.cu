@@ -1,0 +1,18 @@
+// y = a x, float32; a is m × k, row-major
+//
+// Idea: a thread for each row, as the definition says it. The lanes of a warp walk down 32 rows
+// side by side, so that each load touches 32 sectors, of which the next seven loads may find the
+// rest in the L1 cache, or not.
+//
+// Contract: any m, k >= 1 with m k below 2^32; any block; the blocks cover m with one row per
+// thread. No shared memory.
+//
+// From: the definition.
+extern "C" __global__ void sgemv(const float* a, const float* x, float* y, unsigned int m,
+                                 unsigned int k) {
+    const unsigned int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= m) return;
+    float sum = 0.0f;
+    for (unsigned int j = 0; j < k; j++) sum += a[row * k + j] * x[j];
+    y[row] = sum;
+}
