@@ -1,0 +1,45 @@
+"""Published versions with a known defect: the problem that they belong to has to refuse each.
+
+tests/faulty/published/<problem>/ holds them, with a matrix. They are run with that problem's own
+problem.py, so what is tested is that its inputs, reference and tolerance tell right from wrong.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness import load
+
+ROOT = Path(__file__).parents[2]
+PUBLISHED = ROOT / "tests" / "faulty" / "published"
+REASONS = {
+    "reduce_max/smallest_positive_as_identity": "`output[0]` is wrong: worst [0] = 1.17549435e-38",
+    "reduce_max/minus_zero_as_an_integer": "at n = 1: `output[0]` is infinite",
+}
+"""What each is refused for."""
+
+
+def test_each_published_fault_has_its_reason() -> None:
+    assert {f"{path.parent.name}/{path.stem}" for path in PUBLISHED.glob("*/*.cu")} == set(REASONS)
+
+
+@pytest.mark.parametrize("problem", sorted(path.name for path in PUBLISHED.iterdir()))
+def test_a_published_fault_is_caught(problem: str, tmp_path: Path) -> None:
+    kernels = tmp_path / "kernels"
+    shutil.copytree(ROOT / "kernels" / "common", kernels / "common")
+    shutil.copytree(PUBLISHED / problem, kernels / problem)
+    shutil.copy(ROOT / "kernels" / problem / "problem.py", kernels / problem)
+    command = [sys.executable, "-m", "harness", "run", "--backend", "emulator", "--kernels",
+               str(kernels), "--out", str(tmp_path / "run")]  # fmt: skip
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    outcomes = load(tmp_path / "run").outcomes
+    assert {outcome.status for outcome in outcomes.values()} == {"failed"}
+    for case, outcome in outcomes.items():
+        expected = REASONS["/".join(case.split("/")[:2])]
+        assert expected in outcome.reason, f"{case}: {outcome.reason}"
