@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def dot(variant: str, values: np.ndarray, folder: Path) -> float:
     cases = plan.cases_at(bench, emulated_device("sm_90"), "dot", [{"n": len(values)}])
     case = next(c for c in cases if c.variant == variant and c.dtype == "float16")
     module = compiled(case.source, folder)
-    buffers = {
+    buffers: dict[str, np.ndarray] = {
         "a": values.astype(np.float16),
         "b": np.ones(len(values), np.float16),
         "output": np.full(1, np.nan, np.float16),
@@ -40,8 +41,8 @@ def dot(variant: str, values: np.ndarray, folder: Path) -> float:
         "total": np.full(1, np.nan, np.float32),
     }
     for step in case.steps:
-        arguments = [buffers.get(str(arg), arg) for arg in step.args]
-        report = launch(module, step.kernel, step.grid, step.block, arguments)  # type: ignore[arg-type]
+        arguments: list[Any] = [buffers.get(str(arg), arg) for arg in step.args]
+        report = launch(module, step.kernel, step.grid, step.block, arguments)
         assert not report.faults, str(report.faults[0])
     return float(buffers["output"][0])
 
