@@ -3,7 +3,7 @@
 // Idea: the hardware has an atomic for two halves that share an aligned word, and none for one. So
 // v1b's atomic is made on the whole word that the target lies in: its own half gets the sum, the
 // other one gets −0.0, which changes no number (+0.0 would turn a −0.0 there into +0.0). This is one
-// reduction in the L2 cache instead of a loop of compare-and-swap.
+// atomic in the L2 cache instead of a loop of compare-and-swap.
 //
 // The word has to belong to the array: where the target is the first or the last half of one and its
 // neighbour in the word is not, the trick would touch foreign memory. Here the sum is made in `pair`,
@@ -16,13 +16,14 @@
 // From: fastAtomicAdd() of PyTorch (aten/src/ATen/native/cuda/KernelUtils.cuh).
 #include "dot/block_total.cuh"
 
+#include <cstdint>
+
 // *target += value, where the aligned word that holds *target belongs to the same array.
 __device__ __forceinline__ void fast_atomic_add(__half* target, __half value) {
-    const std::size_t address = reinterpret_cast<std::size_t>(target);
-    const bool high = address % 4 == 2;
+    const bool high = reinterpret_cast<std::uintptr_t>(target) % 4 == 2;
     const __half nothing = __ushort_as_half(0x8000);  // −0.0
     const __half2 both = high ? __half2(nothing, value) : __half2(value, nothing);
-    atomicAdd(reinterpret_cast<__half2*>(address - 2 * high), both);
+    atomicAdd(reinterpret_cast<__half2*>(target - high), both);
 }
 
 extern "C" __global__ void zero(__half* pair) {
