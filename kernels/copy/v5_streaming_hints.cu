@@ -1,8 +1,8 @@
 // output[i] = input[i], float32
 //
 // Idea: say that nothing will be used again. Each byte of a copy is touched once, and what v4 leaves
-// in the L2 cache only pushes out what somebody else may still need, its own loads in flight among
-// them. __ldcs() and __stcs() mark the lines as the first to be evicted.
+// in the L2 cache only pushes out what somebody else may still need. __ldcs() and __stcs() mark the
+// lines as the first to be evicted.
 //
 // Contract: any 1 <= n <= 2^31, no shared memory. Any grid is correct. input and output are 16-byte
 // aligned, as every device allocation is.
