@@ -106,7 +106,7 @@ def test_the_committed_claims_are_read_and_have_tests_or_say_what_they_wait_for(
     found = claims.read()
     assert len(found) == 13
     assert all(bool(c.tests) != bool(c.waits_for) for c in found)
-    assert sum(bool(c.tests) for c in found) == 8
+    assert sum(bool(c.tests) for c in found) == 12
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ PUBLISHED = ROOT / "tests" / "faulty" / "published"
 REASONS = {
     "conv2d/weights_by_input_channel": "c = 3, h = 7, w = 5, out = 9, k = 3, rows = 7: `y[",
     "nms/wrong_name": 'error: identifier "iou_threshold" is undefined',
+    "reduce_max/smallest_positive_as_identity": "`output[0]` is wrong: worst [0] = 1.17549435e-38",
+    "reduce_max/minus_zero_as_an_integer": "at n = 1: `output[0]` is infinite",
 }
 """What each is refused for."""
 

@@ -1,0 +1,36 @@
+// The largest of many floats. The identity is −∞: FLT_MIN is the smallest positive float, and with
+// it, or with 0, the maximum of negative numbers comes out wrong.
+#pragma once
+
+#include <cmath>
+
+__device__ __forceinline__ float largest(float4 v) {
+    return fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w));
+}
+
+// Every lane of a full warp calls this; every lane gets the largest of all lanes' `value`. With xor
+// both sides of each exchange compare, so that no lane is left without the result.
+__device__ __forceinline__ float warp_max(float value) {
+    constexpr unsigned int all_lanes = 0xffffffffu;
+#pragma unroll
+    for (unsigned int offset = 16; offset > 0; offset /= 2) {
+        value = fmaxf(value, __shfl_xor_sync(all_lanes, value, offset));
+    }
+    return value;
+}
+
+// Every thread of a one-dimensional block calls this; every thread of the first warp gets the
+// largest `value`. blockDim.x is a multiple of 32 up to 1024. A kernel that calls this twice needs
+// a __syncthreads() between the calls, because both use the same shared array.
+__device__ __forceinline__ float block_max(float value) {
+    __shared__ float warp_maxima[32];
+    const unsigned int lane = threadIdx.x % 32;
+    const unsigned int warp = threadIdx.x / 32;
+
+    value = warp_max(value);
+    if (lane == 0) warp_maxima[warp] = value;
+    __syncthreads();
+
+    if (warp == 0) value = warp_max(lane < blockDim.x / 32 ? warp_maxima[lane] : -INFINITY);
+    return value;
+}

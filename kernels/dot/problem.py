@@ -1,0 +1,99 @@
+"""The inner product of two vectors: bound by reading them, and a test of what halves can hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.problem import (
+    Array,
+    Buffer,
+    Problem,
+    Work,
+    machine_epsilon,
+    numpy_dtype,
+    smallest_normal,
+    summation_bound,
+)
+
+HALF_CHAIN = 4096
+"""Additions in a row that a variant may make in float16: a thread's, the tree's, the blocks'."""
+
+
+class Dot(Problem):
+    title = "output[0] = Σ a[i] b[i], i = 0 … n − 1"
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        n = sizes["n"]
+        return [
+            Buffer("a", "input", dtype, n),
+            Buffer("b", "input", dtype, n),
+            Buffer("output", "output", dtype, 1),
+            # Where the blocks' sums are joined before they become the output.
+            Buffer("pair", "scratch", dtype, 2),
+            Buffer("total", "scratch", "float32", 1),
+        ]
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        n, numpy = sizes["n"], numpy_dtype(dtype)
+        if draw % 2 == 0:
+            # Around zero, so that the sum of 2^28 products is far below the largest half, 65504.
+            a, b = (rng.random(n, np.float32) * np.float32(2) - np.float32(1) for _ in range(2))
+            return {"a": a.astype(numpy), "b": b.astype(numpy)}
+        # Whole numbers of which every partial sum is exact, whatever the order. Of halves that
+        # takes |sums| <= 2048, so of many elements only about a thousand of b are not zero.
+        a, b = (rng.integers(0, 2, n, np.int8) * np.int8(2) - np.int8(1) for _ in range(2))
+        if dtype == "float32":
+            a *= rng.integers(1, 9, n, dtype=np.int8)
+        elif n > 2048:
+            kept = np.concatenate([rng.integers(0, n, 1000), np.arange(n - 16, n)])
+            signs = b[kept]
+            b[:] = 0
+            b[kept] = signs
+        return {"a": a.astype(numpy), "b": b.astype(numpy)}
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        return {"output": np.array([math.fsum(p.sum() for p in _products(inputs))])}
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        if not np.any(inputs["a"][:1024] % 1):
+            return {"output": 0.0}  # whole numbers
+        n = sizes["n"]
+        if dtype == "float32":
+            magnitude = math.fsum(np.abs(p).sum() for p in _products(inputs))
+            return {"output": summation_bound(2 * n, magnitude, dtype)}  # a product is one rounding
+        # A bound for any sum in halves would be larger than the sum. But the terms are independent
+        # and around zero, so that their partial sums are a random walk, and so are the errors. With
+        # u = eps / 2, a chain of L additions has the variance u² L Σp² / 6: that of one at the
+        # partial sum s is (u s)² / 3, and s² is on average half of what it is in the end. Allowed
+        # are six standard deviations.
+        squares = math.fsum(np.square(p).sum() for p in _products(inputs))
+        u = machine_epsilon(dtype) / 2
+        chain = min(n, HALF_CHAIN) + 16  # products and the last rounding as further additions
+        return {"output": 6 * u * math.sqrt(chain * squares / 6) + smallest_normal(dtype)}
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        size = numpy_dtype(dtype).itemsize
+        return Work(2 * size * sizes["n"], size, 2 * sizes["n"] - 1)
+
+    def library(self, tensors: Mapping[str, Any]) -> Any:
+        import torch
+
+        return torch.dot(tensors["a"], tensors["b"], out=tensors["output"][0])
+
+
+def _products(inputs: Mapping[str, Array]) -> Iterator[Array]:
+    """The products in float64, where they are exact, by pieces that fit in a cache."""
+    step = 2**18
+    for i in range(0, len(inputs["a"]), step):
+        piece = slice(i, i + step)
+        yield np.multiply(inputs["a"][piece], inputs["b"][piece], dtype=np.float64)

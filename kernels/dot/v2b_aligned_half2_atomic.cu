@@ -1,0 +1,51 @@
+// output[0] = sum of a[i] * b[i], i < n, float16, summed in halves
+//
+// Idea: the hardware has an atomic for two halves that share an aligned word, and none for one. So
+// v1b's atomic is made on the whole word that the target lies in: its own half gets the sum, the
+// other one gets −0.0, which changes no number (+0.0 would turn a −0.0 there into +0.0). This is one
+// atomic in the L2 cache instead of a loop of compare-and-swap.
+//
+// The word has to belong to the array: where the target is the first or the last half of one and its
+// neighbour in the word is not, the trick would touch foreign memory. Here the sum is made in `pair`,
+// which is a whole word, and `take` hands it over.
+//
+// Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a multiple of 32, no dynamic shared
+// memory. Any grid is correct. a and b are 4-byte aligned, as every device allocation is, and so is
+// pair. zero and take are one thread each, launched before and after.
+//
+// From: fastAtomicAdd() of PyTorch (aten/src/ATen/native/cuda/KernelUtils.cuh).
+#include "dot/block_total.cuh"
+
+#include <cstdint>
+
+// *target += value, where the aligned word that holds *target belongs to the same array.
+__device__ __forceinline__ void fast_atomic_add(__half* target, __half value) {
+    const bool high = reinterpret_cast<std::uintptr_t>(target) % 4 == 2;
+    const __half nothing = __ushort_as_half(0x8000);  // −0.0
+    const __half2 both = high ? __half2(nothing, value) : __half2(value, nothing);
+    atomicAdd(reinterpret_cast<__half2*>(target - high), both);
+}
+
+extern "C" __global__ void zero(__half* pair) {
+    pair[0] = pair[1] = __half(0.0f);
+}
+
+extern "C" __global__ void dot(const __half* a, const __half* b, __half* pair, unsigned int n) {
+    const __half2* a2 = reinterpret_cast<const __half2*>(a);
+    const __half2* b2 = reinterpret_cast<const __half2*>(b);
+    const unsigned int threads = gridDim.x * blockDim.x;
+    const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
+
+    __half2 sums = __float2half2_rn(0.0f);
+    for (unsigned int i = thread; i < n / 2; i += threads) sums = __hfma2(a2[i], b2[i], sums);
+    __half sum = __low2half(sums) + __high2half(sums);
+    // An odd n leaves one half that fills no pair.
+    if (thread == 0 && n % 2 == 1) sum += a[n - 1] * b[n - 1];
+
+    sum = block_total(sum);
+    if (threadIdx.x == 0) fast_atomic_add(pair, sum);
+}
+
+extern "C" __global__ void take(const __half* pair, __half* output) {
+    *output = pair[0];
+}

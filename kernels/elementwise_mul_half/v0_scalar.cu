@@ -1,0 +1,15 @@
+// output[i] = a[i] * b[i], float16
+//
+// Idea: one thread per element. A warp's access is 64 bytes, two sectors: whole ones, so that nothing
+// is wasted, but there are as many instructions and accesses under way as for twice the bytes.
+//
+// Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
+//
+// From: the vectorAdd sample of the CUDA toolkit.
+#include <cuda_fp16.h>
+
+extern "C" __global__ void multiply(const __half* a, const __half* b, __half* output,
+                                    unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = a[i] * b[i];
+}

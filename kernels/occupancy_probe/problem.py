@@ -1,0 +1,39 @@
+"""A copy again, this time to see how bandwidth follows from the warps that an SM holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from harness.problem import Array, Buffer, Problem, Work
+
+
+class OccupancyProbe(Problem):
+    title = "output[i] = input[i], i = 0 … n − 1, at chosen occupancies"
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        n = sizes["n"]
+        return [Buffer("input", "input", dtype, n), Buffer("output", "output", dtype, n)]
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        if draw % 2 == 0:
+            return {"input": rng.random(sizes["n"], np.float32) - np.float32(0.5)}
+        # Whole numbers of either sign, few of them twice in a row.
+        return {"input": rng.integers(-30_000, 30_001, sizes["n"], np.int16).astype(np.float32)}
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        return {"output": inputs["input"].astype(np.float64)}
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        return {"output": 0.0}  # nothing is computed
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        size = np.dtype(dtype).itemsize * sizes["n"]
+        return Work(read_bytes=size, written_bytes=size, flops=0)

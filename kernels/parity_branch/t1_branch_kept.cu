@@ -1,0 +1,30 @@
+// output[i] = 2 input[i] if input[i] is even, else input[i] + 1, int32
+//
+// A trap: each side is a call of a function that the compiler may not look into. Now it is a branch,
+// and a warp with both kinds of lanes walks through both calls, one after the other. This is what
+// v0 looks like to somebody who has not seen its machine code; it takes a longer side than one
+// instruction, or a call, for the compiler to let it happen.
+//
+// Contract: any 1 <= n <= 2^31, |input[i]| < 2^30, blocks that cover n with one element per thread,
+// no shared memory.
+//
+// From: "Control Flow Instructions" in the CUDA C++ Programming Guide.
+__device__ __noinline__ int doubled(int x) {
+    return 2 * x;
+}
+
+__device__ __noinline__ int incremented(int x) {
+    return x + 1;
+}
+
+extern "C" __global__ void parity(const int* input, int* output, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+
+    const int x = input[i];
+    if (x % 2 == 0) {
+        output[i] = doubled(x);
+    } else {
+        output[i] = incremented(x);
+    }
+}

@@ -1,0 +1,16 @@
+// output[i] = 2 input[i] if input[i] is even, else input[i] + 1, int32
+//
+// Idea: a conditional expression: both results are computed and one is selected. It says what v0's
+// if and else say, but with one store, which is then made by all lanes of a warp together.
+//
+// Contract: any 1 <= n <= 2^31, |input[i]| < 2^30, blocks that cover n with one element per thread,
+// no shared memory.
+//
+// From: "Branching and Divergence" in the CUDA C++ Best Practices Guide.
+extern "C" __global__ void parity(const int* input, int* output, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+
+    const int x = input[i];
+    output[i] = x % 2 == 0 ? 2 * x : x + 1;
+}

@@ -1,0 +1,49 @@
+"""The rectifier, element by element: bound by reading a vector and writing one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.problem import Array, Buffer, Problem, Work, numpy_dtype
+
+
+class Relu(Problem):
+    title = "output[i] = max(input[i], 0), i = 0 … n − 1"
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        n = sizes["n"]
+        return [Buffer("input", "input", dtype, n), Buffer("output", "output", dtype, n)]
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        n = sizes["n"]
+        if draw % 2 == 0:
+            values = rng.random(n, np.float32) - np.float32(0.5)
+            return {"input": values.astype(numpy_dtype(dtype))}
+        # Both zeros, both of the largest numbers of float16, and some of its least above zero.
+        edges = np.array([0.0, -0.0, 65504, -65504, 6e-8, -6e-8, 1, -1], numpy_dtype(dtype))
+        return {"input": edges[rng.integers(0, len(edges), n, np.int8)]}
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        values = inputs["input"].astype(np.float64)
+        return {"output": np.maximum(values, 0, out=values)}
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        return {"output": 0.0}  # one of its operands, as it is
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        size = numpy_dtype(dtype).itemsize * sizes["n"]
+        return Work(read_bytes=size, written_bytes=size, flops=sizes["n"])
+
+    def library(self, tensors: Mapping[str, Any]) -> Any:
+        import torch
+
+        return torch.clamp_min(tensors["input"], 0, out=tensors["output"])

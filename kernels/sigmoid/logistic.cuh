@@ -1,0 +1,20 @@
+// 1 / (1 + exp(−x)), correct to about two units in the last place.
+//
+// For large −x the exponential is infinite and the result 0, as it should be; nothing needs to be
+// clamped. Halves are computed in float32: the exponential of −12 is already beyond a half.
+#pragma once
+
+#include <cuda_fp16.h>
+
+__device__ __forceinline__ float logistic(float x) {
+    return 1.0f / (1.0f + expf(-x));
+}
+
+__device__ __forceinline__ __half logistic(__half x) {
+    return __float2half(logistic(__half2float(x)));
+}
+
+__device__ __forceinline__ __half2 logistic(__half2 x) {
+    const float2 both = __half22float2(x);
+    return __floats2half2_rn(logistic(both.x), logistic(both.y));
+}

@@ -1,0 +1,66 @@
+"""The logistic function, element by element: a stream with enough arithmetic to be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.problem import Array, Buffer, Problem, Work, machine_epsilon, numpy_dtype
+
+
+class Sigmoid(Problem):
+    title = "output[i] = 1 / (1 + exp(−input[i])), i = 0 … n − 1"
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        n = sizes["n"]
+        return [Buffer("input", "input", dtype, n), Buffer("output", "output", dtype, n)]
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        n = sizes["n"]
+        values = rng.random(n, np.float32)
+        values -= np.float32(0.5)
+        if draw % 2 == 0:
+            values *= np.float32(16)
+            return {"input": values.astype(numpy_dtype(dtype))}
+        # Far enough out for exp() to overflow and to vanish: the result is then 0 or 1, not NaN.
+        values *= np.float32(250)
+        edges = np.array([0.0, -0.0, 88.75, -88.75, 104, -104, 65504, -65504], np.float32)
+        there = min(n, len(edges))
+        values[:there] = edges[:there]
+        return {"input": values.astype(numpy_dtype(dtype))}
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        # In place: at 2^28 elements each further array costs more than the arithmetic.
+        values = inputs["input"].astype(np.float64)
+        np.negative(values, out=values)
+        with np.errstate(over="ignore"):  # exp(65504) is infinite, and 1 / infinity right
+            np.exp(values, out=values)
+        values += 1
+        return {"output": np.reciprocal(values, out=values)}
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        # With y the result, an exponential that is off by r moves it by y (1 − y) r. Of float32,
+        # __expf() has r <= (2 + 1.18 |x|) eps (CUDA Math API, intrinsics), which makes at most
+        # 0.6 eps at |x| = 1.5; the addition and the division add less than 2 eps.
+        computed = 3 * machine_epsilon("float32")
+        # What is narrower is computed in float32 and rounded once, of a result of at most 1.
+        rounded = 0.0 if dtype == "float32" else machine_epsilon(dtype) / 4
+        return {"output": computed + rounded}
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        size = numpy_dtype(dtype).itemsize * sizes["n"]
+        # A negation, an exponential, an addition and a division, each counting one.
+        return Work(read_bytes=size, written_bytes=size, flops=4 * sizes["n"])
+
+    def library(self, tensors: Mapping[str, Any]) -> Any:
+        import torch
+
+        return torch.sigmoid(tensors["input"], out=tensors["output"])

@@ -1,0 +1,14 @@
+// output[i] = 1 / (1 + exp(−input[i])), float32 or float16
+//
+// Idea: one thread per element. The exponential and the division take tens of instructions of
+// each thread, but other warps' loads are under way meanwhile.
+//
+// Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
+//
+// From: the activation functions of every deep-learning framework, written down directly.
+#include "sigmoid/logistic.cuh"
+
+extern "C" __global__ void sigmoid(const DTYPE* input, DTYPE* output, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = logistic(input[i]);
+}

@@ -1,0 +1,29 @@
+// output[i] = 1 / (1 + exp(−input[i])), float16
+//
+// Idea: 16 bytes in one access, whatever the type: of halves, eight. And no assumption: where an
+// array starts in the middle of 16 bytes, as a slice of another one may, a wide access to it would
+// be an error. Then there is no pack at all, and the loop for what fills no pack does everything,
+// slower but right.
+//
+// Contract: any 1 <= n <= 2^31, no shared memory. Any grid that covers n with eight elements per
+// thread. The arrays may start anywhere.
+//
+// From: the vectorised elementwise kernels of PyTorch (aten/src/ATen/native/cuda/Loops.cuh), which
+// choose a width by alignment.
+#include "common/pack.cuh"
+#include "sigmoid/logistic.cuh"
+
+extern "C" __global__ void sigmoid(const DTYPE* input, DTYPE* output, unsigned int n) {
+    constexpr unsigned int width = Pack<DTYPE>::width;
+    const unsigned int packs = start_on_16_bytes(input, output) ? n / width : 0;
+    const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (thread < packs) {
+        Pack<DTYPE> x = load_pack(input, thread);
+#pragma unroll
+        for (int j = 0; j < width; j++) x.value[j] = logistic(x.value[j]);
+        store_pack(output, thread, x);
+    }
+    const unsigned int threads = gridDim.x * blockDim.x;
+    for (unsigned int i = packs * width + thread; i < n; i += threads) output[i] = logistic(input[i]);
+}

@@ -1,0 +1,41 @@
+// output[i] = 1 / (1 + exp(−input[i])), float32 or float16
+//
+// Idea: keep more bytes under way. A thread issues its loads of four packs, 64 bytes together,
+// before it uses the first. The packs are a block's width apart, so that the lanes of a warp stand
+// side by side in each access.
+//
+// Contract: any 1 <= n <= 2^31, no shared memory. Blocks that cover n with four packs of 16 bytes
+// per thread. The arrays may start anywhere, as in v2b.
+//
+// From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010).
+#include "common/pack.cuh"
+#include "sigmoid/logistic.cuh"
+
+constexpr int in_flight = 4;
+
+extern "C" __global__ void sigmoid(const DTYPE* input, DTYPE* output, unsigned int n) {
+    constexpr unsigned int width = Pack<DTYPE>::width;
+    const unsigned int packs = start_on_16_bytes(input, output) ? n / width : 0;
+    const unsigned int first = blockIdx.x * (in_flight * blockDim.x) + threadIdx.x;
+
+    Pack<DTYPE> x[in_flight];
+#pragma unroll
+    for (int k = 0; k < in_flight; k++) {
+        const unsigned int i = first + k * blockDim.x;
+        if (i < packs) x[k] = load_pack(input, i);
+    }
+#pragma unroll
+    for (int k = 0; k < in_flight; k++) {
+        const unsigned int i = first + k * blockDim.x;
+        if (i < packs) {
+#pragma unroll
+            for (int j = 0; j < width; j++) x[k].value[j] = logistic(x[k].value[j]);
+            store_pack(output, i, x[k]);
+        }
+    }
+
+    // What fills no pack.
+    const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
+    const unsigned int threads = gridDim.x * blockDim.x;
+    for (unsigned int i = packs * width + thread; i < n; i += threads) output[i] = logistic(input[i]);
+}

@@ -1,0 +1,21 @@
+// output[i] = y after `rounds` times y = y / 2 + input[i], from y = input[i], float32
+//
+// Idea: one wave, whatever n is. There are as many blocks as SMs, and the work is dealt out to them
+// in pieces of one element per thread, a 32nd of v0's block. No SM has more than one such piece more
+// than another, so that the last, incomplete round of pieces costs a 32nd of v0's step.
+//
+// Contract: any 1 <= n <= 2^31. Any grid is correct; one block per SM is what it is about. Any
+// dynamic shared memory; none is used.
+//
+// From: Mark Harris, "CUDA Pro Tip: Write Flexible Kernels with Grid-Stride Loops" (NVIDIA developer
+// blog, 2013).
+extern "C" __global__ void __launch_bounds__(1024)
+chains(const float* input, float* output, unsigned int n, unsigned int rounds) {
+    const unsigned int threads = gridDim.x * blockDim.x;
+    for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += threads) {
+        const float x = input[i];
+        float y = x;
+        for (unsigned int round = 0; round < rounds; round++) y = fmaf(y, 0.5f, x);
+        output[i] = y;
+    }
+}

@@ -1,0 +1,13 @@
+// output[i] = a[i] + b[i], float32
+//
+// Idea: one thread per element. The work of a thread is two loads, an addition and a store; what it
+// takes to start it, to compute its index and to test it against n is as much again.
+//
+// Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
+//
+// From: David Kirk, Wen-mei Hwu and Izzat El Hajj, "Programming Massively Parallel Processors", 4th
+// ed. (2022), chapter 2.
+extern "C" __global__ void add(const float* a, const float* b, float* output, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) output[i] = a[i] + b[i];
+}

@@ -1,0 +1,17 @@
+// output[i] = a[i] + b[i], float32
+//
+// Idea: stage the operands in local variables ("privatised") before they are used. It is a test of
+// an advice: an operand is in a register before it is added in any case, so that the compiler makes
+// the same instructions of this and of v0. Compare the two. v3 is the case where it is not so.
+//
+// Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
+//
+// From: GPU MODE, lecture 8, "CUDA performance checklist", privatisation.
+extern "C" __global__ void add(const float* a, const float* b, float* output, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        const float x = a[i];
+        const float y = b[i];
+        output[i] = x + y;
+    }
+}

@@ -1,0 +1,21 @@
+// output[i] = a[i] + b[i], float32
+//
+// Idea: ELEMENTS per thread (v1: two, v2: four), so that there are fewer threads to start. They are
+// a block's width apart: in each access the lanes of a warp stand side by side, as in v0.
+//
+// The compiler may not move a load before the store of the element before it, because output could
+// be a or b. So the loads of the second element wait, at least to be issued, for those of the first
+// to come back: there are fewer threads, and each has as little under way as in v0.
+//
+// Contract: any 1 <= n <= 2^31, blocks that cover n with ELEMENTS per thread, no shared memory.
+//
+// From: thread coarsening in David Kirk, Wen-mei Hwu and Izzat El Hajj, "Programming Massively
+// Parallel Processors", 4th ed. (2022), chapter 6.
+extern "C" __global__ void add(const float* a, const float* b, float* output, unsigned int n) {
+    const unsigned int first = blockIdx.x * (ELEMENTS * blockDim.x) + threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < ELEMENTS; k++) {
+        const unsigned int i = first + k * blockDim.x;
+        if (i < n) output[i] = a[i] + b[i];
+    }
+}

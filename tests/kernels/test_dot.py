@@ -1,0 +1,99 @@
+"""What a sum in halves loses, which the random signs of the problem's own inputs hide."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.backends.emulated import emulated_device
+from harness.build import toolchain
+from harness.emulator import Module, launch, parse
+from harness.matrix import model, plan
+
+KERNELS = Path(__file__).parents[2] / "kernels"
+IN_HALVES = ("v0_block_reduce_atomic", "v1b_half2", "v2b_aligned_half2_atomic")
+IN_FLOATS = ("v3b_float32_accumulation", "v4b_eight_halves")
+
+
+def compiled(source: str, folder: Path) -> Module:
+    ptx = folder / "dot.ptx"
+    command = [toolchain.find().nvcc, "-O3", "-std=c++17", "-arch=sm_90", f"-I{KERNELS}",
+               "-DDTYPE=__half", "-ptx", str(KERNELS / "dot" / source), "-o", str(ptx)]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True)
+    return parse(ptx.read_text())
+
+
+def dot(variant: str, values: np.ndarray, folder: Path) -> float:
+    """The inner product of `values` with ones, launched as the matrix says."""
+    bench = model.load(KERNELS.parent / "bench.yaml")
+    cases = plan.cases_at(bench, emulated_device("sm_90"), "dot", [{"n": len(values)}])
+    case = next(c for c in cases if c.variant == variant and c.dtype == "float16")
+    module = compiled(case.source, folder)
+    buffers: dict[str, np.ndarray] = {
+        "a": values.astype(np.float16),
+        "b": np.ones(len(values), np.float16),
+        "output": np.full(1, np.nan, np.float16),
+        "pair": np.full(2, np.nan, np.float16),
+        "total": np.full(1, np.nan, np.float32),
+    }
+    for step in case.steps:
+        arguments: list[Any] = [buffers.get(str(arg), arg) for arg in step.args]
+        report = launch(module, step.kernel, step.grid, step.block, arguments)
+        assert not report.faults, str(report.faults[0])
+    return float(buffers["output"][0])
+
+
+@pytest.mark.parametrize("variant", [*IN_HALVES, *IN_FLOATS])
+def test_small_terms_vanish_in_a_sum_of_halves_and_not_in_one_of_floats(
+    variant: str, tmp_path: Path
+) -> None:
+    # Halves near 4096 are 4 apart, so that 1.5 after 1.5 is rounded away. The emulator lets block 0
+    # be the first to add its sum.
+    n = 64 * 1024
+    values = np.zeros(n)
+    values[0] = 4096
+    values[512::512] = 1.5
+    exact = float(values.sum())
+    error = abs(dot(variant, values, tmp_path) - exact)
+    assert (error > 64) == (variant in IN_HALVES), error
+    assert variant in IN_HALVES or error <= 2, error
+
+
+@pytest.mark.parametrize("variant", [*IN_HALVES, *IN_FLOATS])
+def test_a_partial_sum_past_the_largest_half_is_lost_in_halves_and_not_in_floats(
+    variant: str, tmp_path: Path
+) -> None:
+    # The first blocks meet nothing but 60000, of which two are more than a half can hold.
+    values = np.full(2 * 1024, 60_000.0)
+    values[1024:] = -60_000
+    found = dot(variant, values, tmp_path)
+    assert np.isfinite(found) == (variant in IN_FLOATS)
+    assert variant in IN_HALVES or found == 0
+
+
+def test_the_widest_loads_are_right_where_the_arrays_start_between_two_packs(
+    tmp_path: Path,
+) -> None:
+    text = """
+#include "common/pack.cuh"
+#pragma push_macro("__global__")
+#undef __global__
+#define __global__ __device__
+#include "dot/v4b_eight_halves.cu"
+#pragma pop_macro("__global__")
+extern "C" __global__ void shifted(const __half* a, const __half* b, float* total, unsigned n) {
+    dot(a + 1, b + 1, total, n);
+}
+"""
+    path = tmp_path / "shifted.cu"
+    path.write_text(text)
+    module = compiled(str(path), tmp_path)
+    a = np.arange(-300, 722, dtype=np.float16)
+    total = np.zeros(1, np.float32)
+    report = launch(module, "shifted", 2, 64, [a, np.ones_like(a), total, len(a) - 1])
+    assert not report.faults, str(report.faults[0])
+    assert total[0] == a[1:].astype(np.float64).sum()

@@ -1,0 +1,36 @@
+"""The files of the collection and its matrix name each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.matrix import model
+
+ROOT = Path(__file__).parents[2]
+PROBLEMS = model.load(ROOT / "bench.yaml").problems
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_every_source_of_a_problem_belongs_to_a_variant(problem: str) -> None:
+    matrix = PROBLEMS[problem]
+    rows = (*matrix.variants.values(), *matrix.libraries.values())
+    folder = ROOT / "kernels" / problem
+    used = {folder / row.source for row in rows if row.source}
+    assert set(folder.glob("*.cu")) == used
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_every_variant_but_the_first_says_what_it_builds_on(problem: str) -> None:
+    variants = PROBLEMS[problem].variants
+    roots = [name for name, variant in variants.items() if not variant.builds_on]
+    assert roots == [PROBLEMS[problem].baseline]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_the_head_of_every_source_says_operation_idea_contract_and_origin(problem: str) -> None:
+    for path in (ROOT / "kernels" / problem).glob("v*.cu"):
+        head = path.read_text().split("\n\n")[0]
+        for word in ("// Idea: ", "// Contract: ", "// From: "):
+            assert word in head, f"{path}: no `{word.strip()}`"
