@@ -25,7 +25,11 @@ AT_TEST_SIZES = ("test", "scrutiny")
 
 
 def current(records: Iterable[Record]) -> list[Record]:
-    """The records that count, in their order; where any is renewed, the plan first."""
+    """The records that count, in their order.
+
+    Where any is renewed, what says so comes first and then the plan, which others refer to; so what
+    counts is the same when it is asked again.
+    """
     every = list(records)
     if not any(isinstance(record, Renewed) for record in every):
         return every
@@ -36,7 +40,7 @@ def current(records: Iterable[Record]) -> list[Record]:
         elif isinstance(record, Renewed):
             latest |= dict.fromkeys(_ended_by(record), index)
     kept = [r for i, r in enumerate(every) if all(i >= latest.get(key, i) for key in _needs(r))]
-    return sorted(kept, key=lambda record: not isinstance(record, Planned))
+    return sorted(kept, key=lambda r: (not isinstance(r, Renewed), not isinstance(r, Planned)))
 
 
 def _ended_by(r: Renewed) -> list[Any]:

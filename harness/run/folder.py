@@ -67,6 +67,7 @@ class Folder:
         self._info = {**_about(runner, self.choice), "started": self._started}
         try:
             self._write()
+            (self.path / "journal.jsonl").touch()
         except OSError as error:
             raise UsageError(f"--out {self.path}: {error.strerror}") from None
 
