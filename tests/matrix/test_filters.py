@@ -43,7 +43,9 @@ def cases(bench: model.Bench, device: Device, choice: Choice, backend: str = "cu
     return {case.id.removeprefix("double/") for case in found}
 
 
-@pytest.mark.parametrize("values", [("n=2**10", "n=1*4096"), ("n=2**10,2**12",), (" n =1024,4096",)])
+@pytest.mark.parametrize(
+    "values", [("n=2**10", "n=1*4096"), ("n=2**10,2**12",), (" n =1024,4096",)]
+)
 def test_a_size_is_chosen_by_its_value_however_it_is_written(
     bench: model.Bench, device: Device, values: tuple[str, ...]
 ) -> None:
@@ -125,5 +127,7 @@ def test_a_quick_run_without_a_small_size_takes_the_smallest(
 
 def test_a_choice_reads_as_it_is_typed() -> None:
     choice = Choice(("double",), ("n=2**20",), (), ("block=64", "block=128"), True)
-    assert str(choice) == "--only double --size n=2**20 --launch block=64 --launch block=128 --quick"
+    assert (
+        str(choice) == "--only double --size n=2**20 --launch block=64 --launch block=128 --quick"
+    )
     assert str(Choice()) == "no filter"

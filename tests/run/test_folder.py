@@ -106,7 +106,7 @@ def test_each_thing_that_differs_is_named(opened: Opened, folder: Path) -> None:
     with pytest.raises(UsageError, match="the backend differs: emulator there, cuda now"):
         opened(backend="cuda")
     here = emulated_device("sm_90")
-    with pytest.raises(UsageError, match="the machine differs: .* there, another card now"):
+    with pytest.raises(UsageError, match=r"the machine differs: .* there, another card now"):
         opened(device=replace(here, name="another card"))
     with pytest.raises(UsageError, match="the machine differs in l2_bytes"):
         opened(device=replace(here, l2_bytes=1))
