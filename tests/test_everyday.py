@@ -137,7 +137,7 @@ def test_a_shell_is_offered_what_may_be_typed(scaled: Path, typed: str, offered:
         (("rnu",), "Did you mean 'run'?"),
         (("run", "--onyl", "x"), "--only"),
         (("run", "--only", "sclaed"), "did you mean scaled"),
-        (("annotate", "scaled/v1_grid_strid_"), "did you mean scaled/v1_grid_stride/"),
+        (("annotate", "scaled/v1_grid_strid_"), "did you mean scaled/v1_grid_stride"),
         (("list", "--dtype", "flota32"), "did you mean float32?"),
     ],
 )

@@ -30,7 +30,8 @@ def annotate(
     cases = [c for c in found if not c.skip + c.refusal]
     wanted = [c for c in cases if c.id == pattern] or [c for c in cases if c.id.startswith(pattern)]
     if not wanted:
-        near = did_you_mean(pattern, [c.id for c in cases])
+        variants = [f"{c.problem}/{c.variant}" for c in cases]
+        near = did_you_mean(pattern, [*dict.fromkeys(variants), *(c.id for c in cases)])
         raise UsageError(
             f"no case begins with {pattern!r}{near}\n  python -m harness list shows them all"
         )
