@@ -102,6 +102,14 @@ def _until(path: Path, words: str, times: int, running: subprocess.Popen[bytes])
         time.sleep(0.1)
 
 
+def test_what_is_skipped_is_told_with_its_reason(scaled: Path) -> None:
+    ended = harness(scaled, "run", "--backend", "emulator", "--size", "n=2**26", "--out", "large")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    lines = ended.stdout.splitlines()
+    at = lines.index("4 skipped")
+    assert lines[at + 1].startswith("  4 skipped: verified at the test sizes, but not counted: 512")
+
+
 def test_metrics_are_refused_where_there_is_no_ncu_to_count_them(scaled: Path) -> None:
     ended = harness(scaled, "profile", "--backend", "emulator", "--metrics", "stalls")
     assert ended.returncode == 2

@@ -92,7 +92,7 @@ def by_file(lines: Iterable[SourceLine], step: int) -> dict[str, dict[int, Sourc
 
 
 NARROW = 120
-"""Columns of a terminal below which figures are shortened, to leave half of 80 to the source."""
+"""Columns of a terminal below which figures are shortened, so that the source has room at 80."""
 
 
 def table(title: str, lines: Iterable[AnnotatedLine], width: int = NARROW) -> Table:
