@@ -160,10 +160,11 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
         asked.out, bench, asked.choice, backend, device, started,
         only_profiling=asked.wanted is not None,
     )  # fmt: skip
-    runner = Runner(
-        folder.bench, device, backend, folder.choice.only, folder.path, asked.wanted,
-        asked.jobs or machine.cores(), folder.chosen,
-    )  # fmt: skip
+    with folder.or_leave_none():
+        runner = Runner(
+            folder.bench, device, backend, folder.choice.only, folder.path, asked.wanted,
+            asked.jobs or machine.cores(), folder.chosen,
+        )  # fmt: skip
     folder.open(runner)
     for note in listing.notes(runner.plan):
         console.print(note, markup=False)

@@ -102,6 +102,13 @@ def _until(path: Path, words: str, times: int, running: subprocess.Popen[bytes])
         time.sleep(0.1)
 
 
+def test_a_run_that_is_refused_leaves_no_folder(scaled: Path) -> None:
+    ended = harness(scaled, "run", "--backend", "emulator", "--only", "scaled/*/float32/n=3")
+    assert ended.returncode == 2
+    assert "matches nothing" in ended.stdout
+    assert not list((scaled / "reports").glob("*"))
+
+
 def test_what_is_skipped_is_told_with_its_reason(scaled: Path) -> None:
     ended = harness(scaled, "run", "--backend", "emulator", "--size", "n=2**26", "--out", "large")
     assert ended.returncode == 0, ended.stdout + ended.stderr

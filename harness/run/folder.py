@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from harness import tables
 from harness.cases import Device
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
 from harness.matrix import filters, model, plan
 from harness.matrix.filters import Choice
 from harness.progress import console
@@ -61,6 +62,16 @@ class Folder:
             raise UsageError(f"--out {path or REPORTS}: {error.strerror}") from None
 
     chosen: Collection[str] | None
+
+    @contextmanager
+    def or_leave_none(self) -> Iterator[None]:
+        """A run that is refused before it begins leaves no empty folder."""
+        try:
+            yield
+        except HarnessError:
+            with suppress(OSError):  # it holds something
+                self.path.rmdir()
+            raise
 
     def open(self, runner: Runner) -> None:
         """Write run.json as it stands before anything runs."""
