@@ -8,6 +8,7 @@ a group is timed anew, the group's others are too; all that they were verified a
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -23,6 +24,8 @@ from harness.records import Outcome, Planned, Record, Renewed
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(?:[<\"]([^>\"\n]+)[>\"]|\w)", re.MULTILINE)
 _HEADERS = (".cuh", ".cu", ".h", ".hpp", ".inl")
+_PYTHON = ("torch", "triton")
+"""Packages of which a Python function's speed is made."""
 _SHORT = 16
 """Characters of a hash: one that differs by chance alone is nothing to fear."""
 
@@ -53,6 +56,8 @@ class Origins:
         found["bench.yaml"] = hashlib.sha256(said.encode()).hexdigest()[:_SHORT]
         if case.kind in ("kernel", "host"):
             found["nvcc"] = _nvcc()
+        else:
+            found |= {name: version for name in _PYTHON if (version := _version(name))}
         return found
 
     def _files(self, case: Case) -> Iterable[Path]:
@@ -113,6 +118,13 @@ def _name(path: Path, kernels: Path) -> str:
     full = path.resolve()
     below = full.is_relative_to(kernels.resolve())
     return str(full.relative_to(kernels.resolve())) if below else str(full)
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 def _nvcc() -> str:
