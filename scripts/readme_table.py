@@ -94,7 +94,7 @@ def origin(info: dict[str, Any], folder: Path, relative_to: Path) -> str:
 
 
 def table(results: pd.DataFrame, info: dict[str, Any]) -> str:
-    """One row per variant, at its fastest launch shape for each size; the largest size in full."""
+    """A row a variant, at its fastest launch shape for each size; the largest size in full."""
     problem = str(results.problem.iloc[0])
     about = (info.get("problems") or {}).get(problem) or {}
     sizes, launch = key_columns(results, about.get("library"))

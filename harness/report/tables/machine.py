@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Mapping
+from sys import float_info
 from typing import Any
 
 from harness.measure.statistics import Interval
@@ -53,7 +53,7 @@ def verification_table(run: Run, problem: str) -> Table:
 def _worst(errors: list[float]) -> Cell:
     """The largest error over its bound; where that is 0 the journal has the largest number."""
     worst = max(errors, default=None)
-    if worst == sys.float_info.max:
+    if worst == float_info.max:
         return Cell("beyond a bound of 0", worst)
     return optional(worst, fmt.three, "not comparable")
 
