@@ -69,7 +69,12 @@ def test_a_saved_file_is_run_again_and_nothing_else_until_ctrl_c(scaled: Path) -
     said = scaled / "said"
     with said.open("w") as output:
         running = subprocess.Popen(
-            command, cwd=scaled, stdout=output, stderr=subprocess.STDOUT, env=ENVIRONMENT
+            command,
+            cwd=scaled,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=ENVIRONMENT,
+            preexec_fn=_heed_ctrl_c,  # which whoever runs the tests in the background does not
         )
         try:
             _until(said, "watching kernels/", 1, running)
@@ -92,6 +97,10 @@ def test_a_saved_file_is_run_again_and_nothing_else_until_ctrl_c(scaled: Path) -
     found = load(scaled / "watched")
     assert {o.status for o in found.outcomes.values()} == {"ok"}
     assert {r.variant for r in found.of(Renewed)} == {"v1_grid_stride"}
+
+
+def _heed_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _until(path: Path, words: str, times: int, running: subprocess.Popen[bytes]) -> None:
