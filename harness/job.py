@@ -43,7 +43,7 @@ class Job:
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → what its verified results come to."""
     reference: str = ""
-    """The variant that is timed twice a round."""
+    """The variant that is timed twice per round."""
     placement: int = 0
     rounds: int = 0
     first_round: int = 0

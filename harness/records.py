@@ -11,7 +11,7 @@ import os
 import threading
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal
@@ -45,6 +45,9 @@ class Planned:
     kernels: tuple[str, ...] = ()
     builds_on: str = ""
     """The variant of which this one is a step further; empty for a root of the ladder."""
+    made_from: dict[str, str] = field(default_factory=dict)
+    """What decides its result, file by file, and the hash or version of each; where one differs,
+    the case is done anew."""
     kind: Literal["planned"] = "planned"
 
 
@@ -262,6 +265,25 @@ class Finished:
     kind: Literal["finished"] = "finished"
 
 
+@dataclass(frozen=True)
+class Renewed:
+    """What stands before this of a case counts no more; the journal itself is only added to.
+
+    what: "case": all of it, as its source changed, say. "times": its rounds and outcome, because
+    others of its group are timed anew. "gone": all of it, as the matrix has no such case any more.
+    """
+
+    case: str
+    problem: str
+    variant: str
+    dtype: str
+    sizes: dict[str, int]
+    launch: dict[str, int]
+    what: Literal["case", "times", "gone"]
+    reason: str
+    kind: Literal["renewed"] = "renewed"
+
+
 Record = (
     Planned
     | Compiled
@@ -276,6 +298,7 @@ Record = (
     | Ceiling
     | Outcome
     | Finished
+    | Renewed
 )
 _RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 

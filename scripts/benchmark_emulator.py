@@ -2,7 +2,7 @@
 
     python scripts/benchmark_emulator.py [--runs 5]
 
-Prints the table of docs/emulator.md. A thread instruction is one PTX instruction executed by one
+Prints the table of docs/speed.md. A thread instruction is one PTX instruction executed by one
 thread with its predicate on. Every result is compared with NumPy's before a rate is printed. Each
 row and setting of the checks is measured in a process of its own; its memory is the most that was
 resident during its first launch, less what was resident before it: the interpreter, the compiled
@@ -173,7 +173,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of a workload: thread instructions of a launch, millions a second of each run, and bytes."""
+    """Of a workload: thread instructions per launch, millions per second of each run, bytes."""
 
     title: str
     executed: int

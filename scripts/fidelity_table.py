@@ -1,6 +1,6 @@
 """Hold the emulator against what Nsight Compute read on a GPU, and write the table of it.
 
-    python scripts/fidelity_table.py            rewrite docs/emulator.md between the markers
+    python scripts/fidelity_table.py            rewrite docs/fidelity.md between the markers
     python scripts/fidelity_table.py --check    exit 1 if it is out of date
 
 The readings are the `ncu` rows of reports/h200/*/counters.csv. Their cases, found by id in
@@ -377,7 +377,7 @@ def _percent(relative: float) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "emulator.md")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "fidelity.md")
     parser.add_argument("--readings", type=Path, default=READINGS)
     options = parser.parse_args(arguments)
     files = sorted(options.readings.glob("*/counters.csv"))

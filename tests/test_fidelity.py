@@ -93,7 +93,7 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
 ) -> None:
     missing = [f"{x.case.id} step {x.step}: {', '.join(x.missing)}" for x in launches if x.missing]
     assert not missing, "\n".join(missing)
-    # The sectors of an atomic whose lanes collide are a model: see docs/emulator.md.
+    # The sectors of an atomic whose lanes collide are a model: see docs/counters.md.
     colliding = ("sectors_pipe_lsu_mem_global_op_red", "sectors_pipe_lsu_mem_global_op_atom")
     claimed = {
         metric
@@ -190,6 +190,6 @@ def test_registers_occupancy_and_waves_are_what_ncu_says(
 def test_the_table_in_the_documentation_is_that_of_the_readings(
     script: ModuleType, files: list[Path], launches: list[Any]
 ) -> None:
-    page = (ROOT / "docs" / "emulator.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
     wanted = script.Section(launches, script.known()).text()
-    assert wanted in page, "docs/emulator.md is out of date: python scripts/fidelity_table.py"
+    assert wanted in page, "docs/fidelity.md is out of date: python scripts/fidelity_table.py"

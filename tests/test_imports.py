@@ -9,6 +9,7 @@ HARNESS = Path(__file__).parents[1] / "harness"
 
 BASE = {
     "errors", "cases", "dtypes", "near", "records", "strict_yaml", "progress", "silicon", "problem",
+    "current",
 }  # fmt: skip
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
@@ -19,6 +20,7 @@ MAY_USE: dict[str, set[str]] = {
     "dtypes": {"errors", "near"},
     "cases": {"errors"},
     "records": {"errors"},
+    "current": {"records"},
     "problem": {"errors", "dtypes"},
     "emulator": {"silicon"},
     "matrix": BASE,

@@ -8,6 +8,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -29,6 +32,40 @@ def test_the_kernel_of_ones_own_runs_as_the_readme_says(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "verify 1/1  scale/v0_plain  ok" in ended.stdout
     assert (tmp_path / "reports" / "latest" / "report.html").exists()
+
+
+@pytest.mark.parametrize("target", ["bench", "profile"])
+def test_the_two_commands_run_as_the_readme_says(tmp_path: Path, target: str) -> None:
+    assert re.search(rf"^    make {target} ", README, re.MULTILINE)
+    # As typed, but with the Python that is here in place of an environment of its own, for which
+    # setup would ask the network, and of one variant.
+    command = ["make", "--no-print-directory", "-o", "setup", target, f"RUN={sys.executable}",
+               f"ARGS=--backend emulator --only reduce_sum/v1_shared_memory/*/*/block=128 "
+               f"--out {tmp_path / 'run'}"]  # fmt: skip
+    ended = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.splitlines()[-1] == str(tmp_path / "run" / "report.html")
+    assert " ok, " in ended.stdout
+
+
+def test_the_notebook_example_tells_each_variant_once() -> None:
+    [example] = re.findall(r"```python\n(import harness\n.*?)```", README, re.DOTALL)
+    *lines, last = example.strip().splitlines()
+    known: dict[str, Any] = {}
+    here = os.getcwd()
+    os.chdir(ROOT)
+    try:
+        exec("\n".join(lines), known)
+        table = eval(last, known)
+    finally:
+        os.chdir(here)
+    best = known["best"]
+    assert set(table.index) == set(best.variant)
+    for (variant, n), rows in best.groupby(["variant", "n"]):
+        assert table.loc[variant, n] == rows.gbps.item()
 
 
 def test_every_file_that_the_readme_and_the_docs_name_exists() -> None:

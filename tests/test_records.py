@@ -26,6 +26,7 @@ from harness.records import (
     Profiled,
     Record,
     Remark,
+    Renewed,
     Round,
     SourceLine,
     Uncounted,
@@ -52,6 +53,7 @@ RECORDS: list[Record] = [
     Remark("double", "v0", "float32", "reads a clock", "emulator-exact"),
     Outcome(CASE, "failed", 'said "no"\n  · ünïcode  '),
     Finished("qualify double/v0"),
+    Renewed(CASE, "double", "v0", "float32", {"n": 1024}, {"block": 64}, "case", "v0.cu changed"),
 ]  # fmt: skip
 
 

@@ -91,16 +91,21 @@ def by_file(lines: Iterable[SourceLine], step: int) -> dict[str, dict[int, Sourc
     )
 
 
-def table(title: str, lines: Iterable[AnnotatedLine]) -> Table:
-    """The lines for a terminal."""
+NARROW = 120
+"""Columns of a terminal below which figures are shortened, so that the source has room at 80."""
+
+
+def table(title: str, lines: Iterable[AnnotatedLine], width: int = NARROW) -> Table:
+    """The lines for a terminal of so many columns."""
     rows = list(lines)
+    shown_as = cells if width >= NARROW else _short_cells
     columns = used(rows)
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("line", *(COLUMNS[i][0] for i in columns)):
         shown.add_column(_SHORT.get(name, name), justify="right", no_wrap=True)
     shown.add_column("source", overflow="fold")
     for line in rows:
-        own = cells(line.cost)
+        own = shown_as(line.cost)
         shown.add_row(str(line.number), *(own[i] for i in columns), _source(line))
     return shown
 
@@ -108,7 +113,7 @@ def table(title: str, lines: Iterable[AnnotatedLine]) -> Table:
 _SHORT = {
     "warp instructions": "warp\ninstr", "sectors per load": "sect/\nload",
     "sectors per store": "sect/\nstore", "sectors per atomic": "sect/\natomic",
-    "lanes per address": "lanes/\naddr", "wavefronts": "wave-\nfronts",
+    "lanes per address": "lanes/\naddr", "wavefronts": "wave-\nfronts", "diverged": "di-\nverged",
 }  # fmt: skip
 """Headings that leave room for the source at 80 columns."""
 
@@ -138,6 +143,27 @@ def cells(cost: SourceLine | None) -> tuple[str, ...]:
         ideal,
         _quotient(cost.atomic_lanes, cost.atomic_addresses),
     )
+
+
+def _short_cells(cost: SourceLine | None) -> tuple[str, ...]:
+    """The same to two or three digits: `98k`, and `18 %` of the warps diverged."""
+    if cost is None:
+        return cells(cost)
+    found = list(cells(cost))
+    found[0] = _short(cost.warps)
+    if cost.diverged:
+        found[2] = f"{100 * cost.diverged / cost.branches:.0f} %"
+    found[6], found[7] = (
+        _short(count) if count else "" for count in (cost.wavefronts, cost.wavefronts_ideal)
+    )
+    return tuple(found)
+
+
+def _short(count: int) -> str:
+    for unit, factor in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if count >= factor:
+            return f"{count / factor:.{1 if count < 10 * factor else 0}f}{unit}"
+    return str(count)
 
 
 def _quotient(over: int, under: int) -> str:

@@ -135,7 +135,7 @@ def launches(
     jobs: int = 1,
     observe: bool = False,
 ) -> Iterator[emulator.LaunchReport]:
-    """Execute a case's steps on the arrays, which change in place: a report each.
+    """Execute a case's steps on the arrays, which change in place: one report per step.
 
     The one with a fault is the last. Raises LaunchError and EmulatorError for what cannot be run.
     """

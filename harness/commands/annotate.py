@@ -30,16 +30,18 @@ def annotate(
     cases = [c for c in found if not c.skip + c.refusal]
     wanted = [c for c in cases if c.id == pattern] or [c for c in cases if c.id.startswith(pattern)]
     if not wanted:
-        near = did_you_mean(pattern, [c.id for c in cases])
+        variants = [f"{c.problem}/{c.variant}" for c in cases]
+        near = did_you_mean(pattern, [*dict.fromkeys(variants), *(c.id for c in cases)])
         raise UsageError(
-            f"no case begins with {pattern!r}{near}; python -m harness list shows them"
+            f"no case begins with {pattern!r}{near}\n  python -m harness list shows them all"
         )
     execution = emulate(bench, wanted[0], device.arch, jobs or machine.cores())
     console.print(f"{wanted[0].id} on {device.name}", markup=False)
     for index, step in enumerate(wanted[0].steps):
         for file, costs in source_lines.by_file(execution.lines, index).items():
             shown = source_lines.annotated(source_lines.read(file), costs)
-            console.print(source_lines.table(f"{step.kernel}: {file}", shown))
+            title = f"{step.kernel}: {file}"
+            console.print(source_lines.table(title, shown, console.width))
     for fault in execution.faults:
         console.print(f"FAULT {fault}", markup=False)
     raise typer.Exit(int(bool(execution.faults)))

@@ -9,8 +9,18 @@ import typer
 
 from harness.cases import Case
 from harness.commands import resolved
-from harness.commands.options import Arch, Backend, Config, Kernels, Only
-from harness.matrix import model, plan
+from harness.commands.options import (
+    Arch,
+    Backend,
+    Config,
+    Dtype,
+    Kernels,
+    Launch,
+    Only,
+    Quick,
+    Size,
+)
+from harness.matrix import filters, model, plan
 from harness.progress import console
 from harness.run import devices
 
@@ -20,6 +30,10 @@ def list_cases(
     kernels: Kernels = None,
     backend: Backend = "auto",
     only: Only = [],  # noqa: B006
+    size: Size = [],  # noqa: B006
+    dtype: Dtype = [],  # noqa: B006
+    launch: Launch = [],  # noqa: B006
+    quick: Quick = False,
     arch: Arch = None,
     whole: Annotated[
         bool,
@@ -28,10 +42,12 @@ def list_cases(
 ) -> None:
     """Show every case of the matrix and what it would launch."""
     bench = model.load(config_path, kernels)
+    choice = filters.Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
     if whole:
-        resolved.show(bench, only)
+        resolved.show(filters.narrowed(bench, choice, "cuda"), only)
         return
     chosen, device, _ = devices.choose(backend, arch)
+    bench = filters.narrowed(bench, choice, chosen)
     found = plan.resolve(bench, device, chosen, only)
     console.print(f"on {device.name}", markup=False)
     problem = ""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+
+from harness.commands import completion
+from harness.matrix.filters import Choice
+from harness.ncu.stage import Wanted
 
 Config = Annotated[
     Path | None,
@@ -23,18 +28,56 @@ Only = Annotated[
     list[str],
     typer.Option(
         "--only", help="A case as `list` prints it, or its beginning up to a /; * and ? match "
-        "within a part. Repeatable.",
+        "within a part. Repeatable.", autocompletion=completion.cases,
     ),
 ]  # fmt: skip
+Size = Annotated[
+    list[str],
+    typer.Option(
+        "--size", help="Only sizes with this value: n=2**24, or n=2**20,2**24. Repeatable.",
+    ),
+]  # fmt: skip
+Dtype = Annotated[
+    list[str],
+    typer.Option(
+        "--dtype", help="Only this element type. Repeatable.", autocompletion=completion.dtypes,
+    ),
+]  # fmt: skip
+Launch = Annotated[
+    list[str],
+    typer.Option(
+        "--launch", help="Only launch shapes with this value: block=256. Repeatable.",
+    ),
+]  # fmt: skip
+Quick = Annotated[
+    bool,
+    typer.Option("--quick", help="A rough answer in seconds: one size, few rounds."),
+]
 Arch = Annotated[
     str | None, typer.Option(help="Compile for, and emulate, this architecture, such as sm_80.")
 ]
 Jobs = Annotated[
     int,
-    typer.Option("--jobs", min=0, help="Cores for the blocks of an emulated launch; 0: all."),
-]
+    typer.Option(
+        "--jobs", min=0, help="Cores that workers and emulated launches share; 0: all.",
+    ),
+]  # fmt: skip
 Out = Annotated[
     Path | None,
-    typer.Option(help="The run's folder, by default a new one in reports/ where you stand; one "
-                 "that exists is resumed."),
+    typer.Option(help="The run's folder, by default a new one in reports/ where you stand. In one "
+                 "that has results, only what changed is done anew."),
 ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run is asked for on the command line. wanted: what to profile, of `profile`."""
+
+    config: Path | None = None
+    kernels: Path | None = None
+    backend: str = "auto"
+    choice: Choice = field(default_factory=Choice)
+    arch: str | None = None
+    out: Path | None = None
+    jobs: int = 0
+    wanted: Wanted | None = None

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from harness import report, tables
+from harness.commands import completion
 from harness.errors import UsageError
 from harness.ncu import stage
 from harness.ncu.failures import Failure
@@ -17,7 +18,9 @@ from harness.run.folder import LATEST
 
 
 def redraw(
-    folder: Annotated[Path, typer.Argument(help="A run's folder.")] = LATEST,
+    folder: Annotated[
+        Path, typer.Argument(help="A run's folder.", autocompletion=completion.runs)
+    ] = LATEST,
     ncu: Annotated[
         list[Path],
         typer.Option("--ncu", help="A .ncu-rep whose figures go into the journal. Repeatable."),

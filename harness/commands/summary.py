@@ -6,25 +6,33 @@ from harness import tables
 from harness.progress import console
 from harness.records import Outcome
 
+_MOST_REASONS = 4
+
 
 def summarise(run: tables.Run, interrupted: bool) -> None:
-    """Failures by reason, then how many cases ended how."""
+    """Failures by reason, then how many cases ended how, and why some were skipped."""
     ended = [(case, run.outcomes[case]) for case in run.planned]
-    for reason, cases in _by_reason(ended).items():
+    for reason, cases in _by_reason(ended, "failed").items():
         more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
         console.print(f"FAILED {cases[0]}{more}\n  {reason}", markup=False)
     counts = {s: sum(o.status == s for _, o in ended) for s in ("ok", "failed", "skipped")}
     console.print(", ".join(f"{n} {status}" for status, n in counts.items() if n))
+    skipped = _by_reason(ended, "skipped")
+    for reason, cases in list(skipped.items())[:_MOST_REASONS]:
+        console.print(f"  {len(cases)} skipped: {reason}", markup=False)
+    if len(skipped) > _MOST_REASONS:
+        rest = sum(len(cases) for cases in list(skipped.values())[_MOST_REASONS:])
+        console.print(f"  {rest} skipped for other reasons; the report has them all")
     if interrupted:
         console.print(
             f"interrupted; to go on: the same command with --out {run.folder}", markup=False
         )
 
 
-def _by_reason(ended: list[tuple[str, Outcome]]) -> dict[str, list[str]]:
-    """Why cases failed → those that failed so."""
+def _by_reason(ended: list[tuple[str, Outcome]], status: str) -> dict[str, list[str]]:
+    """Why cases ended so → those that did."""
     found: dict[str, list[str]] = {}
     for case, outcome in ended:
-        if outcome.status == "failed":
+        if outcome.status == status:
             found.setdefault(outcome.reason, []).append(case)
     return found

@@ -100,7 +100,7 @@ def copy_async(
 def _partly_filled(
     chunk: Chunk, lanes: Active, site: int, start: Array, filled: Array, count: int
 ) -> tuple[Array, ...]:
-    """Read only so many bytes a lane: what lies beyond may not be there to be read."""
+    """Read only so many bytes per lane: what lies beyond may not be there to be read."""
     raw = np.zeros((lanes.count, count * _WORD.itemsize), np.uint8)
     for bytes_ in np.unique(filled).tolist():
         if bytes_ == 0:

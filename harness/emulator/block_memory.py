@@ -26,7 +26,7 @@ class Watch(Protocol):
     """A check that is told of every access that lies within the memory."""
 
     def read(self, lanes: Active, site: int, addresses: Array, size: int, count: int) -> None:
-        """A load of `count` words of `size` bytes a lane."""
+        """A load of `count` words of `size` bytes per lane."""
 
     def write(
         self, lanes: Active, site: int, addresses: Array, values: tuple[Array, ...], before: Array
@@ -118,7 +118,7 @@ class BlockMemory:
         self, tally: Tally, lanes: Active, site: int, addresses: Array, dtype: np.dtype[Any],
         count: int,
     ) -> tuple[Array, ...]:  # fmt: skip
-        """Read `count` words a lane."""
+        """Read `count` words per lane."""
         size = dtype.itemsize
         columns = self._pattern(tally, lanes, site, addresses, size * count, "read")
         if self.watch is not None:

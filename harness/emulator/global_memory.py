@@ -80,7 +80,7 @@ class Watch(Protocol):
     def read(
         self, lanes: Active, site: int, allocation: Allocation, addresses: Array, width: int
     ) -> None:
-        """A load of `width` bytes a lane."""
+        """A load of `width` bytes per lane."""
 
     def write(
         self, lanes: Active, site: int, allocation: Allocation, addresses: Array,

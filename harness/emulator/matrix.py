@@ -138,7 +138,8 @@ def fragment_address(
     chunk: Chunk, lanes: Active, site: int, variant: tuple[str, ...], base: Array, stride: Array,
     lane: Array,
 ) -> tuple[Array]:  # fmt: skip
-    """Where a lane's elements start; `variant`: elements a lane, a row of memory, bytes of one."""
+    """Where a lane's elements start; `variant`: elements per lane, of a row of memory, and
+    the bytes of one."""
     chunk.sync_warp(lanes, site, _WHOLE_WARP)
     held, inner, size = (int(v) for v in variant)
     first = lane.astype(np.uint64) * np.uint64(held)
@@ -153,7 +154,7 @@ def column_address(
 ) -> tuple[Array]:  # fmt: skip
     """Where one element is whose matrix is kept by rows in registers and by columns in memory.
 
-    `variant`: elements a lane, columns of the matrix, bytes of an element, which of the lane's.
+    `variant`: elements per lane, columns of the matrix, bytes of an element, which of the lane's.
     """
     chunk.sync_warp(lanes, site, _WHOLE_WARP)
     held, columns, size, which = (int(v) for v in variant)

@@ -33,7 +33,7 @@ class Meetings:
     def start(self) -> None:
         """New blocks."""
         self.exited: Mask | None = None
-        # For each kind of instruction, an entry a warp: lanes named, lanes that came, and where.
+        # For each kind of instruction, one entry per warp: lanes named, lanes that came, and where.
         self._met: dict[str, tuple[Array, Array, Array]] = {}
 
     def met(self, lanes: Active, site: int, mask: Array) -> None:

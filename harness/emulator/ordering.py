@@ -1,9 +1,9 @@
 """What the threads of a block know of each other's accesses: barriers, `__syncwarp`, fences.
 
 Times are numbers of the access log. A barrier of the whole block orders everything before it, so
-one number a block is enough. What synchronises a whole warp needs one number a warp. Barriers of
-some warps and synchronisation of some lanes are kept as tables of who knows whom up to when, and
-only from the first time that one occurs. As long as all blocks do the same, one row serves all.
+one number per block is enough. What synchronises a whole warp needs one number per warp. Barriers
+of some warps and synchronisation of some lanes are kept as tables of who knows whom up to when,
+and only from the first time that one occurs. As long as all blocks do the same, one row serves all.
 """
 
 from __future__ import annotations

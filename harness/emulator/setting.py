@@ -133,7 +133,7 @@ def _shared(program: Program, dynamic: Any, limits: Architecture) -> int:
     most = limits.max_shared_bytes_per_block
     if total > most:
         raise LaunchError(
-            f"the kernel asks for {shown(total)} bytes of shared memory a block "
+            f"the kernel asks for {shown(total)} bytes of shared memory per block "
             f"({program.shared_static} static, {shown(dynamic)} dynamic); {limits.name} has {most}"
         )
     return total

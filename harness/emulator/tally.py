@@ -41,7 +41,7 @@ class Tally:
     def global_access(
         self, lanes: Active, site: int, addresses: Array, width: int, *, atomic: bool = False
     ) -> None:
-        """One request a warp, and its sectors."""
+        """One request per warp, and its sectors."""
         self.requests[site] += lanes.warps
         rows = addresses.shape[0]
         laid_out, active = lanes.to_warps(addresses), lanes.warp_mask(rows)
@@ -79,7 +79,7 @@ class Tally:
         return int(cost.sum()), int(ideal.sum())
 
     def shared_atomic(self, lanes: Active, site: int, addresses: Array, operation: str) -> None:
-        """One request a warp, and its wavefronts; `operation` names their rule."""
+        """One request per warp, and its wavefronts; `operation` names their rule."""
         rows = addresses.shape[0]
         times = lanes.n_rows // rows
         laid_out, active = memory_rules.by_address(lanes.to_warps(addresses), lanes.warp_mask(rows))

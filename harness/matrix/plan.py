@@ -327,12 +327,12 @@ def _over_limits(case: Case, device: Device) -> Iterator[str]:
                 yield f"{step.kernel}: {what} {extents} exceeds {device.name}'s {most}"
         if step.threads_per_block > device.max_threads_per_block:
             yield (
-                f"{step.kernel}: {step.threads_per_block} threads a block; "
+                f"{step.kernel}: {step.threads_per_block} threads per block; "
                 f"{device.name} allows {device.max_threads_per_block}"
             )
         if not 0 <= step.shared_bytes <= device.max_shared_bytes:
             yield (
-                f"{step.kernel}: {step.shared_bytes} bytes of shared memory a block; "
+                f"{step.kernel}: {step.shared_bytes} bytes of shared memory per block; "
                 f"{device.name} allows {device.max_shared_bytes}"
             )
         if step.cluster == (1, 1, 1):

@@ -75,7 +75,7 @@ read_8_in_flight(const float4* input, unsigned int count, float* sink) {
     read<8>(input, count, sink);
 }
 
-// Reads and writes: 32 * count bytes. Slower than reading alone in bytes a second, because the
+// Reads and writes: 32 * count bytes. Slower than reading alone in bytes per second, because the
 // memory has to turn around between reads and writes; it is the ceiling of kernels that do both in
 // equal parts.
 extern "C" __global__ void copy_bandwidth(const float4* input, float4* output,

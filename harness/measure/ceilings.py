@@ -32,7 +32,7 @@ L2_MULTIPLE = 16
 """The buffers are this many times the L2 cache, so that hardly any of them can stay in it."""
 
 FMA_ITERATIONS, FMA_CHAINS = 8192, 8
-"""fma_rate does iterations × chains fused multiply-adds a thread, 2 flops each."""
+"""fma_rate does iterations × chains fused multiply-adds per thread, 2 flops each."""
 
 FP64_ITERATIONS = 2048
 """Fewer: on a GPU for games this rate is a 64th of the other."""
@@ -42,7 +42,7 @@ L2_PASSES, L2_IN_FLIGHT = 256, 4
 
 SHARED_ITERATIONS, SHARED_LOADS = 1024, 4
 TENSOR_ITERATIONS, TENSOR_CHAINS, TENSOR_FLOPS = 2048, 4, 2 * 16 * 8 * 16
-"""tensor_rate does iterations × chains matrix multiply-adds of 16 × 8 × 16 a warp."""
+"""tensor_rate does iterations × chains matrix multiply-adds of 16 × 8 × 16 per warp."""
 
 WGMMA_ITERATIONS, WGMMA_CHAIN, WGMMA_FLOPS = 512, 8, 2 * 64 * 128 * 16
 """wgmma_rate does iterations × chain matrix multiply-adds of 64 × 128 × 16 a warpgroup."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +11,11 @@ from harness.build import compile as compiler
 from harness.build import host
 from harness.build.compile import Built, Unit
 from harness.build.host import HostLibrary
-from harness.cases import Case, Shape
+from harness.cases import Case, Device, Shape, Step
 from harness.errors import CompileError
 from harness.progress import stage
+from harness.records import Compiled
+from harness.silicon.occupancy import Occupancy, waves
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,34 @@ def built_again(cases: Iterable[Case], kernels: Path, arch: str) -> dict[str, Bu
             raise result
         found[name] = result
     return found
+
+
+def described(case: Case, built: Built, device: Device) -> tuple[list[Compiled], str]:
+    """What the compiler made of each step; why one fits no multiprocessor, or nothing."""
+    found, refusal = [], ""
+    for index, step in enumerate(case.steps):
+        made = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
+        shared = made.shared_bytes + step.shared_bytes
+        occupancy = compiler.occupancy(made, step, device.arch)
+        found.append(Compiled(
+            case.id, index, step.kernel, built.source_sha256, built.cubin_sha256, made.registers,
+            shared, made.spill_bytes, made.stack_bytes, step.threads_per_block, occupancy.ratio,
+            occupancy.limiter, made.sass_sha256, _waves(step, occupancy, device),
+        ))  # fmt: skip
+        if occupancy.blocks_per_sm == 0:
+            refusal = (
+                f"{step.kernel}: a block of {step.threads_per_block} threads with "
+                f"{made.registers} registers each and {shared} bytes of shared memory fits no "
+                f"multiprocessor: too many {occupancy.limiter}"
+            )
+    return found, refusal
+
+
+def _waves(step: Step, occupancy: Occupancy, device: Device) -> float | None:
+    if not occupancy.blocks_per_sm:
+        return None
+    found = waves(math.prod(step.grid), occupancy.blocks_per_sm, device.sm_count)
+    return found.count - 1 + found.tail_fill
 
 
 def _with_its_kernels(case: Case, result: Built | CompileError) -> Built | CompileError:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from harness import tables
-from harness.errors import UsageError
-from harness.matrix import selection
+from harness.cases import Device
+from harness.errors import HarnessError, UsageError
+from harness.matrix import filters, model, plan
+from harness.matrix.filters import Choice
 from harness.progress import console
 from harness.run import machine
 from harness.run.runner import Runner, timing_of
@@ -21,29 +24,61 @@ from harness.run.runner import Runner, timing_of
 REPORTS = Path("reports")
 LATEST = REPORTS / "latest"
 
+INTERRUPTED = 130
+"""The exit code of a run that Ctrl-C ended."""
+
+_MOST_NAMED = 3
+
 
 class Folder:
-    """One run's folder, opened before anything runs and closed with how it ended.
+    """One run's folder, looked at before anything runs and closed with how it ended.
 
-    Raises UsageError where another run is there, or nothing can be written.
+    path: None for a new one in reports/. choice: what the command line chooses. A folder that has
+    results goes on with the cases of its own choice; `chosen` are the ones to work on, None for
+    all. only_profiling: whether a run that has ended is to be profiled, which measures nothing
+    anew. Raises UsageError where another run is there, or nothing can be written.
     """
 
-    def __init__(self, runner: Runner, patterns: Sequence[str], started: datetime) -> None:
-        self.path = runner.folder
-        self._info = _about(runner, patterns, started)
-        self._file = self.path / "run.json"
-        if self._file.exists():
-            before = tables.load(self.path).info
-            if before["fingerprint"] != self._info["fingerprint"]:
-                raise UsageError(
-                    f"{self.path} holds another run (its matrix, sources, machine, --only or "
-                    "--arch differ)\n  name another folder with --out, or delete it"
-                )
-            console.print(f"resuming {self.path}", markup=False)
-            self._info["started"] = before["started"]
+    def __init__(
+        self,
+        path: Path | None,
+        bench: model.Bench,
+        choice: Choice,
+        backend: str,
+        device: Device,
+        started: datetime,
+        only_profiling: bool = False,
+    ) -> None:
+        self.choice, self.chosen = choice, None
+        self.bench = filters.narrowed(bench, choice, backend)
+        self._started = started.isoformat()
+        self._info: dict[str, Any] = {}
+        if path and (path / "run.json").exists():
+            self._go_on(path, bench, backend, device, only_profiling)
         try:
+            self.path = path or _fresh(started)
             self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"--out {path or REPORTS}: {error.strerror}") from None
+
+    chosen: Collection[str] | None
+
+    @contextmanager
+    def or_leave_none(self) -> Iterator[None]:
+        """A run that is refused before it begins leaves no empty folder."""
+        try:
+            yield
+        except HarnessError:
+            with suppress(OSError):  # it holds something
+                self.path.rmdir()
+            raise
+
+    def open(self, runner: Runner) -> None:
+        """Write run.json as it stands before anything runs."""
+        self._info = {**_about(runner, self.choice), "started": self._started}
+        try:
             self._write()
+            (self.path / "journal.jsonl").touch()
         except OSError as error:
             raise UsageError(f"--out {self.path}: {error.strerror}") from None
 
@@ -57,28 +92,116 @@ class Folder:
             LATEST.unlink(missing_ok=True)
             LATEST.symlink_to(self.path.name)
 
+    def _go_on(
+        self, path: Path, bench: model.Bench, backend: str, device: Device, only_profiling: bool
+    ) -> None:
+        """Go on with what is there, as far as this command chooses it."""
+        run = tables.load(path)
+        before = run.info
+        if "choice" not in before:
+            raise _another(path, ["it was made by an earlier version of the harness"])
+        theirs = Choice(**{k: _tuple(v) for k, v in before["choice"].items()})
+        ours, asked = self.choice, self.bench
+        found = list(_differences(before, backend, device, asked, theirs, ours))
+        if found:
+            raise _another(path, found)
+        self._started = before["started"]
+        try:
+            self.bench = filters.narrowed(bench, theirs, backend)
+            there = {c.id for c in plan.resolve(self.bench, device, backend, theirs.only).cases}
+        except UsageError:  # what its filters chose is not in this matrix
+            there = set()
+        if run.planned and not there.intersection(run.planned):
+            what = f"it has none of the {len(run.planned)} cases there"
+            raise _another(path, [f"the matrix differs: {what}"])
+        console.print(f"resuming {path}", markup=False)
+        self.choice = theirs
+        if ours == theirs:
+            return
+        wanted = {c.id for c in plan.resolve(asked, device, backend, ours.only).cases}
+        if only_profiling and "finished" in before and before["exit_code"] != INTERRUPTED:
+            wanted &= there  # as far as anything is there to be profiled
+        if more := sorted(wanted - there):
+            raise _another(path, [_filters_differ(theirs, ours, more)])
+        if not wanted:
+            raise _another(path, [_filters_differ(theirs, ours, [])])
+        self.chosen = wanted
+
     def _write(self) -> None:
-        self._file.write_text(json.dumps(self._info, indent=1) + "\n")
+        (self.path / "run.json").write_text(json.dumps(self._info, indent=1) + "\n")
 
 
-def fresh(started: datetime) -> Path:
-    """The folder of a run that names none."""
-    return REPORTS / started.strftime("%Y%m%d-%H%M%S")
+def _fresh(started: datetime) -> Path:
+    """A new folder for a run that names none, of its own for each of those started together."""
+    name = started.strftime("%Y%m%d-%H%M%S")
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while True:
+        path = REPORTS / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            number += 1
+            continue
+        return path
 
 
-def _about(runner: Runner, patterns: Sequence[str], started: datetime) -> dict[str, Any]:
+def _another(path: Path, differences: list[str]) -> UsageError:
+    listed = "".join(f"\n  {each}" for each in differences)
+    return UsageError(
+        f"{path} holds another run:{listed}\n  name another folder with --out, or delete it"
+    )
+
+
+def _differences(
+    before: Mapping[str, Any], backend: str, device: Device, bench: model.Bench, theirs: Choice,
+    ours: Choice,
+) -> Iterator[str]:  # fmt: skip
+    """What differs so that results of both cannot stand side by side."""
+    was, now = before["device"], json.loads(json.dumps(vars(device)))
+    if before["backend"] != backend:
+        yield f"the backend differs: {before['backend']} there, {backend} now"
+    elif was["arch"] != now["arch"]:
+        yield f"--arch differs: {was['arch']} there, {now['arch']} now"
+    elif was["name"] != now["name"]:
+        yield f"the machine differs: {was['name']} there, {now['name']} now"
+    elif keys := [key for key in now if was.get(key) != now[key]]:
+        yield f"the machine differs in {', '.join(keys)}"
+    if theirs.quick != ours.quick:
+        yield f"--quick differs: {_typed(theirs.quick)} there, {_typed(ours.quick)} now"
+    else:
+        then, now = before["timing"], json.loads(json.dumps(timing_of(bench)))
+        keys = [key for key in {**then, **now} if then.get(key) != now.get(key)]
+        if keys:
+            each = (f"{key} {then.get(key)} there, {now.get(key)} now" for key in keys)
+            yield f"timing: in the matrix differs: {'; '.join(each)}"
+
+
+def _typed(given: bool) -> str:
+    return "given" if given else "not given"
+
+
+def _filters_differ(theirs: Choice, ours: Choice, more: list[str]) -> str:
+    text = f"the filters differ: {theirs} there, {ours} now"
+    if not more:
+        return f"{text}, which have no case in common"
+    rest = f" and {len(more) - _MOST_NAMED} more" if len(more) > _MOST_NAMED else ""
+    return f"{text}; it has no {', '.join(more[:_MOST_NAMED])}{rest}"
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _about(runner: Runner, choice: Choice) -> dict[str, Any]:
     """run.json as it stands before anything runs."""
-    bench, device, backend = runner.bench, runner.device, runner.backend
-    names = sorted(selection.problems(bench, patterns))
-    sources = machine.sources(bench, names)
-    what = [repr(bench), backend, vars(device), sources, sorted(patterns)]
+    bench, device = runner.bench, runner.device
     return {
         "id": runner.folder.name,
-        "fingerprint": hashlib.sha256(json.dumps(what).encode()).hexdigest(),
-        "started": started.isoformat(),
         "command": shlex.join(["python", "-m", "harness", *sys.argv[1:]]),
+        "choice": asdict(choice),
         "seed": bench.timing.seed,
-        "backend": backend,
+        "backend": runner.backend,
         "device": vars(device),
         "timing": timing_of(bench),
         "timed_inputs_seed": runner.fresh,
@@ -94,5 +217,5 @@ def _about(runner: Runner, patterns: Sequence[str], started: datetime) -> dict[s
             }
             for name, problem in runner.problems.items()
         },
-        "sources": sources,
+        "sources": machine.sources(bench, sorted(bench.problems)),
     }

@@ -6,11 +6,9 @@ dies can be resumed, and whatever goes wrong with one variant is a line about th
 
 from __future__ import annotations
 
-import math
-import os
 import secrets
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
@@ -20,34 +18,36 @@ from harness import problem as problems
 from harness.backends.base import Execution
 from harness.backends.emulated import EmulatorBackend
 from harness.build import compile as compiler
-from harness.cases import Case, Device, Shape, Step
+from harness.cases import Case, Device, Shape
+from harness.current import current
 from harness.job import Job
 from harness.matrix import model, plan
 from harness.measure.ceilings import PROBED
 from harness.measure.timings import Timings, placements_that_choose
 from harness.ncu import stage as profiling
 from harness.ncu.failures import Failure
-from harness.progress import stage
+from harness.progress import console, stage
 from harness.records import (
     Ceiling,
-    Compiled,
     Counted,
     Finished,
     Journal,
     Outcome,
     Planned,
     Record,
+    Renewed,
     Round,
     Uncounted,
     Verified,
     read_journal,
 )
-from harness.run.compilation import Compilation, built_again, compile_all
+from harness.run import renewal
+from harness.run.compilation import Compilation, built_again, compile_all, described
+from harness.run.cores import Cores
 from harness.run.inputs import Inputs
 from harness.run.measurement import Effort, Measurement
 from harness.run.processes import Ended, Workers
 from harness.run.qualification import guilty, judge
-from harness.silicon.occupancy import Occupancy, waves
 
 CEILINGS_S = 120
 """Deadline for measuring the machine's ceilings."""
@@ -56,7 +56,10 @@ CEILINGS_S = 120
 class Runner:
     """One run into one folder. `failed` tells afterwards whether any case failed.
 
-    jobs: blocks of an emulated launch that may run at the same time.
+    patterns: the cases of the folder, as --only has them. chosen: the ids of those that are worked
+    on; None for all. What changed since the folder's results were made is done anew, and `renewed`
+    tells what that was.
+    jobs: cores that the workers and their emulated launches share.
     wanted: profile with ncu as well, where the backend is a GPU; `unprofiled` tells afterwards what
     went wrong with that, and `without_ceilings` why the machine's limits were not measured.
     """
@@ -70,8 +73,10 @@ class Runner:
         folder: Path,
         wanted: profiling.Wanted | None = None,
         jobs: int = 1,
+        chosen: Collection[str] | None = None,
     ) -> None:
-        self.wanted, self.jobs = wanted, jobs
+        self.wanted, self.cores = wanted, Cores(jobs)
+        self.renewed: list[Renewed] = []
         self.unprofiled: list[Failure] = []
         self.without_ceilings = ""
         self._counts: list[Record] = []
@@ -81,6 +86,8 @@ class Runner:
         self.problems, self.cases, self.tests = (
             self.plan.problems, self.plan.cases, self.plan.tests
         )  # fmt: skip
+        ids = {case.id for case in self.cases}
+        self._chosen = ids if chosen is None else ids.intersection(chosen)
         self.fresh = secrets.randbits(62) if backend != "emulator" else 0
         self._ceilings: dict[str, Ceiling] = {}
         self._planned: dict[str, Planned] = {}
@@ -97,18 +104,30 @@ class Runner:
         return self.backend != "emulator"
 
     @property
+    def chosen(self) -> list[Case]:
+        """The cases that are worked on."""
+        return [case for case in self.cases if case.id in self._chosen]
+
+    @property
     def failed(self) -> bool:
-        wrong = any(outcome.status == "failed" for outcome in self._outcomes.values())
+        ended = (self._outcomes.get(case.id) for case in self.chosen)
+        wrong = any(outcome is not None and outcome.status == "failed" for outcome in ended)
         return wrong or bool(self.unprofiled) or bool(self.without_ceilings)
 
     def run(self) -> None:
         """The whole run. On Ctrl-C every worker is stopped and the journal keeps what it has."""
         path = self.folder / "journal.jsonl"
-        for record in read_journal(path) if path.exists() else ():
-            self._note(record)
+        known = current(read_journal(path)) if path.exists() else []
+        planned = self._as_planned()
+        self.renewed = renewal.changes(planned, known, self._chosen, self._to_time())
         with Journal(path) as self._journal:
+            for change in self.renewed:
+                self._journal.append(change)
+            for record in current([*known, *self.renewed]):
+                self._note(record)
+            self._say_what_is_renewed()
             try:
-                self._plan()
+                self._plan(planned)
                 self._compile()
                 self._qualify()
                 if self.is_timed:
@@ -142,19 +161,42 @@ class Runner:
             self._next_placement[group] = max(self._next_placement[group], record.placement + 1)
 
     def _open(self, cases: Iterable[Case]) -> list[Case]:
-        """The cases that have not ended."""
-        return [case for case in cases if case.id not in self._outcomes]
+        """The cases to be worked on that have not ended."""
+        return [c for c in cases if c.id in self._chosen and c.id not in self._outcomes]
 
-    def _plan(self) -> None:
-        if "plan" not in self._stages:
-            for case in self.cases:
-                work = self.plan.works[case.group]
-                baseline = self.bench.problems[case.problem].baseline
-                self._keep(Planned(
-                    case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch,
-                    work.bytes, work.flops, case.variant == baseline, case.is_library,
-                    tuple(step.kernel for step in case.steps), case.builds_on,
-                ))  # fmt: skip
+    def _as_planned(self) -> list[Planned]:
+        origins = renewal.Origins(self.bench, self.tests, self.device.arch)
+        return [
+            Planned(
+                case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch,
+                self.plan.works[case.group].bytes, self.plan.works[case.group].flops,
+                case.variant == self.bench.problems[case.problem].baseline, case.is_library,
+                tuple(step.kernel for step in case.steps), case.builds_on,
+                origins.of(case, counted=not self._over_budget(case)),
+            )
+            for case in self.cases
+        ]  # fmt: skip
+
+    def _to_time(self) -> set[str]:
+        """The chosen cases that a clock is held to, unless they fail before."""
+        if not self.is_timed:
+            return set()
+        return {case.id for case in self.chosen if not (case.skip or case.refusal)}
+
+    def _say_what_is_renewed(self) -> None:
+        if not self._outcomes and not self.renewed:
+            return  # nothing is there yet
+        kept = sum(case in self._chosen for case in self._outcomes)
+        for line in renewal.said(self.renewed, kept):
+            console.print(line, markup=False)
+
+    def _plan(self, planned: Sequence[Planned]) -> None:
+        # Of cases that are not worked on, what is there still comes from what it came from.
+        now = [p if p.case in self._chosen else self._planned.get(p.case, p) for p in planned]
+        if now != list(self._planned.values()):
+            self._planned.clear()
+            for each in now:
+                self._keep(each)
             self._keep(Finished("plan"))
         untested = self.plan.refused_tests()
         for case in self._open(self.cases):
@@ -191,41 +233,19 @@ class Runner:
         return ""
 
     def _compile(self) -> None:
-        runnable = [c for c in self.tests if not c.skip and not c.refusal]
-        runnable += self._open(self.cases)
-        self._made = compile_all(runnable, self.bench.kernels, self.device.arch)
-        for case in self._open(self.cases):
+        wanted = self._open(self.cases)
+        shapes = {case.shape for case in wanted}
+        tests = [t for t in self.tests if t.shape in shapes and not t.skip and not t.refusal]
+        self._made = compile_all([*tests, *wanted], self.bench.kernels, self.device.arch)
+        for case in wanted:
             if case.shape in self._made.refused:
                 self.finish(case, "failed", self._made.refused[case.shape])
-            elif case.kind == "kernel" and (reason := self._describe(case)):
-                self.finish(case, "failed", reason)
-
-    def _describe(self, case: Case) -> str:
-        """Record what the compiler made of the case; why a kernel fits no multiprocessor, if so."""
-        built, refusal = self._made.built[case.id], ""
-        for index, step in enumerate(case.steps):
-            found = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
-            shared = found.shared_bytes + step.shared_bytes
-            occupancy = compiler.occupancy(found, step, self.device.arch)
-            self._keep(Compiled(
-                case.id, index, step.kernel, built.source_sha256, built.cubin_sha256,
-                found.registers, shared, found.spill_bytes, found.stack_bytes,
-                step.threads_per_block, occupancy.ratio, occupancy.limiter, found.sass_sha256,
-                self._waves(step, occupancy),
-            ))  # fmt: skip
-            if occupancy.blocks_per_sm == 0:
-                refusal = (
-                    f"{step.kernel}: a block of {step.threads_per_block} threads with "
-                    f"{found.registers} registers each and {shared} bytes of shared memory fits no "
-                    f"multiprocessor: too many {occupancy.limiter}"
-                )
-        return refusal
-
-    def _waves(self, step: Step, occupancy: Occupancy) -> float | None:
-        if not occupancy.blocks_per_sm:
-            return None
-        found = waves(math.prod(step.grid), occupancy.blocks_per_sm, self.device.sm_count)
-        return found.count - 1 + found.tail_fill
+            elif case.kind == "kernel":
+                made, refusal = described(case, self._made.built[case.id], self.device)
+                for record in made:
+                    self._keep(record)
+                if refusal:
+                    self.finish(case, "failed", refusal)
 
     def _qualify(self) -> None:
         """Each variant alone, several at a time: nothing is timed here."""
@@ -235,11 +255,12 @@ class Runner:
                 by_variant[case.problem, case.variant].append(case)
         with (
             stage("verify", len(by_variant)) as advance,
-            ThreadPoolExecutor(max_workers=os.cpu_count()) as pool,
+            ThreadPoolExecutor(max_workers=self.cores.total) as pool,
         ):
+            self.cores.expect(len(by_variant))
             try:
                 pending = {
-                    pool.submit(self._qualify_variant, cases): "/".join(name)
+                    pool.submit(self._on_some_cores, cases): "/".join(name)
                     for name, cases in by_variant.items()
                 }
                 for future in as_completed(pending):
@@ -249,7 +270,11 @@ class Runner:
                 self.workers.stop()
                 raise
 
-    def _qualify_variant(self, cases: Sequence[Case]) -> str:
+    def _on_some_cores(self, cases: Sequence[Case]) -> str:
+        with self.cores.some() as cores:
+            return self._qualify_variant(cases, cores)
+
+    def _qualify_variant(self, cases: Sequence[Case], cores: int) -> str:
         """Verify one variant's test sizes, and on the emulator count its bench sizes.
 
         A launch shape that takes the worker down leaves the others to another worker.
@@ -266,8 +291,8 @@ class Runner:
             shapes = {case.shape for case in rest}
             tests = [t for t in self.tests if t.id in self._made.ready and t.shape in shapes]
             counted = [c for c in rest if not self.is_timed and not self._over_budget(c)]
-            job = self.job("qualify", tests=tuple(tests), cases=tuple(counted))
             seen.clear()
+            job = self.job("qualify", tests=tuple(tests), cases=tuple(counted), jobs=cores)
             ended = self.workers.do(job, self.bench.limits.qualify_s, keep)
             if self.workers.stopped:
                 return "interrupted"  # no fault of the variant: a resumed run does it again
@@ -343,7 +368,7 @@ class Runner:
 
     def _profile(self, wanted: profiling.Wanted) -> None:
         """What ncu counts, of every case that is right; a resumed run compiled none of them."""
-        sound = [case for case in self.cases if self._outcomes[case.id].status == "ok"]
+        sound = [case for case in self.chosen if self._outcomes[case.id].status == "ok"]
         again = built_again(sound, self.bench.kernels, self.device.arch)
         self._made.built.update(again)
         self.unprofiled = profiling.profile(
@@ -359,7 +384,6 @@ class Runner:
             arch=self.device.arch,
             kernels=self.bench.kernels,
             seed=self.bench.timing.seed,
-            jobs=self.jobs,
             fresh=self.fresh,
             flush=self.bench.timing.flush,
             probes=tuple(c.case for c in self._ceilings.values() if c.name in PROBED),

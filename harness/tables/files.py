@@ -9,6 +9,7 @@ from typing import Any
 from pandas.api.types import is_numeric_dtype
 
 from harness.errors import JournalError
+from harness.near import did_you_mean
 from harness.records import read_journal
 from harness.tables.run import Run
 
@@ -19,11 +20,18 @@ def load(folder: str | Path) -> Run:
     try:
         info = json.loads((folder / "run.json").read_text())
     except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise JournalError(
-            f"{folder / 'run.json'} cannot be read ({error})\n"
+            f"{folder / 'run.json'} cannot be read: {why}{_near(folder)}\n"
             "  name a run's folder, such as reports/latest, or make one: make bench"
         ) from None
     return Run(folder, info, read_journal(folder / "journal.jsonl"))
+
+
+def _near(folder: Path) -> str:
+    """The runs beside a folder that is not there, as far as their names are like its own."""
+    there = [str(path.parent) for path in folder.parent.glob("*/run.json")]
+    return did_you_mean(str(folder), there) if not folder.exists() else ""
 
 
 def write(run: Run) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from harness.current import current
 from harness.measure.statistics import Interval
 from harness.measure.timings import Comparison, Group, Timings, ceiling_over_placements
 from harness.records import (
@@ -38,7 +39,7 @@ class Run:
 
     def __init__(self, folder: Path, info: Mapping[str, Any], records: Iterable[Record]) -> None:
         self.folder, self.info = folder, info
-        self.records = _without_superseded(list(records))
+        self.records = _without_superseded(current(records))
         self.confidence = float(info["timing"]["confidence"])
         self.same_within = float(info["timing"]["same_within"])
 

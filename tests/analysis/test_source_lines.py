@@ -146,6 +146,19 @@ def test_at_80_columns_every_column_and_most_of_the_source_are_readable() -> Non
         assert words in text
 
 
+def test_on_a_narrow_terminal_figures_are_short_and_the_source_has_room() -> None:
+    line = cost(
+        7, warps=1_524_288, threads=2**25, requests=10, sectors=40, wavefronts=565_248,
+        wavefronts_ideal=8_192, branches=64, diverged=12,
+    )  # fmt: skip
+    source = "\n" * 6 + "    shared[threadIdx.x] = input[blockIdx.x];"
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(annotate.table("title", annotate.annotated(source, {7: line}), console.width))
+    [row] = [row for row in console.export_text().splitlines() if "shared[" in row]
+    assert row.split()[:7] == ["7", "1.5M", "22.0", "19", "%", "4.0", "565k"]
+    assert row.index("    shared[") <= 44
+
+
 def test_the_divergence_of_v1_is_on_the_line_that_chooses_its_threads() -> None:
     """Of 8 warps and 8 steps all diverge while 2·stride < 32, then 4, 2 and 1 of them."""
     bench = model.load(ROOT / "bench.yaml")

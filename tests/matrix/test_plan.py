@@ -77,7 +77,7 @@ def test_a_limited_variant_is_skipped_with_its_reason(edited: Edited, device: De
         ("grid: ceil_div(n, block)", "grid: [1, 65536]", "exceeds a device's"),
         ("grid: ceil_div(n, block)", "grid: 2**31", "exceeds a device's"),
         ("block: block\n", "block: [1, 1, 65]\n", "exceeds a device's"),
-        ("block: block\n", "block: [32, 33]\n", "1056 threads a block; a device allows 1024"),
+        ("block: block\n", "block: [32, 33]\n", "1056 threads per block; a device allows 1024"),
         ("block: block\n", "block: block\n            shared: 227 * 1024 + 1\n", "232449 bytes"),
         ("block: block\n", "block: block\n            shared: -1\n", "-1 bytes"),
     ],

@@ -13,6 +13,7 @@ from fake_device import device
 from harness import tables
 from harness.build import cache
 from harness.matrix import model
+from harness.matrix.filters import Choice
 from harness.records import Round
 from harness.run.folder import Folder
 from harness.run.runner import Runner
@@ -55,8 +56,10 @@ def measure(
         (folder / "bench.yaml").write_text(MATRIX.format(variants=lines, baseline=baseline))
         bench = model.load(folder / "bench.yaml")
         out = folder / "run"
-        runner = Runner(bench, device(), "fake_device:open_backend", (), out)
-        Folder(runner, (), datetime.now(timezone.utc))
+        now = datetime.now(timezone.utc)
+        there = Folder(out, bench, Choice(), "fake_device:open_backend", device(), now)
+        runner = Runner(there.bench, device(), "fake_device:open_backend", (), out)
+        there.open(runner)
         runner.run()
         return tables.load(out)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from sys import float_info
 from typing import Any
 
 from harness.measure.statistics import Interval
@@ -40,13 +41,21 @@ def verification_table(run: Run, problem: str) -> Table:
                     named(variant),
                     Cell(dtype),
                     *(_passed([v for v in found if v.phase == phase]) for phase in seen),
-                    optional(max(errors, default=None), fmt.three, "not comparable"),
+                    _worst(errors),
                     Cell(_failure(bad), css="failed wrap") if bad else none("none"),
                 ],
                 f"verified-{slug(f'{problem}-{variant}-{dtype}')}",
             )
         )
     return Table(f"table-verified-{slug(problem)}", "Verified launches", columns, rows)
+
+
+def _worst(errors: list[float]) -> Cell:
+    """The largest error over its bound; where that is 0 the journal has the largest number."""
+    worst = max(errors, default=None)
+    if worst == float_info.max:
+        return Cell("beyond a bound of 0", worst)
+    return optional(worst, fmt.three, "not comparable")
 
 
 def _passed(checks: list[Verified]) -> Cell:

@@ -1,0 +1,77 @@
+"""`new`: the skeleton of a problem with two variants, written and tested."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from harness.commands.options import Config, Kernels
+from harness.errors import UsageError
+from harness.matrix import model
+from harness.matrix.values import name as checked_name
+from harness.progress import console
+from harness.records import Outcome, read_journal
+from harness.run import devices, machine
+from harness.run.runner import Runner
+
+FILES = ("problem.py", "bench.yaml", "v0_plain.cu", "v1_grid_stride.cu")
+
+
+def new(
+    problem: Annotated[str, typer.Argument(help="What it is called: a new folder's name.")],
+    config_path: Config = None,
+    kernels: Kernels = None,
+) -> None:
+    """Write a problem with two variants that work, to be changed, and test it on the emulator."""
+    try:
+        checked_name(problem)
+    except ValueError as error:
+        raise UsageError(f"{problem!r} cannot be a problem: {error}") from None
+    folder = (kernels or (config_path or model.MATRIX).parent / "kernels") / problem
+    if folder.exists():
+        raise UsageError(f"{folder} exists already; choose another name, or delete it")
+    for path in write(folder):
+        console.print(f"wrote {path}", markup=False)
+    _test(model.load(config_path, kernels), problem)
+    console.print(
+        f"\nIt doubles n numbers. Say in {folder / 'problem.py'} what yours computes, write the\n"
+        f"kernels, and then: python -m harness run --only {problem}", markup=False,
+    )  # fmt: skip
+
+
+def write(folder: Path) -> list[Path]:
+    """The files of the skeleton. Raises UsageError where they cannot be written."""
+    templates = Environment(
+        loader=PackageLoader("harness.commands", "skeleton"), undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )  # fmt: skip
+    title = "".join(word.capitalize() for word in folder.name.split("_") if word)
+    written = []
+    try:
+        folder.mkdir(parents=True)
+        for name in FILES:
+            text = templates.get_template(f"{name}.j2").render(problem=folder.name, title=title)
+            (folder / name).write_text(text)
+            written.append(folder / name)
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from None
+    return written
+
+
+def _test(bench: model.Bench, problem: str) -> None:
+    """Every variant verified by the emulator. Exits with 1 where one fails, which none should."""
+    device = devices.emulated(None)
+    with tempfile.TemporaryDirectory() as scratch:
+        Runner(
+            bench, device, "emulator", [problem], Path(scratch), jobs=machine.cores()
+        ).run()  # fmt: skip
+        journal = list(read_journal(Path(scratch) / "journal.jsonl"))
+    failed = [r for r in journal if isinstance(r, Outcome) and r.status == "failed"]
+    for outcome in failed:
+        console.print(f"FAILED {outcome.case}\n  {outcome.reason}", markup=False)
+    if failed:
+        raise typer.Exit(1)

@@ -1,0 +1,78 @@
+"""`--watch`: the run again in its folder whenever a file is saved; only what changed is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from harness.commands.options import Asked
+from harness.errors import HarnessError
+from harness.matrix import model
+from harness.progress import console
+from harness.run.folder import INTERRUPTED
+
+POLL_S = 0.3
+_SETTLED_S = 0.2
+"""A file that was saved this long ago is taken to be whole."""
+
+Seen = Mapping[Path, int]
+"""File → when it was changed, ns."""
+
+
+def go_on(
+    asked: Asked,
+    folder: Path,
+    carry_out: Callable[[Asked], tuple[int, Path]],
+    code: int,
+    seen: Seen,
+) -> int:
+    """Run again after every change, until Ctrl-C. The exit code is that of the last run.
+
+    seen: the files as they were when the run before began.
+    """
+    again = replace(asked, out=folder)
+    while code != INTERRUPTED:
+        console.print(f"\nwatching {_kernels(again)}/; Ctrl-C ends it", markup=False)
+        try:
+            seen = changed(again, seen)
+        except KeyboardInterrupt:
+            break
+        try:
+            code, _ = carry_out(again)
+        except HarnessError as error:  # a file that is half written, say: the next save may mend it
+            console.print(f"error: {error}", markup=False)
+            code = 2
+    return code
+
+
+def files(asked: Asked) -> Seen:
+    """The matrix and every file of the folder of problems."""
+    found: dict[Path, int] = {}
+    for path in [asked.config or model.MATRIX, *_kernels(asked).rglob("*")]:
+        try:
+            if path.is_file() and "__pycache__" not in path.parts:
+                found[path] = path.stat().st_mtime_ns
+        except OSError:  # deleted meanwhile
+            continue
+    return found
+
+
+def changed(asked: Asked, seen: Seen) -> Seen:
+    """The files as they are once any of them differs, and nothing has changed for a moment."""
+    while (now := files(asked)) == seen:
+        time.sleep(POLL_S)
+    while True:
+        time.sleep(_SETTLED_S)
+        later = files(asked)
+        if later == now:
+            break
+        now = later
+    for path in sorted(path for path in {*seen, *now} if seen.get(path) != now.get(path)):
+        console.print(f"changed: {path}", markup=False)
+    return now
+
+
+def _kernels(asked: Asked) -> Path:
+    return asked.kernels or (asked.config or model.MATRIX).parent / "kernels"

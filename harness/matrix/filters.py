@@ -1,0 +1,197 @@
+"""`--size`, `--dtype`, `--launch` and `--quick`: the matrix with less in it.
+
+A filter makes a smaller matrix out of the whole one, so that everything behind it, a resumed run
+too, sees one matrix and knows of no filters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from harness import problem as problems
+from harness.dtypes import BY_NAME
+from harness.errors import ExpressionError, ProblemError, UsageError
+from harness.matrix import model, selection
+from harness.matrix.expressions import Expression
+from harness.matrix.values import Shape
+from harness.matrix.variants import Problem, Variant
+from harness.near import did_you_mean
+
+QUICK_BYTES = 256 * 2**20
+"""Compulsory traffic of the size that a quick run times, at most: beyond any L2 cache, and few
+milliseconds of memory traffic."""
+QUICK_SECONDS = 15
+"""After which a quick run adds no more placements to a problem."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the command line chooses of the matrix, as it was typed; nothing chooses all."""
+
+    only: tuple[str, ...] = ()
+    size: tuple[str, ...] = ()
+    dtype: tuple[str, ...] = ()
+    launch: tuple[str, ...] = ()
+    quick: bool = False
+
+    def __str__(self) -> str:
+        """As it would be typed."""
+        words = [
+            f"--{name} {value}" for name, values in asdict(self).items()
+            for value in (values if isinstance(values, (list, tuple)) else ())
+        ]  # fmt: skip
+        return " ".join([*words, *(["--quick"] if self.quick else [])]) or "no filter"
+
+
+Wanted = Mapping[str, frozenset[int]]
+"""Key → the values that it may have."""
+
+
+def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
+    """The matrix with the chosen problems, sizes, types and launch shapes, or quickly measured.
+
+    Of a baseline and of libraries, which others are compared with, the launch shapes stay where
+    none of theirs is chosen. Raises UsageError for a filter that leaves nothing, with what there
+    is.
+    """
+    sizes, launch = _wanted("--size", choice.size), _wanted("--launch", choice.launch)
+    chosen = selection.problems(bench, choice.only)
+    found = {name: bench.problems[name] for name in chosen}
+    found = _kept(found, lambda p: _with_sizes(p, sizes), lambda: _sizes_there(found, choice))
+    for dtype in choice.dtype:
+        if dtype not in BY_NAME:
+            raise UsageError(f"--dtype {dtype!r} is no element type{did_you_mean(dtype, BY_NAME)}")
+    found = _kept(found, lambda p: _with_dtypes(p, choice.dtype), lambda: _dtypes_there(found))
+    found = _kept(found, lambda p: _with_launch(p, launch), lambda: _launch_there(found, choice))
+    bench = replace(bench, problems=found)
+    return _quickly(bench, backend) if choice.quick else bench
+
+
+def _wanted(option: str, texts: Iterable[str]) -> Wanted:
+    """`n=2**20,2**24` → {"n": {1048576, 16777216}}; a key that is named again gets more values."""
+    found: dict[str, set[int]] = {}
+    for text in texts:
+        key, equals, values = text.partition("=")
+        try:
+            if not (key.strip() and equals):
+                raise ExpressionError("there is no `=` behind a name")
+            numbers = {Expression(value).evaluate({}) for value in values.split(",")}
+        except ExpressionError as error:
+            raise UsageError(
+                f"{option} {text!r}: {error}\n  write a name and values: {option} n=2**20,2**24"
+            ) from None
+        found.setdefault(key.strip(), set()).update(numbers)
+    return {key: frozenset(numbers) for key, numbers in found.items()}
+
+
+def _kept(
+    every: Mapping[str, Problem],
+    narrow: Callable[[Problem], Problem | None],
+    refusal: Callable[[], str],
+) -> dict[str, Problem]:
+    """The problems of which anything is left."""
+    found = {name: narrow(problem) for name, problem in every.items()}
+    left = {name: problem for name, problem in found.items() if problem is not None}
+    if not left:
+        raise UsageError(refusal())
+    return left
+
+
+def _has(shape: Mapping[str, int], wanted: Wanted) -> bool:
+    return all(shape.get(key) in values for key, values in wanted.items())
+
+
+def _with_sizes(problem: Problem, wanted: Wanted) -> Problem | None:
+    left = tuple(size for size in problem.sizes.bench if _has(size, wanted))
+    return replace(problem, sizes=replace(problem.sizes, bench=left)) if left else None
+
+
+def _with_dtypes(problem: Problem, wanted: Sequence[str]) -> Problem | None:
+    def narrow(variant: Variant) -> Variant | None:
+        left = tuple(dtype for dtype in variant.dtypes if dtype in wanted or not wanted)
+        return replace(variant, dtypes=left) if left else None
+
+    return _each(problem, narrow)
+
+
+def _with_launch(problem: Problem, wanted: Wanted) -> Problem | None:
+    """A variant without launch keys, such as a function, has nothing that a filter could choose."""
+
+    def narrow(variant: Variant) -> Variant | None:
+        left = tuple(s for s in variant.launch if not s or _has(s, wanted))
+        needed = variant.name == problem.baseline or variant.as_library
+        return replace(variant, launch=left) if left else variant if needed else None
+
+    found = _each(problem, narrow)
+    some = found and any(_has(s, wanted) for v in found.everything() for s in v.launch)
+    return found if some else None
+
+
+def _each(problem: Problem, narrow: Callable[[Variant], Variant | None]) -> Problem | None:
+    """The problem with what is left of its variants and libraries; None without a variant."""
+
+    def left(every: Mapping[str, Variant]) -> dict[str, Variant]:
+        found = {name: narrow(variant) for name, variant in every.items()}
+        return {name: variant for name, variant in found.items() if variant is not None}
+
+    variants = left(problem.variants)
+    if not variants:
+        return None
+    return replace(problem, variants=variants, libraries=left(problem.libraries))
+
+
+def _sizes_there(problems: Mapping[str, Problem], choice: Choice) -> str:
+    shapes = [size for problem in problems.values() for size in problem.sizes.bench]
+    return _there("--size", choice.size, shapes)
+
+
+def _launch_there(problems: Mapping[str, Problem], choice: Choice) -> str:
+    shapes = [s for p in problems.values() for v in p.everything() for s in v.launch]
+    return _there("--launch", choice.launch, shapes)
+
+
+def _dtypes_there(problems: Mapping[str, Problem]) -> str:
+    there = dict.fromkeys(dtype for problem in problems.values() for dtype in problem.dtypes)
+    return f"--dtype matches nothing; there are {', '.join(there)}"
+
+
+def _there(option: str, texts: Sequence[str], shapes: Iterable[Shape]) -> str:
+    values: dict[str, dict[int, None]] = {}
+    for shape in shapes:
+        for key, value in shape.items():
+            values.setdefault(key, {})[value] = None
+    listed = "; ".join(f"{key} = {', '.join(map(str, each))}" for key, each in values.items())
+    return f"{option} {' '.join(texts)} matches nothing; there are {listed or 'none'}"
+
+
+def _quickly(bench: model.Bench, backend: str) -> model.Bench:
+    """One size per problem, and no more placements than an interval needs."""
+    timing = bench.timing.model_copy(
+        update={"rounds": "auto", "placements": (3,), "choosing": 1, "batch": 4}
+    )
+    limits = bench.limits.model_copy(
+        update={"measure_s": min(bench.limits.measure_s, QUICK_SECONDS)}
+    )
+    most = QUICK_BYTES if backend != "emulator" else bench.limits.emulate_bytes
+    found = {}
+    for name, problem in bench.problems.items():
+        sizes = replace(problem.sizes, bench=(_quick_size(bench, problem, most),))
+        found[name] = replace(problem, sizes=sizes)
+    return replace(bench, problems=found, timing=timing, limits=limits)
+
+
+def _quick_size(bench: model.Bench, problem: Problem, most: int) -> Shape:
+    """The largest that moves at most so many bytes, else the smallest."""
+    try:
+        by_bytes = sorted(_with_bytes(bench, problem), key=lambda each: each[0])
+    except ProblemError:  # plan.py says so, of each case
+        return problem.sizes.bench[0]
+    within = [size for moved, size in by_bytes if moved <= most]
+    return within[-1] if within else by_bytes[0][1]
+
+
+def _with_bytes(bench: model.Bench, problem: Problem) -> Iterator[tuple[int, Shape]]:
+    loaded = problems.load(bench.kernels / problem.name)
+    for size in problem.sizes.bench:
+        yield loaded.work(size, problem.dtypes[0]).bytes, size

@@ -1,0 +1,207 @@
+"""What a run does anew in a folder that has results already: what changed, and what it touches.
+
+A case is done anew where something that decides its result differs: a source or header, problem.py,
+what the matrix says of it, the compiler. Comparisons are made within rounds, so where one case of
+a group is timed anew, the group's others are too; all that they were verified at stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.build import compile as compiler
+from harness.build import host, toolchain
+from harness.cases import Case, Shape
+from harness.errors import CompileError
+from harness.matrix import model
+from harness.records import Outcome, Planned, Record, Renewed
+
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(?:[<\"]([^>\"\n]+)[>\"]|\w)", re.MULTILINE)
+_HEADERS = (".cuh", ".cu", ".h", ".hpp", ".inl")
+_PYTHON = ("torch", "triton")
+"""Packages of which a Python function's speed is made."""
+_SHORT = 16
+"""Characters of a hash: one that differs by chance alone is nothing to fear."""
+
+
+class Origins:
+    """What each case's result is made from; files are read once."""
+
+    def __init__(self, bench: model.Bench, tests: Sequence[Case], arch: str) -> None:
+        self._bench, self._arch = bench, arch
+        self._tests: dict[Shape, list[Case]] = defaultdict(list)
+        for test in tests:
+            self._tests[test.shape].append(test)
+        self._hashes: dict[Path, str] = {}
+        self._included: dict[tuple[Path, tuple[Path, ...]], tuple[Path, ...]] = {}
+
+    def of(self, case: Case, counted: bool = True) -> dict[str, str]:
+        """File, `bench.yaml` or `nvcc` → its hash or version.
+
+        counted: whether the emulator counts the case, which a limit of bench.yaml decides.
+        """
+        kernels = self._bench.kernels
+        files = [kernels / case.problem / "problem.py", *self._files(case)]
+        found = {_name(path, kernels): self._hash(path) for path in files}
+        # What it builds on decides what it is compared with, and nothing about its own result.
+        tests = [replace(test, builds_on="") for test in self._tests[case.shape]]
+        baseline = self._bench.problems[case.problem].baseline
+        said = repr([replace(case, builds_on=""), tests, baseline, counted])
+        found["bench.yaml"] = hashlib.sha256(said.encode()).hexdigest()[:_SHORT]
+        if case.kind in ("kernel", "host"):
+            found["nvcc"] = _nvcc()
+        else:
+            found |= {name: version for name in _PYTHON if (version := _version(name))}
+        return found
+
+    def _files(self, case: Case) -> Iterable[Path]:
+        kernels = self._bench.kernels
+        if case.kind == "python":
+            return [kernels / case.problem / case.function.partition(":")[0]]
+        if case.kind == "library" or not case.source:
+            return []
+        make = compiler.unit if case.kind == "kernel" else host.unit
+        unit = make(case, kernels, self._arch)
+        found: dict[Path, None] = {}
+        for source in (*unit.sources, unit.source):
+            found |= dict.fromkeys(self._with_headers(source, unit.include))
+        return found
+
+    def _with_headers(self, source: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+        """The file and all that it includes of ours, whatever is defined; those of the toolkit
+        change with its version."""
+        key = source, folders
+        if key not in self._included:
+            found: dict[Path, None] = {}
+            todo = [source]
+            while todo:
+                path = todo.pop()
+                if path in found:
+                    continue
+                found[path] = None
+                todo += _includes(path, folders)
+            self._included[key] = tuple(found)
+        return self._included[key]
+
+    def _hash(self, path: Path) -> str:
+        if path not in self._hashes:
+            try:
+                self._hashes[path] = hashlib.sha256(path.read_bytes()).hexdigest()[:_SHORT]
+            except OSError:
+                self._hashes[path] = "missing"
+        return self._hashes[path]
+
+
+def _includes(path: Path, folders: Sequence[Path]) -> Iterator[Path]:
+    try:
+        text = path.read_text(errors="replace")
+    except OSError:
+        return
+    for match in _INCLUDE.finditer(text):
+        if match[1] is None:  # a macro says which: any header may be meant
+            yield from (p for f in folders for p in sorted(f.rglob("*")) if p.suffix in _HEADERS)
+            continue
+        for folder in (path.parent, *folders):
+            if (folder / match[1]).is_file():
+                yield (folder / match[1]).resolve()
+                break
+
+
+def _name(path: Path, kernels: Path) -> str:
+    """As people know it: below the folder of all problems, where it lies there."""
+    full = path.resolve()
+    below = full.is_relative_to(kernels.resolve())
+    return str(full.relative_to(kernels.resolve())) if below else str(full)
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _nvcc() -> str:
+    try:
+        return toolchain.find().version
+    except CompileError:
+        return "missing"
+
+
+def changes(
+    plan: Sequence[Planned],
+    known: Iterable[Record],
+    chosen: Collection[str],
+    timed: Collection[str],
+) -> list[Renewed]:
+    """What has to be done anew. Nothing where the folder is empty.
+
+    plan: every case of the run, as it is now. known: the records that count so far. chosen: the
+    cases that are worked on. timed: of these, the ones that a clock is held to.
+    """
+    before: dict[str, Planned] = {}
+    ended: dict[str, Outcome] = {}
+    for record in known:
+        if isinstance(record, Planned):
+            before[record.case] = record
+        elif isinstance(record, Outcome):
+            ended[record.case] = record
+    if not before:
+        return []
+    now = {planned.case: planned for planned in plan}
+    found = {
+        case: _renewed(p, "gone", "no longer in the matrix")
+        for case, p in before.items()
+        if case not in now
+    }
+    for case in chosen:
+        if case not in before:
+            found[case] = _renewed(now[case], "case", "new")
+        elif why := differences(before[case], now[case]):
+            found[case] = _renewed(now[case], "case", why)
+    touched = {_group(now[case]) for case in timed if case in found or case not in ended}
+    for case, planned in now.items():
+        was = ended.get(case)
+        if case not in found and was and was.status == "ok" and _group(planned) in touched:
+            found[case] = _renewed(planned, "times", "timed together with what changed")
+    return list(found.values())
+
+
+def differences(before: Planned, now: Planned) -> str:
+    """What a case's result was made from otherwise, in a clause; empty where nothing differs."""
+    keys = dict.fromkeys((*before.made_from, *now.made_from))
+    changed = [key for key in keys if before.made_from.get(key) != now.made_from.get(key)]
+    if changed == ["nvcc"]:
+        return f"nvcc {before.made_from.get('nvcc')} → {now.made_from.get('nvcc')}"
+    return f"{', '.join(changed)} changed" if changed else ""
+
+
+def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:
+    """What is done anew and why, in lines for the terminal."""
+    by_reason: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for each in renewed:
+        if each.what != "times":
+            name = f"{each.problem}/{each.variant}"
+            by_reason[each.what, each.reason][name] = None
+    for (what, reason), names in by_reason.items():
+        start = "left out" if what == "gone" else "anew"
+        yield f"{start}: {', '.join(names)} ({reason})"
+    if again := sum(each.what == "times" for each in renewed):
+        yield f"timed again beside them: {again} cases of the same sizes"
+    yield f"kept: {kept} cases"
+
+
+def _renewed(p: Planned, what: str, reason: str) -> Renewed:
+    return Renewed(
+        p.case, p.problem, p.variant, p.dtype, p.sizes, p.launch, what, reason,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _group(p: Planned) -> tuple[str, str, str]:
+    return p.problem, p.dtype, str(p.sizes)

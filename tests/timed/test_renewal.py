@@ -1,0 +1,225 @@
+"""A run into a folder that has results does anew what changed, and keeps the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from fake_device import device
+
+from harness import tables
+from harness.build import cache
+from harness.errors import UsageError
+from harness.matrix import model
+from harness.matrix.filters import Choice
+from harness.records import Renewed, Round, Verified
+from harness.run.folder import Folder
+from harness.run.runner import Runner
+from harness.tables import Run
+
+pytestmark = pytest.mark.usefixtures("importable")
+
+FAKE = "fake_device:open_backend"
+MATRIX = """\
+timing: {placements: [3], choosing: 0, rounds_per_placement: 1, batch: 4}
+problems:
+  double:
+    dtypes: [float32]
+    sizes: {test: {n: [1, 33]}, bench: {n: [1024, 2048]}}
+    launch: {block: [64]}
+    baseline: honest1
+    defaults:
+      let: {blocks: "ceil_div(n, block)"}
+      steps: {twice: {grid: blocks, block: block, args: [input, output, n]}}
+    variants:
+      honest1: {}
+      honest2: {builds_on: honest1}
+      honest3:
+        when: n != 2048
+"""
+
+Again = Callable[..., Run]
+
+
+@pytest.fixture
+def again(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Again:
+    """A run into the same folder as the one before: again(choice, profiling)."""
+    monkeypatch.setattr(cache, "CACHE", tmp_path_factory.getbasetemp() / "compiled")
+    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}:{Path(__file__).parent}")
+    monkeypatch.setenv("FAKE_COSTS", json.dumps({"honest2": 500.0}))
+    double = folder / "kernels" / "double"
+    (folder / "bench.yaml").write_text(MATRIX)
+    (folder / "kernels" / "scale.cuh").write_text("#define SCALE 2\n")
+    text = (double / "v0.cu").read_text()
+    for name in ("honest1", "honest2", "honest3"):
+        (double / f"{name}.cu").write_text(text)
+    (double / "honest2.cu").write_text(
+        '#include "scale.cuh"\n' + text.replace("2 * input", "SCALE * input")
+    )
+
+    def run(choice: Choice = Choice(), profiling: bool = False) -> Run:  # noqa: B008
+        bench, out = model.load(folder / "bench.yaml"), folder / "run"
+        now = datetime.now(timezone.utc)
+        there = Folder(out, bench, choice, FAKE, device(), now, only_profiling=profiling)
+        runner = Runner(
+            there.bench, device(), FAKE, there.choice.only, out, chosen=there.chosen
+        )  # fmt: skip
+        there.open(runner)
+        runner.run()
+        there.close(int(runner.failed))
+        return tables.load(out)
+
+    return run
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path}"
+    path.write_text(text.replace(old, new))
+
+
+def rounds(run: Run, case: str) -> list[Round]:
+    return [r for r in run.of(Round) if r.case == case]
+
+
+def timed(run: Run) -> set[str]:
+    """The cases that have rounds, those of the ceilings aside."""
+    return {r.case for r in run.of(Round)} & set(run.planned)
+
+
+def kept(before: Run, after: Run) -> set[str]:
+    """The cases of which every round is one that was there before."""
+    return {case for case in timed(before) if rounds(before, case) == rounds(after, case)}
+
+
+def case(variant: str, n: int) -> str:
+    return f"double/{variant}/float32/n={n}/block=64"
+
+
+def at_test_sizes(run: Run, variant: str) -> list[Verified]:
+    return [v for v in run.of(Verified) if v.variant == variant and v.phase == "test"]
+
+
+def test_where_nothing_changed_nothing_is_done(again: Again, folder: Path) -> None:
+    first = again()
+    before = (folder / "run" / "journal.jsonl").read_bytes()
+    assert {o.status for o in first.outcomes.values()} == {"ok", "skipped"}
+    again()
+    assert (folder / "run" / "journal.jsonl").read_bytes() == before
+
+
+def test_a_changed_source_is_verified_and_its_sizes_are_timed_anew(
+    again: Again, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = again()
+    edit(folder / "kernels" / "double" / "honest3.cu", "2 * input", "input[i] + input")
+    capsys.readouterr()
+    second = again()
+    # honest3 exists at n = 1024 alone: what was timed at 2048 stays.
+    assert kept(first, second) == {case("honest1", 2048), case("honest2", 2048)}
+    assert timed(second) == timed(first)
+    assert len(rounds(second, case("honest2", 1024))) == len(rounds(first, case("honest2", 1024)))
+    assert at_test_sizes(second, "honest1") == at_test_sizes(first, "honest1")
+    # Its own launches at the test sizes are those of the code that is there now.
+    assert len(at_test_sizes(second, "honest3")) == len(at_test_sizes(first, "honest3"))
+    assert all(o.status in ("ok", "skipped") for o in second.outcomes.values())
+    assert second.compare(case("honest2", 1024), case("honest1", 1024)).verdict == "faster"
+    said = capsys.readouterr().out
+    assert "anew: double/honest3 (double/honest3.cu changed)" in said
+    assert "timed again beside them: 2 cases of the same sizes" in said
+    assert "kept: 3 cases" in said  # two at n = 2048, and honest3 there, which is skipped
+
+
+def test_a_changed_source_that_is_wrong_now_fails_and_the_others_are_timed_without_it(
+    again: Again, folder: Path
+) -> None:
+    again()
+    edit(folder / "kernels" / "double" / "honest3.cu", "2 * input", "3 * input")
+    second = again()
+    assert second.outcomes[case("honest3", 1024)].status == "failed"
+    assert second.outcomes[case("honest1", 1024)].status == "ok"
+    assert not rounds(second, case("honest3", 1024))
+
+
+def test_a_changed_header_renews_what_includes_it(again: Again, folder: Path) -> None:
+    again()
+    edit(folder / "kernels" / "scale.cuh", "SCALE 2", "SCALE (1 + 1)")
+    renewed = again().of(Renewed)
+    assert {r.variant for r in renewed if r.what == "case"} == {"honest2"}
+    assert {r.reason for r in renewed if r.what == "case"} == {"scale.cuh changed"}
+
+
+def test_a_changed_flag_renews_its_variant_and_what_it_builds_on_does_not(
+    again: Again, folder: Path
+) -> None:
+    again()
+    edit(folder / "bench.yaml", "builds_on: honest1", "builds_on: honest3")
+    second = again()
+    assert not second.of(Renewed)
+    assert second.planned[case("honest2", 1024)].builds_on == "honest3"
+    edit(folder / "bench.yaml", "{builds_on: honest3}", "{builds_on: honest3, flags: [-O2]}")
+    renewed = again().of(Renewed)
+    assert {r.variant for r in renewed if r.what == "case"} == {"honest2"}
+
+
+def test_a_new_variant_is_added_and_one_that_is_gone_is_left_out(
+    again: Again, folder: Path
+) -> None:
+    first = again()
+    edit(folder / "bench.yaml", "      honest3:\n", "      honest4: {source: honest1.cu}\n"
+         "      honest3:\n")  # fmt: skip
+    second = again()
+    assert second.outcomes[case("honest4", 2048)].status == "ok"
+    assert list(second.planned)[4:6] == [case("honest4", 1024), case("honest4", 2048)]
+    assert at_test_sizes(second, "honest2") == at_test_sizes(first, "honest2")
+    edit(folder / "bench.yaml", "      honest4: {source: honest1.cu}\n", "")
+    third = again()
+    assert set(third.planned) == set(first.planned)
+    assert timed(third) == timed(first)
+    assert kept(second, third) == timed(third)
+
+
+def test_a_new_size_leaves_what_was_timed_at_others(again: Again, folder: Path) -> None:
+    first = again()
+    edit(folder / "bench.yaml", "[1024, 2048]", "[1024, 2048, 4096]")
+    second = again()
+    assert kept(first, second) == timed(first)
+    assert second.outcomes[case("honest2", 4096)].status == "ok"
+
+
+def test_another_timing_is_another_run_and_says_in_what(again: Again, folder: Path) -> None:
+    again()
+    edit(folder / "bench.yaml", "batch: 4", "batch: 5")
+    with pytest.raises(UsageError, match="timing: in the matrix differs: batch 4 there, 5 now"):
+        again()
+
+
+def test_a_finished_run_is_profiled_with_other_filters_and_measures_nothing(
+    again: Again, folder: Path
+) -> None:
+    first = again(Choice(only=("double/honest2",)))
+    assert {p.variant for p in first.planned.values()} == {"honest1", "honest2"}
+    before = (folder / "run" / "journal.jsonl").read_bytes()
+    again(Choice(size=("n=1024",)), profiling=True)
+    assert (folder / "run" / "journal.jsonl").read_bytes() == before
+
+
+def test_other_filters_that_choose_more_are_refused_with_what_is_missing(again: Again) -> None:
+    again(Choice(only=("double/honest2",), size=("n=1024",)))
+    with pytest.raises(UsageError) as caught:
+        again(Choice(only=("double/honest3",)))
+    assert "the filters differ: --only double/honest2 --size n=1024 there" in str(caught.value)
+    assert "--only double/honest3 now; it has no " in str(caught.value)
+
+
+def test_a_matrix_with_none_of_the_cases_is_another_run(again: Again, folder: Path) -> None:
+    again()
+    text = (folder / "bench.yaml").read_text()
+    (folder / "bench.yaml").write_text(text.replace("[1024, 2048]", "[512]"))
+    with pytest.raises(UsageError, match="the matrix differs: it has none of the 6 cases there"):
+        again()
