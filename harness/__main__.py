@@ -13,8 +13,19 @@ import typer
 from filelock import FileLock, Timeout
 
 from harness import __version__, report, tables
-from harness.commands import annotate, doctor, listing, redraw
-from harness.commands.options import Arch, Backend, Config, Jobs, Kernels, Only, Out
+from harness.commands import annotate, doctor, listing, redraw, results
+from harness.commands.options import (
+    Arch,
+    AsJson,
+    AsMarkdown,
+    Backend,
+    Config,
+    Jobs,
+    Kernels,
+    Only,
+    Out,
+    Quiet,
+)
 from harness.commands.summary import summarise
 from harness.errors import HarnessError, UsageError
 from harness.matrix import model
@@ -61,13 +72,17 @@ def run(
     arch: Arch = None,
     out: Out = None,
     jobs: Jobs = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = None,
+    as_markdown: AsMarkdown = None,
 ) -> None:
     """Compile, verify and time (or emulate) the matrix, and write the report.
 
     Exit code 0: every case is ok. 1: some failed. 2: the command or the matrix is wrong.
     130: interrupted, with everything so far kept.
     """
-    _carry_out(config_path, kernels, backend, only, arch, out, jobs, None)
+    told = results.Wanted(quiet, as_json, as_markdown)
+    _carry_out(config_path, kernels, backend, only, arch, out, jobs, None, told)
 
 
 @app.command()
@@ -89,6 +104,9 @@ def profile(
     clock_control: Annotated[
         ClockControl, typer.Option(help="base: lock the clocks while profiling.")
     ] = "none",
+    quiet: Quiet = False,
+    as_json: AsJson = None,
+    as_markdown: AsMarkdown = None,
 ) -> None:
     """Run the matrix, then every sound case under Nsight Compute once; or emulate and count.
 
@@ -97,7 +115,8 @@ def profile(
     """
     choose(metrics, None)  # a set that does not exist is refused before anything runs
     wanted = Wanted(tuple(metrics), ncu, Settings(cache_control, clock_control))
-    _carry_out(config_path, kernels, backend, only, arch, out, jobs, wanted)
+    told = results.Wanted(quiet, as_json, as_markdown)
+    _carry_out(config_path, kernels, backend, only, arch, out, jobs, wanted, told)
 
 
 app.command("report")(redraw.redraw)
@@ -114,8 +133,10 @@ def _carry_out(
     out: Path | None,
     jobs: int,
     wanted: Wanted | None,
+    told: results.Wanted,
 ) -> None:
     """From the matrix to the report."""
+    told.check()
     started = datetime.now(timezone.utc)
     bench = model.load(config_path, kernels)
     chosen, device, warning = devices.choose(backend, arch)
@@ -140,6 +161,7 @@ def _carry_out(
     finished = tables.load(path)
     page = report.write(finished)
     folder.point_latest()
+    results.tell(finished, told)
     summarise(finished, interrupted)
     if runner.without_ceilings:
         console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)

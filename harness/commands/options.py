@@ -38,3 +38,10 @@ Out = Annotated[
     typer.Option(help="The run's folder, by default a new one in reports/ where you stand; one "
                  "that exists is resumed."),
 ]  # fmt: skip
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print no table of results at the end.")]
+AsJson = Annotated[
+    Path | None, typer.Option("--json", help="Write the results to this file as JSON.")
+]
+AsMarkdown = Annotated[
+    Path | None, typer.Option("--markdown", help="Write the table of results to this file.")
+]

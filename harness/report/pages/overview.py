@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from harness.analysis import claims
+from harness.analysis.checks import checks
 from harness.analysis.claims import Claim
 from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, short_names
 from harness.analysis.quantities import BY_KEY
@@ -240,11 +241,13 @@ def _counted(maker: Maker, cases: Sequence[Planned]) -> tuple[list[Cell], str, M
     """What was verified, and the exactly counted quantity that tells the variants apart most."""
     run = maker.run
     problem, dtype = cases[0].problem, cases[0].dtype
-    found = headline.checked(run, problem, dtype)
-    good, count = len(found.good), len(found.variants)
+    found = [c for c in checks(run, problem, dtype) if c.status != "skipped"]
+    sound = [c for c in found if c.status == "verified"]
+    good, count = len(sound), len(found)
+    worst = max((c.worst for c in sound if c.worst is not None), default=None)
     cells = [
         Cell(f"{good} of {count}", good / max(count, 1), css="" if good == count else "failed"),
-        Cell(fmt.three(found.worst), found.worst) if found.worst is not None else none(),
+        Cell(fmt.three(worst), worst) if worst is not None else none(),
     ]
     groups = {group_of(p): p.bytes for p in cases}
     for group in sorted(groups, key=lambda g: -groups[g]):
