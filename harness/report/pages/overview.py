@@ -56,12 +56,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Failed:
-    """Cases that share a reason, the problem's page, and how many."""
+    """A reason, and in each problem the cases that share it, with where its page says so."""
 
-    problem: str
-    link: str
     reason: str
-    cases: list[str]
+    places: list[tuple[str, list[str]]]
 
 
 @dataclass(frozen=True)
@@ -109,11 +107,11 @@ def overview(maker: Maker, pages: Sequence[ProblemPage], links: Links) -> Overvi
     run = maker.run
     lines = [line for page in pages for line in _lines(maker, page, links)]
     problems = list(dict.fromkeys(p.problem for p in run.planned.values()))
-    failures = [
-        Failed(page.problem, links.problem(page.problem, f"failures-{page.slug}"), reason, cases)
-        for page in pages
-        for reason, cases in page.failures
-    ]
+    failures: dict[str, list[tuple[str, list[str]]]] = {}
+    for page in pages:
+        link = links.problem(page.problem, f"failures-{page.slug}")
+        for reason, cases in page.failures:
+            failures.setdefault(reason, []).append((link, cases))
     few = len(problems) <= FEW
     return Overview(
         title=f"{', '.join(problems[:FEW]) or 'no cases'}{', …' if not few else ''}: "
@@ -130,7 +128,7 @@ def overview(maker: Maker, pages: Sequence[ProblemPage], links: Links) -> Overvi
         else [],
         columns=_TIMED if run.is_timed else _COUNTED,
         lines=sorted(lines, key=lambda line: not line.faults),
-        failures=failures,
+        failures=[Failed(reason, places) for reason, places in failures.items()],
         results=_results(maker, pages, links),
         waiting=[c for c in claims.read() if c.waits_for] if run.is_timed else [],
         roofline=_roofline(maker),
