@@ -183,6 +183,17 @@ def test_a_large_page_opens_in_a_second(browser: Chromium, tmp_path: Path) -> No
     assert min(browser.open(page.as_uri(), 1280) for _ in range(3)) < 1
 
 
+def test_the_chart_library_is_loaded_only_when_a_figure_is_explored(
+    browser: Chromium, timed: list[Path]
+) -> None:
+    browser.open(timed[1].as_uri(), 1280)
+    loaded = "[...document.scripts].filter((s) => s.src.includes('plotly')).length"
+    assert browser.evaluate(loaded) == 0
+    assert browser.evaluate("typeof window.Plotly") == "undefined"
+    assert ask(browser, "explore()")["buttons"] > 0
+    assert browser.evaluate(loaded) == 1
+
+
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_tab_shows_its_size_with_and_without_scripts(
     browser: Chromium, timed: list[Path], scripts: bool

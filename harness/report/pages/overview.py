@@ -262,7 +262,7 @@ def _counted(maker: Maker, cases: Sequence[Planned]) -> tuple[list[Cell], str, M
             low, high = (fmt.compact(f(values.values())) for f in (min, max))
             name = BY_KEY[key].title.lower()
             cells.append(Cell(f"{name}: {low} to {high}", css="wrap"))
-            note = f"ideal {ideal:g}" if ideal is not None else ""
+            note = f"{ideal:g}" if ideal is not None else ""
             size = fmt.assignments(shown[0].sizes)
             return cells, note, sparkline(bars, BY_KEY[key].title), size
     return [*cells, none("nothing")], "", Markup(""), ""
