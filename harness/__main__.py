@@ -13,10 +13,12 @@ import typer
 from filelock import FileLock, Timeout
 
 from harness import __version__, report, tables
-from harness.commands import annotate, doctor, listing, new, redraw, watching
+from harness.commands import annotate, doctor, listing, new, redraw, results, watching
 from harness.commands.options import (
     Arch,
+    AsJson,
     Asked,
+    AsMarkdown,
     Backend,
     Config,
     Dtype,
@@ -26,6 +28,7 @@ from harness.commands.options import (
     Only,
     Out,
     Quick,
+    Quiet,
     Size,
 )
 from harness.commands.summary import summarise
@@ -80,6 +83,9 @@ def run(
     arch: Arch = None,
     out: Out = None,
     jobs: Jobs = 0,
+    quiet: Quiet = False,
+    as_json: AsJson = None,
+    as_markdown: AsMarkdown = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Then wait, and run again what a saved file changes.")
     ] = False,
@@ -90,7 +96,8 @@ def run(
     130: interrupted, with everything so far kept.
     """
     choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
-    asked = Asked(config_path, kernels, backend, choice, arch, out, jobs)
+    told = results.Wanted(quiet, as_json, as_markdown)
+    asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
     before = watching.files(asked) if watch else {}
     code, folder = _carry_out(asked)
     if watch:
@@ -125,6 +132,9 @@ def profile(
     clock_control: Annotated[
         ClockControl, typer.Option(help="base: lock the clocks while profiling.")
     ] = "none",
+    quiet: Quiet = False,
+    as_json: AsJson = None,
+    as_markdown: AsMarkdown = None,
 ) -> None:
     """Run the matrix, then every sound case under Nsight Compute once; or emulate and count.
 
@@ -134,7 +144,8 @@ def profile(
     choose(metrics, None)  # a set that does not exist is refused before anything runs
     choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
     wanted = Wanted(tuple(metrics), ncu, Settings(cache_control, clock_control))
-    asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, wanted)
+    told = results.Wanted(quiet, as_json, as_markdown)
+    asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told, wanted)
     raise typer.Exit(_carry_out(asked)[0])
 
 
@@ -146,6 +157,7 @@ app.command("doctor")(doctor.show)
 
 def _carry_out(asked: Asked) -> tuple[int, Path]:
     """From the matrix to the report: the exit code, and the run's folder."""
+    asked.told.check()
     started = datetime.now(timezone.utc)
     bench = model.load(asked.config, asked.kernels)
     backend, device, warning = devices.choose(asked.backend, asked.arch)
@@ -186,6 +198,7 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
     finished = tables.load(folder.path)
     page = report.write(finished)
     folder.point_latest()
+    results.tell(finished, asked.told)
     summarise(finished, interrupted)
     if runner.without_ceilings:
         console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)

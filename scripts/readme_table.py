@@ -27,6 +27,10 @@ BEFORE_SIZES = ("problem", "variant", "dtype")
 """The columns of results.csv before the sizes and launch keys; `backend` is the first after."""
 
 
+class Outdated(Exception):
+    """A run's tables are of an older format."""
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
@@ -44,7 +48,10 @@ def main(arguments: list[str] | None = None) -> int:
         return _fail(f"{options.readme} cannot be read: {error.strerror}")
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         return _fail(f"{options.readme} must hold {BEGIN} and, after it, {END}, once each")
-    parts = [section(folder, options.readme.parent) for folder in folders]
+    try:
+        parts = [section(folder, options.readme.parent) for folder in folders]
+    except Outdated as error:
+        return _fail(str(error))
     before, after = text.split(BEGIN)[0], text.split(END)[1]
     wanted = f"{before}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{after}"
     if options.check:
@@ -66,6 +73,11 @@ def section(folder: Path, relative_to: Path) -> str:
     """One run: where it comes from, then a table for each problem and dtype."""
     info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     results = pd.read_csv(folder / "results.csv")
+    if "shown" not in results:
+        raise Outdated(
+            f"{folder / 'results.csv'} does not say which rows are shown\n"
+            f"  redraw the run: python -m harness report {folder}"
+        )
     tables = [
         table(own, info) for _, own in results[results.cache == "cold"].groupby(
             ["problem", "dtype"], sort=False
@@ -94,10 +106,10 @@ def origin(info: dict[str, Any], folder: Path, relative_to: Path) -> str:
 
 
 def table(results: pd.DataFrame, info: dict[str, Any]) -> str:
-    """A row a variant, at its fastest launch shape for each size; the largest size in full."""
+    """A row per variant, at the launch shape that the report shows; the largest size in full."""
     problem = str(results.problem.iloc[0])
     about = (info.get("problems") or {}).get(problem) or {}
-    sizes, launch = key_columns(results, about.get("library"))
+    sizes, launch = key_columns(results)
     keys = sorted(
         {tuple(int(x) for x in row) for row in results[sizes].itertuples(index=False)},
         key=lambda key: -results[_at(results, sizes, key)].bytes.max(),
@@ -106,21 +118,19 @@ def table(results: pd.DataFrame, info: dict[str, Any]) -> str:
     head = ["variant", "launch", f"time at {_size(sizes, keys[0])}", "GB/s", "of ceiling",
             f"× {baseline}", "verdict"]  # fmt: skip
     head += [f"GB/s at {_size(sizes, key)}" for key in keys[1:]]
-    base = fastest(results[(results.variant == baseline) & _at(results, sizes, keys[0])])
-    reference = math.nan if isinstance(base, str) else float(base["median_ns"])
     lines = ["| " + " | ".join(head) + " |", "|---|---|" + "---:|" * 4 + "---|"
              + "---:|" * len(keys[1:])]  # fmt: skip
     for variant in dict.fromkeys(results.variant):
         own = results[results.variant == variant]
-        rows = [fastest(own[_at(own, sizes, key)]) for key in keys]
-        cells = [f"`{variant}`", *_cells(rows[0], launch, reference, variant == baseline)]
+        rows = [shown(own[_at(own, sizes, key)]) for key in keys]
+        cells = [f"`{variant}`", *_cells(rows[0], launch, variant == baseline)]
         cells += [_rate(row) for row in rows[1:]]
         lines.append("| " + " | ".join(cells) + " |")
     title = f": {about['title']}" if about.get("title") else ""
     return f"**{problem}** ({results['dtype'].iloc[0]}){title}\n\n" + "\n".join(lines)
 
 
-def key_columns(results: pd.DataFrame, library: str | None) -> tuple[list[str], list[str]]:
+def key_columns(results: pd.DataFrame) -> tuple[list[str], list[str]]:
     """The sizes and the launch keys among the columns before `backend`, in that order there.
 
     A library is given no launch shape, so that its launch keys are empty. With no library, the
@@ -128,7 +138,7 @@ def key_columns(results: pd.DataFrame, library: str | None) -> tuple[list[str], 
     """
     between = list(results.columns[len(BEFORE_SIZES) : list(results.columns).index("backend")])
     between = [key for key in between if results[key].notna().any()]
-    theirs = results[results.variant == library]
+    theirs = results[results.library.astype(bool)]
     if len(theirs):
         sizes = [key for key in between if theirs[key].notna().all()]
     else:
@@ -146,36 +156,29 @@ def _size(sizes: list[str], key: tuple[int, ...]) -> str:
     return fmt.assignments(dict(zip(sizes, key, strict=True)))
 
 
-def fastest(rows: pd.DataFrame) -> dict[str, Any] | str:
-    """The fastest sound row, or the word for why there is none."""
-    sound = rows[(rows.status == "ok") & rows.median_ns.notna() & rows.verdict.ne("invalid")]
+def shown(rows: pd.DataFrame) -> dict[str, Any] | str:
+    """The row that the report shows, if it is sound, or the word for why there is none."""
+    sound = rows[rows.shown.astype(bool) & rows.median_ns.notna() & rows.verdict.ne("invalid")]
     if len(sound):
-        best = sound.loc[sound.median_ns.astype(float).idxmin()]
-        return {str(key): value for key, value in best.items()}
+        return {str(key): value for key, value in sound.iloc[0].items()}
     words = set(rows.status)
     return "failed" if words & {"failed", "ok"} else "skipped"
 
 
-def _cells(
-    row: dict[str, Any] | str, launch: list[str], reference: float, is_baseline: bool
-) -> list[str]:
-    """reference: the baseline's time at its own fastest launch shape, ns.
-
-    The verdict is of the rounds that were paired, with the baseline at the same launch shape.
-    """
+def _cells(row: dict[str, Any] | str, launch: list[str], is_baseline: bool) -> list[str]:
     if isinstance(row, str):
         return ["", row, "", "", "", ""]
     shape = ", ".join(f"{k} {int(row[k])}" for k in launch if not _missing(row[k]))
     time = Interval(*(float(row[k]) for k in ("median_ns", "ci_low_ns", "ci_high_ns")))
     percent = row["pct_of_ceiling"]
+    ratio, word = "", ""
     if is_baseline:
         ratio, word = "1", "baseline"
-    elif _missing(row["speedup"]) or _missing(reference):
-        ratio, word = "", ""
-    else:
-        ratio, word = f"{fmt.three(reference / time.value)}×", str(row["verdict"])
-    shown = "" if _missing(percent) else fmt.percent(float(percent))
-    return [shape, fmt.time_interval(time), _rate(row), shown, ratio, word]
+    elif not _missing(row["speedup"]):
+        speedup = Interval(*(float(row[k]) for k in ("speedup", "speedup_low", "speedup_high")))
+        ratio, word = fmt.times(speedup), str(row["verdict"])
+    of_ceiling = "" if _missing(percent) else fmt.percent(float(percent))
+    return [shape, fmt.time_interval(time), _rate(row), of_ceiling, ratio, word]
 
 
 def _rate(row: dict[str, Any] | str) -> str:

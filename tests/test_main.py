@@ -43,6 +43,31 @@ def test_a_run_in_which_every_case_is_ok_exits_with_0_and_prints_the_report_last
     assert files >= {"run.json", "journal.jsonl", "results.csv", "counters.csv", "report.html"}
 
 
+def test_a_run_ends_with_its_results_which_report_repeats_and_writes(tmp_path: Path) -> None:
+    ended = emulate(tmp_path / "run", "double/right")
+    table = [line.split() for line in ended.stdout.splitlines()]
+    assert ["right", "verified", "14", "0"] in [line[:4] for line in table], ended.stdout
+    again = harness("report", tmp_path / "run", "--json", tmp_path / "x.json", "--markdown",
+                    tmp_path / "x.md")  # fmt: skip
+    assert ["right", "verified", "14", "0"] in [
+        line.split()[:4] for line in again.stdout.split("\n")
+    ]
+    assert "| right | verified | 14 | 0 |" in (tmp_path / "x.md").read_text()
+    assert '"launches": 14' in (tmp_path / "x.json").read_text()
+    quiet = harness("report", tmp_path / "run", "--quiet", "--single-file")
+    assert quiet.stdout.splitlines() == [str(tmp_path / "run" / "report-single-file.html")]
+
+
+def test_a_file_of_results_that_cannot_be_written_is_refused_before_anything_runs(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "none" / "x.json"
+    ended = harness("run", "--backend", "emulator", "--out", tmp_path / "run", "--json", file)
+    assert ended.returncode == 2
+    assert f"--json {file}: there is no folder" in ended.stdout
+    assert not (tmp_path / "run").exists()
+
+
 def test_profile_without_a_gpu_fills_the_counters_from_the_emulator(tmp_path: Path) -> None:
     ended = harness("profile", "--config", FAULTY, "--backend", "emulator", "--only",
                     "double/right", "--out", tmp_path / "run")  # fmt: skip

@@ -305,9 +305,10 @@ QUANTITIES: Sequence[Quantity] = (
     Quantity("barrier-density", "Barriers per warp instruction", "barriers per warp instruction",
              "ratio", "The part of all warp instructions that are barriers.", "lower", "extent",
              _quotient("barrier_instructions", _INST), "barrier"),
-    Quantity("barrier-stalls", "Waiting at barriers", "warps waiting at a barrier per issue",
-             "warps", "Warps of a scheduler that wait at a barrier in an average cycle that issues "
-             "an instruction, in the main launch.", "lower", "cause",
+    Quantity("barrier-stalls", "Waiting at barriers",
+             "waiting at barriers, in cycles per instruction", "cycles",
+             "Cycles that warps wait at barriers, per instruction issued in the main launch.",
+             "lower", "cause",
              _main(_STALL.format("barrier")), "barrier", least=0.5),
     Quantity("barrier-share", "Waiting at barriers, of all waiting", "waiting at barriers", "ratio",
              "The part of all waiting that is at barriers, in the main launch.", "lower", "cause",

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from harness.commands import completion
+from harness.commands import completion, results
 from harness.matrix.filters import Choice
 from harness.ncu.stage import Wanted
 
@@ -67,11 +67,19 @@ Out = Annotated[
     typer.Option(help="The run's folder, by default a new one in reports/ where you stand. In one "
                  "that has results, only what changed is done anew."),
 ]  # fmt: skip
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print no table of results at the end.")]
+AsJson = Annotated[
+    Path | None, typer.Option("--json", help="Write the results to this file as JSON.")
+]
+AsMarkdown = Annotated[
+    Path | None, typer.Option("--markdown", help="Write the table of results to this file.")
+]
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a run is asked for on the command line. wanted: what to profile, of `profile`."""
+    """What a run is asked for on the command line. wanted: what to profile, of `profile`. told:
+    what is said of its results besides the report."""
 
     config: Path | None = None
     kernels: Path | None = None
@@ -80,4 +88,5 @@ class Asked:
     arch: str | None = None
     out: Path | None = None
     jobs: int = 0
+    told: results.Wanted = field(default_factory=results.Wanted)
     wanted: Wanted | None = None

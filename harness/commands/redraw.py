@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from harness import report, tables
-from harness.commands import completion
+from harness.commands import completion, results
+from harness.commands.options import AsJson, AsMarkdown, Quiet
 from harness.errors import UsageError
 from harness.ncu import stage
 from harness.ncu.failures import Failure
@@ -25,11 +26,21 @@ def redraw(
         list[Path],
         typer.Option("--ncu", help="A .ncu-rep whose figures go into the journal. Repeatable."),
     ] = [],  # noqa: B006
+    single_file: Annotated[
+        bool,
+        typer.Option("--single-file", help="All pages in one file, to send or to attach."),
+    ] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = None,
+    as_markdown: AsMarkdown = None,
 ) -> None:
-    """Redraw a run's tables, figures and page from its journal; needs no GPU."""
+    """Redraw a run's tables, figures and pages from its journal; needs no GPU."""
     for path in ncu:
         _take_in(folder, path)
-    console.print(str(report.write(tables.load(folder))), markup=False)
+    run = tables.load(folder)
+    page = report.write(run, single_file)
+    results.tell(run, results.Wanted(quiet, as_json, as_markdown))
+    console.print(str(page), markup=False)
 
 
 def _take_in(folder: Path, path: Path) -> None:

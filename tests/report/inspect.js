@@ -53,9 +53,9 @@
         .filter((e) => visible(e) && e.getBoundingClientRect().right > width + 1)
         .filter((e) => !e.closest(".scroll, pre, svg")).map((e) => `${e.tagName} ${name(e)}`);
     },
-    clipped() {
+    clipped(kind = "table") {
       return [...document.querySelectorAll(".scroll")]
-        .filter((e) => visible(e) && !e.querySelector("table.source") && e.scrollWidth > e.clientWidth + 1)
+        .filter((e) => visible(e) && e.querySelector(kind) && !e.querySelector("table.source") && e.scrollWidth > e.clientWidth + 1)
         .map((e) => `${e.getAttribute("aria-label")}: ${e.scrollWidth} in ${e.clientWidth}`);
     },
     unfold() { document.querySelectorAll("details").forEach((d) => { d.open = true; }); },

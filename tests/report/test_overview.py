@@ -70,10 +70,25 @@ def test_failures_stand_first_in_red_with_their_reason(
     assert [(line.problem, line.faults, line.css) for line in found.lines] == [
         ("bbb", 2, "failed"), ("aaa", 0, ""),
     ]  # fmt: skip
-    assert [(f.problem, f.reason, len(f.cases)) for f in found.failures] == [("bbb", WRONG, 2)]
+    [failed] = found.failures
+    assert failed.reason == WRONG
+    assert [(link, len(cases)) for link, cases in failed.places] == [
+        ("problems/bbb.html#failures-bbb", 2)
+    ]
     home = Site(run).home
     assert home.text.index(WRONG) < home.text.index("against the baseline")
     assert "problems/bbb.html#failures-bbb" in home.links
+
+
+def test_a_reason_that_several_problems_share_is_said_once(
+    bench: Make, few: dict[str, float], tmp_path: Path
+) -> None:
+    failed = {"v9_vectorized": WRONG}
+    run = several(bench, tmp_path, *(bench(problem=name, gbps=few, failed=failed, **ONE)
+                                     for name in ("aaa", "bbb")))  # fmt: skip
+    [found] = overview_of(run).failures
+    assert [cases[0].split("/")[0] for _, cases in found.places] == ["aaa", "bbb"]
+    assert Site(run).home.text.count(WRONG) == 1
 
 
 def test_the_heading_counts_problems_and_how_ours_stand_against_libraries(

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import pandas as pd
 import pytest
 from synthetic_runs import BLOCKS, SIZES, WRONG, Bench
 
 from harness import tables
+from harness.analysis.ladder import ladders
+from harness.records import Journal
+from harness.report import format as fmt
 
 Make = Callable[..., Bench]
 
@@ -42,6 +48,9 @@ def project(bench: Make, few: dict[str, float], tmp_path: Path) -> Path:
 
 def _save(run: tables.Run) -> None:
     tables.write(run)
+    with Journal(run.folder / "journal.jsonl") as journal:
+        for record in run.records:
+            journal.append(record)
     (run.folder / "run.json").write_text(json.dumps(run.info))
 
 
@@ -99,4 +108,39 @@ def test_sizes_are_told_from_launch_keys_with_and_without_a_library(
 ) -> None:
     for gbps in (few, {k: v for k, v in few.items() if k != "torch"}):
         results = bench(gbps=gbps, rounds=6, sizes=SIZES[:2]).timed(tmp_path).results
-        assert script.key_columns(results, "torch") == (["n"], ["block"])
+        assert script.key_columns(results) == (["n"], ["block"])
+
+
+def test_a_speed_up_is_the_one_that_the_report_shows(script: ModuleType, project: Path) -> None:
+    assert _run(script, project) == 0
+    run = tables.load(project / "reports" / "h200" / "reduce_sum")
+    [rung] = [r for r in ladders(run)[0].rungs if r.planned.variant == "v9_vectorized"]
+    assert rung.versus_baseline is not None
+    assert rung.versus_baseline.ratio is not None
+    [row] = [line for line in (project / "README.md").read_text().splitlines()
+             if line.startswith("| `v9_vectorized`")]  # fmt: skip
+    assert f"| {fmt.times(rung.versus_baseline.ratio)} | faster |" in row
+    assert f"| {fmt.time_interval(rung.time)} |" in row
+
+
+def test_a_run_of_an_older_format_is_to_be_redrawn(
+    script: ModuleType, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = project / "reports" / "h200" / "reduce_sum" / "results.csv"
+    pd.read_csv(path).drop(columns="shown").to_csv(path, index=False)
+    assert _run(script, project) == 1
+    assert f"python -m harness report {path.parent}" in capsys.readouterr().err
+
+
+def test_the_readmes_notebook_example_shows_each_variant_at_one_launch_shape(
+    project: Path,
+) -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    [example] = re.findall(r"```python\n(import harness\n.*?)```", text, re.DOTALL)
+    *lines, last = example.strip().splitlines()
+    known: dict[str, Any] = {}
+    folder = str(project / "reports" / "h200" / "reduce_sum")
+    exec("\n".join(lines).replace("reports/h200/reduce_sum", folder), known)
+    shown = eval(last, known)
+    best = known["run"].ladder("reduce_sum", n=2**24).gbps
+    assert shown[2**24].dropna().to_dict() == best.dropna().to_dict()

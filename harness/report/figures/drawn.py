@@ -181,10 +181,10 @@ def stall_figure(readings: Readings, key: Group, shown: Sequence[Planned]) -> Fi
         "What warps wait for",
         _subject(readings.run, key, shown[0].sizes, cold=False),
         "Each variant's main launch at its best launch shape: the parts of all waiting, which say "
-        "nothing of how long a kernel takes. At the right, how many warps of a scheduler wait in "
-        f"an average cycle that issues an instruction.{left}",
+        "nothing of how long a kernel takes. At the right, the cycles that a warp waits per "
+        f"instruction. {found.explained}{left}",
         partial(draw_stalls, found),
-        ["variant", *(f"{reason}, %" for reason in found.reasons), "warps waiting"],
+        ["variant", *(f"{reason}, %" for reason in found.reasons), "cycles per instruction"],
         [
             [p.variant, *(fmt.three(100 * v) for v in row), fmt.three(total)]
             for p, row, total in zip(found.cases, found.shares, found.waiting, strict=True)

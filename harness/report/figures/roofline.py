@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -227,11 +227,14 @@ def _names(
     xs = [x for x, _ in anchors]
     placed: list[Placed | None]
     if max(xs) - min(xs) < COLUMN:
-        x, wide = max(xs) + 26, max(w for w, _ in sizes)
-        over = [box.bottom for box in taken if box.left < x + wide and box.right > x]
-        highest = max(y for _, y in anchors)
-        top = min([frame.top, *(y for y in over if y > highest)])
-        placed = _column(anchors, x, Box(frame.left, frame.bottom, frame.right, top), best_at)
+        x = max(xs) + 26
+        right = x + max(w for w, _ in sizes)
+        barred = [(b.bottom, b.top) for b in taken if b.left < right and b.right > x]
+        roofs = _roofs_between(figure, axes, chart, x, right)
+        free = gaps([*barred, *roofs], frame.bottom, frame.top)
+        if len(anchors) > sum(map(lines_in, free)):  # rather on a roof than not at all
+            free = gaps(barred, frame.bottom, frame.top)
+        placed = column(anchors, x, free, best_at)
     else:
         placed = place(anchors, sizes, obstacles, frame)
     for kernel, text, spot, (wide, tall), at in zip(
@@ -254,21 +257,62 @@ COLUMN = 40.0
 """Points that lie within so many points of each other, across, are named in one column."""
 
 
-def _column(
-    anchors: list[tuple[float, float]], x: float, frame: Box, best: int
+def _roofs_between(
+    figure: Canvas, axes: Axes, chart: Roofline, left: float, right: float
+) -> list[tuple[float, float]]:
+    """The heights that the roofs take up between two places, in points."""
+    found = []
+    peak = _peak(chart.roofs)
+    highest = _at(figure, axes, 1.0, peak)[1] if peak else math.inf
+    for roof in _memory(chart.roofs):
+        (x0, y0), (x1, y1) = (_at(figure, axes, i, i * roof.value.value) for i in (1.0, 2.0))
+        low, high = (y0 + (x - x0) * (y1 - y0) / (x1 - x0) for x in (left, right))
+        if low < highest:
+            found.append((low - 1, min(high, highest) + 1))
+    return [*found, (highest - 1, highest + 1)] if peak else found
+
+
+def gaps(
+    barred: Iterable[tuple[float, float]], bottom: float, top: float
+) -> list[tuple[float, float]]:
+    """What is left between bottom and top, from below, where at least one line fits."""
+    found, at = [], bottom
+    for low, high in [*sorted(barred), (top, top)]:
+        if min(low, top) - at >= LINE:
+            found.append((at, min(low, top)))
+        at = max(at, high)
+    return found or [(bottom, top)]
+
+
+def lines_in(gap: tuple[float, float]) -> int:
+    """How many names fit."""
+    return int((gap[1] - gap[0]) / LINE)
+
+
+def column(
+    anchors: Sequence[tuple[float, float]],
+    x: float,
+    free: Sequence[tuple[float, float]],
+    best: int,
 ) -> list[Placed | None]:
     """Names in a column right of the points, in their order, as near to their heights as fits.
 
     Where there are more than fit, the best and others at even steps are named.
     """
-    room = max(int((frame.top - frame.bottom) / LINE), 1)
-    order = sorted(range(len(anchors)), key=lambda i: -anchors[i][1])
-    step = -(-len(order) // room)
-    named = [i for n, i in enumerate(order) if n % step == 0 or i == best][:room]
-    ys = spread([anchors[i][1] for i in named], LINE, frame.bottom + LINE / 2, frame.top - LINE / 2)
+    rooms = [lines_in(each) for each in free]
+    order = sorted(range(len(anchors)), key=lambda i: anchors[i][1])
+    step = -(-len(order) // sum(rooms))
+    named = [i for n, i in enumerate(reversed(order)) if n % step == 0 or i == best]
+    left = sorted(named[: sum(rooms)], key=lambda i: anchors[i][1])
     placed: list[Placed | None] = [None] * len(anchors)
-    for i, y in zip(named, ys, strict=True):
-        placed[i] = Placed(x, y - 5.25, leader=True)
+    for n, (bottom, top) in enumerate(free):
+        due = sum(anchors[i][1] <= top for i in left)
+        count = min(max(due, len(left) - sum(rooms[n + 1 :])), rooms[n])
+        here, left = left[:count], left[count:]
+        heights = [anchors[i][1] for i in reversed(here)]
+        ys = spread(heights, LINE, bottom + LINE / 2, top - LINE / 2)
+        for i, y in zip(reversed(here), ys, strict=True):
+            placed[i] = Placed(x, y - 5.25, leader=True)
     return placed
 
 

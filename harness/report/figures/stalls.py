@@ -14,6 +14,7 @@ from harness.analysis.readings import Missing, Reading, Readings
 from harness.records import Planned
 from harness.report import format as fmt
 from harness.report.figures.style import LIGHT, Layout, canvas, cut, grid, text_width
+from harness.report.words import meaning
 
 C = LIGHT
 ROLES = ("accent", "s2", "s1", "s3", "library")
@@ -30,9 +31,22 @@ class Stalls:
     shares: list[list[float]]
     """A part of 1 for each reason."""
     waiting: list[float]
-    """Warps of a scheduler that wait in an average cycle that issues an instruction."""
+    """Cycles that warps wait, per issued instruction."""
     missing: dict[str, str]
     """Variant → why it has no bar."""
+
+    @property
+    def explained(self) -> str:
+        """`Barrier: waiting for the other warps of the block …; wait: …`"""
+        texts = {title: meaning(metric).text for metric, title in stall_reasons().items()}
+        found = "; ".join(f"{r}: {_clause(texts[r])}" for r in self.reasons if r in texts)
+        return f"{found[0].upper()}{found[1:]}."
+
+
+def _clause(text: str) -> str:
+    """A meaning's first sentence, to stand behind a colon."""
+    first = text.split(". ", maxsplit=1)[0].rstrip(".")
+    return first[0].lower() + first[1:]
 
 
 def stalls_of(readings: Readings, cases: Sequence[Planned]) -> Stalls | None:
@@ -67,7 +81,7 @@ def stalls_of(readings: Readings, cases: Sequence[Planned]) -> Stalls | None:
 
 
 def draw_stalls(stalls: Stalls, layout: Layout) -> Canvas:
-    """Stacked bars to 100 % with a key above; at the right how many warps wait."""
+    """Stacked bars to 100 % with a key above; at the right the cycles of waiting."""
     shorts = short_names([p.variant for p in stalls.cases])
     labels = [cut(shorts[p.variant] if layout.narrow else p.variant, layout) for p in stalls.cases]
     left = text_width(max(labels, key=len)) + 0.15
@@ -83,7 +97,7 @@ def draw_stalls(stalls: Stalls, layout: Layout) -> Canvas:
             axes.barh(y, 100 * value, 0.7, left=start, color=C[_role(i, len(row))], linewidth=0)
             start += 100 * value
         _beside(axes, y, fmt.three(total), "ink")
-    _beside(axes, -1.1, "warps", "muted")
+    _beside(axes, -1.1, "cycles", "muted")
     _key(figure, stalls, rows, left)
     axes.set_yticks(range(len(labels)), labels)
     axes.spines["left"].set_visible(False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from harness.analysis.checks import Check, checks
 from harness.analysis.ladder import Ladder, Rung, inverse
 from harness.analysis.why import Step
 from harness.measure.timings import Comparison
@@ -206,60 +207,38 @@ def _losses(ladders: Sequence[Ladder], links: Links) -> list[Markup]:
     return [Markup('Not ranked: {}; <a href="{}">why</a>.').format(codes, where)]
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What was verified of one problem and type in a run without times."""
-
-    variants: list[str]
-    good: list[str]
-    bad: list[str]
-    unchecked: list[str]
-    worst: float | None
-    """The largest error over its bound."""
-
-
-def checked(run: Run, problem: str, dtype: str) -> Checked:
-    cases = [
-        p for p in run.planned.values()
-        if (p.problem, p.dtype) == (problem, dtype) and not p.is_library
-    ]  # fmt: skip
-    checks = [v for v in run.of(Verified) if (v.problem, v.dtype) == (problem, dtype)]
-    variants = list(dict.fromkeys(p.variant for p in cases))
-    bad = {p.variant for p in cases if run.outcomes[p.case].status == "failed"}
-    bad |= {v.variant for v in checks if not v.ok}
-    seen = {v.variant for v in checks}
-    return Checked(
-        variants,
-        [name for name in variants if name in seen and name not in bad],
-        sorted(bad),
-        [name for name in variants if name not in seen and name not in bad],
-        max((v.error for v in checks if v.ok and v.error is not None), default=None),
-    )
-
-
 def emulated(run: Run, problem: str, dtype: str) -> Story:
-    """What was verified, and how close to its bound the worst error came."""
-    found = checked(run, problem, dtype)
-    passed = [
-        v for v in run.of(Verified)
-        if (v.problem, v.dtype) == (problem, dtype) and v.variant in found.good
-    ]  # fmt: skip
-    error = (
-        f" (worst error {fmt.three(found.worst)} of its bound)" if found.worst is not None else ""
-    )
-    count = len(found.variants)
-    everyone = len(found.good) == count > 1
-    who = f"All {count} variants" if everyone else f"{len(found.good)} of {count} variants"
+    """What was verified, how close to its bound the worst error came, and what was left out."""
+    found = checks(run, problem, dtype)
+    by: dict[str, list[Check]] = {}
+    for check in found:
+        by.setdefault(check.status, []).append(check)
+    good, skipped = by.get("verified", []), by.get("skipped", [])
+    passed = [v for check in good for v in check.passed]
+    worst = max((check.worst for check in good if check.worst is not None), default=None)
+    error = f" (worst error {fmt.three(worst)} of its bound)" if worst is not None else ""
+    count = len(found) - len(skipped)
+    everyone = len(good) == count > 1
+    who = f"All {count} variants" if everyone else f"{len(good)} of {count} variants"
     parts = [Markup("{} verified{} against float64{}").format(who, _where(passed), error)]
-    for names, what in ((found.bad, "failed"), (found.unchecked, "not verified")):
-        if names:
-            codes = Markup(", ").join(Markup("<code>{}</code>").format(n) for n in names)
-            parts.append(Markup("{} {}").format(codes, what))
-    return Story(problem, dtype, Markup("; ").join(parts) + Markup("."), Markup(""), [])
+    for status in ("failed", "not verified"):
+        if status in by:
+            parts.append(Markup("{} {}").format(_codes(by[status]), status))
+    left: dict[str, list[Check]] = {}
+    for check in skipped:
+        left.setdefault(check.reason, []).append(check)
+    detail = Markup(" ").join(
+        Markup("{} skipped: {}.").format(_codes(each), why) for why, each in left.items()
+    )
+    return Story(problem, dtype, Markup("; ").join(parts) + Markup("."), detail, [])
 
 
-def _where(checks: list[Verified]) -> str:
-    sizes = {tuple(v.sizes.items()) for v in checks}
+def _codes(found: Sequence[Check]) -> Markup:
+    return Markup(", ").join(Markup("<code>{}</code>").format(c.variant) for c in found)
+
+
+def _where(passed: Sequence[Verified]) -> str:
+    sizes = {tuple(v.sizes.items()) for v in passed}
     if not sizes:
         return ""
     names = {name for size in sizes for name, _ in size}

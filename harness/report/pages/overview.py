@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from harness.analysis import claims
+from harness.analysis.checks import checks
 from harness.analysis.claims import Claim
 from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, short_names
 from harness.analysis.quantities import BY_KEY
@@ -55,12 +56,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Failed:
-    """Cases that share a reason, the problem's page, and how many."""
+    """A reason, and in each problem the cases that share it, with where its page says so."""
 
-    problem: str
-    link: str
     reason: str
-    cases: list[str]
+    places: list[tuple[str, list[str]]]
 
 
 @dataclass(frozen=True)
@@ -108,11 +107,11 @@ def overview(maker: Maker, pages: Sequence[ProblemPage], links: Links) -> Overvi
     run = maker.run
     lines = [line for page in pages for line in _lines(maker, page, links)]
     problems = list(dict.fromkeys(p.problem for p in run.planned.values()))
-    failures = [
-        Failed(page.problem, links.problem(page.problem, f"failures-{page.slug}"), reason, cases)
-        for page in pages
-        for reason, cases in page.failures
-    ]
+    failures: dict[str, list[tuple[str, list[str]]]] = {}
+    for page in pages:
+        link = links.problem(page.problem, f"failures-{page.slug}")
+        for reason, cases in page.failures:
+            failures.setdefault(reason, []).append((link, cases))
     few = len(problems) <= FEW
     return Overview(
         title=f"{', '.join(problems[:FEW]) or 'no cases'}{', …' if not few else ''}: "
@@ -129,7 +128,7 @@ def overview(maker: Maker, pages: Sequence[ProblemPage], links: Links) -> Overvi
         else [],
         columns=_TIMED if run.is_timed else _COUNTED,
         lines=sorted(lines, key=lambda line: not line.faults),
-        failures=failures,
+        failures=[Failed(reason, places) for reason, places in failures.items()],
         results=_results(maker, pages, links),
         waiting=[c for c in claims.read() if c.waits_for] if run.is_timed else [],
         roofline=_roofline(maker),
@@ -240,11 +239,13 @@ def _counted(maker: Maker, cases: Sequence[Planned]) -> tuple[list[Cell], str, M
     """What was verified, and the exactly counted quantity that tells the variants apart most."""
     run = maker.run
     problem, dtype = cases[0].problem, cases[0].dtype
-    found = headline.checked(run, problem, dtype)
-    good, count = len(found.good), len(found.variants)
+    found = [c for c in checks(run, problem, dtype) if c.status != "skipped"]
+    sound = [c for c in found if c.status == "verified"]
+    good, count = len(sound), len(found)
+    worst = max((c.worst for c in sound if c.worst is not None), default=None)
     cells = [
         Cell(f"{good} of {count}", good / max(count, 1), css="" if good == count else "failed"),
-        Cell(fmt.three(found.worst), found.worst) if found.worst is not None else none(),
+        Cell(fmt.three(worst), worst) if worst is not None else none(),
     ]
     groups = {group_of(p): p.bytes for p in cases}
     for group in sorted(groups, key=lambda g: -groups[g]):
@@ -261,7 +262,7 @@ def _counted(maker: Maker, cases: Sequence[Planned]) -> tuple[list[Cell], str, M
             low, high = (fmt.compact(f(values.values())) for f in (min, max))
             name = BY_KEY[key].title.lower()
             cells.append(Cell(f"{name}: {low} to {high}", css="wrap"))
-            note = f"ideal {ideal:g}" if ideal is not None else ""
+            note = f"{ideal:g}" if ideal is not None else ""
             size = fmt.assignments(shown[0].sizes)
             return cells, note, sparkline(bars, BY_KEY[key].title), size
     return [*cells, none("nothing")], "", Markup(""), ""

@@ -18,7 +18,8 @@ from harness.report import format as fmt
 class Cell:
     """`sort` is the number that a formatted text stands for; plain text sorts by itself.
 
-    mark: a word after the text, such as a verdict, which is its own CSS class too.
+    mark: a word after the text, such as a verdict, which is its own CSS class too. brief: what
+    stands for the text on a narrow screen.
     """
 
     text: str
@@ -27,6 +28,7 @@ class Cell:
     css: str = ""
     link: str = ""
     mark: str = ""
+    brief: str = ""
 
     @property
     def key(self) -> str:
@@ -64,8 +66,8 @@ def none(text: str = "–", title: str = "") -> Cell:
     return Cell(text, css="none", title=title)
 
 
-def named(variant: str, link: str = "") -> Cell:
-    return Cell(variant, css="name", link=link)
+def named(variant: str, link: str = "", brief: str = "") -> Cell:
+    return Cell(variant, css="name", link=link, brief="" if brief == variant else brief)
 
 
 def optional(value: Any, show: Callable[[Any], str], missing: str = "–") -> Cell:

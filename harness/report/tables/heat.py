@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.analysis.ladder import Ladder
+from harness.analysis.ladder import Ladder, short_names
 from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Answer, Missing, Reading, Readings
 from harness.records import Planned
@@ -52,10 +52,12 @@ def counter_table(readings: Readings, anchor: str, shown: Sequence[Planned]) -> 
     if not found:
         return None
     coloured = [_coloured(quantity, answers) for quantity, answers in found]
+    shorts = short_names([p.variant for p in shown])
     rows = [
-        Row([named(p.variant, f"#{case_anchor(p.case)}"), *(column[i] for column in coloured)])
+        Row([named(p.variant, f"#{case_anchor(p.case)}", shorts[p.variant]),
+             *(column[i] for column in coloured)])
         for i, p in enumerate(shown)
-    ]
+    ]  # fmt: skip
     return Table(anchor, "Counters", columns, rows, "heat")
 
 
@@ -109,8 +111,10 @@ def shape_table(run: Run, ladder: Ladder) -> Table | None:
     shown = {(p.variant, shape(p)) for p in run.timings.shown(ladder.key)}
     most = max(rates.values())
     rows = []
-    for variant in dict.fromkeys(p.variant for p in cases):
-        cells = [named(variant)]
+    variants = list(dict.fromkeys(p.variant for p in cases))
+    shorts = short_names(variants)
+    for variant in variants:
+        cells = [named(variant, brief=shorts[variant])]
         for each in shapes:
             at = variant, each
             if at not in rates:

@@ -71,6 +71,7 @@ def ladder_table(run: Run, ladder: Ladder, links: Links) -> Table:
         f"{ladder.problem} at {fmt.assignments(ladder.sizes)}",
         columns,
         rows,
+        "cards",
     )
 
 

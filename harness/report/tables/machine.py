@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from sys import float_info
 from typing import Any
@@ -19,10 +18,14 @@ from harness.tables import Run
 def verification_table(run: Run, problem: str) -> Table:
     """Variant × phase: how many checks passed, and the worst error over its bound."""
     phases = {"test": "test sizes", "before": "before timing", "after": "after timing"}
-    checks: dict[tuple[str, str], list[Verified]] = defaultdict(list)
+    # In the matrix's order; variants are verified as cores become free.
+    checks: dict[tuple[str, str], list[Verified]] = {
+        (p.variant, p.dtype): [] for p in run.planned.values() if p.problem == problem
+    }
     for v in run.of(Verified):
         if v.problem == problem:
-            checks[v.variant, v.dtype].append(v)
+            checks.setdefault((v.variant, v.dtype), []).append(v)
+    checks = {key: found for key, found in checks.items() if found}
     seen = [p for p in phases if any(v.phase == p for found in checks.values() for v in found)]
     columns = [
         Column("variant", numeric=False),

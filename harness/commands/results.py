@@ -1,0 +1,322 @@
+"""A run's results where it ended: a table on the terminal, as Markdown, or as JSON.
+
+With few problems each has its ladder at its largest size, best first. With many each has one row;
+the ladders are in the report, and all sizes are in the JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from harness.analysis.checks import checks
+from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, ladders
+from harness.errors import UsageError
+from harness.measure.statistics import Interval
+from harness.measure.timings import Comparison
+from harness.progress import console
+from harness.records import Planned
+from harness.report import format as fmt
+from harness.tables import Run
+
+FEW = 3
+"""So many ladders are shown whole."""
+STYLES = {"faster": "green", "slower": "red", "failed": "bold red", "best": "bold"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """kind: a verdict, or another key of STYLES. brief: what stands for it on a narrow terminal."""
+
+    text: str
+    kind: str = ""
+    brief: str = ""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table. texts: how many of its first columns hold text, which stands at the left.
+
+    spare: the columns that a narrow terminal goes without, the first to go first.
+    """
+
+    title: str
+    columns: list[str]
+    texts: int = 1
+    spare: tuple[str, ...] = ()
+    rows: list[list[Cell]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Where the results go: to the terminal unless quiet, and to the files that are named."""
+
+    quiet: bool = False
+    json: Path | None = None
+    markdown: Path | None = None
+
+    def check(self) -> None:
+        """Before anything runs. Raises UsageError where there is no folder for a file."""
+        for option, path in (("--json", self.json), ("--markdown", self.markdown)):
+            if path and not path.parent.is_dir():
+                raise UsageError(f"{option} {path}: there is no folder {path.parent}")
+
+
+def tell(run: Run, wanted: Wanted) -> None:
+    """Print and write the results. Raises UsageError where a file cannot be written."""
+    found = ladders(run)
+    shown = sheets(run, found)
+    if not wanted.quiet:
+        for sheet in shown:
+            console.print(rich(sheet, console.width), soft_wrap=False)
+            console.print()
+    if wanted.markdown:
+        _save("--markdown", wanted.markdown, markdown(shown))
+    if wanted.json:
+        _save("--json", wanted.json, json.dumps(as_data(run, found), indent=1) + "\n")
+
+
+def _save(option: str, path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror}") from None
+
+
+def sheets(run: Run, found: Sequence[Ladder]) -> list[Sheet]:
+    if not run.is_timed:
+        pairs = dict.fromkeys((p.problem, p.dtype) for p in run.planned.values())
+        return [_verified(run, *pair) for pair in pairs] if len(pairs) <= FEW else []
+    largest = list({x.key[:2]: x for x in reversed(found)}.values())[::-1]
+    if len(largest) <= FEW:
+        return [_ladder(run, ladder) for ladder in largest]
+    return [_overview(largest)]
+
+
+def _ladder(run: Run, ladder: Ladder) -> Sheet:
+    """Best first, the libraries in their places, then what has no place."""
+    base, library = ladder.baseline, next(iter(ladder.libraries), None)
+    columns = ["variant", "launch", "time", ladder.measure.unit, "of ceiling"]
+    columns += [f"× {base.short}"] if base else []
+    columns += [f"× {library.short}"] if library else []
+    sheet = Sheet(_title(ladder), columns, 2, ("launch", ladder.measure.unit, "time"))
+    for rung in sorted(ladder.everyone, key=lambda r: r.time.value):
+        p = rung.planned
+        name, brief = (
+            f"{each} (library)" if p.is_library else each for each in (p.variant, rung.short)
+        )
+        cells = [
+            Cell(name, "best" if rung is ladder.winner else "", brief),
+            Cell(_shape(p)),
+            Cell(fmt.time(rung.time.value)),
+            Cell(fmt.three(rung.rate.value)),
+            Cell("" if rung.percent is None else fmt.percent(rung.percent)),
+        ]
+        if base:
+            cells.append(_compared(rung.versus_baseline, "baseline" if rung is base else ""))
+        if library:
+            cells.append(_compared(_over(run, rung, library)))
+        sheet.rows.append(cells)
+    sheet.rows.extend(_without_place(ladder.unranked, len(columns)))
+    return sheet
+
+
+def _without_place(unranked: Iterable[Unranked], width: int) -> list[list[Cell]]:
+    return [
+        [
+            Cell(f"{each.variant}: {_ended(each)}", "failed" if each.failed else "",
+                 f"{each.short}: {_ended(each)}"),
+            *[Cell("")] * (width - 1),
+        ]
+        for each in unranked
+    ]  # fmt: skip
+
+
+def _ended(each: Unranked) -> str:
+    return "failed" if each.failed else "not timed"
+
+
+def _overview(found: Sequence[Ladder]) -> Sheet:
+    """One row per problem and type, those with failures first."""
+    columns = ["problem", "size", "fastest", "× baseline", "× library", "of ceiling", "failed"]
+    several = {x.problem for x in found if sum(y.problem == x.problem for y in found) > 1}
+    sheet = Sheet("", columns, 3, ("size", "of ceiling", "fastest"))
+    for ladder in sorted(found, key=lambda x: not any(u.failed for u in x.unranked)):
+        winner, library = ladder.winner, next(iter(ladder.libraries), None)
+        failed = sum(u.failed for u in ladder.unranked)
+        name = f"{ladder.problem} {ladder.dtype}" if ladder.problem in several else ladder.problem
+        percent = winner.percent if winner else None
+        versus = winner.versus_baseline if winner else None
+        sheet.rows.append(
+            [
+                Cell(name, "failed" if failed else ""),
+                Cell(fmt.assignments(ladder.sizes)),
+                Cell(", ".join(r.short for r in [winner, *ladder.tied]) if winner else "none"),
+                _compared(versus, "baseline" if winner and winner is ladder.baseline else ""),
+                _compared(inverse(library.versus_winner) if library else None),
+                Cell("" if percent is None else fmt.percent(percent)),
+                Cell(str(failed), "failed") if failed else Cell(""),
+            ]
+        )
+    return sheet
+
+
+def _verified(run: Run, problem: str, dtype: str) -> Sheet:
+    """Without times: how many launches of each variant agreed with the reference."""
+    title = f"{problem} ({dtype}), emulated: counted, not timed"
+    sheet = Sheet(title, ["variant", "result", "launches verified", "error / bound"], 2)
+    for check in checks(run, problem, dtype):
+        error = "" if check.worst is None else fmt.three(check.worst)
+        bad = "failed" if check.status == "failed" else ""
+        sheet.rows.append(
+            [Cell(check.variant, bad), Cell(check.status, bad),
+             Cell(str(len(check.passed) or "")), Cell(error)]
+        )  # fmt: skip
+    return sheet
+
+
+def _title(ladder: Ladder) -> str:
+    size = fmt.assignments(ladder.sizes)
+    about = f"{ladder.problem} ({ladder.dtype})" + (f" at {size}" if size else "")
+    limit = ladder.measure.limit
+    if limit is None:
+        return about
+    return f"{about}; {ladder.measure.bound} {fmt.three(limit.value)} {ladder.measure.unit}"
+
+
+def _shape(p: Planned) -> str:
+    return ", ".join(f"{name} {fmt.count(value)}" for name, value in p.launch.items())
+
+
+def _over(run: Run, rung: Rung, library: Rung) -> Comparison | None:
+    """How many times faster than the library."""
+    if rung is library:
+        return None
+    return run.compare(rung.planned.case, library.planned.case)
+
+
+def _compared(comparison: Comparison | None, missing: str = "") -> Cell:
+    """A speed-up with its interval; a word where it says neither faster nor slower."""
+    if comparison is None or comparison.ratio is None:
+        return Cell(missing)
+    plain = comparison.verdict in {"faster", "slower"}
+    word = "" if plain else f" {comparison.verdict}"
+    return Cell(fmt.ratio(comparison.ratio) + word, comparison.verdict)
+
+
+GAP = 2
+"""Blanks between two columns."""
+
+
+def rich(sheet: Sheet, width: int) -> Table:
+    """A table for a terminal: where it is too narrow, in short names and without spare columns."""
+    keep = list(range(len(sheet.columns)))
+    texts = [[cell.text for cell in row] for row in sheet.rows]
+    if _width(sheet, texts, keep) > width:
+        texts = [[cell.brief or cell.text for cell in row] for row in sheet.rows]
+    for name in sheet.spare:
+        if _width(sheet, texts, keep) > width:
+            keep.remove(sheet.columns.index(name))
+    table = Table(title=sheet.title or None, title_justify="left", title_style="bold", box=None,
+                  pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")  # fmt: skip
+    for i in keep:
+        table.add_column(sheet.columns[i], justify="left" if i < sheet.texts else "right",
+                         no_wrap=i > 0, overflow="fold")  # fmt: skip
+    for row, shown in zip(sheet.rows, texts, strict=True):
+        table.add_row(*(Text(shown[i], STYLES.get(row[i].kind, "")) for i in keep))
+    return table
+
+
+def _width(sheet: Sheet, texts: Sequence[Sequence[str]], keep: Sequence[int]) -> int:
+    """What the table takes with nothing broken or cut."""
+    widest = [max(cell_len(text) for text in [sheet.columns[i], *(row[i] for row in texts)])
+              for i in keep]  # fmt: skip
+    return sum(widest) + GAP * (len(keep) - 1)
+
+
+def markdown(found: Sequence[Sheet]) -> str:
+    """Every sheet as a table of GitHub's."""
+    parts = []
+    for sheet in found:
+        rule = ["---" if i < sheet.texts else "---:" for i in range(len(sheet.columns))]
+        rows = [sheet.columns, rule, *([_escaped(c.text) for c in row] for row in sheet.rows)]
+        lines = [f"| {' | '.join(row)} |" for row in rows]
+        parts.append("\n".join([*([f"**{sheet.title}**", ""] if sheet.title else []), *lines]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("_", "\\_")
+
+
+def as_data(run: Run, found: Sequence[Ladder]) -> dict[str, Any]:
+    """Every ladder, at every size, in base units; what does not exist is null."""
+    info = run.info
+    return {
+        "run": info.get("id"),
+        "backend": info.get("backend"),
+        "device": (info.get("device") or {}).get("name"),
+        "commit": info.get("commit"),
+        "confidence": run.confidence,
+        "ladders": [_ladder_data(run, ladder) for ladder in found],
+        "verified": [
+            {"problem": problem, "dtype": dtype, "variant": check.variant,
+             "status": check.status, "reason": check.reason or None,
+             "launches": len(check.passed), "error_over_bound": check.worst}
+            for problem, dtype in dict.fromkeys(
+                (p.problem, p.dtype) for p in run.planned.values()
+            )
+            for check in checks(run, problem, dtype)
+        ],
+    }  # fmt: skip
+
+
+def _ladder_data(run: Run, ladder: Ladder) -> dict[str, Any]:
+    library = next(iter(ladder.libraries), None)
+    ranked = sorted(ladder.everyone, key=lambda r: r.time.value)
+    return {
+        "problem": ladder.problem,
+        "dtype": ladder.dtype,
+        "sizes": ladder.sizes,
+        "unit": ladder.measure.unit,
+        "ceiling": ladder.measure.limit.value if ladder.measure.limit else None,
+        "noise": ladder.noise if math.isfinite(ladder.noise) else None,
+        "baseline": ladder.baseline.planned.variant if ladder.baseline else None,
+        "fastest": [r.planned.variant for r in (ladder.winner, *ladder.tied) if r],
+        "library": library.planned.variant if library else None,
+        "variants": [
+            {
+                "variant": r.planned.variant,
+                "case": r.planned.case,
+                "library": r.planned.is_library,
+                "launch": r.planned.launch,
+                "time_ns": _interval(r.time),
+                "rate": r.rate.value,
+                "percent_of_ceiling": r.percent,
+                "over_baseline": _comparison(r.versus_baseline),
+                "over_library": _comparison(_over(run, r, library)) if library else None,
+            }
+            for r in ranked
+        ],
+        "not_ranked": [
+            {"variant": u.variant, "failed": u.failed, "reason": u.reason} for u in ladder.unranked
+        ],
+    }
+
+
+def _interval(value: Interval) -> dict[str, float]:
+    return {"value": value.value, "low": value.low, "high": value.high}
+
+
+def _comparison(comparison: Comparison | None) -> dict[str, Any] | None:
+    if comparison is None or comparison.ratio is None:
+        return None
+    return {**_interval(comparison.ratio), "verdict": comparison.verdict}
