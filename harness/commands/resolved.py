@@ -20,8 +20,9 @@ def show(bench: model.Bench, patterns: Sequence[str]) -> None:
     for name, wanted in selection.rows(bench, patterns).items():
         problem = bench.problems[name]
         console.print(
-            f"{name}, as {problem.place.document.path} has it", markup=False, style="bold"
-        )
+            f"{name}, as {problem.place.document.path} has it",
+            markup=False, style="bold", soft_wrap=False,
+        )  # fmt: skip
         for variant in problem.everything():
             if variant.name in wanted:
                 console.print(_table(problem, variant), soft_wrap=False)

@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", type=Path)
     given = parser.parse_args()
     found = [tables.load(folder) for folder in given.folders]
-    if found:
+    if len(found) > 1:
         runs.write(given.out / "repeatability.csv", list(agreement(found)))
     for _ in range(0 if found else given.runs):
         with tempfile.TemporaryDirectory() as folder:

@@ -233,10 +233,23 @@ class Maker:
 def settings(run: Run) -> dict[str, Any]:
     """How the rounds were run, in words, as far as run.json says."""
     timing = run.info.get("timing") or {}
+    placements = sorted(len(each) for each in _placements(run).values())
+    several = placements and placements[-1] > 1
     return {
-        "rounds": timing.get("rounds"),
+        "rounds": timing.get("rounds_per_placement" if several else "rounds"),
         "batch": timing.get("batch"),
-        "placements": timing.get("placements"),
+        "placements": fmt.span(placements[0], placements[-1]) if several else "",
+        "choosing": run.timings.choosing if several else 0,
         "confidence": f"{100 * run.confidence:g} %",
         "same_within": f"{100 * run.same_within:g} %",
     }
+
+
+def _placements(run: Run) -> dict[Group, set[int]]:
+    """The processes that each group of cases was timed in."""
+    found: dict[Group, set[int]] = {}
+    for group, planned in run.groups().items():
+        rounds = (r for p in planned for r in run.timings.rounds(p.case, "cold"))
+        if timed := {r.placement for r in rounds}:
+            found[group] = timed
+    return found
