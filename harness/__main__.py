@@ -13,31 +13,11 @@ import typer
 from filelock import FileLock, Timeout
 
 from harness import __version__, report, tables
-from harness.commands import annotate, doctor, listing, new, redraw, results, watching
-from harness.commands.options import (
-    Arch,
-    AsJson,
-    Asked,
-    AsMarkdown,
-    Backend,
-    Config,
-    Dtype,
-    Jobs,
-    Kernels,
-    Launch,
-    Only,
-    Out,
-    Quick,
-    Quiet,
-    Size,
-)
+from harness.commands import annotate, doctor, listing, new, redraw, results, running
+from harness.commands.options import Asked
 from harness.commands.summary import summarise
 from harness.errors import HarnessError, UsageError
 from harness.matrix import model
-from harness.matrix.filters import Choice
-from harness.ncu.metrics import choose
-from harness.ncu.stage import Wanted
-from harness.ncu.tool import CacheControl, ClockControl, Settings
 from harness.progress import console
 from harness.run import devices, machine
 from harness.run.folder import INTERRUPTED, Folder
@@ -65,94 +45,6 @@ def about(
     ] = False,
 ) -> None:
     """Which CUDA kernel variant is faster, by how much, and why."""
-
-
-app.command("list")(listing.list_cases)
-
-
-@app.command()
-def run(
-    config_path: Config = None,
-    kernels: Kernels = None,
-    backend: Backend = "auto",
-    only: Only = [],  # noqa: B006
-    size: Size = [],  # noqa: B006
-    dtype: Dtype = [],  # noqa: B006
-    launch: Launch = [],  # noqa: B006
-    quick: Quick = False,
-    arch: Arch = None,
-    out: Out = None,
-    jobs: Jobs = 0,
-    quiet: Quiet = False,
-    as_json: AsJson = None,
-    as_markdown: AsMarkdown = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Then wait, and run again what a saved file changes.")
-    ] = False,
-) -> None:
-    """Compile, verify and time (or emulate) the matrix, and write the report.
-
-    Exit code 0: every case is ok. 1: some failed. 2: the command or the matrix is wrong.
-    130: interrupted, with everything so far kept.
-    """
-    choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
-    told = results.Wanted(quiet, as_json, as_markdown)
-    asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
-    before = watching.files(asked) if watch else {}
-    code, folder = _carry_out(asked)
-    if watch:
-        code = watching.go_on(asked, folder, _carry_out, code, before)
-    raise typer.Exit(code)
-
-
-@app.command()
-def profile(
-    config_path: Config = None,
-    kernels: Kernels = None,
-    backend: Backend = "auto",
-    only: Only = [],  # noqa: B006
-    size: Size = [],  # noqa: B006
-    dtype: Dtype = [],  # noqa: B006
-    launch: Launch = [],  # noqa: B006
-    quick: Quick = False,
-    arch: Arch = None,
-    out: Out = None,
-    jobs: Jobs = 0,
-    metrics: Annotated[
-        list[str],
-        typer.Option(
-            "--metrics",
-            help="A set of metrics; repeatable. All by default. Of a GPU only.",
-        ),
-    ] = [],  # noqa: B006
-    ncu: Annotated[str | None, typer.Option(help="Nsight Compute's ncu, if not on PATH.")] = None,
-    cache_control: Annotated[
-        CacheControl, typer.Option(help="all: empty the caches before every pass.")
-    ] = "all",
-    clock_control: Annotated[
-        ClockControl, typer.Option(help="base: lock the clocks while profiling.")
-    ] = "none",
-    quiet: Quiet = False,
-    as_json: AsJson = None,
-    as_markdown: AsMarkdown = None,
-) -> None:
-    """Run the matrix, then every sound case under Nsight Compute once; or emulate and count.
-
-    With --out of a run that has ended, only what ncu has not told yet is collected, of the cases
-    that the filters choose. Exit codes as `run`; 1 also where counters are missing.
-    """
-    choose(metrics, None)  # a set that does not exist is refused before anything runs
-    choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
-    wanted = Wanted(tuple(metrics), ncu, Settings(cache_control, clock_control))
-    told = results.Wanted(quiet, as_json, as_markdown)
-    asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told, wanted)
-    raise typer.Exit(_carry_out(asked)[0])
-
-
-app.command("report")(redraw.redraw)
-app.command("annotate")(annotate.annotate)
-app.command("new")(new.new)
-app.command("doctor")(doctor.show)
 
 
 def _carry_out(asked: Asked) -> tuple[int, Path]:
@@ -213,6 +105,14 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
 def _the_gpu_to_itself() -> FileLock:
     """Two runs on one GPU would time each other."""
     return FileLock(Path(tempfile.gettempdir()) / "kernel-harness-gpu.lock", timeout=0)
+
+
+app.command("list")(listing.list_cases)
+running.add(app, _carry_out)
+app.command("report")(redraw.redraw)
+app.command("annotate")(annotate.annotate)
+app.command("new")(new.new)
+app.command("doctor")(doctor.show)
 
 
 def main() -> None:

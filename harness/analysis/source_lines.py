@@ -98,11 +98,12 @@ NARROW = 120
 def table(title: str, lines: Iterable[AnnotatedLine], width: int = NARROW) -> Table:
     """The lines for a terminal of so many columns."""
     rows = list(lines)
-    shown_as = cells if width >= NARROW else _short_cells
+    is_wide = width >= NARROW
+    shown_as, headings = (cells, _SHORT) if is_wide else (_short_cells, _SHORT | _SHORTER)
     columns = used(rows)
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("line", *(COLUMNS[i][0] for i in columns)):
-        shown.add_column(_SHORT.get(name, name), justify="right", no_wrap=True)
+        shown.add_column(headings.get(name, name), justify="right", no_wrap=True)
     shown.add_column("source", overflow="fold")
     for line in rows:
         own = shown_as(line.cost)
@@ -113,9 +114,12 @@ def table(title: str, lines: Iterable[AnnotatedLine], width: int = NARROW) -> Ta
 _SHORT = {
     "warp instructions": "warp\ninstr", "sectors per load": "sect/\nload",
     "sectors per store": "sect/\nstore", "sectors per atomic": "sect/\natomic",
-    "lanes per address": "lanes/\naddr", "wavefronts": "wave-\nfronts", "diverged": "di-\nverged",
+    "lanes per address": "lanes/\naddr", "wavefronts": "wave-\nfronts",
 }  # fmt: skip
-"""Headings that leave room for the source at 80 columns."""
+"""Headings that leave room for the source."""
+
+_SHORTER = {"diverged": "di-\nverged"}
+"""Those that are cut at 80 columns only, as their figures are."""
 
 
 def used(lines: Sequence[AnnotatedLine]) -> list[int]:

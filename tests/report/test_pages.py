@@ -228,9 +228,11 @@ def test_an_emulated_report_shows_only_the_claims_that_it_can_test(
 def test_every_claim_is_in_a_timed_report(bench: Make, tmp_path: Path) -> None:
     found = Site(bench(sizes=SIZES[2:], rounds=8).timed(tmp_path))
     shown = [name for page in found.pages for name in page.ids if re.match("claim-[^w]", name)]
-    assert len(shown) == len(claims.read())
+    testable = [c for c in claims.read() if any(t.problem == "reduce_sum" for t in c.tests)]
+    waiting = [c for c in claims.read() if c.waits_for]
+    assert len(shown) == len(testable) + len(waiting)
     assert re.search(r"\d of \d hold; \d more cannot be tested here", found.only.text)
-    assert found.home.text.count("softmax kernels are not in this repository yet") == 1
+    assert found.home.text.count("is not measured yet") == 1
 
 
 def test_every_case_has_an_anchor_and_every_counter_an_explanation(

@@ -1,0 +1,116 @@
+"""`run` and `profile`: what they take from the command line, and what that asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness.commands import results, watching
+from harness.commands.options import (
+    Arch,
+    AsJson,
+    Asked,
+    AsMarkdown,
+    Backend,
+    Config,
+    Dtype,
+    Jobs,
+    Kernels,
+    Launch,
+    Only,
+    Out,
+    Quick,
+    Quiet,
+    Size,
+)
+from harness.matrix.filters import Choice
+from harness.ncu.metrics import choose
+from harness.ncu.stage import Wanted
+from harness.ncu.tool import CacheControl, ClockControl, Settings
+
+
+def add(app: typer.Typer, carry_out: Callable[[Asked], tuple[int, Path]]) -> None:
+    """Both commands. carry_out: from the matrix to the report; the exit code and the folder."""
+
+    @app.command()
+    def run(
+        config_path: Config = None,
+        kernels: Kernels = None,
+        backend: Backend = "auto",
+        only: Only = [],  # noqa: B006
+        size: Size = [],  # noqa: B006
+        dtype: Dtype = [],  # noqa: B006
+        launch: Launch = [],  # noqa: B006
+        quick: Quick = False,
+        arch: Arch = None,
+        out: Out = None,
+        jobs: Jobs = 0,
+        quiet: Quiet = False,
+        as_json: AsJson = None,
+        as_markdown: AsMarkdown = None,
+        watch: Annotated[
+            bool,
+            typer.Option("--watch", help="Then wait, and run again what a saved file changes."),
+        ] = False,
+    ) -> None:
+        """Compile, verify and time (or emulate) the matrix, and write the report.
+
+        Exit code 0: every case is ok. 1: some failed. 2: the command or the matrix is wrong.
+        130: interrupted, with everything so far kept.
+        """
+        choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
+        told = results.Wanted(quiet, as_json, as_markdown)
+        asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
+        before = watching.files(asked) if watch else {}
+        code, folder = carry_out(asked)
+        if watch:
+            code = watching.go_on(asked, folder, carry_out, code, before)
+        raise typer.Exit(code)
+
+    @app.command()
+    def profile(
+        config_path: Config = None,
+        kernels: Kernels = None,
+        backend: Backend = "auto",
+        only: Only = [],  # noqa: B006
+        size: Size = [],  # noqa: B006
+        dtype: Dtype = [],  # noqa: B006
+        launch: Launch = [],  # noqa: B006
+        quick: Quick = False,
+        arch: Arch = None,
+        out: Out = None,
+        jobs: Jobs = 0,
+        metrics: Annotated[
+            list[str],
+            typer.Option(
+                "--metrics",
+                help="A set of metrics; repeatable. All by default. Of a GPU only.",
+            ),
+        ] = [],  # noqa: B006
+        ncu: Annotated[
+            str | None, typer.Option(help="Nsight Compute's ncu, if not on PATH.")
+        ] = None,
+        cache_control: Annotated[
+            CacheControl, typer.Option(help="all: empty the caches before every pass.")
+        ] = "all",
+        clock_control: Annotated[
+            ClockControl, typer.Option(help="base: lock the clocks while profiling.")
+        ] = "none",
+        quiet: Quiet = False,
+        as_json: AsJson = None,
+        as_markdown: AsMarkdown = None,
+    ) -> None:
+        """Run the matrix, then every sound case under Nsight Compute once; or emulate and count.
+
+        With --out of a run that has ended, only what ncu has not told yet is collected, of the
+        cases that the filters choose. Exit codes as `run`; 1 also where counters are missing.
+        """
+        choose(metrics, None)  # a set that does not exist is refused before anything runs
+        choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
+        wanted = Wanted(tuple(metrics), ncu, Settings(cache_control, clock_control))
+        told = results.Wanted(quiet, as_json, as_markdown)
+        asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told, wanted)
+        raise typer.Exit(carry_out(asked)[0])
