@@ -82,6 +82,11 @@ class Run:
     def is_timed(self) -> bool:
         return any(isinstance(record, Round) for record in self.records)
 
+    @property
+    def is_rough(self) -> bool:
+        """Whether it was made with --quick: one size per problem, and few rounds."""
+        return bool((self.info.get("choice") or {}).get("quick"))
+
     @cached_property
     def timings(self) -> Timings:
         """The rounds, ready to be compared."""

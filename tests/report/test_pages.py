@@ -235,6 +235,13 @@ def test_every_claim_is_in_a_timed_report(bench: Make, tmp_path: Path) -> None:
     assert found.home.text.count("is not measured yet") == 1
 
 
+def test_every_page_of_a_quick_run_says_that_it_is_rough(bench: Make, tmp_path: Path) -> None:
+    run = bench(sizes=SIZES[2:], rounds=8).timed(tmp_path)
+    assert not any("Rough:" in page.text for page in Site(run).pages)
+    run.info["choice"] = {"quick": True}
+    assert all("Rough: made with --quick" in page.text for page in Site(run).pages)
+
+
 def test_every_case_has_an_anchor_and_every_counter_an_explanation(
     bench: Make, tmp_path: Path
 ) -> None:
