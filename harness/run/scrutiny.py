@@ -30,7 +30,7 @@ from harness.run import habits
 from harness.run.traffic import Run, execute
 from harness.run.verify import check
 
-SECONDS = 1.0
+SECONDS = 0.5
 """No further case is begun after so long."""
 INSTRUCTIONS = 2**25
 """Thread instructions of a launch, beyond which a case is too large to be looked at."""

@@ -11,6 +11,7 @@ from the last `now` line what was running, and goes on with the others.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import signal
 import sys
@@ -23,7 +24,6 @@ from harness.cases import Device
 from harness.errors import HarnessError, ProblemError
 from harness.job import DEVICE, JOB, RIGHT, Job
 from harness.records import Record, to_json
-from harness.run import timing
 from harness.run.qualify import qualify
 
 _PR_SET_PDEATHSIG = 1
@@ -70,8 +70,12 @@ def _do(job: Job, pipe: Pipe) -> None:
         if job.task == "describe":
             pipe.device(backend.device)
             return
+        if job.task == "qualify":
+            qualify(job, backend, pipe)
+            return
+        # Imports that take a while, and that the many workers of an emulated run do without.
+        timing = importlib.import_module("harness.run.timing")
         tasks: dict[str, Any] = {
-            "qualify": qualify,
             "ceilings": timing.measure_ceilings,
             "prepare": timing.prepare,
             "measure": timing.time_placement,
