@@ -98,7 +98,7 @@ def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:
     shorts = short_names(list(problem.variants))
     for depth, variant in tree(problem):
         yield _row([
-            "&emsp;" * depth + _link(problem, variant),
+            "&nbsp;" * 4 * depth + _link(problem, variant),
             _code(shorts[variant.builds_on]) if variant.builds_on else "",
             idea(problem, variant),
             *(cell for ladder in found for cell in _figures(ladder, variant)),
