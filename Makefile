@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN     = .venv/bin/python
 ARGS   ?=
 
-.PHONY: bench profile report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts readme setup constraints help
+.PHONY: bench profile report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts readme kernels-page setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -42,6 +42,9 @@ benchmark-verdicts: setup  ## how often a verdict is false, and how small a diff
 
 readme: setup           ## write README.md's results table from reports/h200/
 	@$(RUN) scripts/readme_table.py
+
+kernels-page: setup     ## write docs/kernels.md from kernels/ and reports/h200/
+	@$(RUN) scripts/kernels_page.py
 
 setup:                  ## .venv with what this machine needs; every target above begins with it
 	@$(PYTHON) scripts/setup.py

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -98,10 +99,7 @@ def origin(info: dict[str, Any], folder: Path, relative_to: Path) -> str:
     if commit.get("id"):
         changed = " with changes" if commit.get("dirty") else ""
         parts.append(f"commit `{commit['id'][:10]}`{changed}")
-    try:
-        path = folder.resolve().relative_to(relative_to.resolve()).as_posix()
-    except ValueError:
-        path = folder.as_posix()
+    path = Path(os.path.relpath(folder, relative_to)).as_posix()
     return f"{', '.join(parts)}: [report]({path}/report.html), [results.csv]({path}/results.csv)."
 
 

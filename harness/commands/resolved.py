@@ -37,7 +37,7 @@ def _table(problem: Problem, variant: Variant) -> Table:
     )  # fmt: skip
     table.columns[0].no_wrap = table.columns[2].no_wrap = True
     table.columns[1].overflow = "fold"
-    for key, value, path in _rows(problem, variant):
+    for key, value, path in rows(problem, variant):
         known = path in variant.places
         table.add_row(
             f"  {key}", value, f"{file}:{variant.place(*path).line}" if known else "default"
@@ -45,7 +45,8 @@ def _table(problem: Problem, variant: Variant) -> Table:
     return table
 
 
-def _rows(problem: Problem, variant: Variant) -> Iterator[Row]:
+def rows(problem: Problem, variant: Variant) -> Iterator[Row]:
+    """What a variant comes to: each key, its value, and its path in Variant.places."""
     role = "baseline" if variant.name == problem.baseline else ""
     role = "library" if variant.as_library else role
     yield "", f"{role or 'variant'}, {_KINDS[variant.kind]}", ()

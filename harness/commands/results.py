@@ -247,13 +247,14 @@ def markdown(found: Sequence[Sheet]) -> str:
     parts = []
     for sheet in found:
         rule = ["---" if i < sheet.texts else "---:" for i in range(len(sheet.columns))]
-        rows = [sheet.columns, rule, *([_escaped(c.text) for c in row] for row in sheet.rows)]
+        rows = [sheet.columns, rule, *([escaped(c.text) for c in row] for row in sheet.rows)]
         lines = [f"| {' | '.join(row)} |" for row in rows]
         parts.append("\n".join([*([f"**{sheet.title}**", ""] if sheet.title else []), *lines]))
     return "\n\n".join(parts) + "\n"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Text as Markdown shows it, in a table's cell too."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("_", "\\_")
 
 

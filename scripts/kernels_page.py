@@ -1,0 +1,199 @@
+"""Write docs/kernels.md: every kernel of the repository, its idea, and what it measured.
+
+    python scripts/kernels_page.py            write the page
+    python scripts/kernels_page.py --check    exit 1 if it is out of date
+
+Reads the matrix, the heads of the kernels' files and the runs committed in reports/h200/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from readme_table import ROOT, origin
+
+from harness import load
+from harness.analysis.ladder import Ladder, ladders, short_names
+from harness.commands.resolved import rows
+from harness.commands.results import escaped
+from harness.errors import HarnessError
+from harness.matrix import model
+from harness.matrix.variants import Problem, Variant
+from harness.problem import load as load_problem
+from harness.report import format as fmt
+
+DOCS, KERNELS, RUNS = ROOT / "docs", ROOT / "kernels", ROOT / "reports" / "h200"
+PAGE = DOCS / "kernels.md"
+TWO_LINES = 200
+"""The most characters of an idea."""
+HEAD = """\
+# The kernels
+
+<!-- written by scripts/kernels_page.py; do not edit: make kernels-page -->
+
+What stands in `kernels/`: one section per problem, one row per variant. A variant is one idea
+further than the one that it builds on. Where several build on the same one the ladder forks, and
+its branches stand further in. A name leads to the file, whose head has the idea in full.
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
+    options = parser.parse_args(arguments)
+    try:
+        problems = model.load(ROOT / "bench.yaml", KERNELS).problems
+        wanted = page(list(problems.values()))
+    except HarnessError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if not options.check:
+        PAGE.write_text(wanted, encoding="utf-8")
+        print(f"wrote {len(problems)} problems into {PAGE}")
+    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != wanted:
+        print(f"{PAGE} is out of date: make kernels-page", file=sys.stderr)
+        return 1
+    return 0
+
+
+def page(problems: Sequence[Problem]) -> str:
+    titles = {p.name: load_problem(KERNELS / p.name).title for p in problems}
+    listed = [f"- [{escaped(name)}](#{name}): {_prose(title)}" for name, title in titles.items()]
+    sections = ["\n\n".join(section(p, titles[p.name])) for p in problems]
+    return "\n\n".join([HEAD + "\n" + "\n".join(listed), *sections]) + "\n"
+
+
+def section(problem: Problem, title: str) -> Iterator[str]:
+    """What is computed, what it is measured against, where figures come from, and the ladder."""
+    yield f"## {escaped(problem.name)}"
+    yield _prose(title)
+    libraries = [_link(problem, library) for library in problem.libraries.values()]
+    libraries += ["`torch`"] if problem.library else []
+    against = f"Baseline: {_code(problem.baseline)}. Libraries: {', '.join(libraries) or 'none'}."
+    yield f"{against} Types: {', '.join(problem.dtypes)}."
+    folder, found, origins = RUNS / problem.name, list[Ladder](), ""
+    if (folder / "results.csv").exists():
+        run = load(folder)
+        own = [ladder for ladder in ladders(run) if ladder.problem == problem.name]
+        largest = {ladder.dtype: ladder for ladder in reversed(own)}
+        found, origins = list(largest.values())[::-1], origin(dict(run.info), folder, DOCS)
+    yield origins if found else "This problem has not been measured yet."
+    yield "\n".join(table(problem, found))
+
+
+def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:
+    """One row per variant, each after what it builds on; the figures of each type's ladder."""
+    heads = ["variant", "builds on", "idea"]
+    for ladder in found:
+        of = f"{ladder.dtype}, " if len(found) > 1 else ""
+        heads.append(f"{of}time at {fmt.assignments(ladder.sizes)}")
+        heads += ["× what it builds on", "of ceiling"]
+    yield _row(heads)
+    yield _row(["---"] * 3 + ["---:"] * (len(heads) - 3))
+    shorts = short_names(list(problem.variants))
+    for depth, variant in tree(problem):
+        yield _row([
+            "&nbsp;" * 4 * depth + _link(problem, variant),
+            _code(shorts[variant.builds_on]) if variant.builds_on else "",
+            idea(problem, variant),
+            *(cell for ladder in found for cell in _figures(ladder, variant)),
+        ])  # fmt: skip
+
+
+def tree(problem: Problem, name: str = "", depth: int = 0) -> Iterator[tuple[int, Variant]]:
+    """Each variant after what it builds on, with the number of forks that lie before it."""
+    children = [v for v in problem.variants.values() if v.builds_on == name]
+    inner = depth + (len(children) > 1 and name != "")
+    for variant in children:
+        yield inner, variant
+        yield from tree(problem, variant.name, inner)
+
+
+def _figures(ladder: Ladder, variant: Variant) -> list[str]:
+    """Time, × what it builds on, % of the ceiling; or why there is none."""
+    for row in ladder.unranked:
+        if row.variant == variant.name:
+            return ["failed" if row.failed else "skipped", "", ""]
+    rung, compared = ladder.rung(variant.name), ""
+    if rung is None:
+        return ["", "", ""]
+    versus = rung.versus_parent
+    if rung.parent and rung.parent.variant == variant.builds_on and versus and versus.ratio:
+        compared = fmt.times(versus.ratio)
+        if versus.verdict not in {"faster", "slower"}:
+            compared += f" ({versus.verdict})"
+    percent = "" if rung.percent is None else fmt.percent(rung.percent)
+    return [fmt.time_interval(rung.time), compared, percent]
+
+
+def idea(problem: Problem, variant: Variant) -> str:
+    """The head's idea, or in what a variant differs from the first one of the same file."""
+    first = next(v for v in problem.variants.values() if _file(v) == _file(variant))
+    if first is variant:
+        return _prose(shortened(of_head(KERNELS / problem.name / _file(variant))))
+    theirs = {path: value for _, value, path in rows(problem, first)}
+    own = {path: (key, value) for key, value, path in rows(problem, variant)
+           if path not in {(), ("builds_on",)} and theirs.get(path) != value}  # fmt: skip
+    plain = {"flags", "dtypes", "kernel"}
+    told = [_code(v if plain & {path[0], path[-1]} else f"{key.split('.')[-1].strip()} = {v}")
+            for path, (key, v) in own.items()]  # fmt: skip
+    how = "compiled" if {path[0] for path in own} <= {"flags", "defines"} else "launched"
+    return f"As {_code(first.name)}, {how} otherwise: {', '.join(told)}."
+
+
+def of_head(path: Path) -> str:
+    """The paragraph of a file's head that tells its idea; "A trap: …" tells that it is one."""
+    text = re.sub(r"^// ?", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for paragraph in text.split("\n\n"):
+        if told := re.match(r"(?:Idea:|(?=A trap:))\s*(.*)", " ".join(paragraph.split())):
+            return told[1].rstrip('" ')
+    return "(The head of its file does not say.)"
+
+
+def shortened(text: str) -> str:
+    """The sentences that go into two lines; a clause more where they say next to nothing.
+
+    It gets a capital, unless it begins with a name such as v1 or __expf().
+    """
+    for ends, enough in ((".", TWO_LINES * 0.3), (".;:", 0)):
+        kept = ""
+        for part in re.split(rf"(?<=[^\s.][{ends}])\s+", text):
+            if kept and len(kept) + 1 + len(part) > TWO_LINES:
+                break
+            kept = f"{kept} {part}".strip()
+        if kept == text or len(kept) >= enough:
+            break
+    kept = re.sub(r"[;:]$", " …", kept)
+    return kept[:1].upper() + kept[1:] if re.match(r"[a-z'-]+[,;:.]?\s", kept) else kept
+
+
+def _prose(text: str) -> str:
+    """Text as Markdown shows it, with the code in it left as it is."""
+    parts = re.split(r"(`[^`]+`)", text)
+    return "".join(_code(p[1:-1]) if i % 2 else escaped(p) for i, p in enumerate(parts))
+
+
+def _code(text: str) -> str:
+    return f"`{text}`".replace("|", "\\|")
+
+
+def _file(variant: Variant) -> str:
+    return variant.source or variant.function.partition(":")[0]
+
+
+def _link(problem: Problem, variant: Variant) -> str:
+    path = Path(os.path.relpath(KERNELS / problem.name / _file(variant), DOCS)).as_posix()
+    return f"[{_code(variant.name)}]({path})"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
