@@ -14,7 +14,7 @@ from harness import load
 from harness.build import host
 from harness.build.host import HostFunction
 from harness.cases import Device
-from harness.matrix import model, plan
+from harness.matrix import model, plan, written
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "adding-a-kernel.md").read_text()
@@ -31,6 +31,15 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return folder
+
+
+def test_what_the_docs_say_of_timing_and_limits_is_what_holds(tmp_path: Path) -> None:
+    [block] = re.findall(r"```yaml\n(timing:\n.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "bench.yaml").write_text(block)
+    said = model.load(tmp_path / "bench.yaml", ROOT / "kernels")
+    assert (said.timing, said.limits) == (written.Timing(), written.Limits())
+    for one, known in ((said.timing, written.Timing), (said.limits, written.Limits)):
+        assert one.model_fields_set == set(known.model_fields)
 
 
 def test_the_examples_are_verified_and_what_needs_a_gpu_says_so(typed: Path) -> None:

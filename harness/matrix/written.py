@@ -174,7 +174,7 @@ class Timing(Strict):
     placements: Looks = (8, 16, 24)
     """Processes after which one looks what is settled, and the most of them."""
     choosing: Annotated[int, Field(ge=0, le=20)] = 2
-    """Placements before those that only choose each variant's launch shape."""
+    """Placements before those, which only choose each variant's launch shape."""
     batch: Annotated[int, Field(ge=1, le=100)] = 12
     """Launches of a variant in a round, at most."""
     interval: Annotated[float, Field(gt=0, lt=1)] = 0.005
