@@ -8,6 +8,7 @@ mistake), so that nothing disappears from a report.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from harness import problem as problems
@@ -297,16 +298,18 @@ class _Resolver:
             ) from None
 
     def whole(self, expression: Expression, *at: Key) -> int:
-        try:
+        with self._placed(*at):
             return expression.evaluate(self.names)
-        except _PlacedError:
-            raise
-        except ExpressionError as error:
-            raise self.error(str(error), *at) from None
 
     def value(self, expression: Number, *at: Key) -> Value:
-        try:
+        with self._placed(*at):
             return expression.evaluate(self.names)
+
+    @contextmanager
+    def _placed(self, *at: Key) -> Iterator[None]:
+        """An expression's error says where it stands, unless it says already where another does."""
+        try:
+            yield
         except _PlacedError:
             raise
         except ExpressionError as error:

@@ -167,8 +167,3 @@ def data(value: float) -> str:
 def hertz(value: float) -> str:
     """A clock, to the megahertz, as the driver gives it."""
     return f"{value / 1e6:,.0f}{THIN}MHz"
-
-
-def span(least: int, most: int) -> str:
-    """Two counts in words: "8", "8 to 24"."""
-    return str(least) if least == most else f"{least} to {most}"

@@ -109,18 +109,17 @@ class Measurement:
 
     def _place(self, scratch: Path, started: float) -> None:
         effort, number, attempts = self.effort, self.first_placement, 0
-        wanted = self._open()
+        wanted, done = self._open(), 0
         for look, most in enumerate(effort.looks):
-            left = (
-                most + effort.choosing - (effort.looks[look - 1] + effort.choosing if look else 0)
-            )
-            while left and (wanted := [case for case in wanted if self.run.is_open(case)]):
+            while done < most + effort.choosing and (
+                wanted := [case for case in wanted if self.run.is_open(case)]
+            ):
                 if look and self.clock() - started > effort.seconds:
                     return
                 ended = self._one(scratch, wanted, number)
                 attempts = self._blame(wanted, ended, attempts)
                 number += 1
-                left -= not ended.reason
+                done += not ended.reason
             if look + 1 < len(effort.looks):
                 wanted = self._unsettled()
 

@@ -4,19 +4,10 @@
 
 #include <cmath>
 
+#include "common/all_reduce.cuh"
+
 __device__ __forceinline__ float largest(float4 v) {
     return fmaxf(fmaxf(v.x, v.y), fmaxf(v.z, v.w));
-}
-
-// Every lane of a full warp calls this; every lane gets the largest of all lanes' `value`. With xor
-// both sides of each exchange compare, so that no lane is left without the result.
-__device__ __forceinline__ float warp_max(float value) {
-    constexpr unsigned int all_lanes = 0xffffffffu;
-#pragma unroll
-    for (unsigned int offset = 16; offset > 0; offset /= 2) {
-        value = fmaxf(value, __shfl_xor_sync(all_lanes, value, offset));
-    }
-    return value;
 }
 
 // Every thread of a one-dimensional block calls this; every thread of the first warp gets the
@@ -27,10 +18,10 @@ __device__ __forceinline__ float block_max(float value) {
     const unsigned int lane = threadIdx.x % 32;
     const unsigned int warp = threadIdx.x / 32;
 
-    value = warp_max(value);
+    value = warp_all<Max>(value);
     if (lane == 0) warp_maxima[warp] = value;
     __syncthreads();
 
-    if (warp == 0) value = warp_max(lane < blockDim.x / 32 ? warp_maxima[lane] : -INFINITY);
+    if (warp == 0) value = warp_all<Max>(lane < blockDim.x / 32 ? warp_maxima[lane] : -INFINITY);
     return value;
 }

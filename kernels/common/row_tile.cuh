@@ -1,16 +1,10 @@
 // A row of float or half by 16-byte accesses where rows allow them, as floats in registers.
 #pragma once
 
-#include <cuda_fp16.h>
+#include "common/pack.cuh"
 
 template <typename T>
-constexpr unsigned int WIDTH = 16 / sizeof(T);  // elements in an access of 16 bytes
-
-// WIDTH elements of type T as one object that an instruction can load or store.
-template <typename T>
-struct alignas(16) Elements {
-    T at[WIDTH<T>];
-};
+constexpr unsigned int WIDTH = Pack<T>::width;  // elements in an access of 16 bytes
 
 // `threads` threads share a row of `cols` elements in tiles of threads * WIDTH, WIDTH for each. If
 // cols is a multiple of WIDTH then every row starts on 16 bytes, and a thread's elements are
@@ -35,10 +29,10 @@ struct RowTile {
     // The thread's elements of a row; zeros where the row is at its end.
     __device__ __forceinline__ void load(const T* row, float (&v)[WIDTH<T>]) const {
         if (by_packs()) {
-            Elements<T> e{};
-            if (column() < cols) e = *reinterpret_cast<const Elements<T>*>(row + column());
+            Pack<T> pack{};
+            if (column() < cols) pack = *reinterpret_cast<const Pack<T>*>(row + column());
 #pragma unroll
-            for (unsigned int k = 0; k < WIDTH<T>; k++) v[k] = static_cast<float>(e.at[k]);
+            for (unsigned int k = 0; k < WIDTH<T>; k++) v[k] = static_cast<float>(pack.value[k]);
         } else {
 #pragma unroll
             for (unsigned int k = 0; k < WIDTH<T>; k++) {
@@ -50,10 +44,10 @@ struct RowTile {
     // The counterpart: rounds to T, and writes what lies within the row.
     __device__ __forceinline__ void store(T* row, const float (&v)[WIDTH<T>]) const {
         if (by_packs()) {
-            Elements<T> e;
+            Pack<T> pack;
 #pragma unroll
-            for (unsigned int k = 0; k < WIDTH<T>; k++) e.at[k] = static_cast<T>(v[k]);
-            if (column() < cols) *reinterpret_cast<Elements<T>*>(row + column()) = e;
+            for (unsigned int k = 0; k < WIDTH<T>; k++) pack.value[k] = static_cast<T>(v[k]);
+            if (column() < cols) *reinterpret_cast<Pack<T>*>(row + column()) = pack;
         } else {
 #pragma unroll
             for (unsigned int k = 0; k < WIDTH<T>; k++) {

@@ -2,16 +2,14 @@
 // radix sort of the index, which takes the row numbers along. Then each target's rows lie together,
 // where a binary search finds them, and are added up as in v2_sorted_segments.
 //
-// Called by the host with the buffers and a stream; everything is enqueued on the stream. CUB needs
-// scratch memory of a size that it says when it is asked without any. It is made in the first call
-// that needs more than there is; that call verifies and is not timed, and calls of the same sizes
-// after it only enqueue.
+// Called by the host with the buffers and a stream; everything is enqueued on the stream.
 //
 // From: cub::DeviceRadixSort::SortPairs, CUDA Core Compute Libraries.
 #include <cub/device/device_radix_sort.cuh>
 
 #include <cstddef>
 
+#include "common/scratch.cuh"
 #include "index_add/segments.cuh"
 
 __global__ void number(int* order, int rows) {
@@ -45,8 +43,7 @@ __global__ void add_segments(const DTYPE* source, const int* order, const int* s
 extern "C" cudaError_t index_add(const DTYPE* source, const int* index, int* numbers, int* order,
                                  int* sorted, DTYPE* output, int rows, unsigned int cols,
                                  int targets, cudaStream_t stream) {
-    static void* scratch = nullptr;
-    static std::size_t capacity = 0;
+    static Scratch scratch;
     constexpr int block = 128;
 
     int bits = 1;  // of an index
@@ -55,19 +52,11 @@ extern "C" cudaError_t index_add(const DTYPE* source, const int* index, int* num
     cudaError_t error = cub::DeviceRadixSort::SortPairs(nullptr, needed, index, sorted, numbers,
                                                         order, rows, 0, bits, stream);
     if (error != cudaSuccess) return error;
-    if (needed > capacity) {
-        // What is enqueued may still use the old memory; cudaFree waits for it.
-        error = cudaFree(scratch);
-        if (error != cudaSuccess) return error;
-        scratch = nullptr;
-        capacity = 0;
-        error = cudaMalloc(&scratch, needed);
-        if (error != cudaSuccess) return error;
-        capacity = needed;
-    }
+    error = scratch.hold(needed);
+    if (error != cudaSuccess) return error;
     number<<<(rows + block - 1) / block, block, 0, stream>>>(numbers, rows);
-    error = cub::DeviceRadixSort::SortPairs(scratch, needed, index, sorted, numbers, order, rows, 0,
-                                            bits, stream);
+    error = cub::DeviceRadixSort::SortPairs(scratch.memory, needed, index, sorted, numbers, order,
+                                            rows, 0, bits, stream);
     if (error != cudaSuccess) return error;
     add_segments<<<targets, block, block * sizeof(float), stream>>>(source, order, sorted, output,
                                                                     rows, cols);

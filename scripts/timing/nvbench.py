@@ -41,10 +41,10 @@ def main() -> None:
         folder = Path(name)
         theirs = nvbench(folder)
         for flush in ("dirty", "clean"):
-            run = runs.fresh(folder / flush, runs.cases(list(runs.LADDER.values())),
+            run = runs.fresh(folder / flush, runs.ONLY,
                              {**TIMING, "flush": flush})  # fmt: skip
             for (kernel, n), us in sorted(theirs.items()):
-                case = f"reduce_sum/{runs.LADDER[kernel]}/float32/n={n}/block={runs.BLOCK}"
+                case = runs.case(kernel, n)
                 ours = run.timings.step_times(case, "cold")[0] / 1e3
                 rows.append({"kernel": kernel, "n": n, "flush": flush, "nvbench_us": f"{us:.3f}",
                              "harness_us": f"{ours:.3f}", "ratio": f"{ours / us:.4f}"})  # fmt: skip
@@ -79,7 +79,7 @@ def benchmark(results: Path) -> None:
 
     backend = CudaBackend()
     bench = model.load(runs.ROOT / "bench.yaml", runs.ROOT / "kernels")
-    found = plan.resolve(bench, backend.device, "cuda", runs.cases(list(runs.LADDER.values())))
+    found = plan.resolve(bench, backend.device, "cuda", runs.ONLY)
     launches: dict[tuple[str, int], Any] = {}
     memory: dict[int, Mapping[str, Any]] = {}
     for case in found.cases:

@@ -40,12 +40,12 @@ def main() -> None:
     for process in range(PROCESSES // 2):  # one half before, one half after: what drifts, cancels
         bare(process, found)
     with tempfile.TemporaryDirectory() as folder:
-        run = runs.fresh(Path(folder), runs.cases(list(runs.LADDER.values())), {"flush": "clean"})
+        run = runs.fresh(Path(folder), runs.ONLY, {"flush": "clean"})
     for process in range(PROCESSES // 2, PROCESSES):
         bare(process, found)
     rows, levels = [], []
     for (kernel, n), batches in sorted(found.items()):
-        case = f"reduce_sum/{runs.LADDER[kernel]}/float32/n={n}/block={runs.BLOCK}"
+        case = runs.case(kernel, n)
         time = run.time(case)
         if time is None:
             sys.exit(f"{case} has no time")

@@ -24,9 +24,14 @@ LADDER = {
 SHORT = {name: short for short, name in LADDER.items()}
 
 
-def cases(variants: Sequence[str]) -> list[str]:
-    """Patterns for `--only`: variants of reduce_sum at every size, in blocks of 256 threads."""
-    return [f"reduce_sum/{variant}/float32/*/block={BLOCK}" for variant in variants]
+def case(kernel: str, n: int | str = "*") -> str:
+    """The id of a case of the ladder; without n a pattern for all of its sizes."""
+    size = n if n == "*" else f"n={n}"
+    return f"reduce_sum/{LADDER[kernel]}/float32/{size}/block={BLOCK}"
+
+
+ONLY = [case(kernel) for kernel in LADDER]
+"""What `--only` takes for the ladder at every size."""
 
 
 def fresh(folder: Path, only: Sequence[str], timing: Mapping[str, Any] | None = None) -> tables.Run:

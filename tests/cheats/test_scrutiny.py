@@ -15,12 +15,11 @@ import pytest
 from endings import MATRIX, load
 
 from harness import problem as problems
-from harness.build import compile as compiler
 from harness.build.compile import Built
 from harness.cases import Case
-from harness.errors import CompileError
 from harness.matrix import model, plan
 from harness.problem import Problem
+from harness.run.compilation import built_again
 from harness.run.devices import emulated
 from harness.run.scrutiny import Scrutiny, scrutinise
 
@@ -30,18 +29,6 @@ REFUSED = [name for name, ending in ENDINGS.items() if ending.refused]
 SEED = 1
 
 Look = Callable[[str], Scrutiny]
-
-
-def build(kernels: Path, cases: list[Case]) -> dict[str, Built]:
-    units = {case.id: compiler.unit(case, kernels, "sm_90") for case in cases}
-    built = compiler.build_all(list(units.values()))
-    done = {}
-    for name, unit in units.items():
-        result = built[unit]
-        if isinstance(result, CompileError):
-            raise result
-        done[name] = result
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +43,9 @@ def cases() -> dict[str, list[Case]]:
 
 @pytest.fixture(scope="module")
 def built(cases: Mapping[str, list[Case]]) -> dict[str, Built]:
-    return build(MATRIX.parent / "kernels", [case for group in cases.values() for case in group])
+    return built_again(
+        [case for group in cases.values() for case in group], MATRIX.parent / "kernels", "sm_90"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +126,7 @@ def test_a_table_of_answers_is_seen_where_the_seed_is_the_one_it_was_made_for(
     x = problem.inputs(case.sizes, case.dtype, rng, 0)["x"]
     key, answer = (int(np.float32(value).view(np.uint32)) for value in (x[0], x.sum()))
     case = replace(case, defines={"KEY": key, "ANSWER": answer})
-    built = build(MATRIX.parent / "kernels", [case])
+    built = built_again([case], MATRIX.parent / "kernels", "sm_90")
     (failure,) = scrutinise(problem, [case], built, SEED, "sm_90").failures
     assert "reads only 4 of 4,084 bytes of `x`" in failure.reason
     assert "is wrong" not in failure.reason  # the answer is right
@@ -157,7 +146,11 @@ def one(
     def make(kernel: str) -> tuple[Problem, Case, dict[str, Built]]:
         (folder / "kernels" / "double" / "v0.cu").write_text(kernel)
         case = double()
-        return problems.load(folder / "kernels" / "double"), case, build(folder / "kernels", [case])
+        return (
+            problems.load(folder / "kernels" / "double"),
+            case,
+            built_again([case], folder / "kernels", "sm_90"),
+        )
 
     return make
 

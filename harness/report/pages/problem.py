@@ -233,12 +233,12 @@ class Maker:
 def settings(run: Run) -> dict[str, Any]:
     """How the rounds were run, in words, as far as run.json says."""
     timing = run.info.get("timing") or {}
-    placements = sorted(len(each) for each in _placements(run).values())
-    several = placements and placements[-1] > 1
+    placements = [len(each) for each in _placements(run).values()]
+    several = max(placements, default=0) > 1
     return {
         "rounds": timing.get("rounds_per_placement" if several else "rounds"),
         "batch": timing.get("batch"),
-        "placements": fmt.span(placements[0], placements[-1]) if several else "",
+        "placements": fmt.between(placements) if several else "",
         "choosing": run.timings.choosing if several else 0,
         "confidence": f"{100 * run.confidence:g} %",
         "same_within": f"{100 * run.same_within:g} %",
