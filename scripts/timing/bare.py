@@ -2,8 +2,10 @@
 
     python scripts/timing/bare.py PLACEMENTS
 
-Times the same compiled kernels as the harness, after the same flush, in this one process, and
-prints one line of JSON per batch: n, kernel, placement, round, samples_ns.
+Times the same compiled kernels as the harness, after the same flush, in this one process. As in the
+harness, empty kernels between the launches give each another turn (harness/backends/cuda/turns.py).
+Prints one line of JSON per batch: n, kernel, placement, round, samples_ns and turns, the number of
+kernels launched before each, modulo four.
 """
 
 from __future__ import annotations
@@ -19,12 +21,15 @@ from runs import ONLY, ROOT, SHORT
 from harness.backends.cuda.backend import CudaBackend
 from harness.backends.cuda.calls import Modules, kernel_call
 from harness.backends.cuda.stream import StreamControl
+from harness.backends.cuda.turns import TURNS, empty_kernels
 from harness.build import compile as compiler
 from harness.build.compile import Built
 from harness.cases import Case
 from harness.matrix import model, plan
 
 LAUNCHES, ROUNDS = 12, 3
+FLUSHES = 2
+"""Kernels that empty the cache."""
 TILE = 2**20
 """Random floats that an input repeats: its values do not matter here."""
 
@@ -86,10 +91,16 @@ def _rounds(
         for step in steps:
             step()
     stream.synchronize()
+    launched = 0
     for number in range(ROUNDS):
         for short in random.permutation(list(calls)):
-            samples = []
-            for _ in range(LAUNCHES):
+            samples, turns = [], []
+            kernels = FLUSHES + len(calls[short])
+            for launch in range(LAUNCHES):
+                passed = empty_kernels(launch, kernels)
+                control.pass_turns(passed)
+                turns.append((launched + passed) % TURNS)
+                launched += passed + kernels
                 control.flush_l2("clean")
                 before.record(stream)
                 for step in calls[short]:
@@ -97,7 +108,7 @@ def _rounds(
                 after.record(stream)
                 after.synchronize()
                 samples.append(1e6 * after.time_since(before))
-            yield {"kernel": str(short), "round": number, "samples_ns": samples}
+            yield {"kernel": str(short), "round": number, "samples_ns": samples, "turns": turns}
 
 
 if __name__ == "__main__":

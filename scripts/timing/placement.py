@@ -5,7 +5,9 @@
 placement.csv: the harness's time of four reductions over that of the same compiled kernels in plain
 allocations between plain events, after the same flush of the cache. levels.csv: of the bare times,
 the standard deviation between processes, between placements within a process, and between rounds
-within a placement, as parts of the time.
+within a placement, as parts of the time. turns.csv: the bare time at each of the four turns that a
+launch can have (harness/backends/cuda/turns.py), microseconds, the fastest first, averaged over
+placements.
 """
 
 from __future__ import annotations
@@ -23,11 +25,14 @@ from typing import Any
 import numpy as np
 import runs
 
+from harness.backends.cuda.turns import TURNS
 from harness.measure.statistics import batch_time
 
 PROCESSES, PLACEMENTS = 8, 3
 Batches = dict[tuple[str, int], dict[tuple[int, int, int], float]]
 """(kernel, n) → (process, placement, round) → ns."""
+Turns = dict[tuple[str, int], dict[tuple[int, int], list[list[float]]]]
+"""(kernel, n) → (process, placement) → ns of the launches at each turn."""
 
 
 def main() -> None:
@@ -37,12 +42,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=runs.TABLES)
     out = parser.parse_args().out
     found: Batches = defaultdict(dict)
+    turns: Turns = defaultdict(lambda: defaultdict(lambda: [[] for _ in range(TURNS)]))
     for process in range(PROCESSES // 2):  # one half before, one half after: what drifts, cancels
-        bare(process, found)
+        bare(process, found, turns)
     with tempfile.TemporaryDirectory() as folder:
         run = runs.fresh(Path(folder), runs.ONLY, {"flush": "clean"})
     for process in range(PROCESSES // 2, PROCESSES):
-        bare(process, found)
+        bare(process, found, turns)
     rows, levels = [], []
     for (kernel, n), batches in sorted(found.items()):
         case = runs.case(kernel, n)
@@ -58,9 +64,13 @@ def main() -> None:
         levels.append({"kernel": kernel, "n": n, **components(batches)})
     runs.write(out / "placement.csv", rows)
     runs.write(out / "levels.csv", levels)
+    runs.write(out / "turns.csv", [
+        {"kernel": kernel, "n": n} | by_turn(list(turns[kernel, n].values()))
+        for kernel, n in sorted(turns)
+    ])  # fmt: skip
 
 
-def bare(process: int, found: Batches) -> None:
+def bare(process: int, found: Batches, turns: Turns) -> None:
     """The batches of one fresh process."""
     script = Path(__file__).with_name("bare.py")
     said = subprocess.run(
@@ -70,7 +80,16 @@ def bare(process: int, found: Batches) -> None:
     for line in said.splitlines():
         batch: dict[str, Any] = json.loads(line)
         at = process, batch["placement"], batch["round"]
-        found[batch["kernel"], batch["n"]][at] = batch_time(batch["samples_ns"])
+        what = batch["kernel"], batch["n"]
+        found[what][at] = batch_time(batch["samples_ns"])
+        for turn, ns in zip(batch["turns"], batch["samples_ns"], strict=True):
+            turns[what][at[:2]][turn].append(ns)
+
+
+def by_turn(placements: list[list[list[float]]]) -> dict[str, str]:
+    """Which turn is which is not known from one placement to the next: they are sorted by time."""
+    each = np.sort([[np.median(ns) for ns in turns] for turns in placements], axis=1).mean(axis=0)
+    return {f"turn_{place}_us": f"{ns / 1e3:.3f}" for place, ns in enumerate(each, 1)}
 
 
 def components(batches: dict[tuple[int, int, int], float]) -> dict[str, str]:

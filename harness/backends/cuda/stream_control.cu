@@ -40,6 +40,10 @@ extern "C" __global__ void hold_stream(const volatile unsigned int* flag,
     *timed_out = *flag == 0 ? 1u : 0u;
 }
 
+// Nothing: it takes its turn in the queue, for the next kernel to have another (turns.py). grid 1,
+// block 1.
+extern "C" __global__ void pass_turn() {}
+
 // Emptying the L2 cache, so that the next launch finds its input in memory. In this order:
 //   1. write_buffer over a buffer of at least twice the L2: evicts the data of earlier launches.
 //      But what it leaves in the cache is dirty, and would be written back during the timed

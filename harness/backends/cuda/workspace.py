@@ -31,6 +31,7 @@ from harness.backends.base import (
 from harness.backends.cuda.calls import Call, Module, Modules, function_call, kernel_call
 from harness.backends.cuda.memory import Allocation
 from harness.backends.cuda.stream import NotHeldError, StreamControl
+from harness.backends.cuda.turns import empty_kernels
 from harness.backends.cuda.watch import Bounds, Regions, Watch
 from harness.build.compile import Built
 from harness.cases import Case, Flush
@@ -40,6 +41,9 @@ from harness.records import Cache
 
 _CACHES: tuple[Cache, ...] = ("cold", "warm", "cold")
 """Of the launches that are compared to see whether a result varies from launch to launch."""
+
+_AROUND: Mapping[Cache, int] = {"cold": 5, "warm": 3}
+"""Kernels around a timed launch: one holds, one poisons, one hashes, and a clean flush has two."""
 
 _OUTSIDE = "a kernel wrote {} the buffer `{}`"
 
@@ -234,14 +238,17 @@ class CudaWorkspace:
 
         Where results may vary, one within its bounds counts as what `right` says, one outside as
         nothing. The first launch is for neither: right after other code and a pause it takes
-        longer than those that follow, up to 10 % on an H200.
+        longer than those that follow, up to 10 % on an H200. The others take all turns in the
+        queue alike, whatever their number of kernels (`turns.py`).
         """
         steps, module = self._calls(case, built), self._module(built)
         warm_up = self._calls(case, built, twins=True) if cache == "warm" else []
+        kernels = _AROUND[cache] + len(steps) + len(warm_up)
         hashes: dict[int, tuple[int, ...]] = {}
         times: list[list[float]] = []
         self._timed(case, steps, warm_up, module, apart, flush)
         for number in range(launches):
+            self._control.pass_turns(empty_kernels(number, kernels))
             times.append(self._timed(case, steps, warm_up, module, apart, flush))
             self._watch.note(self._outputs)
             if right and right.varies:
