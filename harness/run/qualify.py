@@ -13,6 +13,9 @@ from harness.records import Verified
 from harness.run.inputs import DRAWS, Inputs, by_group
 from harness.run.scrutiny import scrutinise
 
+_TELLS_NO_CAUSE = " is wrong", " was never written"
+"""Reasons of a failure that leave open what the kernel is up to: the emulator may know."""
+
 
 def qualify(job: Job, backend: Backend, tell: Telling) -> None:
     """Verify every test case; then, where nothing is timed, verify and count the bench cases.
@@ -34,8 +37,8 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
                     tell.record(verified)
                     if not verified.ok:
                         given_up.add(case.shape)
-                        if " is wrong" not in verified.reason:
-                            named.add(case.shape)  # one knows already what is the matter
+                        if not any(words in verified.reason for words in _TELLS_NO_CAUSE):
+                            named.add(case.shape)
     doubtful = [case for case in job.tests if case.shape not in named]
     given_up |= _scrutinise(job, problem, doubtful, backend.device.arch, tell)
     for group in by_group(job.cases):
