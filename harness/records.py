@@ -6,6 +6,7 @@ that dies loses at most the line being written. Base units: nanoseconds, bytes, 
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import threading
@@ -345,15 +346,17 @@ class Journal:
 
 
 def read_journal(path: Path) -> Iterator[Record]:
-    """The records of a journal, oldest first.
+    """The records of a journal, oldest first; one that ends in .gz is compressed.
 
     A torn last line (the run died while writing it) is left out. Any other line that is not what
     was written raises JournalError with its number.
     """
     try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise JournalError(f"cannot read {path}: {error.strerror}") from None
+        content = path.read_bytes()
+        lines = (gzip.decompress(content) if path.suffix == ".gz" else content).split(b"\n")
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or "it is not a whole gzip file"
+        raise JournalError(f"cannot read {path}: {why}") from None
     for number, line in enumerate(lines, 1):
         if not line:
             continue

@@ -3,7 +3,7 @@
     python scripts/fidelity_table.py            rewrite docs/fidelity.md between the markers
     python scripts/fidelity_table.py --check    exit 1 if it is out of date
 
-The readings are the `ncu` rows of reports/h200/*/counters.csv. Their cases, found by id in
+The readings are the `ncu` rows of reports/h200/*/counters.csv.gz. Their cases, found by id in
 kernels/ and tests/fidelity/bench.yaml, are compiled and emulated anew on the same inputs, as far
 as limits.emulate_bytes allows. tests/test_fidelity.py fails where `compare` finds a difference that
 tests/fidelity/exceptions.yaml does not explain.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,6 +40,7 @@ BEGIN, END = "<!-- fidelity:begin -->", "<!-- fidelity:end -->"
 ARCH = "sm_90"
 MATRICES = (ROOT / "bench.yaml", ROOT / "tests" / "fidelity" / "bench.yaml")
 READINGS = ROOT / "reports" / "h200"
+COUNTERS = "*/counters.csv*"
 EXCEPTIONS = ROOT / "tests" / "fidelity" / "exceptions.yaml"
 
 EXACT, MODEL, PTX, COMPILED = "emulator-exact", "emulator-model", "ptx-level", "compilation"
@@ -154,10 +156,11 @@ def known(path: Path = EXCEPTIONS) -> list[Known]:
 
 
 def readings(files: Iterable[Path]) -> Readings:
-    """What Nsight Compute read, of runs' counters.csv."""
+    """What Nsight Compute read, of runs' counters.csv, compressed or not."""
     found: dict[tuple[str, int], dict[str, float]] = defaultdict(dict)
     for path in files:
-        with path.open(encoding="utf-8", newline="") as file:
+        unpacked = gzip.open if path.suffix == ".gz" else open
+        with unpacked(path, "rt", encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 if row["provenance"] == "ncu":
                     found[row["case"], int(row["step"])][row["metric"]] = float(row["value"])
@@ -250,7 +253,7 @@ def _of_compilation(
 
 
 def compare(files: Sequence[Path]) -> list[Launch]:
-    """Every launch of both matrices that one of the counters.csv has readings of."""
+    """Every launch of both matrices that one of the files has readings of."""
     read = readings(files)
     return [launch for path in MATRICES for launch in Matrix(path).compare(read)]
 
@@ -380,9 +383,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "fidelity.md")
     parser.add_argument("--readings", type=Path, default=READINGS)
     options = parser.parse_args(arguments)
-    files = sorted(options.readings.glob("*/counters.csv"))
+    files = sorted(options.readings.glob(COUNTERS))
     if not files:
-        print(f"no readings in {options.readings}/*/counters.csv", file=sys.stderr)
+        print(f"no readings in {options.readings}/{COUNTERS}", file=sys.stderr)
         return 1
     text = options.page.read_text(encoding="utf-8")
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):

@@ -16,6 +16,7 @@ from harness.ncu.failures import Failure
 from harness.progress import console
 from harness.records import Counted, Journal
 from harness.run.folder import LATEST
+from harness.tables import packed
 
 
 def redraw(
@@ -53,7 +54,8 @@ def _take_in(folder: Path, path: Path) -> None:
     if not ours:
         raise UsageError(f"--ncu {path}: it has no case of the run {folder}")
     there = set(run.of(Counted))
-    with Journal(folder / "journal.jsonl") as journal:
+    packed.unpack(folder)
+    with Journal(folder / packed.JOURNAL) as journal:
         for record in ours:
             if record not in there:
                 journal.append(record)

@@ -12,12 +12,14 @@ class Links:
     """Links from one page. slugs: problem → its page's name without the ending.
 
     root: the way to the run's folder, `../` from a problem's page; None where all is one file.
-    here: the problem whose page it is; empty on the overview.
+    here: the problem whose page it is; empty on the overview. shared: the way from the run's folder
+    to what its pages share, such as their style.
     """
 
     slugs: dict[str, str]
     root: str | None
     here: str = ""
+    shared: str = "assets/"
 
     def overview(self, anchor: str = "top") -> str:
         if self.root is None or not self.here:
@@ -34,6 +36,11 @@ class Links:
     def counter(self, metric: str) -> str:
         """What a counter means."""
         return self.overview(counter_anchor(metric))
+
+    @property
+    def assets(self) -> str:
+        """The way to style, scripts and chart library; empty where the page is alone."""
+        return "" if self.root is None else f"{self.root}{self.shared}"
 
     def file(self, path: str) -> str:
         """A file of the run's folder; empty where the page is alone."""

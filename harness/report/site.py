@@ -1,7 +1,8 @@
 """The files of a report: pages, what they share, and the same in one file.
 
 A run's folder gets report.html, problems/<problem>.html beside it, and assets/ with the style, the
-scripts and the chart library, one copy for all. Nothing refers to anything outside the folder.
+scripts and the chart library, one copy for all. Packed runs share one that lies beside them.
+Nothing else refers to anything outside the folder.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from harness.report.links import Links
 from harness.report.pages.overview import Overview, overview, subtitle
 from harness.report.pages.problem import Maker, ProblemPage
 from harness.tables import Run
+from harness.tables.packed import ASSETS, COUNTERS, JOURNAL, is_packed, named
 
 LIBRARY = "plotly.min.js"
 SINGLE = "report-single-file.html"
@@ -34,23 +36,27 @@ _HERE = Path(__file__).parent
 def write_pages(run: Run) -> Path:
     """report.html, problems/, figures/ and assets/ in the run's folder; older ones there go."""
     maker, slugs = _maker(run), _slugs(run)
-    pages = [maker.page(problem, Links(slugs, "../", problem)) for problem in slugs]
-    over = overview(maker, pages, Links(slugs, ""))
+    packed = is_packed(run.folder)
+    shared = ASSETS if packed else Links.shared
+    above = Links(slugs, "", shared=shared)
+    links = {problem: Links(slugs, "../", problem, shared) for problem in slugs}
+    pages = [maker.page(problem, links[problem]) for problem in slugs]
+    over = overview(maker, pages, above)
     texts = {
         run.folder / "problems" / f"{page.slug}.html": _render(
-            "problem.html.j2", run, Links(slugs, "../", page.problem), page=page
+            "problem.html.j2", run, links[page.problem], page=page
         )
         for page in pages
     }
     home = run.folder / "report.html"
-    texts[home] = _render("overview.html.j2", run, Links(slugs, ""), page=over)
+    texts[home] = _render("overview.html.j2", run, above, page=over)
     for path, text in texts.items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
     drawn = {run.folder / figure.png for figure in _figures(pages, over)}
     _keep_only(run.folder / "problems", "*.html", texts)
     _keep_only(run.folder / "figures", "*.png", drawn)
-    _write_assets(run.folder / "assets", timed=run.is_timed)
+    _write_assets(run.folder / shared, timed=run.is_timed, alone=not packed)
     return home
 
 
@@ -96,6 +102,8 @@ def _render(template: str, run: Run, links: Links, **context: Any) -> str:
         .render(
             run=run,
             links=links,
+            counters=named(run.folder, COUNTERS).name,
+            journal=named(run.folder, JOURNAL).name,
             subtitle=subtitle(run.info),
             case_anchor=case_anchor,
             counter_anchor=counter_anchor,
@@ -147,14 +155,16 @@ def _keep_only(folder: Path, pattern: str, wanted: Collection[Path]) -> None:
             path.unlink()
 
 
-def _write_assets(folder: Path, timed: bool) -> None:
+def _write_assets(folder: Path, timed: bool, alone: bool) -> None:
+    """alone: no other run's pages need anything there."""
     folder.mkdir(exist_ok=True)
     files = {"page.css": _style(), "page.js": _asset("page.js")}
     if timed:
         files[LIBRARY] = explore.library()
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    _keep_only(folder, "*", {folder / name for name in files})
+    if alone:
+        _keep_only(folder, "*", {folder / name for name in files})
 
 
 def _asset(name: str) -> str:

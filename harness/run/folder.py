@@ -20,6 +20,7 @@ from harness.matrix.filters import Choice
 from harness.progress import console
 from harness.run import machine
 from harness.run.runner import Runner, timing_of
+from harness.tables import packed
 
 REPORTS = Path("reports")
 LATEST = REPORTS / "latest"
@@ -78,7 +79,8 @@ class Folder:
         self._info = {**_about(runner, self.choice), "started": self._started}
         try:
             self._write()
-            (self.path / "journal.jsonl").touch()
+            packed.unpack(self.path)
+            (self.path / packed.JOURNAL).touch()
         except OSError as error:
             raise UsageError(f"--out {self.path}: {error.strerror}") from None
 

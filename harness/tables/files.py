@@ -11,6 +11,7 @@ from pandas.api.types import is_numeric_dtype
 from harness.errors import JournalError
 from harness.near import did_you_mean
 from harness.records import read_journal
+from harness.tables.packed import COUNTERS, ENDING, JOURNAL, named
 from harness.tables.run import Run
 
 
@@ -25,7 +26,7 @@ def load(folder: str | Path) -> Run:
             f"{folder / 'run.json'} cannot be read: {why}{_near(folder)}\n"
             "  name a run's folder, such as reports/latest, or make one: make bench"
         ) from None
-    return Run(folder, info, read_journal(folder / "journal.jsonl"))
+    return Run(folder, info, read_journal(named(folder, JOURNAL)))
 
 
 def _near(folder: Path) -> str:
@@ -35,14 +36,19 @@ def _near(folder: Path) -> str:
 
 
 def write(run: Run) -> None:
-    """results.csv and counters.csv beside the journal; numbers to 10 digits."""
+    """results.csv and counters.csv beside the journal; numbers to 10 digits.
+
+    The counters of a packed run are compressed.
+    """
     promised = run.results.drop(columns="above_ceiling")
-    for table, name in ((promised, "results.csv"), (run.counters, "counters.csv")):
+    for table, name in ((promised, "results.csv"), (run.counters, COUNTERS)):
         inert = table.copy()
         for column in inert.columns:
             if not is_numeric_dtype(inert[column]):
                 inert[column] = inert[column].map(_inert)
-        inert.to_csv(run.folder / name, index=False, float_format=_number)
+        path = run.folder / name if name != COUNTERS else named(run.folder, COUNTERS)
+        how = {"method": "gzip", "mtime": 0} if path.suffix == ENDING else None
+        inert.to_csv(path, index=False, float_format=_number, compression=how)
 
 
 def _inert(cell: Any) -> Any:

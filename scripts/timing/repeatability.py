@@ -2,11 +2,15 @@
 
     python scripts/timing/repeatability.py [--runs 6] [--out reports/h200/timing] [FOLDER …]
 
-The whole of reduce_sum in blocks of 256 threads, with its libraries, run several times; or runs
-that were made before, by their folders. repeatability.csv, one row per size and cache. inside: the
-share of a run's intervals of speed-ups that hold the median of the other runs' speed-ups. overlap:
-the share of pairs of intervals, of two runs each, that overlap. Differences are those of one
-speed-up between two runs. positions.csv: how long the launches at each position of a batch took,
+The whole of reduce_sum in blocks of 256 threads, with its libraries, run several times and kept,
+packed, in runs/ of the output's folder; or runs that were made before, by their folders.
+repeatability.csv, one row per size and cache. inside: the share of a run's intervals of speed-ups
+that hold the median of the other runs' speed-ups. exact: the share that there would be if the
+intervals did exactly as they promise, which is less than 95 %, because the median of a few runs is
+not the truth either. variance: that of a speed-up between runs over the one that its intervals
+claim, averaged over the speed-ups; 1 is exact, less is cautious. overlap: the share of pairs of
+intervals, of two runs each, that overlap. Differences are those of one speed-up between two runs.
+positions.csv: how long the launches at each position of a batch took,
 over the mean of their batches, averaged over all batches of a size and cache; trend is the slope
 of that from the first position to the last.
 """
@@ -14,6 +18,7 @@ of that from the first position to the last.
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -24,14 +29,17 @@ from typing import Any
 
 import numpy as np
 import runs
+from scipy.special import stdtrit
 
 from harness import tables
 from harness.measure.statistics import Interval
 from harness.records import Round
+from harness.tables import packed
 
 ONLY = ["reduce_sum/*/*/*/block=256", "reduce_sum/torch", "reduce_sum/cub"]
-TIMING = {"rounds": 24}
-"""Eight placements at every size: what a run has at its first look."""
+PLACEMENTS = 8
+TIMING = {"rounds": 3 * PLACEMENTS}
+"""At every size, what a run has at its first look."""
 Key = tuple[int, str]
 
 
@@ -45,15 +53,17 @@ def main() -> None:
     given = parser.parse_args()
     found = [tables.load(folder) for folder in given.folders]
     if len(found) > 1:
-        runs.write(given.out / "repeatability.csv", list(agreement(found)))
+        runs.write(given.out / "repeatability.csv", list(agreement(found)), found[-1])
     for _ in range(0 if found else given.runs):
         with tempfile.TemporaryDirectory() as folder:
-            found.append(runs.fresh(Path(folder), ONLY, TIMING))
-            speed_ups(found[-1])  # read before the folder is gone
+            made = runs.fresh(Path(folder), ONLY, TIMING)
+            kept = given.out / "runs" / str(len(found) + 1)
+            packed.pack(made.folder, kept)
+        found.append(tables.load(kept))
         print(f"run {len(found)} is done", flush=True)
         if len(found) > 1:  # after each, so that what there is survives an early end
-            runs.write(given.out / "repeatability.csv", list(agreement(found)))
-    runs.write(given.out / "positions.csv", list(positions(found)))
+            runs.write(given.out / "repeatability.csv", list(agreement(found)), found[-1])
+    runs.write(given.out / "positions.csv", list(positions(found)), found[-1])
 
 
 def speed_ups(run: tables.Run) -> dict[Key, dict[str, Interval]]:
@@ -74,9 +84,11 @@ def agreement(found: Sequence[tables.Run]) -> Iterator[dict[str, Any]]:
     each = [speed_ups(run) for run in found]
     for n, cache in sorted(each[0]):
         of_runs = [ratios[n, cache] for ratios in each]
-        inside, overlap, differences = [], [], []
+        inside, overlap, differences, variances = [], [], [], []
         for case in set.intersection(*map(set, of_runs)):
             ratios = [of_run[case] for of_run in of_runs]
+            claimed = float(np.mean([standard_error(ratio) ** 2 for ratio in ratios]))
+            variances.append(np.var([math.log(r.value) for r in ratios], ddof=1) / claimed)
             for i, one in enumerate(ratios):
                 others = median(r.value for j, r in enumerate(ratios) if j != i)
                 inside.append(one.low <= others <= one.high)
@@ -85,10 +97,29 @@ def agreement(found: Sequence[tables.Run]) -> Iterator[dict[str, Any]]:
                 differences.append(abs(one.value / other.value - 1))
         yield {
             "n": n, "cache": cache, "runs": len(found), "inside": f"{np.mean(inside):.4f}",
+            "exact": f"{exactly(len(found)):.4f}", "variance": f"{np.mean(variances):.3f}",
             "overlap": f"{np.mean(overlap):.4f}",
             "median_difference": f"{np.median(differences):.5f}",
             "largest_difference": f"{max(differences):.5f}",
         }  # fmt: skip
+
+
+def standard_error(ratio: Interval) -> float:
+    """Of a speed-up's logarithm, as its interval claims it."""
+    return math.log(ratio.high / ratio.low) / 2 / float(stdtrit(PLACEMENTS - 1, 0.975))
+
+
+def exactly(number: int, draws: int = 20_000) -> float:
+    """How often an exact 95 % interval holds the median of the other runs: by simulation."""
+    rng = np.random.default_rng(1)
+    values = rng.standard_normal((draws, number))
+    errors = np.sqrt(rng.chisquare(PLACEMENTS - 1, (draws, number)) / (PLACEMENTS - 1))
+    reach = float(stdtrit(PLACEMENTS - 1, 0.975)) * errors
+    held = [
+        np.abs(values[:, i] - np.median(np.delete(values, i, axis=1), axis=1)) <= reach[:, i]
+        for i in range(number)
+    ]
+    return float(np.mean(held))
 
 
 def positions(found: Sequence[tables.Run]) -> Iterator[dict[str, Any]]:

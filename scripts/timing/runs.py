@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 import yaml
 
 from harness import tables
+from harness.run import devices, machine
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ROOT / "reports" / "h200" / "timing"
@@ -52,11 +54,28 @@ def fresh(folder: Path, only: Sequence[str], timing: Mapping[str, Any] | None = 
     return tables.load(folder / "run")
 
 
-def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows as a CSV file, and printed."""
+def write(
+    path: Path,
+    rows: Sequence[Mapping[str, Any]],
+    of: tables.Run | None = None,
+    is_simulated: bool = False,
+) -> None:
+    """Rows as a CSV file, and printed; made.json beside it says by what commit, on what machine.
+
+    of: a run that the rows were made from, where they were not measured here and now.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     print(path.read_text(), end="", flush=True)
+    about = path.with_name("made.json")
+    made = json.loads(about.read_text()) if about.exists() else {}
+    commit = of.info["commit"] if of else machine.commit()
+    if is_simulated:
+        where = "simulated"
+    else:
+        where = of.info["device"]["name"] if of else devices.cuda_device(None).name
+    made[path.name] = {"commit": commit, "machine": where}
+    about.write_text(json.dumps(dict(sorted(made.items())), indent=1) + "\n")

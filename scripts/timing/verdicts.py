@@ -4,8 +4,8 @@
 
 Each run is a ladder of 16 variants at 3 launch shapes on a device that exists nowhere: the
 harness's own measurement, with its looks, its choice of launch shapes and its verdicts, on times
-that are made up. Of the noise models the first six are textbook ones; `journal` draws the noise of
-a committed run, placement by placement and round by round.
+that are made up. Of the noise models the first six are textbook ones; `journal` draws the noise
+of the committed runs of repeatability.py, placement by placement and round by round.
 
 One row per noise model and effect. found: runs in which the variant that is truly faster is called
 faster than the baseline. false: runs in which any two equal kernels of the ladder are called
@@ -20,7 +20,7 @@ import csv
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import runs
 
 from harness import tables
 from harness.backends.base import Right
@@ -40,8 +41,6 @@ from harness.run.measurement import Effort, Measurement
 from harness.run.processes import Ended
 
 VARIANTS, SHAPES = 16, 3
-ROOT = Path(__file__).resolve().parents[2]
-JOURNAL = ROOT / "reports" / "h200" / "reduce_sum"
 Noise = npt.NDArray[np.float64]
 
 
@@ -93,10 +92,10 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Recorded:
-    """The noise of a committed run at one size, placement by placement."""
+    """The noise of committed runs at one size, placement by placement."""
 
     placements: tuple[Noise, ...]
-    """Cases × rounds each: logarithms of times, around the case's mean over all placements."""
+    """Cases × rounds each: logarithms of times, around the case's mean over all runs."""
 
     def drawn(self, rng: np.random.Generator, rounds: int, slots: int) -> Noise:
         """A placement drawn at random, and for each slot the rounds of one of its cases."""
@@ -106,30 +105,28 @@ class Recorded:
         return rows[:, columns].T
 
 
-def recorded(cache: str) -> dict[str, Recorded]:
-    """The committed journal's noise by size; empty where there is no such run."""
-    if not (JOURNAL / "journal.jsonl").exists():
-        return {}
-    run = tables.load(JOURNAL)
+def recorded(folders: Sequence[Path], cache: str) -> dict[str, Recorded]:
+    """The committed runs' noise by size."""
+    logs: dict[str, dict[str, dict[tuple[int, int], list[float]]]] = {}
+    for number, folder in enumerate(folders):
+        run = tables.load(folder)
+        for group, cases in run.groups().items():
+            for p in cases:
+                of_case = logs.setdefault(group[2], {}).setdefault(p.case, {})
+                for (placement, _), ns in run.timings.times(p.case, cache).items():
+                    of_case.setdefault((number, placement), []).append(math.log(ns))
     found = {}
-    for group, cases in run.groups().items():
-        logs: dict[int, list[list[float]]] = {}
-        for p in cases:
-            times = run.timings.times(p.case, cache)
-            if not times:
-                continue
-            centre = float(np.mean([math.log(t) for t in times.values()]))
-            rows: dict[int, list[float]] = {}
-            for (placement, _), ns in times.items():
-                rows.setdefault(placement, []).append(math.log(ns) - centre)
-            for placement, values in rows.items():
-                logs.setdefault(placement, []).append(values)
-        arrays = [
-            np.array([row for row in rows if len(row) == max(map(len, rows))])
-            for rows in logs.values()
-        ]
-        if len(arrays) > 1:
-            found[f"journal {group[2]} {cache}"] = Recorded(tuple(arrays))
+    for size, of_size in logs.items():
+        placements: dict[tuple[int, int], list[Noise]] = {}
+        for of_case in of_size.values():
+            centre = np.mean([log for rounds in of_case.values() for log in rounds])
+            for at, rounds in of_case.items():
+                placements.setdefault(at, []).append(np.array(rounds) - centre)
+        whole = max(len(rounds) for rows in placements.values() for rounds in rows)
+        found[f"journal {size} {cache}"] = Recorded(tuple(
+            np.array(rows) for rows in
+            ([row for row in rows if len(row) == whole] for rows in placements.values()) if rows
+        ))  # fmt: skip
     return found
 
 
@@ -242,6 +239,13 @@ def _share(work: tuple[str, float, range]) -> list[dict[str, float]]:
 _RECORDED: dict[str, Recorded] = {}
 
 
+def _there(path: Path | None, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The rows of an earlier run of this script, of other models than those named."""
+    if path and path.exists():
+        with path.open(newline="") as file:
+            yield from (row for row in csv.DictReader(file) if row["noise"] not in names)
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--runs", type=int, default=2000)
@@ -249,32 +253,25 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--models", nargs="*")
     options = parser.parse_args(arguments)
     for cache in ("cold", "warm"):
-        _RECORDED.update(recorded(cache))
+        _RECORDED.update(recorded(sorted((runs.TABLES / "runs").glob("*")), cache))
     names = options.models or [*MODELS, *_RECORDED]
-    rows = []
+    rows = list(_there(options.out, names))
     with ProcessPoolExecutor() as pool:
         for model in names:
             for effect in (0.0, 0.005, 0.01):
                 size = max(1, options.runs // (4 * (os.cpu_count() or 1)))
                 parts = [range(i, min(i + size, options.runs))
                          for i in range(0, options.runs, size)]  # fmt: skip
-                runs = [r for each in pool.map(_share, [(model, effect, p) for p in parts])
+                made = [r for each in pool.map(_share, [(model, effect, p) for p in parts])
                         for r in each]  # fmt: skip
-                mean = {key: float(np.mean([r[key] for r in runs])) for key in runs[0]}
-                row = {"noise": model, "effect": effect, "runs": len(runs), **mean}
+                mean = {key: float(np.mean([r[key] for r in made])) for key in made[0]}
+                row = {"noise": model, "effect": effect, "runs": len(made), **mean}
                 if not effect:
                     row["found"] = ""
-                rows.append(row)
-                print(*(f"{v:.4g}" if isinstance(v, float) else v for v in row.values()),
-                      flush=True)  # fmt: skip
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        with options.out.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0].keys())
-            writer.writeheader()
-            for row in rows:
-                writer.writerow({k: f"{v:.4f}" if isinstance(v, float) else v
-                                 for k, v in row.items()})  # fmt: skip
+                rows.append({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()})
+                print(*rows[-1].values(), flush=True)
+            if options.out:  # after each model, so that an early end costs the others nothing
+                runs.write(options.out, rows, is_simulated=True)
     return 0
 
 

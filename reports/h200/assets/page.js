@@ -83,7 +83,7 @@ function plotly() {
   loading ??= packed ? unpack(packed, script) : new Promise((done, failed) => {
     script.onload = () => done(window.Plotly);
     script.onerror = () => failed(new Error("assets/plotly.min.js is not beside the report"));
-    script.src = `${document.documentElement.dataset.root}assets/plotly.min.js`;
+    script.src = `${document.documentElement.dataset.assets}plotly.min.js`;
     document.head.append(script);
   });
   return loading;

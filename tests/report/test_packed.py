@@ -1,0 +1,121 @@
+"""A run packed to be kept tells the same as before, in a tenth of the space."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from synthetic_runs import SIZES, Bench
+from typer.testing import CliRunner
+
+from harness import report, tables
+from harness.__main__ import app
+from harness.errors import JournalError
+from harness.records import Journal
+from harness.tables import packed
+
+Make = Callable[..., Bench]
+
+
+@pytest.fixture
+def run(bench: Make, few: dict[str, float], tmp_path: Path) -> tables.Run:
+    folder = tmp_path / "reports" / "whole"
+    folder.mkdir(parents=True)
+    made = bench(gbps=few, rounds=8, sizes=SIZES[1:2]).timed(folder)
+    with Journal(folder / "journal.jsonl") as journal:
+        for record in made.records:
+            journal.append(record)
+    (folder / "run.json").write_text(json.dumps(made.info))
+    (folder / "profile").mkdir()
+    (folder / "profile" / "all.ncu-rep").write_bytes(b"large")
+    report.write(tables.load(folder))
+    return tables.load(folder)
+
+
+def pack(run: tables.Run, name: str) -> Path:
+    target = run.folder.parent / "kept" / name
+    ended = CliRunner().invoke(app, ["pack", str(run.folder), str(target)])
+    assert ended.exit_code == 0, ended.output
+    return target
+
+
+def test_a_packed_run_has_the_same_tables(run: tables.Run) -> None:
+    kept = tables.load(pack(run, "one"))
+    pd.testing.assert_frame_equal(kept.results, run.results)
+    pd.testing.assert_frame_equal(kept.counters, run.counters)
+    written = pd.read_csv(kept.folder / "counters.csv.gz")
+    assert len(written) == len(run.counters)
+
+
+def test_the_run_itself_stays_and_raw_reports_are_left_out(run: tables.Run) -> None:
+    target = pack(run, "one")
+    assert (run.folder / "journal.jsonl").exists()
+    assert (run.folder / "profile" / "all.ncu-rep").exists()
+    names = {path.name for path in target.rglob("*") if path.is_file()}
+    assert not any(name.endswith(".ncu-rep") for name in names)
+    assert {"run.json", "journal.jsonl.gz", "counters.csv.gz", "results.csv"} <= names
+    assert not {"journal.jsonl", "counters.csv", "page.css"} & names
+
+
+def test_packed_runs_share_what_their_pages_need(run: tables.Run) -> None:
+    one, other = pack(run, "one"), pack(run, "other")
+    assert (one.parent / "assets" / "plotly.min.js").exists()
+    for folder in (one, other):
+        for page in (folder / "report.html", *(folder / "problems").glob("*.html")):
+            text = page.read_text()
+            links = re.findall(r'(?:href|src)="([^"#:]+)', text)
+            assert len(links) > 3
+            for link in links:
+                assert (page.parent / link).resolve().exists(), (page, link)
+
+
+def test_packing_twice_gives_the_same_bytes(run: tables.Run) -> None:
+    one, other = pack(run, "one"), pack(run, "other")
+    for name in ("journal.jsonl.gz", "counters.csv.gz", "report.html"):
+        assert (one / name).read_bytes() == (other / name).read_bytes()
+    pack(tables.load(one), "one")
+    assert (one / "journal.jsonl.gz").read_bytes() == (other / "journal.jsonl.gz").read_bytes()
+
+
+def test_an_unpacked_run_takes_records_again(run: tables.Run) -> None:
+    folder = pack(run, "one")
+    packed.unpack(folder)
+    assert (folder / "journal.jsonl").read_bytes() == (run.folder / "journal.jsonl").read_bytes()
+    assert not list(folder.glob("*.gz"))
+    packed.unpack(folder)
+    assert not packed.is_packed(folder)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b[:-9], lambda b: b"no gzip", lambda b: b[:40] + b[60:]]
+)
+def test_a_damaged_packed_journal_is_named(
+    run: tables.Run, damage: Callable[[bytes], bytes]
+) -> None:
+    folder = pack(run, "one")
+    path = folder / "journal.jsonl.gz"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(JournalError, match=r"cannot read .*journal\.jsonl\.gz"):
+        tables.load(folder)
+
+
+def test_a_line_damaged_before_packing_has_its_number(run: tables.Run) -> None:
+    folder = pack(run, "one")
+    path = folder / "journal.jsonl.gz"
+    lines = gzip.decompress(path.read_bytes()).split(b"\n")
+    lines[4] = lines[4][:-5]
+    path.write_bytes(gzip.compress(b"\n".join(lines)))
+    with pytest.raises(JournalError, match=r"journal\.jsonl\.gz:5"):
+        tables.load(folder)
+
+
+def test_what_cannot_be_written_is_a_sentence(run: tables.Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ended = CliRunner().invoke(app, ["pack", str(run.folder), str(tmp_path / "file" / "x")])
+    assert ended.exit_code != 0
+    assert "Not a directory" in str(ended.exception)
