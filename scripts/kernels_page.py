@@ -18,7 +18,7 @@ from pathlib import Path
 from readme_table import ROOT, origin
 
 from harness import load
-from harness.analysis.ladder import Ladder, ladders, short_names
+from harness.analysis.ladder import Ladder, Rung, ladders, short_names
 from harness.commands.resolved import rows
 from harness.commands.results import escaped
 from harness.errors import HarnessError
@@ -119,16 +119,20 @@ def _figures(ladder: Ladder, variant: Variant) -> list[str]:
     for row in ladder.unranked:
         if row.variant == variant.name:
             return ["failed" if row.failed else "skipped", "", ""]
-    rung, compared = ladder.rung(variant.name), ""
+    rung = ladder.rung(variant.name)
     if rung is None:
         return ["", "", ""]
-    versus = rung.versus_parent
-    if rung.parent and rung.parent.variant == variant.builds_on and versus and versus.ratio:
-        compared = fmt.times(versus.ratio)
-        if versus.verdict not in {"faster", "slower"}:
-            compared += f" ({versus.verdict})"
     percent = "" if rung.percent is None else fmt.percent(rung.percent)
-    return [fmt.time_interval(rung.time), compared, percent]
+    return [fmt.time_interval(rung.time), over_parent(rung, variant), percent]
+
+
+def over_parent(rung: Rung, variant: Variant) -> str:
+    """How many times faster than what it builds on; empty where it builds on nothing measured."""
+    versus = rung.versus_parent
+    if not (rung.parent and rung.parent.variant == variant.builds_on and versus and versus.ratio):
+        return ""
+    unsure = "" if versus.verdict in {"faster", "slower"} else f" ({versus.verdict})"
+    return f"{fmt.times(versus.ratio)}{unsure}"
 
 
 def idea(problem: Problem, variant: Variant) -> str:

@@ -9,7 +9,7 @@ HARNESS = Path(__file__).parents[1] / "harness"
 
 BASE = {
     "errors", "cases", "dtypes", "near", "records", "strict_yaml", "progress", "silicon", "problem",
-    "current",
+    "current", "source_text",
 }  # fmt: skip
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
@@ -17,6 +17,7 @@ MAY_USE: dict[str, set[str]] = {
     "silicon": set(),
     "strict_yaml": {"errors"},
     "near": set(),
+    "source_text": set(),
     "dtypes": {"errors", "near"},
     "cases": {"errors"},
     "records": {"errors"},

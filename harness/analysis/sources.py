@@ -7,11 +7,11 @@ if it still has that hash, so that a page never shows a source that was not meas
 from __future__ import annotations
 
 import difflib
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import source_text
 from harness.records import Planned
 from harness.tables import Run
 
@@ -41,7 +41,7 @@ def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
         content = ((folder or _kernels()) / name).read_bytes()
     except OSError:
         return Source(missing=f"{name} is not here")
-    if hashlib.sha256(content).hexdigest() != (run.info.get("sources") or {}).get(name):
+    if source_text.sha256(content) != (run.info.get("sources") or {}).get(name):
         return Source(missing=f"{name} has changed since this run")
     return Source(content.decode(errors="replace"))
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness import source_text
 from harness.errors import CompileError
 
 CACHE = Path(".cache") / "compile"
@@ -95,7 +96,7 @@ def run(source: Path, command: Sequence[str]) -> str:
 
 
 def sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return source_text.sha256(path.read_bytes())
 
 
 def digest(*parts: str) -> str:

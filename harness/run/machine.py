@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import os
 import platform
@@ -11,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from harness import source_text
 from harness.build import toolchain
 from harness.matrix import model
 from harness.matrix.files import include_folder
@@ -75,7 +75,7 @@ def sources(bench: model.Bench, problems: Sequence[str]) -> dict[str, str]:
         for path in sorted(folder.rglob("*")):
             if path.suffix in _SUFFIXES and path.is_file():
                 name = str(path.relative_to(bench.kernels))
-                files[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+                files[name] = source_text.sha256(path.read_bytes())
     return files
 
 

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness import source_text
 from harness.build import compile as compiler
 from harness.build import host, toolchain
 from harness.cases import Case, Shape
@@ -92,7 +93,7 @@ class Origins:
     def _hash(self, path: Path) -> str:
         if path not in self._hashes:
             try:
-                self._hashes[path] = hashlib.sha256(path.read_bytes()).hexdigest()[:_SHORT]
+                self._hashes[path] = source_text.sha256(path.read_bytes())[:_SHORT]
             except OSError:
                 self._hashes[path] = "missing"
         return self._hashes[path]

@@ -10,6 +10,8 @@
 // shared memory.
 //
 // From: Vaswani et al., "Attention Is All You Need" (2017), equation 1.
+//
+// Measured: not yet.
 #include <cuda_fp16.h>
 
 #include <cmath>

@@ -12,6 +12,8 @@
 //
 // From: Dao, "FlashAttention-2" (2023); "Asynchronous Data Copies" in the CUDA C++ Programming
 // Guide.
+//
+// Measured: not yet.
 #include "attention/fragments.cuh"
 #include "common/async_copy.cuh"
 

@@ -9,6 +9,8 @@
 // shared memory.
 //
 // From: Victor Podlozhnyuk, "Image Convolution with CUDA" (NVIDIA, 2007), in one dimension.
+//
+// Measured: not yet.
 #ifndef RADIUS
 #error "v0_direct.cu needs the radius of the filter at compile time: -DRADIUS=16"
 #endif

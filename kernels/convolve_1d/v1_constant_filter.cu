@@ -9,6 +9,8 @@
 // 16. No shared memory.
 //
 // From: Victor Podlozhnyuk, "Image Convolution with CUDA" (NVIDIA, 2007), in one dimension.
+//
+// Measured: not yet.
 #include "convolve_1d/filter.cuh"
 
 extern "C" __global__ void convolve(const float* input, float* output, int n) {

@@ -12,6 +12,8 @@
 //
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010), on several outputs per
 // thread.
+//
+// Measured: not yet.
 #include "convolve_1d/filter.cuh"
 
 static_assert(RADIUS % 4 == 0, "the halo is float4 too");

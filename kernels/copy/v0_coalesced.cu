@@ -7,6 +7,8 @@
 // Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
 //
 // From: "Device Memory Accesses" in the CUDA C++ Programming Guide.
+//
+// Measured: not yet.
 extern "C" __global__ void copy(const float* input, float* output, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) output[i] = input[i];

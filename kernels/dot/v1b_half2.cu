@@ -9,6 +9,8 @@
 // one thread, launched before.
 //
 // From: "Half2 Arithmetic Functions" in the CUDA Math API.
+//
+// Measured: not yet.
 #include "dot/block_total.cuh"
 
 extern "C" __global__ void zero(__half* output) {

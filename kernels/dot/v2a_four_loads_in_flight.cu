@@ -8,6 +8,8 @@
 // one thread, launched before.
 //
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010).
+//
+// Measured: not yet.
 #include "common/vector.cuh"
 #include "dot/block_total.cuh"
 

@@ -14,6 +14,8 @@
 // pair. zero and take are one thread each, launched before and after.
 //
 // From: fastAtomicAdd() of PyTorch (aten/src/ATen/native/cuda/KernelUtils.cuh).
+//
+// Measured: not yet.
 #include "dot/block_total.cuh"
 
 #include <cstdint>

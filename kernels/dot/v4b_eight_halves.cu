@@ -9,6 +9,8 @@
 // launched before and after.
 //
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010).
+//
+// Measured: not yet.
 #include "common/pack.cuh"
 #include "dot/block_total.cuh"
 

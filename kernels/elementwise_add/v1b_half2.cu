@@ -7,6 +7,8 @@
 // All three arrays are 4-byte aligned, as every device allocation is.
 //
 // From: "Half2 Arithmetic Functions" in the CUDA Math API.
+//
+// Measured: not yet.
 #include <cuda_fp16.h>
 
 extern "C" __global__ void add(const __half* a, const __half* b, __half* output, unsigned int n) {

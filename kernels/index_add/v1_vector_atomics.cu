@@ -13,6 +13,8 @@
 //
 // From: the CUDA C++ Programming Guide on atomicAdd() of float4 (from 9.0) and of __half2 (from
 // 6.0).
+//
+// Measured: not yet.
 #include "index_add/zero.cuh"
 
 __device__ __forceinline__ void add_vector(float4* to, float4 v) {

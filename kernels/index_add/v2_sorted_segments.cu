@@ -17,6 +17,8 @@
 // thread.
 //
 // From: counting sort; PyTorch's embedding backward, which sorts its index and adds up segments.
+//
+// Measured: not yet.
 #include "index_add/segments.cuh"
 
 extern "C" __global__ void clear(int* counts, int* total, unsigned int targets) {

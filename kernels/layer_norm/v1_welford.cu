@@ -10,6 +10,8 @@
 //
 // From: B. P. Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products"
 // (Technometrics, 1962).
+//
+// Measured: not yet.
 #include <cuda_fp16.h>
 
 #include "layer_norm/moments.cuh"

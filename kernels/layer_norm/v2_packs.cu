@@ -12,6 +12,8 @@
 //
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
+//
+// Measured: not yet.
 #include "common/row_tile.cuh"
 #include "layer_norm/moments.cuh"
 

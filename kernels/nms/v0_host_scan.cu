@@ -12,6 +12,8 @@
 // Contract: any 1 <= n < 2^22.
 //
 // From: the GPU version of Faster R-CNN's non-maximum suppression (2015).
+//
+// Measured: not yet.
 #include <cstddef>
 #include <map>
 #include <vector>

@@ -9,6 +9,8 @@
 // of 8 bytes of dynamic shared memory for every 64 boxes.
 //
 // From: v0; torchvision has done so since 2024.
+//
+// Measured: not yet.
 #include "nms/overlaps.cuh"
 
 extern "C" __global__ void scan(const unsigned long long* mask, int* keep, unsigned int n) {

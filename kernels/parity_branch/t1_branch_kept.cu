@@ -9,6 +9,8 @@
 // no shared memory.
 //
 // From: "Control Flow Instructions" in the CUDA C++ Programming Guide.
+//
+// Measured: not yet.
 __device__ __noinline__ int doubled(int x) {
     return 2 * x;
 }

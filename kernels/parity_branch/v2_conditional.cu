@@ -7,6 +7,8 @@
 // no shared memory.
 //
 // From: "Branching and Divergence" in the CUDA C++ Best Practices Guide.
+//
+// Measured: not yet.
 extern "C" __global__ void parity(const int* input, int* output, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

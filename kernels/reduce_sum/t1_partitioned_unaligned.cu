@@ -16,6 +16,8 @@
 // elements a block reads is not, and neither is the number of blocks. Where all fit at once, t1 has
 // more warps waiting for memory than v8's few blocks per SM, and that can hide the loss: look at
 // the sectors per request, not only at the time.
+//
+// Measured: not yet.
 #include "common/block.cuh"
 #include "reduce_sum/sum_partials.cuh"
 

@@ -12,6 +12,8 @@
 // Compare with v8: the same number of threads and of elements a thread, in an order that suits the
 // machine; the tree is the same (common/block.cuh). Neighbours in one 128-bit load (v9a) are no
 // trap: what costs is the gap between the lanes of a load, not the distance to the next load.
+//
+// Measured: not yet.
 #include "common/block.cuh"
 #include "reduce_sum/sum_partials.cuh"
 

@@ -14,6 +14,8 @@
 // From: the threadFenceReduction sample of the CUDA toolkit, and "Memory Fence Functions" in the
 // CUDA C++ Programming Guide. Those order the writes but not the last block's reads; draw_ticket
 // orders both.
+//
+// Measured: not yet.
 #include "common/block.cuh"
 #include "common/vector.cuh"
 

@@ -10,6 +10,8 @@
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 6, with
 // the last warp as in v5.
+//
+// Measured: not yet.
 #include "reduce_sum/sum_partials.cuh"
 
 #ifndef BLOCK

@@ -7,6 +7,8 @@
 // Both arrays are 4-byte aligned, as every device allocation is.
 //
 // From: "Half2 Arithmetic Functions" in the CUDA Math API.
+//
+// Measured: not yet.
 #include "relu/rectified.cuh"
 
 extern "C" __global__ void relu(const __half* input, __half* output, unsigned int n) {

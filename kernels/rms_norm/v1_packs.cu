@@ -11,6 +11,8 @@
 //
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
+//
+// Measured: not yet.
 #include "common/all_reduce.cuh"
 #include "common/row_tile.cuh"
 

@@ -22,6 +22,8 @@
 //
 // From: Duane Merrill and Michael Garland, "Single-pass Parallel Prefix Scan with Decoupled
 // Look-back" (NVIDIA, 2016).
+//
+// Measured: not yet.
 #include <cuda/atomic>
 
 #include "scan/tile_scan.cuh"

@@ -11,6 +11,8 @@
 //
 // From: "Shared Memory" in the CUDA C++ Programming Guide (v3); v2 is the same with as few barriers
 // as the memory allows.
+//
+// Measured: not yet.
 constexpr unsigned int TILE = 32;
 
 extern "C" __global__ void sgemm(const float* a, const float* b, float* c, unsigned int m,

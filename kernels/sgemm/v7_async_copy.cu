@@ -13,6 +13,8 @@
 //
 // From: "Asynchronous Data Copies" in the CUDA C++ Programming Guide, and CUTLASS's multistage
 // mainloop.
+//
+// Measured: not yet.
 #include "common/async_copy.cuh"
 #include "common/matrix.cuh"
 

@@ -9,6 +9,8 @@
 //
 // From: the ladder of matrix-vector kernels by the length of the rows in Xiandong Liu's "How to
 // optimize in GPU" (2022): sgemv_v0.
+//
+// Measured: not yet.
 #include "common/warp.cuh"
 
 extern "C" __global__ void sgemv(const float* a, const float* x, float* y, unsigned int m,

@@ -7,6 +7,8 @@
 // blocks cover m with two rows per warp. No shared memory.
 //
 // From: Xiandong Liu, "How to optimize in GPU" (2022): sgemv_v2.
+//
+// Measured: not yet.
 extern "C" __global__ void sgemv(const float* a, const float* x, float* y, unsigned int m,
                                  unsigned int k) {
     const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;

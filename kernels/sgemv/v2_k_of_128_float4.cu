@@ -8,6 +8,8 @@
 // allocation does. No shared memory.
 //
 // From: Xiandong Liu, "How to optimize in GPU" (2022): sgemv_v1.
+//
+// Measured: not yet.
 #include "common/warp.cuh"
 
 extern "C" __global__ void sgemv(const float* a, const float* x, float* y, unsigned int m,

@@ -10,6 +10,8 @@
 // * parts words.
 //
 // From: split-K, as in "Efficient GEMM in CUDA" of CUTLASS's documentation.
+//
+// Measured: not yet.
 #include "common/block.cuh"
 #include "sgemv/row_product.cuh"
 

@@ -9,6 +9,8 @@
 // per thread. The arrays may start anywhere, as in v2b.
 //
 // From: "Intrinsic Functions" in the CUDA Math API.
+//
+// Measured: not yet.
 #include "common/pack.cuh"
 
 constexpr int in_flight = 4;

@@ -16,6 +16,8 @@
 // From: Shucai Xiao and Wu-chun Feng, "Inter-Block GPU Communication via Fast Barrier
 // Synchronization" (2010), in the terms of the CUDA C++ memory model. Cooperative groups'
 // this_grid().sync() is the same behind a launch that checks that all blocks fit.
+//
+// Measured: not yet.
 #include <cuda/atomic>
 
 #include "softmax/passes.cuh"

@@ -12,6 +12,8 @@
 //
 // From: PyTorch's softmax over rows, whose forward kernel has a path that keeps the row in shared
 // memory.
+//
+// Measured: not yet.
 #include "common/row.cuh"
 #include "common/running_softmax.cuh"
 

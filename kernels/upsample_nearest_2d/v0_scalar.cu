@@ -9,6 +9,8 @@
 // comes from row i / 2 of x in any plane, since each plane of y has an even number of rows.
 //
 // From: the definition.
+//
+// Measured: not yet.
 extern "C" __global__ void upsample(const float* x, float* y, unsigned int rows, unsigned int w) {
     const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= 4 * rows * w) return;

@@ -9,6 +9,8 @@
 // x with one element per thread. y begins on an 8-byte boundary. No shared memory.
 //
 // From: "Increase Performance with Vectorized Memory Access" (NVIDIA blog, 2013).
+//
+// Measured: not yet.
 extern "C" __global__ void upsample(const float* x, float* y, unsigned int rows, unsigned int w) {
     const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= rows * w) return;

@@ -8,6 +8,8 @@
 // dx with one element per thread. dy begins on an 8-byte boundary. No shared memory.
 //
 // From: "Increase Performance with Vectorized Memory Access" (NVIDIA blog, 2013).
+//
+// Measured: not yet.
 extern "C" __global__ void upsample_backward(const float* dy, float* dx, unsigned int rows,
                                              unsigned int w) {
     const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x;

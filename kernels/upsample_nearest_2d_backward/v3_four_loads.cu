@@ -9,6 +9,8 @@
 // pairs as in v1. dy begins on a 16-byte boundary and dx on one of 8. No shared memory.
 //
 // From: reduce_sum/v9b, which has four loads under way for the same reason.
+//
+// Measured: not yet.
 template <bool VECTOR>
 __global__ void upsample_backward(const float* dy, float* dx, unsigned int rows, unsigned int w) {
     const unsigned int per_row = (w + 1) / 2;  // threads

@@ -7,6 +7,8 @@
 // Contract: any 1 <= n <= 2^31, blocks that cover n with one element per thread, no shared memory.
 //
 // From: GPU MODE, lecture 8, "CUDA performance checklist", privatisation.
+//
+// Measured: not yet.
 extern "C" __global__ void add(const float* a, const float* b, float* output, unsigned int n) {
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {

@@ -7,6 +7,8 @@
 // Contract: any 1 <= n <= 2^31, blocks that cover n with four elements per thread, no shared memory.
 //
 // From: GPU MODE, lecture 8, "CUDA performance checklist", privatisation.
+//
+// Measured: not yet.
 extern "C" __global__ void add(const float* a, const float* b, float* output, unsigned int n) {
     const unsigned int first = blockIdx.x * (4 * blockDim.x) + threadIdx.x;
     float x[4], y[4];

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pycuda.driver as cuda
-from runs import ONLY, ROOT, SHORT
+from runs import ALL, ROOT, SHORT
 
 from harness.backends.cuda.backend import CudaBackend
 from harness.backends.cuda.calls import Modules, kernel_call
@@ -46,7 +46,7 @@ def main(placements: int) -> None:
     stream = cuda.Stream()
     control, modules = StreamControl(stream, backend.device), Modules(backend.device.arch)
     bench = model.load(ROOT / "bench.yaml", ROOT / "kernels")
-    found = plan.resolve(bench, backend.device, "cuda", ONLY)
+    found = plan.resolve(bench, backend.device, "cuda", ALL)
     by_size: dict[int, list[tuple[str, Case, Built]]] = {}
     for case in found.cases:
         if (short := SHORT.get(case.variant)) is None:

@@ -2,7 +2,7 @@
 
     python scripts/timing/placement.py [--out reports/h200/timing]
 
-placement.csv: the harness's time of four reductions over that of the same compiled kernels in plain
+placement.csv: the harness's time of five reductions over that of the same compiled kernels in plain
 allocations between plain events, after the same flush of the cache. levels.csv: of the bare times,
 the standard deviation between processes, between placements within a process, and between rounds
 within a placement, as parts of the time. turns.csv: the bare time at each of the four turns that a
@@ -26,7 +26,7 @@ import numpy as np
 import runs
 
 from harness.backends.cuda.turns import TURNS
-from harness.measure.statistics import batch_time
+from harness.measure.statistics import batch_time, time_of
 
 PROCESSES, PLACEMENTS = 8, 3
 Batches = dict[tuple[str, int], dict[tuple[int, int, int], float]]
@@ -46,7 +46,7 @@ def main() -> None:
     for process in range(PROCESSES // 2):  # one half before, one half after: what drifts, cancels
         bare(process, found, turns)
     with tempfile.TemporaryDirectory() as folder:
-        run = runs.fresh(Path(folder), runs.ONLY, {"flush": "clean"})
+        run = runs.fresh(Path(folder), runs.ALL, {"flush": "clean"})
     for process in range(PROCESSES // 2, PROCESSES):
         bare(process, found, turns)
     rows, levels = [], []
@@ -55,10 +55,11 @@ def main() -> None:
         time = run.time(case)
         if time is None:
             sys.exit(f"{case} has no time")
-        by_process = defaultdict(list)
-        for (process, _, _), ns in batches.items():
-            by_process[process].append(math.log(ns))
-        ns = math.exp(float(np.median([np.median(logs) for logs in by_process.values()])))
+        placed = {(process * PLACEMENTS + placement, round_): ns
+                  for (process, placement, round_), ns in batches.items()}  # fmt: skip
+        estimate = time_of(placed)  # as the harness does
+        assert estimate is not None
+        ns = math.exp(estimate.mean)
         rows.append({"kernel": kernel, "n": n, "harness_us": f"{time.value / 1e3:.3f}",
                      "bare_us": f"{ns / 1e3:.3f}", "ratio": f"{time.value / ns:.4f}"})  # fmt: skip
         levels.append({"kernel": kernel, "n": n, **components(batches)})

@@ -22,18 +22,21 @@ LADDER = {
     "v3": "v3_no_bank_conflict", "v6": "v6_unroll_all", "v8": "v8_warp_shuffle",
     "v9": "v9_vectorized",
 }  # fmt: skip
-"""Four reductions by the names that the tables have for them."""
-SHORT = {name: short for short, name in LADDER.items()}
+"""Four reductions by the names that the tables have for them, each of two kernels."""
+ONE_KERNEL = {"v12": "v12_single_pass_last_block"}
+SHORT = {name: short for short, name in (LADDER | ONE_KERNEL).items()}
 
 
 def case(kernel: str, n: int | str = "*") -> str:
     """The id of a case of the ladder; without n a pattern for all of its sizes."""
     size = n if n == "*" else f"n={n}"
-    return f"reduce_sum/{LADDER[kernel]}/float32/{size}/block={BLOCK}"
+    return f"reduce_sum/{(LADDER | ONE_KERNEL)[kernel]}/float32/{size}/block={BLOCK}"
 
 
 ONLY = [case(kernel) for kernel in LADDER]
 """What `--only` takes for the ladder at every size."""
+ALL = [*ONLY, *(case(kernel) for kernel in ONE_KERNEL)]
+"""And the reduction of one kernel besides."""
 
 
 def fresh(folder: Path, only: Sequence[str], timing: Mapping[str, Any] | None = None) -> tables.Run:

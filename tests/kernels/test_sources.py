@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,5 +34,13 @@ def test_every_variant_but_the_first_says_what_it_builds_on(problem: str) -> Non
 def test_the_head_of_every_source_says_operation_idea_contract_and_origin(problem: str) -> None:
     for path in (ROOT / "kernels" / problem).glob("v*.cu"):
         head = path.read_text().split("\n\n")[0]
-        for word in ("// Idea: ", "// Contract: ", "// From: "):
+        for word in ("// Idea: ", "// Contract: ", "// From: ", "// Measured: "):
             assert word in head, f"{path}: no `{word.strip()}`"
+
+
+def test_what_the_heads_say_was_measured_is_what_the_committed_runs_say() -> None:
+    ended = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "measured_heads.py", "--check"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr

@@ -1,0 +1,18 @@
+"""What of a kernel's file is its source: all but the line that says what it measured.
+
+That line is written from a committed run, which was made from this source. If the line belonged to
+it, the run would be one of another source as soon as it is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+MEASURED = b"// Measured:"
+_LINE = re.compile(rb"^// Measured:.*$", re.MULTILINE)
+
+
+def sha256(content: bytes) -> str:
+    """Of a file's content, whatever its line `// Measured: …` says."""
+    return hashlib.sha256(_LINE.sub(MEASURED, content)).hexdigest()

@@ -1,0 +1,98 @@
+"""Write into the head of each kernel what it measured: `// Measured: …`, from the committed runs.
+
+    python scripts/measured_heads.py            rewrite the lines
+    python scripts/measured_heads.py --check    exit 1 if one is out of date
+
+The line says how many times faster than what it builds on the first variant of the file was at the
+largest size; of the variant that all build on, its time. A file that has changed since the run says
+nothing of it. No other line changes, and the line is no part of the source (harness/source_text.py),
+so the run is still one of this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from kernels_page import over_parent
+from readme_table import ROOT
+
+from harness import load
+from harness.analysis.ladder import Ladder, ladders, short_names
+from harness.analysis.sources import as_it_was
+from harness.errors import HarnessError
+from harness.matrix import model
+from harness.matrix.variants import Problem, Variant
+from harness.report import format as fmt
+from harness.tables import Run
+
+KERNELS, RUNS = ROOT / "kernels", ROOT / "reports" / "h200"
+LINE = re.compile(r"^// Measured: (.*)$", re.MULTILINE)
+NOT_YET = "not yet."
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
+    options = parser.parse_args(arguments)
+    try:
+        found = dict(wanted())
+    except HarnessError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for path, line in found.items():
+        text = path.read_text(encoding="utf-8")
+        if len(LINE.findall(text)) != 1:
+            print(f"{path}: its head needs one line `// Measured: {NOT_YET}`", file=sys.stderr)
+            return 1
+        new = LINE.sub(lambda _, line=line: f"// Measured: {line}", text)
+        if options.check and new != text:
+            print(f"{path} is out of date: python scripts/measured_heads.py", file=sys.stderr)
+            return 1
+        if not options.check and new != text:
+            path.write_text(new, encoding="utf-8")
+    return 0
+
+
+def wanted() -> Iterator[tuple[Path, str]]:
+    """Every variant's file, and what its line is to say."""
+    for problem in model.load(ROOT / "bench.yaml", KERNELS).problems.values():
+        folder = RUNS / problem.name
+        run = load(folder) if (folder / "results.csv").exists() else None
+        seen: set[str] = set()
+        for variant in problem.variants.values():
+            if variant.source and variant.source not in seen:
+                seen.add(variant.source)
+                yield KERNELS / problem.name / variant.source, measured(problem, variant, run)
+
+
+def measured(problem: Problem, variant: Variant, run: Run | None) -> str:
+    """One sentence; of several types, each."""
+    name = f"{problem.name}/{variant.source}"
+    if run is None or as_it_was(run, name, KERNELS).missing:
+        return NOT_YET
+    own = [ladder for ladder in ladders(run) if ladder.problem == problem.name]
+    largest = {ladder.dtype: ladder for ladder in reversed(own)}.values()
+    shorts = short_names(list(problem.variants))
+    told = [(ladder, text) for ladder in largest if (text := _figure(ladder, variant, shorts))]
+    if not told:
+        return NOT_YET
+    card = run.info["device"]["name"].removeprefix("NVIDIA ")
+    parts = [f"{ladder.dtype} {text}" if len(largest) > 1 else text for ladder, text in told]
+    return f"{card}, {fmt.assignments(told[0][0].sizes)}: {', '.join(reversed(parts))}."
+
+
+def _figure(ladder: Ladder, variant: Variant, shorts: dict[str, str]) -> str:
+    rung = ladder.rung(variant.name)
+    if rung is None:
+        return ""
+    if text := over_parent(rung, variant):
+        return f"{text} {shorts[variant.builds_on]}"
+    return fmt.time_interval(rung.time)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

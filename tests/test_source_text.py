@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from harness.source_text import sha256
+
+HEAD = b"// Idea: one.\n//\n// Measured: not yet.\nint x;\n"
+
+
+def test_what_a_file_measured_is_no_part_of_its_source() -> None:
+    assert sha256(HEAD) == sha256(HEAD.replace(b"not yet.", b"H200, n = 2^28: 1.44x v0."))
+
+
+def test_everything_else_is() -> None:
+    for old, new in ((b"one", b"two"), (b"int x", b"int y"), (b"// Measured: not yet.\n", b"")):
+        assert sha256(HEAD) != sha256(HEAD.replace(old, new))
+
+
+def test_code_behind_the_line_is_part_of_it() -> None:
+    assert sha256(b"int y; // Measured: a") != sha256(b"int y; // Measured: b")
