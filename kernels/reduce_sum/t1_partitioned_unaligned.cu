@@ -12,7 +12,7 @@
 // Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. Any grid is correct.
 //
-// Compare with v8: two loads a thread under way and the tree (common/block.cuh) are the same; which
+// Compare with v8: two loads per thread under way and the tree (common/block.cuh) are the same; which
 // elements a block reads is not, and neither is the number of blocks. Where all fit at once, t1 has
 // more warps waiting for memory than v8's few blocks per SM, and that can hide the loss: look at
 // the sectors per request, not only at the time.

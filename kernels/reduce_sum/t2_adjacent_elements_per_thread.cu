@@ -9,7 +9,7 @@
 // Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a multiple of 32, no dynamic shared
 // memory. Any grid is correct; a multiple of the number of SMs gives each the same.
 //
-// Compare with v8: the same number of threads and of elements a thread, in an order that suits the
+// Compare with v8: the same number of threads and of elements per thread, in an order that suits the
 // machine; the tree is the same (common/block.cuh). Neighbours in one 128-bit load (v9a) are no
 // trap: what costs is the gap between the lanes of a load, not the distance to the next load.
 //

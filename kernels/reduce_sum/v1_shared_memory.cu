@@ -5,8 +5,8 @@
 // stride)` is an integer division by a variable, and it leaves the active threads spread over all
 // warps, so that at stride 16 each warp still issues every instruction for a single lane.
 //
-// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with a float of
-// dynamic shared memory for each. The blocks cover n with one element per thread.
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with one float of
+// dynamic shared memory per thread. The blocks cover n with one element per thread.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 1.
 //

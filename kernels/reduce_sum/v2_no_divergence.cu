@@ -6,8 +6,8 @@
 // price: neighbouring lanes are 2 * stride words apart, so they meet in the same shared memory
 // banks, 2-way at stride 1 up to 32-way at stride 16.
 //
-// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with a float of
-// dynamic shared memory for each. The blocks cover n with one element per thread.
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with one float of
+// dynamic shared memory per thread. The blocks cover n with one element per thread.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 2.
 //

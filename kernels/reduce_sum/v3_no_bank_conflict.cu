@@ -4,8 +4,8 @@
 // element t + stride to element t. The first threads still do the work, as in v2, and now
 // neighbouring lanes touch neighbouring words: 32 lanes, 32 banks, no conflict at any level.
 //
-// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with a float of
-// dynamic shared memory for each. The blocks cover n with one element per thread.
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with one float of
+// dynamic shared memory per thread. The blocks cover n with one element per thread.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 3.
 //

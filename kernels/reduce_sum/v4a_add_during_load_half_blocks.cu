@@ -14,8 +14,8 @@
 //     threads: half of v4a's loads under way.
 // v4b at `block` is v4a at block / 2: a comparison of launch shapes, not of code.
 //
-// Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a power of two, with a float of
-// dynamic shared memory for each. The blocks cover n with two elements per thread.
+// Contract: any 1 <= n <= 2^31, a block of 32 to 1024 threads, a power of two, with one float of
+// dynamic shared memory per thread. The blocks cover n with two elements per thread.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 4; v4b reads
 // its "half the blocks" as "half the threads".

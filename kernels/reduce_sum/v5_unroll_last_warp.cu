@@ -4,8 +4,8 @@
 // block is wasted. v4a's last six levels, strides 32 to 1, run in the first warp alone, written
 // out, with __syncwarp() in place of __syncthreads().
 //
-// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with a float of
-// dynamic shared memory for each. The blocks cover n with two elements per thread.
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with one float of
+// dynamic shared memory per thread. The blocks cover n with two elements per thread.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 5. That
 // version counts on the lanes of a warp running in lockstep and marks the memory volatile. Since

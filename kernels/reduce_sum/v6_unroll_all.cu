@@ -4,8 +4,8 @@
 // counter, no test of the stride, and the levels that this block size does not have are not even
 // compiled.
 //
-// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with a float of
-// dynamic shared memory for each. The blocks cover n with two elements per thread. BLOCK is defined
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with one float of
+// dynamic shared memory per thread. The blocks cover n with two elements per thread. BLOCK is defined
 // as the number of threads in a block.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 6, with

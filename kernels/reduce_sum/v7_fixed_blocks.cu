@@ -5,8 +5,8 @@
 // barriers and the launch of the block are paid once per block of the machine instead of once per
 // 2 * block elements, and the second step has a handful of partials whatever n is.
 //
-// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with a float of
-// dynamic shared memory for each. BLOCK is defined as the number of threads in a block. Any grid is
+// Contract: any 1 <= n <= 2^31, a block of 64 to 1024 threads, a power of two, with one float of
+// dynamic shared memory per thread. BLOCK is defined as the number of threads in a block. Any grid is
 // correct; a multiple of the number of SMs gives each the same.
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 7, with

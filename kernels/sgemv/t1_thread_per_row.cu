@@ -1,6 +1,6 @@
 // y = a x, float32; a is m × k, row-major
 //
-// Idea: a thread for each row, as the definition says it. The lanes of a warp walk down 32 rows
+// A trap: one thread per row, as the definition says it. The lanes of a warp walk down 32 rows
 // side by side, so that each load touches 32 sectors, of which the next seven loads may find the
 // rest in the L1 cache, or not.
 //
