@@ -19,15 +19,18 @@ def pack(
     target: Annotated[
         Path, typer.Argument(help="Where the packed run goes; what pages share goes beside it.")
     ],
+    only: Annotated[str, typer.Option("--only", help="Of several problems, this one alone.")] = "",
 ) -> None:
     """Keep a run in a repository: its journal compressed, and pages that share their assets.
 
     The run itself stays. Left out are the reports of Nsight Compute: their figures are in the
     journal.
     """
-    tables.load(folder)
+    there = sorted({p.problem for p in tables.load(folder).planned.values()})
+    if only and only not in there:
+        raise UsageError(f"--only {only}: the run has {', '.join(there) or 'no problem'}")
     try:
-        packed.pack(folder, target)
+        packed.pack(folder, target, only)
     except OSError as error:
         raise UsageError(f"{error.filename or target}: {error.strerror}") from None
     console.print(str(report.write(tables.load(target))), markup=False)

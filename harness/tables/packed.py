@@ -8,8 +8,9 @@ the journal has. To go on with it is to unpack it.
 from __future__ import annotations
 
 import gzip
+import json
 import os
-import shutil
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 JOURNAL, COUNTERS = "journal.jsonl", "counters.csv"
@@ -27,16 +28,29 @@ def named(folder: Path, name: str) -> Path:
     return folder / (name + ENDING if is_packed(folder) else name)
 
 
-def pack(run: Path, target: Path) -> None:
-    """Write what a run is told by into another folder, or the same. Raises OSError."""
+def pack(run: Path, target: Path, problem: str = "") -> None:
+    """Write what a run is told by into another folder, or the same. Raises OSError.
+
+    problem: of a run of several, what concerns this one alone, as if it had been chosen by --only.
+    """
     target.mkdir(parents=True, exist_ok=True)
-    if run.resolve() != target.resolve():
-        shutil.copyfile(run / "run.json", target / "run.json")
-    journal = named(run, JOURNAL)
-    packed = journal.read_bytes()
-    if not is_packed(run):  # no time in it, so that the same journal is the same file
-        packed = gzip.compress(packed, compresslevel=9, mtime=0)
-    _replace(target / (JOURNAL + ENDING), packed)
+    info = json.loads((run / "run.json").read_text())
+    content = named(run, JOURNAL).read_bytes()
+    if is_packed(run):
+        content = gzip.decompress(content)
+    if problem:
+        others = info["problems"].keys() - {problem}
+        content = b"".join(_without(others, content.splitlines(keepends=True)))
+        info["choice"]["only"] = [problem]
+        info["problems"] = {problem: info["problems"][problem]}
+        info["sources"] = {
+            name: sha256
+            for name, sha256 in info["sources"].items()
+            if name.partition("/")[0] not in others
+        }
+    _replace(target / "run.json", (json.dumps(info, indent=1) + "\n").encode())
+    # No time in it, so that the same journal is the same file.
+    _replace(target / (JOURNAL + ENDING), gzip.compress(content, compresslevel=9, mtime=0))
     for name in (JOURNAL, COUNTERS):
         (target / name).unlink(missing_ok=True)
 
@@ -48,6 +62,15 @@ def unpack(folder: Path) -> None:
         _replace(folder / JOURNAL, gzip.decompress(packed.read_bytes()))
         packed.unlink()
         (folder / (COUNTERS + ENDING)).unlink(missing_ok=True)
+
+
+def _without(problems: Collection[str], lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a journal that are not about these problems, as they were written."""
+    for line in lines:
+        record = json.loads(line)["record"]
+        name = record.get("problem") or record.get("case") or record.get("group") or ""
+        if name.partition("/")[0] not in problems:
+            yield line
 
 
 def _replace(path: Path, content: bytes) -> None:

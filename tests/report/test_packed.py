@@ -119,3 +119,33 @@ def test_what_cannot_be_written_is_a_sentence(run: tables.Run, tmp_path: Path) -
     ended = CliRunner().invoke(app, ["pack", str(run.folder), str(tmp_path / "file" / "x")])
     assert ended.exit_code != 0
     assert "Not a directory" in str(ended.exception)
+
+
+def test_of_several_problems_one_can_be_kept_alone(bench: Make, tmp_path: Path) -> None:
+    both = [bench(problem=name, gbps={"v0": 100.0, "v1": 200.0}, rounds=8).timed(tmp_path)
+            for name in ("one", "two")]  # fmt: skip
+    folder = tmp_path / "both"
+    folder.mkdir()
+    with Journal(folder / "journal.jsonl") as journal:
+        for made in both:
+            for record in made.records:
+                journal.append(record)
+    info = both[0].info | {
+        "problems": {
+            name: {"title": name, "baseline": "v0", "library": ""} for name in ("one", "two")
+        },
+        "sources": {"one/v0.cu": "1", "two/v0.cu": "2", "common/block.cuh": "3"},
+        "choice": {"only": []},
+    }
+    (folder / "run.json").write_text(json.dumps(info))
+    target = tmp_path / "kept" / "two"
+    ended = CliRunner().invoke(app, ["pack", str(folder), str(target), "--only", "two"])
+    assert ended.exit_code == 0, ended.output
+    kept, whole = tables.load(target), tables.load(folder)
+    assert {p.problem for p in kept.planned.values()} == {"two"}
+    assert {p.problem for p in whole.planned.values()} == {"one", "two"}
+    own = whole.results[whole.results.problem == "two"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(kept.results, own)
+    assert kept.info["sources"] == {"two/v0.cu": "2", "common/block.cuh": "3"}
+    refused = CliRunner().invoke(app, ["pack", str(folder), str(target), "--only", "three"])
+    assert "the run has one, two" in str(refused.exception)
