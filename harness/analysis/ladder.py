@@ -176,8 +176,9 @@ def measure_of(run: Run, problem: str, dtype: str) -> Measure:
     """By the ceiling that binds the problem's largest case."""
     binding = run.binding(problem, dtype)
     if binding and binding.unit == "flop/s":
-        name = binding.name.removesuffix("_rate").upper()
-        return Measure("Arithmetic rate", "GFLOP/s", f"{name} ceiling", binding)
+        name = binding.name.removesuffix("_rate")
+        what = "tensor-core" if name == "tensor" else name.upper()
+        return Measure("Arithmetic rate", "GFLOP/s", f"{what} ceiling", binding)
     return Measure("Bandwidth", "GB/s", "read ceiling", binding)
 
 

@@ -35,7 +35,7 @@ class Frame:
 
 
 def frame_of(chart: Roofline) -> Frame:
-    """Room for every point, and for the corner where the roofs meet."""
+    """Room for every point, and for the corner where the roofs meet, or for those above a point."""
     spots = [s.intensity for k in chart.kernels for s in k.spots]
     rates = [k.rate.value for k in chart.kernels]
     peak, memory = _peak(chart.roofs), _memory(chart.roofs)
@@ -45,6 +45,8 @@ def frame_of(chart: Roofline) -> Frame:
     top = max(rates) * 4
     if peak:
         top = max(top, peak * 1.8)
+    elif memory:
+        top = max(top, 1.8 * max(spots) * memory[0].value.value)
     return Frame(min(spots) / 3, right, min(rates) / 2.2, top)
 
 
@@ -153,7 +155,7 @@ def _roofs(figure: Canvas, axes: Axes, chart: Roofline, frame: Frame, narrow: bo
         start = value / memory[0].value.value if memory else frame.left
         axes.plot([max(start, frame.left), frame.right], [value] * 2, color=C["ink"], zorder=1.5,
                   linewidth=1.4)  # fmt: skip
-        text = f"{roof.label} {fmt.three(value / 1e12)} Tflop/s"
+        text = f"{roof.label} {fmt.three(value / 1e12)} TFLOP/s"
         x, y = _at(figure, axes, frame.right, value)
         axes.annotate(text, (frame.right, value), xytext=(-3, 4), textcoords="offset points",
                       ha="right", va="bottom", fontsize=8, color=C["muted"])  # fmt: skip
