@@ -22,6 +22,7 @@ from harness.build import cache, toolchain
 from harness.build.clusters import declare, symbol_of
 from harness.build.toolchain import Toolchain
 from harness.build.units import Unit, explained, unit
+from harness.build.variables import device_variables
 from harness.cases import Step
 from harness.errors import CompileError
 from harness.silicon.architectures import architecture
@@ -53,6 +54,7 @@ class Built:
     """A compiled unit: its files, and each kernel's resources.
 
     kernels: by symbol. names: the symbols of kernels that the matrix names as C++ does.
+    variables: the symbols of `__device__` variables, which outlive a launch.
     """
 
     ptx: Path
@@ -62,6 +64,7 @@ class Built:
     kernels: Mapping[str, Resources]
     was_cached: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
+    variables: tuple[str, ...] = ()
 
 
 def build_all(
@@ -100,7 +103,7 @@ def build(one: Unit, compiler: Toolchain | None = None) -> Built:
     Raises CompileError with nvcc's own message.
     """
     compiler = compiler or toolchain.find()
-    key = one.key(compiler, "kernels")
+    key = one.key(compiler, "kernels, variables")
     try:
         entry, about, was_cached = cache.entry_of(key, lambda work: _compile(one, compiler, work))
     except CompileError as error:
@@ -109,6 +112,7 @@ def build(one: Unit, compiler: Toolchain | None = None) -> Built:
     return Built(
         entry / "kernel.ptx", entry / "kernel.cubin", about["source_sha256"],
         about["files"]["kernel.cubin"], kernels, was_cached, about["names"],
+        tuple(about["variables"]),
     )  # fmt: skip
 
 
@@ -133,6 +137,7 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
             for name, found in resources(said).items()
         },
         "names": names,
+        "variables": device_variables(cubin),
         "headers": headers,
     }
 

@@ -260,3 +260,21 @@ def test_machine_code_is_told_apart_without_names_and_line_numbers(tmp_path: Pat
     assert len(hashes[0]) == 64
     assert hashes[0] == hashes[1]
     assert hashes[0] != hashes[2]
+
+
+def test_device_variables_are_told_with_what_was_built(cache: Path, tmp_path: Path) -> None:
+    source = tmp_path / "kept.cu"
+    source.write_text(
+        "__device__ int tickets;\n"
+        "static __device__ float known[4] = {1, 2, 3, 4};\n"
+        "__constant__ float fixed[2] = {1, 2};\n"
+        'extern "C" __global__ void count(int* x) {\n'
+        "    known[threadIdx.x % 4] += fixed[0];\n"
+        "    *x = atomicAdd(&tickets, 1) + known[0];\n"
+        "}\n"
+    )
+    for _ in range(2):  # made, and from the cache
+        built = build(Unit(source, (), (), "sm_90"))
+        assert any("tickets" in name for name in built.variables)
+        assert any("known" in name for name in built.variables)
+        assert not any("fixed" in name for name in built.variables)

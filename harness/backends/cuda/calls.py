@@ -14,7 +14,6 @@ from harness.build import host, python_call
 from harness.build.compile import Built, kernel_name
 from harness.build.host import HostFunction
 from harness.build.parameters import Parameter, kernel_parameters
-from harness.build.variables import device_variables
 from harness.cases import Case, Step
 from harness.dtypes import torch_name
 from harness.errors import LaunchError
@@ -59,7 +58,7 @@ class Module:
         self._module = cuda.module_from_file(str(built.cubin))
         self._parameters = kernel_parameters(built.ptx.read_text())
         self._variables: list[tuple[int, Any, int]] = []
-        for name in device_variables(built.cubin):
+        for name in built.variables:
             try:
                 address, nbytes = self._module.get_global(name)
             except cuda.LogicError:  # of internal linkage in a way that the driver does not name
