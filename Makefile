@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN     = .venv/bin/python
 ARGS   ?=
 
-.PHONY: bench profile report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts readme kernels-page setup constraints help
+.PHONY: bench profile report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts readme kernels-page timing-tables setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -45,6 +45,9 @@ readme: setup           ## write README.md's results table from reports/h200/
 
 kernels-page: setup     ## write docs/kernels.md from kernels/ and reports/h200/
 	@$(RUN) scripts/kernels_page.py
+
+timing-tables: setup    ## write docs/measurement.md's tables from reports/h200/timing/
+	@$(RUN) scripts/timing_tables.py
 
 setup:                  ## .venv with what this machine needs; every target above begins with it
 	@$(PYTHON) scripts/setup.py

@@ -1,0 +1,166 @@
+"""Write the tables of docs/measurement.md that say how good the timing is, from committed figures.
+
+    python scripts/timing_tables.py            rewrite what stands between the markers
+    python scripts/timing_tables.py --check    exit 1 if it is out of date
+
+Reads reports/h200/timing/*.csv, and made.json for the commit and machine of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "measurement.md"
+FIGURES = ROOT / "reports" / "h200" / "timing"
+Rows = Iterator[Sequence[str]]
+MODELS = {
+    "white": "0.3 % per batch, independent",
+    "steps": "the same, and everything 3 % slower or faster from some batch on",
+    "outliers": "the same, and one batch in twenty longer by 10 % on average",
+    "student t2": "0.3 % times Student's t with two degrees of freedom",
+    "autocorrelated": "1 %, with a memory of 50 batches",
+    "clock levels": "0.3 %, and clocks that jump between two levels 4 % apart",
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
+    options = parser.parse_args(arguments)
+    text = wanted = PAGE.read_text(encoding="utf-8")
+    for name in TABLES:
+        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+        if wanted.count(begin) != 1 or wanted.count(end) != 1:
+            print(f"{PAGE} must hold {begin} and, after it, {end}, once each", file=sys.stderr)
+            return 1
+        before, after = wanted.split(begin)[0], wanted.split(end)[1]
+        wanted = f"{before}{begin}\n\n{section(name)}\n\n{end}{after}"
+    if options.check and text != wanted:
+        print(f"{PAGE} is out of date: python scripts/timing_tables.py", file=sys.stderr)
+        return 1
+    if not options.check:
+        PAGE.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+def section(name: str) -> str:
+    """A table in Markdown, and under it what made it."""
+    path = FIGURES / f"{name}.csv"
+    head, alignment, rows = TABLES[name]
+    lines = [head, alignment, *rows(pd.read_csv(path))]
+    made: dict[str, Any] = json.loads((FIGURES / "made.json").read_text())[path.name]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    source = f"`{path.relative_to(ROOT)}`, commit {made['commit']['id']}, {made['machine']}."
+    return f"{table}\n\n{source}"
+
+
+def size(n: int) -> str:
+    return f"2^{n.bit_length() - 1}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def more(ratio: float) -> str:
+    """A ratio as a difference, so that a reader need not count nines."""
+    return f"{100 * (ratio - 1):+.2f} %".replace("-", "−")
+
+
+def turns(table: pd.DataFrame) -> Rows:
+    for row in table.itertuples():
+        yield row.kernel, size(row.n), *(f"{us:.2f}" for us in row[3:])
+
+
+def placement(table: pd.DataFrame) -> Rows:
+    for row in table.itertuples():
+        times = f"{row.harness_us:.2f}", f"{row.bare_us:.2f}"
+        yield row.kernel, size(row.n), *times, more(row.ratio)
+
+
+def levels(table: pd.DataFrame) -> Rows:
+    for row in table.itertuples():
+        parts = (row.processes, row.placements, row.rounds)
+        yield row.kernel, size(row.n), *(percent(part, 2) for part in parts)
+
+
+def nvbench(table: pd.DataFrame) -> Rows:
+    for (kernel, n), rows in table.groupby(["kernel", "n"], sort=False):
+        dirty, clean = (rows[rows.flush == flush].iloc[0] for flush in ("dirty", "clean"))
+        yield (
+            str(kernel), size(int(n)), f"{dirty.nvbench_us:.2f}", f"{dirty.harness_us:.2f}",
+            more(dirty.ratio), f"{clean.harness_us:.2f}", more(clean.ratio),
+        )  # fmt: skip
+
+
+def repeatability(table: pd.DataFrame) -> Rows:
+    for row in table.itertuples():
+        yield (
+            size(row.n), row.cache, str(row.runs), percent(row.inside), percent(row.exact),
+            f"{row.variance:.2f}", percent(row.overlap), percent(row.median_difference, 2),
+            percent(row.largest_difference, 2),
+        )  # fmt: skip
+
+
+def power(table: pd.DataFrame) -> Rows:
+    for noise, rows in table.groupby("noise", sort=False):
+        by_effect = {row.effect: row for row in rows.itertuples()}
+        yield (
+            _model(str(noise)), f"{rows.runs.iloc[0]:,}", percent(rows.false.max()),
+            percent(by_effect[0.01].found), percent(by_effect[0.005].found),
+            percent(rows.covered.min()), percent(rows.leader_covered.min()),
+            f"{rows.placements.mean():.0f}",
+        )  # fmt: skip
+
+
+def _model(noise: str) -> str:
+    if noise in MODELS:
+        return f"{noise}: {MODELS[noise]}"
+    _, n, cache = noise.split()
+    return f"of committed runs at n = {size(int(n.partition('=')[2]))}, {cache}"
+
+
+LEFT, RIGHT = "---", "--:"
+TABLES: dict[str, tuple[Sequence[str], Sequence[str], Callable[[pd.DataFrame], Iterable[Any]]]] = {
+    "turns": (
+        ["kernel", "n", "µs at the fastest turn", "second", "third", "slowest"],
+        [LEFT] * 2 + [RIGHT] * 4, turns,
+    ),
+    "placement": (
+        ["kernel", "n", "harness, µs", "bare launch, µs", "difference"],
+        [LEFT] * 2 + [RIGHT] * 3, placement,
+    ),
+    "levels": (
+        ["kernel", "n", "between processes", "between placements in a process",
+         "between rounds in a placement"],
+        [LEFT] * 2 + [RIGHT] * 3, levels,
+    ),
+    "nvbench": (
+        ["kernel", "n", "NVBench, µs", "`flush: dirty`, µs", "difference", "`flush: clean`, µs",
+         "difference"],
+        [LEFT] * 2 + [RIGHT] * 5, nvbench,
+    ),
+    "repeatability": (
+        ["n", "cache", "runs", "inside", "if exact", "variance over claimed", "overlap",
+         "median difference", "largest"],
+        [LEFT] * 2 + [RIGHT] * 7, repeatability,
+    ),
+    "power": (
+        ["noise", "runs", "any false verdict in a ladder", "1 % found", "0.5 % found",
+         "intervals that hold the truth", "the fastest's", "placements"],
+        [LEFT] + [RIGHT] * 7, power,
+    ),
+}  # fmt: skip
+"""File → head, alignment, and its rows."""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
