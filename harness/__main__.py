@@ -13,7 +13,8 @@ import typer
 from filelock import FileLock, Timeout
 
 from harness import __version__, report, tables
-from harness.commands import annotate, doctor, listing, new, redraw, results, running
+from harness.analysis.budgets import checks as budget_checks
+from harness.commands import annotate, budgets, doctor, listing, new, redraw, results, running
 from harness.commands.options import Asked
 from harness.commands.summary import summarise
 from harness.errors import HarnessError, UsageError
@@ -88,10 +89,16 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
     code = INTERRUPTED if interrupted else int(runner.failed)
     folder.close(code)
     finished = tables.load(folder.path)
+    checks = budget_checks(finished)
+    chosen = {case.id for case in runner.chosen}
+    if code == 0 and any(c.status == "broken" and c.case in chosen for c in checks):
+        code = 1
+        folder.close(code)
     page = report.write(finished)
     folder.point_latest()
     results.tell(finished, asked.told)
     summarise(finished, interrupted)
+    budgets.say(checks)
     if runner.without_ceilings:
         console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)
     for failure in runner.unprofiled:

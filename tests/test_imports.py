@@ -9,10 +9,11 @@ HARNESS = Path(__file__).parents[1] / "harness"
 
 BASE = {
     "errors", "cases", "dtypes", "near", "records", "strict_yaml", "progress", "silicon", "problem",
-    "current",
+    "current", "budgets",
 }  # fmt: skip
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
+    "budgets": set(),
     "progress": set(),
     "silicon": set(),
     "strict_yaml": {"errors"},

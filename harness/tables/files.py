@@ -38,14 +38,14 @@ def write(run: Run) -> None:
     """results.csv and counters.csv beside the journal; numbers to 10 digits."""
     promised = run.results.drop(columns="above_ceiling")
     for table, name in ((promised, "results.csv"), (run.counters, "counters.csv")):
-        inert = table.copy()
-        for column in inert.columns:
-            if not is_numeric_dtype(inert[column]):
-                inert[column] = inert[column].map(_inert)
-        inert.to_csv(run.folder / name, index=False, float_format=_number)
+        inert_ = table.copy()
+        for column in inert_.columns:
+            if not is_numeric_dtype(inert_[column]):
+                inert_[column] = inert_[column].map(inert)
+        inert_.to_csv(run.folder / name, index=False, float_format=_number)
 
 
-def _inert(cell: Any) -> Any:
+def inert(cell: Any) -> Any:
     """Text that a spreadsheet would take for a formula, with an apostrophe that makes it text."""
     if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
         return f"'{cell}"
