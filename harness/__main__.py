@@ -14,7 +14,17 @@ from filelock import FileLock, Timeout
 
 from harness import __version__, report, tables
 from harness.analysis.budgets import checks as budget_checks
-from harness.commands import annotate, budgets, doctor, listing, new, redraw, results, running
+from harness.commands import (
+    annotate,
+    beside,
+    budgets,
+    doctor,
+    listing,
+    new,
+    redraw,
+    results,
+    running,
+)
 from harness.commands.options import Asked
 from harness.commands.summary import summarise
 from harness.errors import HarnessError, UsageError
@@ -52,7 +62,7 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
     """From the matrix to the report: the exit code, and the run's folder."""
     asked.told.check()
     started = datetime.now(timezone.utc)
-    bench = model.load(asked.config, asked.kernels)
+    bench = asked.bench or model.load(asked.config, asked.kernels)
     backend, device, warning = devices.choose(asked.backend, asked.arch)
     if warning:
         console.print(warning, markup=False)
@@ -63,7 +73,7 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
         )
     folder = Folder(
         asked.out, bench, asked.choice, backend, device, started,
-        only_profiling=asked.wanted is not None,
+        only_profiling=asked.wanted is not None, beside=asked.beside,
     )  # fmt: skip
     with folder.or_leave_none():
         runner = Runner(
@@ -116,6 +126,7 @@ def _the_gpu_to_itself() -> FileLock:
 
 app.command("list")(listing.list_cases)
 running.add(app, _carry_out)
+beside.add(app, _carry_out)
 app.command("report")(redraw.redraw)
 app.command("annotate")(annotate.annotate)
 app.command("new")(new.new)

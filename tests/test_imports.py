@@ -33,6 +33,7 @@ MAY_USE: dict[str, set[str]] = {
     "run": BASE | {"matrix", "build", "job", "backends", "measure", "ncu", "emulator", "tables"},
     "tables": BASE | {"measure"},
     "analysis": BASE | {"tables", "measure", "ncu"},
+    "comparison": BASE | {"tables", "measure", "analysis", "matrix"},
     "report": BASE | {"tables", "measure", "ncu", "analysis"},
 }
 """Part → the parts it may import. `commands` and `__main__` stand above all of them."""

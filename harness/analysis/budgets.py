@@ -142,7 +142,12 @@ class _Checker:
             return sign * (over - budget.limit * under)
 
         worst = max(self._lines[p.case], key=beyond, default=None)
-        return f"{worst.file}:{worst.line}" if worst and beyond(worst) > 0 else ""
+        if worst is None or beyond(worst) <= 0:
+            return ""
+        # A run with two sides has a copy of the sources; whoever mends one wants its own place.
+        _, copied, own = worst.file.rpartition(f"{self._run.folder.name}/kernels/")
+        file = f"kernels/{own}" if copied and self._run.info.get("beside") else worst.file
+        return f"{file}:{worst.line}"
 
 
 def _requests(line: SourceLine) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from harness.commands import completion, results
+from harness.matrix import model
 from harness.matrix.filters import Choice
 from harness.ncu.stage import Wanted
 
@@ -90,3 +92,7 @@ class Asked:
     jobs: int = 0
     told: results.Wanted = field(default_factory=results.Wanted)
     wanted: Wanted | None = None
+    bench: model.Bench | None = None
+    """The matrix, where it is not what `config` and `kernels` name."""
+    beside: Mapping[str, str] | None = None
+    """What run.json says of the two sides, of a run that has both."""

@@ -1,0 +1,1 @@
+"""Two runs, or the two sides of one, compared."""
