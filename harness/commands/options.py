@@ -69,6 +69,13 @@ Out = Annotated[
     typer.Option(help="The run's folder, by default a new one in reports/ where you stand. In one "
                  "that has results, only what changed is done anew."),
 ]  # fmt: skip
+SaveBaseline = Annotated[
+    str | None,
+    typer.Option(
+        "--save-baseline", metavar="NAME", help="Then keep the run in reports/baselines under this "
+        "name, which `compare` takes for a run.",
+    ),
+]  # fmt: skip
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no table of results at the end.")]
 AsJson = Annotated[
     Path | None, typer.Option("--json", help="Write the results to this file as JSON.")

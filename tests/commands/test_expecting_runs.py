@@ -12,9 +12,11 @@ from typer.testing import CliRunner, Result
 
 from harness import load
 from harness.__main__ import app
-from harness.analysis.budgets import Check
+from harness.analysis.budgets import Check, checks
 from harness.budgets import Budget
 from harness.commands.budgets import lines
+from harness.comparison.baselines import resolve
+from harness.errors import UsageError
 
 pytestmark = pytest.mark.usefixtures("importable", "cache")
 
@@ -120,3 +122,19 @@ def test_broken_budgets_of_several_cases_are_told_once_and_reasons_are_summed_up
         "  1 not checked (spills): not collected",
     ]
     assert list(lines([])) == []
+
+
+def test_a_run_is_kept_by_a_name_when_it_has_ended_failed_or_not(
+    matrix: Callable[[int, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = matrix(32, "{bank_conflicts: none}")
+    monkeypatch.chdir(path.parent)
+    refused = run(path, "--save-baseline", "../elsewhere")
+    assert isinstance(refused.exception, UsageError)
+    assert not (path.parent / "run").exists()
+    ended = run(path, "--save-baseline", "before")
+    assert ended.exit_code == 1
+    assert "kept as reports/baselines/before" in ended.output
+    kept = load(resolve("before"))
+    assert list(kept.planned) == list(load("run").planned)
+    assert [check.status for check in checks(kept)] == ["broken"]
