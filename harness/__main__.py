@@ -13,7 +13,7 @@ import typer
 from filelock import FileLock, Timeout
 
 from harness import __version__, report, tables
-from harness.commands import annotate, doctor, listing, new, redraw, results, running
+from harness.commands import annotate, compare, doctor, listing, new, redraw, results, running
 from harness.commands.options import Asked
 from harness.commands.summary import summarise
 from harness.errors import HarnessError, UsageError
@@ -110,6 +110,7 @@ def _the_gpu_to_itself() -> FileLock:
 app.command("list")(listing.list_cases)
 running.add(app, _carry_out)
 app.command("report")(redraw.redraw)
+app.command("compare")(compare.compare)
 app.command("annotate")(annotate.annotate)
 app.command("new")(new.new)
 app.command("doctor")(doctor.show)
