@@ -40,7 +40,7 @@ def setting(base: Run, new: Run) -> Setting:
     """What two runs do not share. Their processors matter where a GPU's driver works on them."""
     one, other = base.info, new.info
     machine = _device(one, other)
-    context = _compared("commit", _commit(one), _commit(other))
+    context: list[Difference] = []
     if base.is_timed and new.is_timed:
         machine += _compared("driver", one.get("driver"), other.get("driver"))
         processors = ((info.get("machine") or {}).get("cpu") for info in (one, other))
@@ -91,13 +91,6 @@ def _device(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference
 def _versions(was: Mapping[str, str], now: Mapping[str, str]) -> list[Difference]:
     keys = [key for key in dict.fromkeys((*was, *now)) if key not in _ALSO]
     return [d for key in keys for d in _compared(key, was.get(key), now.get(key))]
-
-
-def _commit(info: Mapping[str, Any]) -> str:
-    commit = info.get("commit") or {}
-    if not commit:
-        return ""
-    return commit["id"][:10] + (" with changes" if commit.get("dirty") else "")
 
 
 def _compared(what: str, one: Any, other: Any) -> list[Difference]:

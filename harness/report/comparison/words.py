@@ -60,16 +60,17 @@ _MOST_NAMED = 3
 def headline(judgement: Judgement) -> str:
     """The answer in a sentence."""
     counts, n = judgement.counts, len(judgement.compared)
-    bad = [f"{counts[kind]} {kind}" for kind in ("newly faulty", "slower", "worse") if counts[kind]]
-    good = [f"{counts[kind]} {kind}" for kind in ("faster", "better", "mended") if counts[kind]]
-    of = f"of {n} compared {'case' if n == 1 else 'cases'}"
-    if judgement.code == CLOSED:
-        return f"{', '.join(bad)} {of}{'; ' + ', '.join(good) if good else ''}"
-    if judgement.code != FINE:
+    if judgement.code not in {FINE, CLOSED}:
         return f"Cannot tell: {judgement.untold[0]}"
-    nothing = "Nothing is slower or newly faulty" if judgement.is_timed else (
-        "Nothing is worse or newly faulty")  # fmt: skip
-    return f"{nothing} {of}{'; ' + ', '.join(good) if good else ''}"
+    bad = [_are(counts[kind], kind) for kind in ("newly faulty", "slower", "worse") if counts[kind]]
+    good = [_are(counts[kind], kind) for kind in ("faster", "better", "mended") if counts[kind]]
+    none = f"none is {'slower' if judgement.is_timed else 'worse'} or newly faulty"
+    parts = [", ".join(bad) or none, *([", ".join(good)] if good else [])]
+    return f"Of {n} {'case' if n == 1 else 'cases'} compared, {'; '.join(parts)}"
+
+
+def _are(count: int, kind: str) -> str:
+    return f"{count} {'is' if count == 1 else 'are'} {kind}"
 
 
 def percent_change(ratio: Interval) -> str:
@@ -113,15 +114,7 @@ def fact(each: Fact) -> str:
 
 def closing(change: Change) -> list[str]:
     """Why a case closes a gate, each reason a clause."""
-    if change.kind == "newly faulty":
-        return [_first_line(change.faults[1])]
-    times = [
-        f"{time(t)} from a {t.cache} cache, {fmt.time(t.base.value)} → {fmt.time(t.new.value)}"
-        for t in change.times
-        if t.verdict == "slower"
-    ]
-    facts = [fact(f) for f in change.facts if f.decides]
-    return [*times, *facts, *(moved(m) for m in change.moved if m.decides)]
+    return [text for _, text in _keyed(change)] if change.closes else []
 
 
 def beside(change: Change) -> list[str]:
@@ -159,22 +152,33 @@ class Reason:
 
 
 def reasons(judgement: Judgement) -> list[Reason]:
-    """Why the gate closes. One line of source costs many cases the same: it is told once."""
-    found: dict[tuple[str, str, str], tuple[str, str, list[str]]] = {}
+    """Why the gate closes, each reason of a variant once; the worst of its cases comes first."""
+    found: dict[tuple[str, str, str], Reason] = {}
     for change in judgement.changes:
-        if not change.closes:
-            continue
-        p = (change.pair.new or change.pair.base).planned  # type: ignore[union-attr]
-        places = [(m.gauge.key + str(m.place), moved(m)) for m in change.moved
-                  if m.decides and m.place]  # fmt: skip
-        if change.kind == "worse" and places:
-            told = [*places, *((t, t) for f in change.facts if f.decides for t in [fact(f)])]
-        else:
-            told = [(text, text) for text in closing(change)]
-        for key, text in told:
-            at = change.kind, f"{p.problem}/{p.variant}", key
-            found.setdefault(at, (change.kind, text, []))[2].append(change.name)
-    return [Reason(kind, text, cases) for kind, text, cases in found.values()]
+        for key, text in _keyed(change) if change.closes else []:
+            at = change.kind, "/".join(change.name.split("/")[:2]), key
+            cases = found[at].cases if at in found else []
+            first = found[at].text if at in found else text
+            found[at] = Reason(change.kind, first, [*cases, change.name])
+    return list(found.values())
+
+
+def _keyed(change: Change) -> Iterator[tuple[str, str]]:
+    """Why a case closes a gate: what makes two reasons the same, and the reason in words."""
+    if change.kind == "newly faulty":
+        text = _first_line(change.faults[1])
+        yield text, text
+        return
+    slowest = change.worst
+    if change.kind == "slower" and slowest:
+        was, now = fmt.time(slowest.base.value), fmt.time(slowest.new.value)
+        yield "time", f"{time(slowest)} from a {slowest.cache} cache, {was} → {now}"
+    for f in change.facts:
+        if f.decides:
+            yield f"{f.what} of {f.kernel}", fact(f)
+    for m in change.moved:
+        if m.decides:
+            yield f"{m.gauge.key} at {m.place}", moved(m)
 
 
 def folded(judgement: Judgement) -> str:
@@ -188,10 +192,10 @@ def looked_at(judgement: Judgement) -> Iterator[str]:
     """What was looked at, and how: for whoever must judge the judgement."""
     counts = judgement.counts
     n = len(judgement.compared)
-    yield f"{n} {'case' if n == 1 else 'cases'} compared" + (
-        f"; {counts['gone']} only in the base, {counts['new']} only in the new run"
-        if counts["gone"] or counts["new"] else "") + (
-        "; both sides in one run, interleaved" if judgement.in_rounds else "")  # fmt: skip
+    parts = [f"{n} {'case' if n == 1 else 'cases'} compared"]
+    parts += [f"{counts[kind]} {_FOLDED[kind]}" for kind in ("gone", "new") if counts[kind]]
+    parts += ["both sides in one run, interleaved"] if judgement.in_rounds else []
+    yield "; ".join(parts)
     looked = judgement.looked
     if looked.confidence is not None and looked.family:
         what = "relative to each run's own baseline " if judgement.relative else ""

@@ -10,6 +10,7 @@ from harness.measure.statistics import Interval
 
 WIDTH, HEIGHT = 132, 16
 _EDGE = 4
+MOST = 1.1
 
 
 def interval_bar(ratio: Interval, most: float, css: str) -> Markup:
@@ -29,6 +30,7 @@ def interval_bar(ratio: Interval, most: float, css: str) -> Markup:
 
 
 def reach(ratios: list[Interval]) -> float:
-    """A scale for all bars of a table: the largest logarithm that any of them needs."""
+    """A scale for all bars of a table: the largest logarithm that any of them needs, or that of
+    `MOST`, so that one large change leaves something to see of the others."""
     ends = [abs(math.log(x)) for r in ratios for x in (r.low, r.high)]
-    return max(ends, default=0.0) or 1.0
+    return min(max(ends, default=0.0), math.log(MOST)) or 1.0
