@@ -14,7 +14,7 @@ from harness.analysis.readings import Readings
 from harness.comparison import changes, times
 from harness.comparison.changes import Change
 from harness.comparison.machines import Setting, setting
-from harness.comparison.pairs import Pair, between, within
+from harness.comparison.pairs import Pair, between, suffix_of, within
 from harness.comparison.times import Looked
 from harness.tables import Run
 
@@ -65,7 +65,7 @@ class Judgement:
 
 def judge(base: Run, new: Run, *, across_machines: bool = False) -> Judgement:
     """Compare two runs; the same run twice if it has both sides, interleaved."""
-    in_rounds = base is new
+    in_rounds = base is new and bool(suffix_of(new))
     pairs = within(new) if in_rounds else between(base, new)
     around = Setting() if in_rounds else setting(base, new)
     both_timed = base.is_timed and new.is_timed

@@ -7,10 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
+from harness.__main__ import main
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
@@ -33,17 +37,39 @@ INTERLEAVED = """\
 CASE = "reduce_sum/v3_no_bank_conflict/float32/n=65536/block=256"
 
 
-def harness(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "harness", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300,
-                          env=ENVIRONMENT)  # fmt: skip
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    said: str
+    """What was printed, on one line, as a terminal may have broken it anywhere."""
+
+
+Typed = Callable[..., Ended]
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
+    """`python -m harness …`, in this process."""
+
+    def carry_out(*arguments: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["harness", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = "".join(capsys.readouterr())
+        assert "Traceback" not in printed
+        return Ended(int(ended.value.code or 0), " ".join(printed.split()))
+
+    return carry_out
 
 
 def emulate(kernels: Path, out: Path) -> Path:
-    ended = harness(
-        "run", "--backend", "emulator", "--kernels", kernels, "--out", out, "--quiet",
-        "--only", "reduce_sum/v0_global_memory", "--only", "reduce_sum/v3_no_bank_conflict",
-    )  # fmt: skip
+    command = [
+        sys.executable, "-m", "harness", "run", "--backend", "emulator", "--kernels", kernels,
+        "--out", out, "--quiet", "--only", "reduce_sum/v0_global_memory",
+        "--only", "reduce_sum/v3_no_bank_conflict",
+    ]  # fmt: skip
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300,
+                           env=ENVIRONMENT)  # fmt: skip
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return out
 
@@ -69,12 +95,14 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]
     return base, again, emulate(kernels, here / "new")
 
 
-def test_a_run_compared_with_itself_opens_the_gate(folders: tuple[Path, Path, Path]) -> None:
+def test_a_run_compared_with_itself_opens_the_gate(
+    typed: Typed, folders: tuple[Path, Path, Path]
+) -> None:
     base, again, _ = folders
-    ended = harness("compare", base, again, "--gate")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "2 of identical machine code" in ended.stdout
-    assert "Of 2 cases compared, none is worse or newly faulty" in ended.stdout
+    ended = typed("compare", base, again, "--gate")
+    assert ended.code == 0
+    assert "2 of identical machine code" in ended.said
+    assert "Of 2 cases compared, none is worse or newly faulty" in ended.said
 
 
 @pytest.mark.fault(
@@ -82,18 +110,19 @@ def test_a_run_compared_with_itself_opens_the_gate(folders: tuple[Path, Path, Pa
     outcome="`compare --gate` exits with 1 and names the counter, its figures and the .cu line",
 )
 def test_a_bank_conflict_closes_the_gate_and_its_line_is_named(
-    folders: tuple[Path, Path, Path], tmp_path: Path
+    typed: Typed, folders: tuple[Path, Path, Path], tmp_path: Path
 ) -> None:
     base, _, new = folders
     source = (new.parent / "kernels" / KERNEL).read_text().splitlines()
     line = 1 + next(i for i, text in enumerate(source) if "s[at] += s[at + stride];" in text)
     files = [tmp_path / name for name in ("c.json", "c.md", "c.xml")]
-    ended = harness("compare", base, new, "--gate", "--json", files[0], "--markdown", files[1],
+    ended = typed("compare", base, new, "--gate", "--json", files[0], "--markdown", files[1],
                     "--junit", files[2])  # fmt: skip
-    assert ended.returncode == 1, ended.stdout + ended.stderr
+    assert ended.code == 1
     said = f"at {KERNEL}:{line}"
-    printed = " ".join(ended.stdout.split())
-    assert f"WORSE {CASE} shared-memory wavefronts over the ideal 1.00× → 3.33× {said}" in printed
+    assert (
+        f"WORSE {CASE} shared-memory wavefronts over the ideal 1.00× → 3.33× {said}" in ended.said
+    )
     assert (new / "comparison.html").stat().st_size < 200_000
 
     told = json.loads(files[0].read_text())
@@ -113,15 +142,17 @@ def test_a_bank_conflict_closes_the_gate_and_its_line_is_named(
     assert said in failed[0].attrib["message"]
 
 
-def test_without_gate_it_says_the_same_and_exits_with_0(folders: tuple[Path, Path, Path]) -> None:
+def test_without_gate_it_says_the_same_and_exits_with_0(
+    typed: Typed, folders: tuple[Path, Path, Path]
+) -> None:
     base, _, new = folders
-    ended = harness("compare", base, new, "--quiet")
-    assert ended.returncode == 0
-    assert "Of 2 cases compared, 1 is worse" in ended.stdout
+    ended = typed("compare", base, new, "--quiet")
+    assert ended.code == 0
+    assert "Of 2 cases compared, 1 is worse" in ended.said
 
 
 def test_runs_of_two_architectures_tell_nothing_and_exit_with_3(
-    folders: tuple[Path, Path, Path], tmp_path: Path
+    typed: Typed, folders: tuple[Path, Path, Path], tmp_path: Path
 ) -> None:
     base, _, new = folders
     other = tmp_path / "other"
@@ -129,9 +160,9 @@ def test_runs_of_two_architectures_tell_nothing_and_exit_with_3(
     info = json.loads((other / "run.json").read_text())
     info["device"]["name"] = "NVIDIA A100 (emulated)"
     (other / "run.json").write_text(json.dumps(info))
-    ended = harness("compare", base, other, "--gate")
-    assert ended.returncode == 3
-    assert "the machines differ: device NVIDIA H200 (emulated) then" in ended.stdout
+    ended = typed("compare", base, other, "--gate")
+    assert ended.code == 3
+    assert "the machines differ: device NVIDIA H200 (emulated) then" in ended.said
 
 
 @pytest.mark.parametrize(
@@ -145,9 +176,8 @@ def test_runs_of_two_architectures_tell_nothing_and_exit_with_3(
     ],
 )
 def test_a_command_that_cannot_be_carried_out_says_why_and_exits_with_2(
-    folders: tuple[Path, Path, Path], arguments: list[str], said: str
+    typed: Typed, folders: tuple[Path, Path, Path], arguments: list[str], said: str
 ) -> None:
-    ended = harness("compare", *(x.format(base=folders[0]) for x in arguments))
-    assert ended.returncode == 2
-    assert said in " ".join(ended.stdout.split())
-    assert "Traceback" not in ended.stdout + ended.stderr
+    ended = typed("compare", *(x.format(base=folders[0]) for x in arguments))
+    assert ended.code == 2
+    assert said in ended.said

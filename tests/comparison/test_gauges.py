@@ -15,7 +15,8 @@ from two_runs import (
 )
 
 from harness.comparison import Change, judge
-from harness.comparison.gauges import GAUGES, Moved
+from harness.comparison.gauges import GAUGES, Gauge, Moved
+from harness.records import Counted
 from harness.tables import Run
 
 
@@ -29,9 +30,9 @@ def keys(moved: Change) -> dict[str, Moved]:
 
 
 @pytest.mark.parametrize("gauge", GAUGES, ids=lambda g: g.key)
-def test_a_gauge_agrees_with_its_quantity_and_needs_what_there_is(gauge) -> None:  # type: ignore[no-untyped-def]
+def test_a_gauge_agrees_with_its_quantity_and_needs_what_there_is(gauge: Gauge) -> None:
     assert gauge.quantity.good in {"neutral", {1: "lower", -1: "higher"}[gauge.worse]}
-    assert {need for need in gauge.needs} <= {g.key for g in GAUGES}
+    assert set(gauge.needs) <= {g.key for g in GAUGES}
     assert gauge.why
 
 
@@ -56,8 +57,6 @@ def test_more_passes_without_conflicts_are_no_conflict() -> None:
 
 def test_where_the_ideal_is_a_model_the_exact_passes_decide() -> None:
     def wide(wavefronts: float) -> Run:
-        from harness.records import Counted
-
         made = emulated({WAVEFRONTS: wavefronts})
         model = Counted(name_of("v1"), 0, "kernel", IDEAL, 100.0, "", "emulator-model")
         return Run(made.folder, made.info, [*made.records, model])

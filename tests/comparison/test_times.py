@@ -62,7 +62,9 @@ def test_identical_machine_code_is_never_slower_whatever_the_clock_says() -> Non
     [{"waves": 8.0}, {"made_from": {"bench.yaml": "another"}}],
     ids=["another grid", "another entry in bench.yaml"],
 )
-def test_the_same_code_launched_in_another_way_is_not_identical(launched: dict[str, object]) -> None:
+def test_the_same_code_launched_in_another_way_is_not_identical(
+    launched: dict[str, object],
+) -> None:
     kernel = Kernel(1.2 * 9e4, sass="1", **launched)  # type: ignore[arg-type]
     judgement = judge(run(EQUAL, 1), run(EQUAL | {"v1": kernel}, 2))
     assert of(judgement, "v1").verdict == "slower"

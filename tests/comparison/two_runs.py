@@ -26,7 +26,7 @@ SPREAD = 0.002
 
 @dataclass(frozen=True)
 class Kernel:
-    """One variant. ns: None where it was not timed. lines: of its source, as the emulator counts."""
+    """One variant. ns: None where it was not timed. lines: of its source, as counted."""
 
     ns: float | None = 1e5
     counters: Mapping[str, float] = field(default_factory=dict)
@@ -60,7 +60,7 @@ def run(
     folder: Path = Path("nowhere"),
     **info: Any,
 ) -> Run:
-    """The first variant is the baseline. Each placement moves all times together, and each alone."""
+    """The first variant is the baseline. A placement moves all times together, and each alone."""
     rng = np.random.default_rng(seed)
     records: list[Record] = []
     for i, (variant, k) in enumerate(kernels.items()):
@@ -87,7 +87,7 @@ def run(
     return Run(folder, about | info, records)
 
 
-def emulated(counters: Mapping[str, float] = {}, **more: Any) -> Run:  # noqa: B006
+def emulated(counters: Mapping[str, float] = {}, **more: Any) -> Run:
     """A run of two variants, of which the second has the counters that are given."""
     info = {k: more.pop(k) for k in ("device", "versions", "folder") if k in more}
     kernels = {"v0": Kernel(None), "v1": Kernel(None, counters, sass=str(counters), **more)}

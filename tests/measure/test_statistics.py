@@ -15,6 +15,7 @@ from harness.measure.statistics import (
     Interval,
     batch_time,
     certain,
+    difference,
     estimate,
     hidden_by,
     over_placements,
