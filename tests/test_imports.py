@@ -32,7 +32,7 @@ MAY_USE: dict[str, set[str]] = {
     "run": BASE | {"matrix", "build", "job", "backends", "measure", "ncu", "emulator", "tables"},
     "tables": BASE | {"measure"},
     "analysis": BASE | {"tables", "measure", "ncu"},
-    "comparison": BASE | {"tables", "measure", "analysis"},
+    "comparison": BASE | {"tables", "measure", "analysis", "matrix"},
     "report": BASE | {"tables", "measure", "ncu", "analysis", "comparison"},
 }
 """Part → the parts it may import. `commands` and `__main__` stand above all of them."""

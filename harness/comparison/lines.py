@@ -79,6 +79,9 @@ def _figure(line: SourceLine | None, shown: tuple[Amount, Amount] | None) -> flo
 
 
 def _name(run: Run, file: str) -> str:
-    """What run.json calls the file, from the folder of problems on; else its last two parts."""
-    known = (name for name in run.info.get("sources") or {} if f"/{file}".endswith(f"/{name}"))
-    return next(known, "/".join(PurePath(file).parts[-2:]))
+    """What run.json calls the file, from the folder of problems on; else its last two parts.
+
+    The shortest name, which is the same for both sides of one run.
+    """
+    known = [name for name in run.info.get("sources") or {} if f"/{file}".endswith(f"/{name}")]
+    return min(known, key=len, default="/".join(PurePath(file).parts[-2:]))

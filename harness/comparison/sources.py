@@ -1,7 +1,8 @@
 """The source of either side as it was compiled, and how the two differ.
 
-A file is taken from kernels/ or, where it has changed since, from the commit of its run, and only
-if it has the hash that the journal has of it: what was not measured is never shown.
+A file is taken from kernels/, from the run's own folder where that has the kernels of both sides,
+or from the commit of its run, and only if it has the hash that the journal has of it: what was not
+measured is never shown.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ def _name(side: Side) -> str:
     """Which of its run's sources the case was compiled from, by its hash."""
     hashes = _hashes(side)
     sources = side.run.info.get("sources") or {}
-    found = (name for name, sha in sources.items() if hashes and sha == hashes[0])
-    return next(found, "")
+    found = [name for name, sha in sources.items() if hashes and sha == hashes[0]]
+    return min(found, key=len, default="")
 
 
 def _source(side: Side, name: str, folder: Path) -> Source:
@@ -66,7 +67,13 @@ def _source(side: Side, name: str, folder: Path) -> Source:
     if not hashes:
         return Source(missing="nothing of it was compiled")
     commit = _commit(side)
-    for content in (_file(folder / name), _committed(folder, name, commit)):
+    own = side.run.folder / "kernels"
+    for content in (
+        _file(folder / name),
+        _file(own / name),
+        _file(own / (suffix_of(side.run) or ".") / name),
+        _committed(folder, name, commit),
+    ):
         if content is not None and hashlib.sha256(content).hexdigest() == hashes[0]:
             return Source(content.decode(errors="replace"))
     return Source(missing=f"{name} as it was is neither here nor in commit {commit[:10] or '?'}")

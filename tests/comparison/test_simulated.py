@@ -1,6 +1,6 @@
 """Whole simulated runs, measured by the harness's own rounds, looks and choice of shapes.
 
-`make benchmark-comparisons` does many more, with every model of noise.
+`make benchmark-compare` does many more, with every model of noise.
 """
 
 from __future__ import annotations
