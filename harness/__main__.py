@@ -13,7 +13,17 @@ import typer
 from filelock import FileLock, Timeout
 
 from harness import __version__, report, tables
-from harness.commands import annotate, compare, doctor, listing, new, redraw, results, running
+from harness.commands import (
+    annotate,
+    compare,
+    doctor,
+    listing,
+    new,
+    redraw,
+    results,
+    running,
+    trend,
+)
 from harness.commands.options import Asked
 from harness.commands.summary import summarise
 from harness.errors import HarnessError, UsageError
@@ -111,6 +121,7 @@ app.command("list")(listing.list_cases)
 running.add(app, _carry_out)
 app.command("report")(redraw.redraw)
 app.command("compare")(compare.compare)
+app.command("trend")(trend.trend)
 app.command("annotate")(annotate.annotate)
 app.command("new")(new.new)
 app.command("doctor")(doctor.show)

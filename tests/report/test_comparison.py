@@ -16,7 +16,9 @@ from synthetic_runs import BLOCKS, GBPS, SIZES, WRONG, Bench
 from test_browser import browser, inspect  # noqa: F401 a fixture
 
 from harness.comparison import Judgement, judge
-from harness.report.comparison import files, page, words
+from harness.comparison.history import history
+from harness.report.comparison import files, page, trend, words
+from harness.tables import Run
 
 sys.path.append(str(Path(__file__).parents[1] / "comparison"))
 
@@ -87,6 +89,24 @@ def test_a_browser_shows_the_page_without_overlap_at_any_width_in_both_schemes(
     path = tmp_path / "comparison.html"
     path.write_text(page.text(judgement), encoding="utf-8")
     assert inspect(browser, [path]).wrong == {}
+
+
+def test_a_browser_shows_a_trend_without_overlap(
+    browser: Chromium,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """Eighteen runs of twelve variants, two of which took longer from some run on."""
+    runs = []
+    for day in range(1, 19):
+        kernels = {f"v{i}_a_variant_with_a_name": Kernel((1 + 0.03 * i) * 1e5) for i in range(12)}
+        for i, since in ((3, 5), (7, 12)):
+            name = f"v{i}_a_variant_with_a_name"
+            kernels[name] = Kernel(1.2e5 * (1.04 if day >= since else 1))
+        found = run(kernels, day)
+        info = {**found.info, "started": f"2026-01-{day:02d}", "commit": {"id": f"{day:07d}ab"}}
+        runs.append(Run(found.folder, info, found.records))
+    home = trend.write(history(runs), tmp_path)
+    assert inspect(browser, [home]).wrong == {}
 
 
 def test_every_case_is_in_the_json_once_and_no_number_is_missing_its_kind(
