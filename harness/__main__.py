@@ -18,12 +18,14 @@ from harness.commands import (
     annotate,
     beside,
     budgets,
+    compare,
     doctor,
     listing,
     new,
     redraw,
     results,
     running,
+    trend,
 )
 from harness.commands.options import Asked
 from harness.commands.summary import summarise
@@ -128,6 +130,8 @@ app.command("list")(listing.list_cases)
 running.add(app, _carry_out)
 beside.add(app, _carry_out)
 app.command("report")(redraw.redraw)
+app.command("compare")(compare.compare)
+app.command("trend")(trend.trend)
 app.command("annotate")(annotate.annotate)
 app.command("new")(new.new)
 app.command("doctor")(doctor.show)

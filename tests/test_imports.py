@@ -34,10 +34,19 @@ MAY_USE: dict[str, set[str]] = {
     "tables": BASE | {"measure"},
     "analysis": BASE | {"tables", "measure", "ncu"},
     "comparison": BASE | {"tables", "measure", "analysis", "matrix"},
-    "report": BASE | {"tables", "measure", "ncu", "analysis"},
+    "report": BASE | {"tables", "measure", "ncu", "analysis", "comparison"},
 }
 """Part → the parts it may import. `commands` and `__main__` stand above all of them."""
-WITHOUT_GPU = ("tables", "analysis", "report", "matrix", "build", "emulator", "silicon")
+WITHOUT_GPU = (
+    "tables",
+    "analysis",
+    "comparison",
+    "report",
+    "matrix",
+    "build",
+    "emulator",
+    "silicon",
+)
 
 
 def _imports(path: Path) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import shutil
 import tempfile
@@ -11,13 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from harness import tables
 from harness.analysis import budgets
-from harness.commands import results
+from harness.commands import compare, results
 from harness.commands.options import (
     Arch,
     Asked,
@@ -45,26 +44,15 @@ from harness.run import unchanged
 from harness.run.folder import INTERRUPTED, another, fresh
 
 CarryOut = Callable[[Asked], tuple[int, Path]]
-NOT_TOLD = 3
-"""The exit code where nobody can say whether anything became slower."""
 
 
 @dataclass(frozen=True)
 class Comparing:
-    """What becomes of the run. The files are those of `compare`."""
+    """What becomes of the run."""
 
+    wanted: compare.Wanted
     gate: bool = False
     quiet: bool = False
-    json: Path | None = None
-    markdown: Path | None = None
-    junit: Path | None = None
-
-    def check(self) -> None:
-        """Before anything runs. Raises UsageError where there is no folder for a file."""
-        named = {"--json": self.json, "--markdown": self.markdown, "--junit": self.junit}
-        for option, path in named.items():
-            if path and not path.parent.is_dir():
-                raise UsageError(f"{option} {path}: there is no folder {path.parent}")
 
 
 def add(app: typer.Typer, carry_out: CarryOut) -> None:
@@ -125,7 +113,8 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
         choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
         told = results.Wanted(quiet=True)  # the comparison tells
         asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
-        comparing = Comparing(gate, quiet, as_json, as_markdown, as_junit)
+        wanted = compare.Wanted(as_json, as_markdown, as_junit)
+        comparing = Comparing(wanted, gate, quiet)
         raise typer.Exit(_beside(base, asked, carry_out, comparing, changed_only, uncommitted))
 
 
@@ -133,7 +122,7 @@ def _beside(
     given: str, asked: Asked, carry_out: CarryOut, comparing: Comparing, changed_only: bool,
     uncommitted: bool,
 ) -> int:  # fmt: skip
-    comparing.check()
+    comparing.wanted.check()
     config = asked.config or model.MATRIX
     kernels = asked.kernels or config.parent / "kernels"
     today = model.load(asked.config, asked.kernels)
@@ -219,13 +208,7 @@ def _refuse_another(folder: Path, commit: Commit) -> None:
 def _compared(folder: Path, comparing: Comparing, code: int) -> int:
     """What the run says of its two sides: the gate's exit code where one is asked for."""
     run = tables.load(folder)
-    try:  # the one place where a run with both sides is handed to `compare`
-        compare: Any = importlib.import_module("harness.commands.compare")
-    except ModuleNotFoundError:
-        console.print("not compared: this harness has no harness.commands.compare", markup=False)
-        return NOT_TOLD if comparing.gate else code
-    wanted = compare.Wanted(comparing.json, comparing.markdown, comparing.junit)
-    judged: int = compare.carry_out(run, run, wanted, quiet=comparing.quiet)
+    judged = compare.carry_out(run, run, comparing.wanted, quiet=comparing.quiet)
     if not comparing.gate:
         return code
     broken = any(check.status == "broken" for check in budgets.checks(run))
