@@ -32,6 +32,7 @@ from harness.commands.options import (
     Quiet,
     Size,
 )
+from harness.commands.running import ENDED
 from harness.comparison import beside as two_sides
 from harness.comparison import commits
 from harness.comparison.beside import SUFFIX, Sides
@@ -41,7 +42,7 @@ from harness.matrix import model
 from harness.matrix.filters import Choice
 from harness.progress import console
 from harness.run import unchanged
-from harness.run.folder import INTERRUPTED, another, fresh
+from harness.run.folder import another, fresh
 
 CarryOut = Callable[[Asked], tuple[int, Path]]
 
@@ -147,7 +148,7 @@ def _beside(
                 choice=replace(asked.choice, only=sides.only),
             )
         )  # fmt: skip
-    return code if code == INTERRUPTED else _compared(folder, comparing, code)
+    return _compared(folder, comparing, code) if code in ENDED else code
 
 
 def _changed(sides: Sides, base: two_sides.Base) -> Sides:

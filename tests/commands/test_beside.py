@@ -18,11 +18,11 @@ from harness.commands import compare
 from harness.commands.beside import add
 from harness.commands.options import Asked
 from harness.matrix import plan
-from harness.run.folder import INTERRUPTED
 from harness.tables import Run
 
 pytestmark = pytest.mark.usefixtures("importable", "cache")
 
+INTERRUPTED = 130
 OWN = """\
 dtypes: [float32]
 sizes: {test: {n: [1, 33]}, bench: {n: [2**10]}}
@@ -311,6 +311,10 @@ def refused(ended: Result, expected: str) -> bool:
     return True
 
 
+@pytest.mark.fault(
+    "uncommitted kernels where a commit is to be compared with",
+    outcome="Refused with the files' names, unless --uncommitted takes them as they are.",
+)
 def test_uncommitted_kernels_are_refused_by_name_unless_they_may(repository: Path) -> None:
     source("v2.cu").write_text(STRIDED)
     source("extra.cu").write_text("")
@@ -333,6 +337,10 @@ def test_a_commit_that_is_not_there_is_refused(
     assert not (repository / "run").exists()
 
 
+@pytest.mark.fault(
+    "a commit to compare with that has no kernels",
+    outcome="Refused before anything runs; no folder is left.",
+)
 def test_a_commit_without_kernels_is_refused(repository: Path) -> None:
     shutil.move("kernels", repository.parent / "kernels")
     without = commit(repository)
@@ -342,6 +350,10 @@ def test_a_commit_without_kernels_is_refused(repository: Path) -> None:
     assert not (repository / "run").exists()
 
 
+@pytest.mark.fault(
+    "a commit to compare with, of which today's harness cannot use the matrix",
+    outcome="Refused before anything runs, with the commit's file, line and key.",
+)
 def test_a_commits_matrix_that_cannot_be_used_is_refused_with_its_line(repository: Path) -> None:
     edit(source("bench.yaml"), "args: [input, output, n]", "args: [input, result, n]")
     commit(repository)

@@ -42,6 +42,10 @@ def test_keeping_again_takes_the_place_of_what_was_there(run: Path) -> None:
     assert [path.name for path in home.parent.iterdir()] == ["main"]
 
 
+@pytest.mark.fault(
+    "a baseline that cannot be written whole",
+    outcome="The one that was kept by that name before stays.",
+)
 def test_what_was_kept_stays_where_the_new_run_cannot_be_read(run: Path) -> None:
     home = baselines.save(run, "main")
     (run / "journal.jsonl").unlink()
@@ -51,6 +55,10 @@ def test_what_was_kept_stays_where_the_new_run_cannot_be_read(run: Path) -> None
     assert [path.name for path in home.parent.iterdir()] == ["main"]
 
 
+@pytest.mark.fault(
+    "a baseline's name that is a path",
+    outcome="Refused before anything runs.",
+)
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc", "../x", "-x", "a b", "x" * 101])
 def test_a_name_that_could_lead_elsewhere_is_refused(run: Path, name: str) -> None:
     with pytest.raises(UsageError, match="a name is up to 100 letters"):

@@ -29,6 +29,10 @@ def test_a_branch_a_tag_and_the_beginning_of_a_hash_name_a_commit(repository: Pa
         assert (found.sha, found.root) == (sha, repository.resolve())
 
 
+@pytest.mark.fault(
+    "a commit to compare with that does not exist, or is an option of git's",
+    outcome="Refused in a sentence; git takes no option from it.",
+)
 @pytest.mark.parametrize("name", ["no-such-branch", "HEAD~7", "--output=x", "main:kernels"])
 def test_a_name_that_is_no_commit_is_refused(repository: Path, name: str) -> None:
     with pytest.raises(UsageError, match="there is no such branch, tag or commit"):
@@ -54,6 +58,10 @@ def test_where_there_is_no_git_the_refusal_says_so(
         find("git:main", repository)
 
 
+@pytest.mark.fault(
+    "a shallow clone without the commit to compare with",
+    outcome="Refused, with the command that fetches what it lacks.",
+)
 def test_a_shallow_clone_is_told_how_to_get_what_it_lacks(repository: Path, tmp_path: Path) -> None:
     first = git(repository, "rev-parse", "HEAD")
     commit(repository, "another")
@@ -82,6 +90,10 @@ def test_a_commits_files_are_written_as_they_were_and_nothing_else(
     assert not found.has("kernels")
 
 
+@pytest.mark.fault(
+    "a link among a commit's kernels",
+    outcome="Refused with its name; it is neither made nor followed.",
+)
 def test_a_link_in_a_commit_is_refused_and_not_followed(repository: Path, tmp_path: Path) -> None:
     (repository / "kernels" / "double" / "outside.cuh").symlink_to("/etc/passwd")
     commit(repository)
@@ -89,6 +101,10 @@ def test_a_link_in_a_commit_is_refused_and_not_followed(repository: Path, tmp_pa
         find("git:HEAD", repository).extract(["kernels"], tmp_path / "out")
 
 
+@pytest.mark.fault(
+    "an archive of a commit that leads out of its folder",
+    outcome="Refused; nothing is written there.",
+)
 @pytest.mark.parametrize("name", ["/etc/evil", "../evil", "kernels/../../evil"])
 def test_an_archive_that_leads_out_of_its_folder_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
