@@ -3,13 +3,16 @@ PYTHON ?= python3
 RUN     = .venv/bin/python
 ARGS   ?=
 
-.PHONY: bench profile report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts readme kernels-page timing-tables setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare readme kernels-page timing-tables setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
 
 profile: setup          ## bench, then every case under Nsight Compute once (needs counters allowed)
 	@$(RUN) -m harness profile $(ARGS)
+
+compare: setup          ## what became slower or worse: BASE=git:main, or BASE=reports/before NEW=reports/latest
+	@$(RUN) -m harness $(if $(filter git:%,$(BASE)),beside,compare) $(BASE) $(NEW) --gate $(ARGS)
 
 report: setup           ## redraw the newest run's tables, figures and page from its journal
 	@$(RUN) -m harness report $(ARGS)
@@ -39,6 +42,9 @@ benchmark-nvbench: setup  ## our times over NVBench's; needs cuda-bench (GPU)
 
 benchmark-verdicts: setup  ## how often a verdict is false, and how small a difference is found: simulated
 	@$(RUN) scripts/timing/verdicts.py --out reports/h200/timing/power.csv $(ARGS)
+
+benchmark-compare: setup  ## how often two runs of the same kernels are said to differ: simulated
+	@$(RUN) scripts/timing/comparisons.py --out reports/h200/timing/comparisons.csv $(ARGS)
 
 readme: setup           ## write README.md's results table from reports/h200/
 	@$(RUN) scripts/readme_table.py

@@ -13,7 +13,21 @@ import typer
 from filelock import FileLock, Timeout
 
 from harness import __version__, report, tables
-from harness.commands import annotate, doctor, listing, new, pack, redraw, results, running
+from harness.analysis.budgets import checks as budget_checks
+from harness.commands import (
+    annotate,
+    beside,
+    budgets,
+    compare,
+    doctor,
+    listing,
+    new,
+    pack,
+    redraw,
+    results,
+    running,
+    trend,
+)
 from harness.commands.options import Asked
 from harness.commands.summary import summarise
 from harness.errors import HarnessError, UsageError
@@ -51,7 +65,7 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
     """From the matrix to the report: the exit code, and the run's folder."""
     asked.told.check()
     started = datetime.now(timezone.utc)
-    bench = model.load(asked.config, asked.kernels)
+    bench = asked.bench or model.load(asked.config, asked.kernels)
     backend, device, warning = devices.choose(asked.backend, asked.arch)
     if warning:
         console.print(warning, markup=False)
@@ -62,7 +76,7 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
         )
     folder = Folder(
         asked.out, bench, asked.choice, backend, device, started,
-        only_profiling=asked.wanted is not None,
+        only_profiling=asked.wanted is not None, beside=asked.beside,
     )  # fmt: skip
     with folder.or_leave_none():
         runner = Runner(
@@ -88,10 +102,16 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
     code = INTERRUPTED if interrupted else int(runner.failed)
     folder.close(code)
     finished = tables.load(folder.path)
+    checks = budget_checks(finished)
+    chosen = {case.id for case in runner.chosen}
+    if code == 0 and any(c.status == "broken" and c.case in chosen for c in checks):
+        code = 1
+        folder.close(code)
     page = report.write(finished)
     folder.point_latest()
     results.tell(finished, asked.told)
     summarise(finished, interrupted)
+    budgets.say(checks)
     if runner.without_ceilings:
         console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)
     for failure in runner.unprofiled:
@@ -109,8 +129,11 @@ def _the_gpu_to_itself() -> FileLock:
 
 app.command("list")(listing.list_cases)
 running.add(app, _carry_out)
+beside.add(app, _carry_out)
 app.command("report")(redraw.redraw)
 app.command("pack")(pack.pack)
+app.command("compare")(compare.compare)
+app.command("trend")(trend.trend)
 app.command("annotate")(annotate.annotate)
 app.command("new")(new.new)
 app.command("doctor")(doctor.show)

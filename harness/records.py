@@ -49,6 +49,8 @@ class Planned:
     made_from: dict[str, str] = field(default_factory=dict)
     """What decides its result, file by file, and the hash or version of each; where one differs,
     the case is done anew."""
+    expect: dict[str, str] = field(default_factory=dict)
+    """What has to come of counting it: names and limits, as harness/budgets.py reads them."""
     kind: Literal["planned"] = "planned"
 
 

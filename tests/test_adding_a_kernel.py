@@ -42,6 +42,18 @@ def test_what_the_docs_say_of_timing_and_limits_is_what_holds(tmp_path: Path) ->
         assert one.model_fields_set == set(known.model_fields)
 
 
+def test_the_page_says_every_key_of_a_matrix() -> None:
+    for model_ in (written.Problem, written.Defaults, written.Library, written.Variant):
+        for key in model_.model_fields:
+            assert re.search(rf"`{key}`|^ *{key}:", PAGE, re.MULTILINE), key
+    table = PAGE.split("| key of a step |")[1].split("\n\n")[0]
+    for key in written.Step.model_fields:
+        assert f"`{key}`" in table, key
+    table = PAGE.split("| key of a variant |")[1].split("\n\n")[0]
+    for key in written.Variant.model_fields:
+        assert f"`{key}`" in table, key
+
+
 def test_the_examples_are_verified_and_what_needs_a_gpu_says_so(typed: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "harness", "run", "--backend", "emulator", "--out", "run"],

@@ -9,10 +9,11 @@ HARNESS = Path(__file__).parents[1] / "harness"
 
 BASE = {
     "errors", "cases", "dtypes", "near", "records", "strict_yaml", "progress", "silicon", "problem",
-    "current", "source_text",
+    "current", "source_text", "budgets",
 }  # fmt: skip
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
+    "budgets": set(),
     "progress": set(),
     "silicon": set(),
     "strict_yaml": {"errors"},
@@ -33,10 +34,20 @@ MAY_USE: dict[str, set[str]] = {
     "run": BASE | {"matrix", "build", "job", "backends", "measure", "ncu", "emulator", "tables"},
     "tables": BASE | {"measure"},
     "analysis": BASE | {"tables", "measure", "ncu"},
-    "report": BASE | {"tables", "measure", "ncu", "analysis"},
+    "comparison": BASE | {"tables", "measure", "analysis", "matrix"},
+    "report": BASE | {"tables", "measure", "ncu", "analysis", "comparison"},
 }
 """Part → the parts it may import. `commands` and `__main__` stand above all of them."""
-WITHOUT_GPU = ("tables", "analysis", "report", "matrix", "build", "emulator", "silicon")
+WITHOUT_GPU = (
+    "tables",
+    "analysis",
+    "comparison",
+    "report",
+    "matrix",
+    "build",
+    "emulator",
+    "silicon",
+)
 
 
 def _imports(path: Path) -> set[str]:

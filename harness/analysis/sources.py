@@ -38,7 +38,7 @@ class Source:
 def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
     """The source of that name in run.json, if it still has the hash that it had."""
     try:
-        content = ((folder or _kernels()) / name).read_bytes()
+        content = ((folder or _kernels(run)) / name).read_bytes()
     except OSError:
         return Source(missing=f"{name} is not here")
     if source_text.sha256(content) != (run.info.get("sources") or {}).get(name):
@@ -48,7 +48,7 @@ def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
 
 def difference(run: Run, before: Planned, after: Planned, folder: Path | None = None) -> Difference:
     """The diff of two cases' sources. folder: kernels/, where the files lie."""
-    folder = folder or _kernels()
+    folder = folder or _kernels(run)
     names = [_path(run, p) for p in (before, after)]
     if names[0] is None or names[1] is None:
         return Difference("", missing="the journal does not say which source was compiled")
@@ -73,6 +73,8 @@ def _path(run: Run, p: Planned) -> str | None:
     return next((name for name, sha in sources.items() if sha == made[0].source_sha256), None)
 
 
-def _kernels() -> Path:
+def _kernels(run: Run) -> Path:
+    if run.info.get("beside"):  # which has both sides' sources in its own folder
+        return run.folder / "kernels"
     here = Path("kernels")
     return here if here.is_dir() else REPOSITORY / "kernels"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,15 +101,20 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
     in_clusters = {step.kernel for step in case.steps if step.cluster != (1, 1, 1)}
     clusters = {(s.kernel, s.cluster) for s in case.steps if s.kernel in in_clusters}
     return Unit(
-        folder / case.source,
-        (kernels, folder, *(kernels / each for each in case.include)),
+        _plain(folder / case.source),
+        (*(kernels / each for each in case.include), kernels, folder),
         tuple(sorted(defines.items())),
         arch,
         case.flags,
-        tuple(folder / each for each in case.sources),
+        tuple(_plain(folder / each) for each in case.sources),
         tuple(names),
         tuple(sorted(clusters)),
     )
+
+
+def _plain(path: Path) -> Path:
+    """Without `..`, which a source beside the problem's folder has."""
+    return Path(os.path.normpath(path))
 
 
 def explained(one: Unit, error: CompileError) -> CompileError:

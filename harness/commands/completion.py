@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.comparison import baselines
 from harness.dtypes import BY_NAME
 from harness.errors import HarnessError
 from harness.matrix import model
@@ -33,7 +34,8 @@ def dtypes(incomplete: str) -> Iterator[str]:
 
 
 def runs(incomplete: str) -> Iterator[str]:
-    """The folders of runs in reports/."""
+    """The folders of runs in reports/, and the baselines that are kept."""
+    yield from (name for name in baselines.names() if name.startswith(incomplete))
     for path in sorted(Path("reports").glob("*/run.json")):
         if str(path.parent).startswith(incomplete):
             yield str(path.parent)

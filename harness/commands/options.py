@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from harness.commands import completion, results
+from harness.matrix import model
 from harness.matrix.filters import Choice
 from harness.ncu.stage import Wanted
 
@@ -67,6 +69,13 @@ Out = Annotated[
     typer.Option(help="The run's folder, by default a new one in reports/ where you stand. In one "
                  "that has results, only what changed is done anew."),
 ]  # fmt: skip
+SaveBaseline = Annotated[
+    str | None,
+    typer.Option(
+        "--save-baseline", metavar="NAME", help="Then keep the run in reports/baselines under this "
+        "name, which `compare` takes for a run.",
+    ),
+]  # fmt: skip
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no table of results at the end.")]
 AsJson = Annotated[
     Path | None, typer.Option("--json", help="Write the results to this file as JSON.")
@@ -90,3 +99,7 @@ class Asked:
     jobs: int = 0
     told: results.Wanted = field(default_factory=results.Wanted)
     wanted: Wanted | None = None
+    bench: model.Bench | None = None
+    """The matrix, where it is not what `config` and `kernels` name."""
+    beside: Mapping[str, str] | None = None
+    """What run.json says of the two sides, of a run that has both."""

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from harness import report, tables
-from harness.commands import completion, results
+from harness.analysis.budgets import checks
+from harness.commands import budgets, completion, results
 from harness.commands.options import AsJson, AsMarkdown, Quiet
 from harness.errors import UsageError
 from harness.ncu import stage
@@ -41,6 +42,8 @@ def redraw(
     run = tables.load(folder)
     page = report.write(run, single_file)
     results.tell(run, results.Wanted(quiet, as_json, as_markdown))
+    if not quiet:
+        budgets.say(checks(run))
     console.print(str(page), markup=False)
 
 

@@ -70,6 +70,9 @@ def rows(problem: Problem, variant: Variant) -> Iterator[Row]:
             yield f"let.{name}", str(value), ("let", name)
     for name, value in variant.defines.items():
         yield f"defines.{name}", str(value), ("defines", name)
+    yield from (
+        (f"expect.{name}", str(budget), ("expect", name)) for name, budget in variant.expect.items()
+    )
     if variant.args:
         yield "args", ", ".join(map(str, variant.args)), ("args",)
     for index, step in enumerate(variant.steps):

@@ -17,8 +17,10 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from harness.analysis import budgets
 from harness.analysis.checks import checks
 from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, ladders
+from harness.commands.budgets import as_data as budgets_as_data
 from harness.errors import UsageError
 from harness.measure.statistics import Interval
 from harness.measure.timings import Comparison
@@ -79,7 +81,7 @@ def tell(run: Run, wanted: Wanted) -> None:
             console.print(rich(sheet, console.width), soft_wrap=False)
             console.print()
     if wanted.markdown:
-        _save("--markdown", wanted.markdown, markdown(shown))
+        _save("--markdown", wanted.markdown, markdown([*shown, *_broken(run)]))
     if wanted.json:
         _save("--json", wanted.json, json.dumps(as_data(run, found), indent=1) + "\n")
 
@@ -99,6 +101,14 @@ def sheets(run: Run, found: Sequence[Ladder]) -> list[Sheet]:
     if len(largest) <= FEW:
         return [_ladder(run, ladder) for ladder in largest]
     return [_overview(largest)]
+
+
+def _broken(run: Run) -> list[Sheet]:
+    """The budgets that are not kept, where there are any."""
+    found = [check for check in budgets.checks(run) if check.status == "broken"]
+    rows = [[Cell(check.case), Cell(check.text, "failed")] for check in found]
+    title = "Budgets that are not kept"
+    return [Sheet(title, ["case", "budget"], 2, rows=rows)] if found else []
 
 
 def _ladder(run: Run, ladder: Ladder) -> Sheet:
@@ -267,6 +277,7 @@ def as_data(run: Run, found: Sequence[Ladder]) -> dict[str, Any]:
         "device": (info.get("device") or {}).get("name"),
         "commit": info.get("commit"),
         "confidence": run.confidence,
+        "budgets": budgets_as_data(budgets.checks(run)),
         "ladders": [_ladder_data(run, ladder) for ladder in found],
         "verified": [
             {"problem": problem, "dtype": dtype, "variant": check.variant,

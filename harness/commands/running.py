@@ -24,15 +24,22 @@ from harness.commands.options import (
     Out,
     Quick,
     Quiet,
+    SaveBaseline,
     Size,
 )
+from harness.comparison import baselines
 from harness.matrix.filters import Choice
 from harness.ncu.metrics import choose
 from harness.ncu.stage import Wanted
 from harness.ncu.tool import CacheControl, ClockControl, Settings
+from harness.progress import console
+
+CarryOut = Callable[[Asked], tuple[int, Path]]
+ENDED = (0, 1)
+"""Exit codes of a run that was not stopped before its end."""
 
 
-def add(app: typer.Typer, carry_out: Callable[[Asked], tuple[int, Path]]) -> None:
+def add(app: typer.Typer, carry_out: CarryOut) -> None:
     """Both commands. carry_out: from the matrix to the report; the exit code and the folder."""
 
     @app.command()
@@ -51,6 +58,7 @@ def add(app: typer.Typer, carry_out: Callable[[Asked], tuple[int, Path]]) -> Non
         quiet: Quiet = False,
         as_json: AsJson = None,
         as_markdown: AsMarkdown = None,
+        baseline: SaveBaseline = None,
         watch: Annotated[
             bool,
             typer.Option("--watch", help="Then wait, and run again what a saved file changes."),
@@ -58,14 +66,14 @@ def add(app: typer.Typer, carry_out: Callable[[Asked], tuple[int, Path]]) -> Non
     ) -> None:
         """Compile, verify and time (or emulate) the matrix, and write the report.
 
-        Exit code 0: every case is ok. 1: some failed. 2: the command or the matrix is wrong.
-        130: interrupted, with everything so far kept.
+        Exit code 0: every case is ok. 1: some failed, or broke a budget that `expect:` sets.
+        2: the command or the matrix is wrong. 130: interrupted, with everything so far kept.
         """
         choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
         told = results.Wanted(quiet, as_json, as_markdown)
         asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
         before = watching.files(asked) if watch else {}
-        code, folder = carry_out(asked)
+        code, folder = _kept(asked, baseline, carry_out)
         if watch:
             code = watching.go_on(asked, folder, carry_out, code, before)
         raise typer.Exit(code)
@@ -102,6 +110,7 @@ def add(app: typer.Typer, carry_out: Callable[[Asked], tuple[int, Path]]) -> Non
         quiet: Quiet = False,
         as_json: AsJson = None,
         as_markdown: AsMarkdown = None,
+        baseline: SaveBaseline = None,
     ) -> None:
         """Run the matrix, then every sound case under Nsight Compute once; or emulate and count.
 
@@ -113,4 +122,16 @@ def add(app: typer.Typer, carry_out: Callable[[Asked], tuple[int, Path]]) -> Non
         wanted = Wanted(tuple(metrics), ncu, Settings(cache_control, clock_control))
         told = results.Wanted(quiet, as_json, as_markdown)
         asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told, wanted)
-        raise typer.Exit(carry_out(asked)[0])
+        raise typer.Exit(_kept(asked, baseline, carry_out)[0])
+
+
+def _kept(asked: Asked, baseline: str | None, carry_out: CarryOut) -> tuple[int, Path]:
+    """Carry out, and keep the run by a name, where one is given and the run has ended."""
+    if baseline is not None:
+        baselines.check(baseline)
+    code, folder = carry_out(asked)
+    if baseline is not None and code in ENDED:
+        console.print(f"kept as {baselines.save(folder, baseline)}", markup=False)
+    elif baseline is not None:
+        console.print(f"not kept as {baseline}: the run did not end", markup=False)
+    return code, folder

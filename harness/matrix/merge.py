@@ -1,8 +1,8 @@
 """A problem as it is written → its variants, each with what the defaults give it.
 
-A variant says only what differs. `let` and `defines` merge name by name, steps key by key; of
-everything else a variant's own value takes the place of the default. Every value keeps the place
-that it was written in, and a default that no variant takes is a mistake.
+A variant says only what differs. `let`, `defines` and `expect` merge name by name, steps key by
+key; of everything else a variant's own value takes the place of the default. Every value keeps the
+place that it was written in, and a default that no variant takes is a mistake.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.budgets import Budget
 from harness.cases import LIBRARY, Kind
 from harness.matrix import written
 from harness.matrix.values import KernelName
@@ -77,7 +78,8 @@ class _Merger:
         source = own.source or f"{name}.cu"
         return self._checked(Variant(
             name, "kernel", launch=tuple(merged.take("launch", ({},))), source=source, steps=steps,
-            builds_on=own.builds_on, **merged.common(), **merged.compiled(), places=merged.places,
+            expect=merged.expect(defaults=True), builds_on=own.builds_on,
+            **merged.common(), **merged.compiled(), places=merged.places,
         ))  # fmt: skip
 
     def _function(self, name: str, own: written.Library, place: Place, as_library: bool) -> Variant:
@@ -103,8 +105,8 @@ class _Merger:
         return self._checked(Variant(
             name, kind, launch=tuple(merged.take("launch", ({},))), function=function,
             source=function.partition(":")[0] if kind == "host" else "", args=tuple(own.args),
-            builds_on=getattr(own, "builds_on", ""), **merged.common(), **compiled,
-            as_library=as_library, places=merged.places,
+            expect=merged.expect(defaults=False), builds_on=getattr(own, "builds_on", ""),
+            **merged.common(), **compiled, as_library=as_library, places=merged.places,
         ))  # fmt: skip
 
     def _checked(self, variant: Variant) -> Variant:
@@ -266,7 +268,7 @@ class _Merger:
             if not self.defaults.says(key):
                 continue
             value = getattr(self.defaults, key)
-            if key in ("let", "defines"):
+            if key in ("let", "defines", "expect"):
                 found += [(key, name) for name in value]
             elif key == "steps":
                 for name, step in value.items():
@@ -309,7 +311,7 @@ class _Values:
         return otherwise
 
     def merged(self, key: str) -> dict[str, Any]:
-        """`let` or `defines`: the variant's names over the defaults'."""
+        """`let`, `defines` or `expect`: the variant's names over the defaults'."""
         default, own = getattr(self._merger.defaults, key), getattr(self._own, key)
         for name in default:
             if name not in own:
@@ -319,6 +321,15 @@ class _Values:
         for name in own:
             self.places[key, name] = self._place.at(key, name)
         return {**default, **own}
+
+    def expect(self, defaults: bool) -> dict[str, Budget]:
+        """The budgets; those of the defaults are of kernels, not of functions or libraries."""
+        if isinstance(self._own, written.Variant):
+            found = self.merged("expect") if defaults else self._own.expect
+            for name in self._own.expect:
+                self.places["expect", name] = self._place.at("expect", name)
+            return {name: budget for name, budget in found.items() if budget is not None}
+        return {}
 
     def common(self) -> dict[str, Any]:
         """What functions have too."""

@@ -22,18 +22,25 @@ def rows(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
 
     Raises UsageError for a pattern that matches none.
     """
-    every = [(p.name, v.name) for p in bench.problems.values() for v in p.everything()]
-    chosen = [pair for pair in every if not patterns]
     for pattern in patterns:
-        hits = [pair for pair in every if _matches(pattern.split("/")[:2], pair)]
-        if not hits:
-            raise _nothing(bench, pattern, ["/".join(pair) for pair in every])
-        chosen += hits
+        if not matching(bench, [pattern]):
+            known = [f"{problem}/{name}" for problem, name in _rows(bench)]
+            raise _nothing(bench, pattern, known)
+    return matching(bench, patterns)
+
+
+def matching(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
+    """The same where a pattern may match nothing."""
+    starts = [pattern.split("/")[:2] for pattern in patterns]
     found: dict[str, list[str]] = {}
-    for pair in every:
-        if pair in chosen:
+    for pair in _rows(bench):
+        if not patterns or any(_matches(start, pair) for start in starts):
             found.setdefault(pair[0], []).append(pair[1])
     return found
+
+
+def _rows(bench: model.Bench) -> list[tuple[str, str]]:
+    return [(p.name, v.name) for p in bench.problems.values() for v in p.everything()]
 
 
 def problems(bench: model.Bench, patterns: Sequence[str]) -> list[str]:

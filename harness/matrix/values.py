@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from harness.budgets import NAMES, NONE, RELATIONS, Budget
 from harness.cases import DEVICE_FACTS
 from harness.dtypes import BY_NAME
 from harness.errors import ConfigError
@@ -31,6 +32,8 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 _MACRO = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _KERNEL = re.compile(r"[A-Za-z_][\w:<>,\s*&()\[\].+\-/%]*\Z")
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(::[A-Za-z_]\w*)*\Z")
+
+_LONGEST_FIRST = sorted(RELATIONS, key=len, reverse=True)
 
 _OURS = {
     "-arch": "give --arch", "-gencode": "give --arch", "-gpu-architecture": "give --arch",
@@ -180,6 +183,40 @@ def _argument(value: Any) -> str | int | float:
     return value
 
 
+def _budgets(value: Any) -> dict[str, Budget | None]:
+    """`{spills: none, sectors_per_request: "<= 4"}`; null lifts a default one."""
+    if not isinstance(value, dict) or not value:
+        raise ValueError('write names with limits: {spills: none, sectors_per_request: "<= 4"}')
+    found: dict[str, Budget | None] = {}
+    for key, said in value.items():
+        if key not in NAMES:
+            near = did_you_mean(key, NAMES, 3) or f"; there are {', '.join(NAMES)}"
+            raise ValueError(f"{key}: nothing counts `{key}`{near}")
+        try:
+            found[key] = None if said is None else _budget(said)
+        except ValueError as error:
+            raise ValueError(f"{key}: {error}") from None
+    return found
+
+
+def _budget(value: Any) -> Budget:
+    """`none`, a number, or a comparison with one in a string."""
+    if isinstance(value, Budget):
+        return value
+    if value == NONE:
+        return Budget("==", 0)
+    text = "" if isinstance(value, bool) else str(value).strip()
+    relation = next((each for each in _LONGEST_FIRST if text.startswith(each)), "")
+    try:
+        limit = Number(text[len(relation) :].strip()).evaluate({})
+    except ConfigError:
+        raise ValueError(
+            f"`{value}` is no budget: write none, a number, or a comparison in quotation marks: "
+            f'"<= 4"; there are {", ".join(RELATIONS)}'
+        ) from None
+    return Budget(relation or "==", limit)
+
+
 def _dtype(value: Any) -> str:
     if not isinstance(value, str) or value not in BY_NAME:
         near = did_you_mean(str(value), BY_NAME)
@@ -279,6 +316,7 @@ AnExpression = Annotated[Expression, BeforeValidator(_expression)]
 ANumber = Annotated[Number, BeforeValidator(number)]
 Argument = Annotated[str | int | float, BeforeValidator(_argument)]
 Axes = Annotated[tuple[Shape, ...], BeforeValidator(_axes)]
+Budgets = Annotated[dict[str, Budget | None], BeforeValidator(_budgets)]
 Dtypes = Annotated[
     list[Annotated[str, BeforeValidator(_dtype)]], Field(min_length=1), AfterValidator(_distinct)
 ]

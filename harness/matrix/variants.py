@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from harness.budgets import Budget
 from harness.cases import LIBRARY, Kind
 from harness.errors import ExpressionError
 from harness.matrix.expressions import Expression, Number
@@ -56,6 +57,8 @@ class Variant:
     include: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     overwrites: tuple[str, ...] = ()
+    expect: Mapping[str, Budget] = field(default_factory=dict)
+    """What has to come of counting it, by the names of harness/budgets.py."""
     builds_on: str = ""
     as_library: bool = False
     places: Mapping[tuple[Key, ...], Place] = field(default_factory=dict, repr=False, compare=False)

@@ -27,6 +27,7 @@ from harness.matrix.values import (
     ANumber,
     Argument,
     Axes,
+    Budgets,
     Dtypes,
     Extents,
     Flag,
@@ -114,6 +115,7 @@ class Defaults(Common):
     steps: Changes = {}
     """The launches by name, in order; the name is the kernel's where `kernel` is not given."""
     launch: Axes = ({},)
+    expect: Budgets = {}
 
 
 class Library(Common):
@@ -131,6 +133,8 @@ class Variant(Library):
     source: Source = ""
     steps: Steps | None = None
     launch: Axes = ({},)
+    expect: Budgets = {}
+    """What has to come of counting it; null lifts a default."""
     builds_on: str = ""
     """The variant of which this one is a step further."""
 

@@ -66,10 +66,16 @@ class Estimate:
     """Standard error of the mean."""
     units: int
     resolution: float = 0.0
+    degrees: float | None = None
+    """Degrees of freedom where they do not follow from the units: of a difference of two means."""
+
+    @property
+    def freedom(self) -> float:
+        return self.units - 1 if self.degrees is None else self.degrees
 
     def interval(self, confidence: float) -> Interval:
         """The interval of the exponential of the mean, by Student's t."""
-        half = math.hypot(_students(confidence, self.units - 1) * self.error, self.resolution)
+        half = math.hypot(_students(confidence, self.freedom) * self.error, self.resolution)
         return Interval(*(math.exp(self.mean + side * half) for side in (0, -1, 1)))
 
     def p_value(self) -> float:
@@ -82,11 +88,11 @@ class Estimate:
             return 1.0
         if self.error == 0:
             return 0.0
-        return float(2 * stdtr(self.units - 1, -beyond / self.error))
+        return float(2 * stdtr(self.freedom, -beyond / self.error))
 
 
 @cache
-def _students(confidence: float, freedom: int) -> float:
+def _students(confidence: float, freedom: float) -> float:
     """How many standard errors a two-sided interval reaches to either side."""
     return float(stdtrit(freedom, 0.5 + confidence / 2))
 
@@ -138,6 +144,21 @@ def speedup(baseline: Times, variant: Times, hidden: float = 0.0) -> Estimate | 
     if any(not (math.isfinite(t) and t > 0) for pair in pairs.values() for t in pair):
         return None
     return estimate({key: math.log(a / b) for key, (a, b) in pairs.items()}, hidden)
+
+
+def difference(one: Estimate, other: Estimate) -> Estimate:
+    """The first mean less the second, of units that have nothing to do with each other.
+
+    The variances may differ, so the degrees of freedom are Welch's ("The generalization of
+    'Student's' problem when several different population variances are involved", 1947).
+    """
+    parts = one.error**2, other.error**2
+    error = math.sqrt(sum(parts))
+    weights = sum(part**2 / e.freedom for part, e in zip(parts, (one, other), strict=True))
+    degrees = sum(parts) ** 2 / weights if weights else min(one.freedom, other.freedom)
+    resolution = math.hypot(one.resolution, other.resolution)
+    units = min(one.units, other.units)
+    return Estimate(one.mean - other.mean, error, units, resolution, degrees)
 
 
 def tick_of(samples: Sequence[float]) -> float:

@@ -188,8 +188,12 @@ class Timings:
 
     def time(self, case: str, cache: str) -> Interval | None:
         """The case's time, ns; None where too little was measured for an interval."""
-        found = time_of(self.times(case, cache), self._hidden(case, cache))
+        found = self.log_time(case, cache)
         return found.interval(self.confidence) if found else None
+
+    def log_time(self, case: str, cache: str) -> Estimate | None:
+        """The logarithm of the case's time, ns, to be compared with that of another run."""
+        return time_of(self.times(case, cache), self._hidden(case, cache))
 
     def step_times(self, case: str, cache: str) -> list[float]:
         """Each step's time, ns; empty where steps were not timed apart."""
@@ -290,7 +294,7 @@ class Timings:
 
     def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
         """How many times faster `case` is than `against`; the two share problem and sizes."""
-        found = self._estimate(case, against, cache)
+        found = self.log_speedup(case, against, cache)
         ratio = found.interval(self.confidence) if found else None
         group = group_of(self._planned[case])
         family = self._certain(group, cache)
@@ -306,7 +310,8 @@ class Timings:
         floor = self.floor(group, cache)
         return Comparison(ratio, verdict(ratio, is_certain, floor, self.same_within))
 
-    def _estimate(self, case: str, against: str, cache: str) -> Estimate | None:
+    def log_speedup(self, case: str, against: str, cache: str = "cold") -> Estimate | None:
+        """The logarithm of how many times faster `case` is, round by round; None with too few."""
         key = "ratio", case, against, cache
         if key not in self._known:
             hidden = math.hypot(self._hidden(case, cache), self._hidden(against, cache))
@@ -372,7 +377,7 @@ class Timings:
         if key not in self._known:
             self._known[key] = None
             pairs = self.family(group, cache)
-            found = {pair: self._estimate(*pair, cache) for pair in pairs}
+            found = {pair: self.log_speedup(*pair, cache) for pair in pairs}
             p_values = {pair: e.p_value() for pair, e in found.items() if e}
             if p_values or pairs:
                 self._known[key] = pairs, certain(p_values, self.error / self.looks)
@@ -417,7 +422,7 @@ class Timings:
         baseline = self.baseline_of(case)
         if baseline is None or baseline == case:
             return True
-        found = self._estimate(case, baseline, cache)
+        found = self.log_speedup(case, baseline, cache)
         if found is None:
             return False
         interval = found.interval(self.confidence)

@@ -92,10 +92,15 @@ def _environment() -> Environment:
     return environment
 
 
-def _render(template: str, run: Run, links: Links, **context: Any) -> str:
+def alone(template: str, run: Run, **context: Any) -> str:
+    """A page of its own, as one file that needs nothing beside it and has no figure to explore."""
+    return _render(template, run, Links({}, None), charts=False, **context)
+
+
+def _render(template: str, run: Run, links: Links, *, charts: bool = True, **context: Any) -> str:
     """One page. What several pages need, such as the words for a verdict, every template has."""
     alone = links.root is None
-    script, library = _asset("page.js"), explore.library() if run.is_timed else ""
+    script, library = _asset("page.js"), explore.library() if charts and run.is_timed else ""
     return (
         _environment()
         .get_template(template)

@@ -37,7 +37,8 @@ class Folder:
     path: None for a new one in reports/. choice: what the command line chooses. A folder that has
     results goes on with the cases of its own choice; `chosen` are the ones to work on, None for
     all. only_profiling: whether a run that has ended is to be profiled, which measures nothing
-    anew. Raises UsageError where another run is there, or nothing can be written.
+    anew. beside: the commit whose kernels stand beside today's. Raises UsageError where another
+    run is there, or nothing can be written.
     """
 
     def __init__(
@@ -49,15 +50,17 @@ class Folder:
         device: Device,
         started: datetime,
         only_profiling: bool = False,
+        beside: Mapping[str, str] | None = None,
     ) -> None:
         self.choice, self.chosen = choice, None
+        self._beside = dict(beside) if beside else None
         self.bench = filters.narrowed(bench, choice, backend)
         self._started = started.isoformat()
         self._info: dict[str, Any] = {}
         if path and (path / "run.json").exists():
             self._go_on(path, bench, backend, device, only_profiling)
         try:
-            self.path = path or _fresh(started)
+            self.path = path or fresh(started)
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"--out {path or REPORTS}: {error.strerror}") from None
@@ -77,6 +80,8 @@ class Folder:
     def open(self, runner: Runner) -> None:
         """Write run.json as it stands before anything runs."""
         self._info = {**_about(runner, self.choice), "started": self._started}
+        if self._beside:
+            self._info["beside"] = self._beside
         try:
             self._write()
             packed.unpack(self.path)
@@ -101,12 +106,14 @@ class Folder:
         run = tables.load(path)
         before = run.info
         if "choice" not in before:
-            raise _another(path, ["it was made by an earlier version of the harness"])
+            raise another(path, ["it was made by an earlier version of the harness"])
+        if before.get("beside") != self._beside:
+            raise another(path, [_sides_differ(before.get("beside"), self._beside)])
         theirs = Choice(**{k: _tuple(v) for k, v in before["choice"].items()})
         ours, asked = self.choice, self.bench
         found = list(_differences(before, backend, device, asked, theirs, ours))
         if found:
-            raise _another(path, found)
+            raise another(path, found)
         self._started = before["started"]
         try:
             self.bench = filters.narrowed(bench, theirs, backend)
@@ -115,7 +122,7 @@ class Folder:
             there = set()
         if run.planned and not there.intersection(run.planned):
             what = f"it has none of the {len(run.planned)} cases there"
-            raise _another(path, [f"the matrix differs: {what}"])
+            raise another(path, [f"the matrix differs: {what}"])
         console.print(f"resuming {path}", markup=False)
         self.choice = theirs
         if ours == theirs:
@@ -124,16 +131,16 @@ class Folder:
         if only_profiling and "finished" in before and before["exit_code"] != INTERRUPTED:
             wanted &= there  # as far as anything is there to be profiled
         if more := sorted(wanted - there):
-            raise _another(path, [_filters_differ(theirs, ours, more)])
+            raise another(path, [_filters_differ(theirs, ours, more)])
         if not wanted:
-            raise _another(path, [_filters_differ(theirs, ours, [])])
+            raise another(path, [_filters_differ(theirs, ours, [])])
         self.chosen = wanted
 
     def _write(self) -> None:
         (self.path / "run.json").write_text(json.dumps(self._info, indent=1) + "\n")
 
 
-def _fresh(started: datetime) -> Path:
+def fresh(started: datetime) -> Path:
     """A new folder for a run that names none, of its own for each of those started together."""
     name = started.strftime("%Y%m%d-%H%M%S")
     REPORTS.mkdir(parents=True, exist_ok=True)
@@ -148,11 +155,18 @@ def _fresh(started: datetime) -> Path:
         return path
 
 
-def _another(path: Path, differences: list[str]) -> UsageError:
+def another(path: Path, differences: list[str]) -> UsageError:
     listed = "".join(f"\n  {each}" for each in differences)
     return UsageError(
         f"{path} holds another run:{listed}\n  name another folder with --out, or delete it"
     )
+
+
+def _sides_differ(theirs: Mapping[str, str] | None, ours: Mapping[str, str] | None) -> str:
+    def said(beside: Mapping[str, str] | None) -> str:
+        return f"{beside['base']} at {beside['commit'][:10]}" if beside else "no commit"
+
+    return f"what today's kernels stand beside differs: {said(theirs)} there, {said(ours)} now"
 
 
 def _differences(

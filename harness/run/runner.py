@@ -172,10 +172,15 @@ class Runner:
                 self.plan.works[case.group].bytes, self.plan.works[case.group].flops,
                 case.variant == self.bench.problems[case.problem].baseline, case.is_library,
                 tuple(step.kernel for step in case.steps), case.builds_on,
-                origins.of(case, counted=not self._over_budget(case)),
+                origins.of(case, counted=not self._over_budget(case)), self._expected(case),
             )
             for case in self.cases
         ]  # fmt: skip
+
+    def _expected(self, case: Case) -> dict[str, str]:
+        """The budgets of the case's variant; a library has none."""
+        variant = self.bench.problems[case.problem].variants.get(case.variant)
+        return {name: str(budget) for name, budget in variant.expect.items()} if variant else {}
 
     def _to_time(self) -> set[str]:
         """The chosen cases that a clock is held to, unless they fail before."""

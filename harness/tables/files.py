@@ -42,16 +42,16 @@ def write(run: Run) -> None:
     """
     promised = run.results.drop(columns="above_ceiling")
     for table, name in ((promised, "results.csv"), (run.counters, COUNTERS)):
-        inert = table.copy()
-        for column in inert.columns:
-            if not is_numeric_dtype(inert[column]):
-                inert[column] = inert[column].map(_inert)
+        inert_ = table.copy()
+        for column in inert_.columns:
+            if not is_numeric_dtype(inert_[column]):
+                inert_[column] = inert_[column].map(inert)
         path = run.folder / name if name != COUNTERS else named(run.folder, COUNTERS)
         how = {"method": "gzip", "mtime": 0} if path.suffix == ENDING else None
-        inert.to_csv(path, index=False, float_format=_number, compression=how)
+        inert_.to_csv(path, index=False, float_format=_number, compression=how)
 
 
-def _inert(cell: Any) -> Any:
+def inert(cell: Any) -> Any:
     """Text that a spreadsheet would take for a formula, with an apostrophe that makes it text."""
     if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
         return f"'{cell}"

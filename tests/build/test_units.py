@@ -170,7 +170,7 @@ def test_a_cases_unit_has_its_folders_files_flags_and_template_names() -> None:
     )  # fmt: skip
     found = unit(case, Path("kernels"), "sm_90")
     assert found.include == (
-        Path("kernels"), Path("kernels/p"), Path("kernels/p/headers"), Path("kernels/shared"),
+        Path("kernels/p/headers"), Path("kernels/shared"), Path("kernels"), Path("kernels/p"),
     )  # fmt: skip
     assert found.sources == (Path("kernels/p/more.cu"),)
     assert found.names == ("fill<{4}>",)

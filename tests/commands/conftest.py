@@ -1,8 +1,9 @@
-"""The synthetic runs of the report's tests."""
+"""The synthetic runs of the report's tests, and the repositories of those of the comparison."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
+for folder in ("report", "comparison"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / folder))

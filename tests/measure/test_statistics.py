@@ -15,6 +15,7 @@ from harness.measure.statistics import (
     Interval,
     batch_time,
     certain,
+    difference,
     estimate,
     hidden_by,
     over_placements,
@@ -168,3 +169,27 @@ def test_a_verdict_says_no_more_than_was_shown(
     ratio: Interval | None, is_certain: bool, floor: float, said: str
 ) -> None:
     assert verdict(ratio, is_certain, floor, 0.01) == said
+
+
+def test_the_difference_of_two_means_is_welchs() -> None:
+    one, other = [0.1, 0.2, 0.3, 0.4, 0.35], [0.5, 0.9, 0.2]
+    first, second = (estimate(placed(*([x] for x in xs))) for xs in (one, other))
+    assert first is not None
+    assert second is not None
+    found = difference(first, second)
+    wanted = stats.ttest_ind(one, other, equal_var=False)
+    assert found.freedom == pytest.approx(wanted.df)
+    assert found.p_value() == pytest.approx(wanted.pvalue)
+    low, high = wanted.confidence_interval(0.95)
+    interval = found.interval(0.95)
+    assert interval.low == pytest.approx(math.exp(low))
+    assert interval.high == pytest.approx(math.exp(high))
+
+
+def test_the_difference_of_two_means_without_scatter_is_as_good_as_the_clock() -> None:
+    one, other = Estimate(0.02, 0.0, 4, resolution=0.003), Estimate(0.0, 0.0, 9, resolution=0.004)
+    found = difference(one, other)
+    assert found.resolution == pytest.approx(0.005)
+    assert found.freedom == 3
+    assert found.p_value() == 0
+    assert difference(one, one).p_value() == 1

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from harness.analysis import claims
+from harness.analysis.budgets import Check
 from harness.analysis.checks import checks
 from harness.analysis.claims import Claim
 from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, short_names
@@ -75,6 +76,8 @@ class Overview:
     """Heading and explanation of each of a line's cells."""
     lines: list[Line]
     failures: list[Failed]
+    broken: list[tuple[str, Check]]
+    """Where a problem's page says it, and a budget that a case of it does not keep."""
     results: Table | None
     """The ladder in numbers, where there is one problem."""
     waiting: list[Claim]
@@ -129,6 +132,11 @@ def overview(maker: Maker, pages: Sequence[ProblemPage], links: Links) -> Overvi
         columns=_TIMED if run.is_timed else _COUNTED,
         lines=sorted(lines, key=lambda line: not line.faults),
         failures=[Failed(reason, places) for reason, places in failures.items()],
+        broken=[
+            (links.problem(page.problem, f"broken-{page.slug}"), check)
+            for page in pages
+            for check in page.broken
+        ],
         results=_results(maker, pages, links),
         waiting=[c for c in claims.read() if c.waits_for] if run.is_timed else [],
         roofline=_roofline(maker),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.analysis import budgets
 from harness.analysis.ladder import ABOVE, Ladder, above_ceiling, short_names
 from harness.analysis.readings import Readings
 from harness.analysis.roofline import roofline
@@ -23,6 +24,7 @@ from harness.report.pages.headline import Story, Told
 from harness.report.pages.source import Listing, listings
 from harness.report.pages.why import Block, block, shapes_table
 from harness.report.tables import heat, machine
+from harness.report.tables.budgets import budget_table
 from harness.report.tables.cases import case_table, launch_table
 from harness.report.tables.cells import Table
 from harness.report.tables.counters import Durations, durations, raw_tables
@@ -79,6 +81,10 @@ class ProblemPage:
     verified: Table
     steady: list[Table]
     durations: Durations | None
+    broken: list[budgets.Check]
+    """The budgets that cases do not keep."""
+    budgets: Table | None
+    """Where any is declared."""
     failures: list[tuple[str, list[str]]]
     """Reason → the cases that share it."""
     skipped: list[tuple[str, list[str]]]
@@ -94,12 +100,14 @@ class Maker:
     explainer: Explainer
     ladders: Sequence[Ladder]
     above: set[str]
+    budgets: Sequence[budgets.Check]
 
     @classmethod
     def of(cls, run: Run, ladders: Sequence[Ladder]) -> Maker:
         readings = Readings(run)
         above = above_ceiling(run) if run.is_timed else set()
-        return cls(run, readings, Explainer(readings), ladders, above)
+        checks = budgets.checks(run, readings)
+        return cls(run, readings, Explainer(readings), ladders, above, checks)
 
     def page(self, problem: str, links: Links) -> ProblemPage:
         run = self.run
@@ -116,6 +124,7 @@ class Maker:
             own = [x for x in ladders if x.dtype == dtype]
             told[dtype] = own, [reached.get(x.key, {}) for x in own]
         ranked = [[x for x in own if x.rungs] for own, _ in told.values()]
+        checks = [c for c in self.budgets if c.problem == problem]
         about = (run.info.get("problems") or {}).get(problem) or {}
         return ProblemPage(
             problem=problem,
@@ -137,6 +146,8 @@ class Maker:
             verified=machine.verification_table(run, problem),
             steady=self._steady(problem, dtypes),
             durations=durations(run, problem) if run.is_timed else None,
+            broken=[c for c in checks if c.status == "broken"],
+            budgets=budget_table(checks, problem, links) if checks else None,
             failures=self.endings(problem, "failed"),
             skipped=self.endings(problem, "skipped"),
             told=told,

@@ -80,8 +80,9 @@ def _listings(run: Run, p: Planned, lines: Sequence[SourceLine]) -> Iterator[Lis
 
 
 def _name(run: Run, file: str) -> str:
-    """What run.json calls a file."""
-    return next((name for name in run.info.get("sources") or {} if file.endswith(name)), file)
+    """What run.json calls a file: the longest name that it ends in."""
+    known = [name for name in run.info.get("sources") or {} if f"/{file}".endswith(f"/{name}")]
+    return max(known, key=len, default=file)
 
 
 def _listing(

@@ -1,0 +1,176 @@
+"""Whether each case keeps the budgets that bench.yaml declares for its variant, and where not.
+
+A budget is judged by what was compiled, by what Nsight Compute read, and by what the emulator
+counts exactly. A figure that was counted in PTX or modelled judges nothing, so such a budget is not
+checked, and says so.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness import budgets
+from harness.analysis.quantities import BY_KEY
+from harness.analysis.readings import CAVEATS, Answer, Missing, Reading, Readings, weakest
+from harness.budgets import BANK_CONFLICTS, Budget
+from harness.ncu.metrics import base
+from harness.records import Compiled, Planned, Provenance, SourceLine
+from harness.tables import Run
+
+Status = Literal["kept", "broken", "not checked"]
+
+_COMPILED: Mapping[str, str] = {
+    "registers": "registers", "shared": "shared_bytes", "spills": "spill_bytes",
+    "theoretical_occupancy": "occupancy",
+}  # fmt: skip
+"""What every launch of a case has to keep, not its main one alone: name → Compiled's field."""
+
+_MAIN_LAUNCH = (".ratio", ".pct", "_per_address")
+"""Counters that do not add up over launches end so."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One budget of one case.
+
+    value, provenance: None and empty where it was not checked for want of a figure. where: the line
+    of the source that does most against it, as `file:line`, or the kernel; empty where nothing
+    tells. reason: why it was not checked.
+    """
+
+    case: str
+    problem: str
+    variant: str
+    dtype: str
+    name: str
+    budget: Budget
+    status: Status
+    value: float | None = None
+    provenance: Provenance | Literal[""] = ""
+    where: str = ""
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """`bank_conflicts is 430,080, expected none (emulator-exact) at v3.cu:31`."""
+        if self.value is None:
+            return f"{self.name}, expected {self.budget.words}: {self.reason}"
+        at = f" at {self.where}" if self.where else ""
+        return (
+            f"{self.name} is {budgets.shown(self.value)}, expected {self.budget.words} "
+            f"({self.provenance}){at}"
+        )
+
+
+def checks(run: Run, readings: Readings | None = None) -> list[Check]:
+    """Every budget of every case, in the matrix's order."""
+    if not any(p.expect for p in run.planned.values()):
+        return []
+    checker = _Checker(run, readings or Readings(run))
+    return [found for p in run.planned.values() for found in checker.of(p)]
+
+
+class _Checker:
+    def __init__(self, run: Run, readings: Readings) -> None:
+        self._run, self._readings = run, readings
+        self._lines: dict[str, list[SourceLine]] = defaultdict(list)
+        for line in run.of(SourceLine):
+            self._lines[line.case].append(line)
+
+    def of(self, p: Planned) -> Iterator[Check]:
+        outcome = self._run.outcomes[p.case]
+        for name, text in p.expect.items():
+            budget = budgets.parse(text)
+            answer, where = self._figure(p, name, budget)
+            about = p.case, p.problem, p.variant, p.dtype, name, budget
+            if outcome.status == "failed":
+                yield Check(*about, "not checked", reason="the case failed")
+            elif isinstance(answer, Missing):
+                skipped = outcome.status == "skipped"
+                why = outcome.reason.splitlines()[0] if skipped and outcome.reason else ""
+                yield Check(*about, "not checked", reason=why or answer.reason)
+            elif not answer.judges:
+                yield Check(*about, "not checked", answer.value, answer.provenance,
+                            reason=CAVEATS[answer.provenance])  # fmt: skip
+            else:
+                kept = budget.holds(answer.value)
+                yield Check(*about, "kept" if kept else "broken", answer.value, answer.provenance,
+                            "" if kept else where or self._line(p, name, budget))  # fmt: skip
+
+    def _figure(self, p: Planned, name: str, budget: Budget) -> tuple[Answer, str]:
+        """The figure that the budget is about; the kernel where it is one kernel's."""
+        if name in _COMPILED:
+            return self._made(p, name, budget)
+        if name == BANK_CONFLICTS:
+            return self._conflicts(p), ""
+        if name in budgets.QUANTITIES:
+            return BY_KEY[name.replace("_", "-")].find(self._readings, p), ""
+        read = self._readings.main if name.endswith(_MAIN_LAUNCH) else self._readings.total
+        return read(p.case, base(name)), ""
+
+    def _made(self, p: Planned, name: str, budget: Budget) -> tuple[Answer, str]:
+        """Of the first launch that breaks the budget, else of the main one."""
+        made: Sequence[Compiled] = self._run.compiled.get(p.case, [])
+        for each in made:
+            value = float(getattr(each, _COMPILED[name]))
+            if not budget.holds(value):
+                return Reading(value, "measured"), f"kernel {each.kernel}"
+        return BY_KEY[name.replace("_", "-")].find(self._readings, p), ""
+
+    def _conflicts(self, p: Planned) -> Answer:
+        spent, ideal = (
+            BY_KEY[key].find(self._readings, p) for key in ("wavefronts", "wavefronts-ideal")
+        )
+        if isinstance(spent, Missing):
+            return spent
+        if isinstance(ideal, Missing):
+            return ideal
+        return Reading(spent.value - ideal.value, weakest([spent, ideal]))
+
+    def _line(self, p: Planned, name: str, budget: Budget) -> str:
+        """The line that takes the figure furthest beyond its limit, where lines were counted."""
+        parts = _LINES.get(name)
+        if parts is None:
+            return ""
+        sign = -1 if budget.relation in (">=", ">") else 1
+
+        def beyond(line: SourceLine) -> float:
+            over, under = parts(line)
+            return sign * (over - budget.limit * under)
+
+        worst = max(self._lines[p.case], key=beyond, default=None)
+        if worst is None or beyond(worst) <= 0:
+            return ""
+        # A run with two sides has a copy of the sources; whoever mends one wants its own place.
+        _, copied, own = worst.file.rpartition(f"{self._run.folder.name}/kernels/")
+        file = f"kernels/{own}" if copied and self._run.info.get("beside") else worst.file
+        return f"{file}:{worst.line}"
+
+
+def _requests(line: SourceLine) -> int:
+    return line.requests + line.store_requests + line.atomic_requests
+
+
+def _sectors(line: SourceLine) -> int:
+    return line.sectors + line.store_sectors + line.atomic_sectors
+
+
+_LINES: Mapping[str, Callable[[SourceLine], tuple[int, int]]] = {
+    BANK_CONFLICTS: lambda line: (line.wavefronts - line.wavefronts_ideal, 0),
+    "wavefronts": lambda line: (line.wavefronts, 0),
+    "memory_l1_wavefronts_shared": lambda line: (line.wavefronts, 0),
+    "wavefronts_over_ideal": lambda line: (line.wavefronts, line.wavefronts_ideal),
+    "sectors_per_load": lambda line: (line.sectors, line.requests),
+    "sectors_per_store": lambda line: (line.store_sectors, line.store_requests),
+    "sectors_per_request": lambda line: (_sectors(line), _requests(line)),
+    "load_sectors": lambda line: (line.sectors, 0),
+    "sectors": lambda line: (_sectors(line), 0),
+    "sectors_over_compulsory": lambda line: (_sectors(line), 0),
+    "load_requests": lambda line: (line.requests, 0),
+    "requests": lambda line: (_requests(line), 0),
+    "global_atomics": lambda line: (line.atomic_requests, 0),
+}
+"""Name → a line's part in the figure: in an amount (what stands second is 0), or in a ratio."""

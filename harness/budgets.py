@@ -1,0 +1,109 @@
+"""What a variant is expected to cost: `expect:` of bench.yaml, as names with limits.
+
+A name is a quantity of harness/analysis/quantities.py with _ for -, the number of bank conflicts,
+or a counter of docs/counters.md. The names stand here, below all that counts, so that the matrix
+can refuse one that nothing counts; a test holds them to what there is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+NONE = "none"
+BANK_CONFLICTS = "bank_conflicts"
+"""Shared-memory wavefronts beyond the ideal."""
+
+QUANTITIES: tuple[str, ...] = (
+    "wavefronts_over_ideal", "wavefronts", "wavefronts_ideal", "sectors_per_load", "load_width",
+    "load_sectors", "sectors_per_store", "sectors_per_request", "sectors", "requests",
+    "sectors_over_compulsory", "compulsory_bytes", "distinct_bytes", "distinct_over_compulsory",
+    "load_requests", "global_atomics", "dram_over_compulsory", "dram_bytes", "instructions",
+    "instructions_per_kib", "acting_threads", "active_threads", "branch_uniformity",
+    "global_lanes_per_address", "shared_lanes_per_address", "barriers", "barrier_density",
+    "barrier_stalls", "barrier_share", "memory_share", "achieved_occupancy",
+    "theoretical_occupancy", "waves", "wave_fill", "machine_fill", "launches", "registers",
+    "shared", "spills", "dram_throughput", "l1_hits", "l2_hits",
+)  # fmt: skip
+
+COUNTERS: tuple[str, ...] = (
+    "smsp__inst_executed.sum",
+    "smsp__thread_inst_executed.sum",
+    "smsp__thread_inst_executed_pred_on.sum",
+    "smsp__thread_inst_executed_per_inst_executed.ratio",
+    "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",
+    *(
+        f"l1tex__t_{what}_pipe_lsu_mem_global_op_{operation}.sum"
+        for what in ("requests", "sectors")
+        for operation in ("ld", "st", "red", "atom")
+    ),
+    "memory_l1_wavefronts_shared",
+    "memory_l1_wavefronts_shared_ideal",
+    *(f"shared_{operation}_instructions" for operation in ("ld", "st", "atom")),
+    "barrier_instructions",
+    "smsp__sass_branch_targets.sum",
+    "smsp__sass_branch_targets_threads_divergent.sum",
+    "smsp__sass_branch_targets_threads_uniform.sum",
+    "smsp__sass_average_branch_targets_threads_uniform.pct",
+    *(
+        f"smsp__sass_thread_inst_executed_op_{precision}{operation}_pred_on.sum"
+        for precision in "fdh"
+        for operation in ("add", "mul", "fma")
+    ),
+    *(f"flops_{kind}" for kind in ("fp16", "fp32", "fp64", "tensor")),
+    *(
+        f"{space}_atomic_{what}"
+        for space in ("global", "shared")
+        for what in ("lanes", "addresses", "lanes_per_address", "most_lanes_per_address")
+    ),
+    "distinct_sectors_read",
+    "distinct_sectors_written",
+)
+
+NAMES: tuple[str, ...] = (BANK_CONFLICTS, *QUANTITIES, *COUNTERS)
+
+_WORDS = {"==": "", "<=": "at most ", "<": "less than ", ">=": "at least ", ">": "more than "}
+RELATIONS = tuple(_WORDS)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one figure has to be: `none`, or a relation (one of RELATIONS) and a limit."""
+
+    relation: str
+    limit: float
+
+    def holds(self, value: float) -> bool:
+        """Whether the figure is within it; NaN never is. A ratio may be off in its last digits."""
+        near = math.isclose(value, self.limit, rel_tol=1e-9)
+        below, above = value < self.limit and not near, value > self.limit and not near
+        return {"==": near, "<=": near or below, "<": below, ">=": near or above, ">": above}[
+            self.relation
+        ]
+
+    @property
+    def words(self) -> str:
+        """`none`, `4`, `at most 4`."""
+        return str(self) if str(self) == NONE else f"{_WORDS[self.relation]}{shown(self.limit)}"
+
+    def __str__(self) -> str:
+        """As the journal has it, which parse() reads."""
+        if self == Budget("==", 0):
+            return NONE
+        return f"{self.relation} {self.limit!r}"
+
+
+def parse(text: str) -> Budget:
+    """What str() wrote. Raises ValueError."""
+    if text == NONE:
+        return Budget("==", 0)
+    relation, _, limit = text.partition(" ")
+    if relation not in _WORDS:
+        raise ValueError(f"`{text}` is no budget")
+    return Budget(relation, float(limit))
+
+
+def shown(value: float) -> str:
+    """`430,080`, `16.5`."""
+    whole = math.isfinite(value) and value == round(value)
+    return f"{value:,.0f}" if whole else f"{value:.6g}"

@@ -1,0 +1,216 @@
+"""`beside git:REF`: that commit's kernels built and run beside today's, in one run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness import tables
+from harness.analysis import budgets
+from harness.commands import compare, results
+from harness.commands.options import (
+    Arch,
+    Asked,
+    Backend,
+    Config,
+    Dtype,
+    Jobs,
+    Kernels,
+    Launch,
+    Only,
+    Out,
+    Quick,
+    Quiet,
+    Size,
+)
+from harness.commands.running import ENDED
+from harness.comparison import beside as two_sides
+from harness.comparison import commits
+from harness.comparison.beside import SUFFIX, Sides
+from harness.comparison.commits import Commit
+from harness.errors import UsageError
+from harness.matrix import model
+from harness.matrix.filters import Choice
+from harness.progress import console
+from harness.run import unchanged
+from harness.run.folder import another, fresh
+
+CarryOut = Callable[[Asked], tuple[int, Path]]
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """What becomes of the run."""
+
+    wanted: compare.Wanted
+    gate: bool = False
+    quiet: bool = False
+
+
+def add(app: typer.Typer, carry_out: CarryOut) -> None:
+    """The command. carry_out: from the matrix to the report; the exit code and the folder."""
+
+    @app.command()
+    def beside(
+        base: Annotated[
+            str, typer.Argument(help="git: and a branch, tag or commit, such as git:main.")
+        ],
+        config_path: Config = None,
+        kernels: Kernels = None,
+        backend: Backend = "auto",
+        only: Only = [],  # noqa: B006
+        size: Size = [],  # noqa: B006
+        dtype: Dtype = [],  # noqa: B006
+        launch: Launch = [],  # noqa: B006
+        quick: Quick = False,
+        arch: Arch = None,
+        out: Out = None,
+        jobs: Jobs = 0,
+        changed_only: Annotated[
+            bool,
+            typer.Option(
+                "--changed-only", help="Leave out variants whose sources and headers are the same."
+            ),
+        ] = False,
+        uncommitted: Annotated[
+            bool,
+            typer.Option(
+                "--uncommitted", help="Take kernels with uncommitted changes as they are."
+            ),
+        ] = False,
+        gate: Annotated[
+            bool,
+            typer.Option(
+                "--gate",
+                help="Exit with 1 where something is slower, worse or newly faulty, and "
+                "with 3 where nobody can tell.",
+            ),
+        ] = False,
+        quiet: Quiet = False,
+        as_json: Annotated[
+            Path | None, typer.Option("--json", help="Write the comparison to this file as JSON.")
+        ] = None,
+        as_markdown: Annotated[
+            Path | None, typer.Option("--markdown", help="Write a comment for a pull request.")
+        ] = None,
+        as_junit: Annotated[
+            Path | None, typer.Option("--junit", help="Write JUnit XML: a test case per pair.")
+        ] = None,
+    ) -> None:
+        """Build and run a commit's kernels beside today's, in one run, and compare the two.
+
+        Both sides are measured in the same rounds, with today's problem.py, sizes and settings; the
+        commit's variants end in __base. Exit codes as `run`; with --gate as `compare --gate`.
+        """
+        choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
+        told = results.Wanted(quiet=True)  # the comparison tells
+        asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
+        wanted = compare.Wanted(as_json, as_markdown, as_junit)
+        comparing = Comparing(wanted, gate, quiet)
+        raise typer.Exit(_beside(base, asked, carry_out, comparing, changed_only, uncommitted))
+
+
+def _beside(
+    given: str, asked: Asked, carry_out: CarryOut, comparing: Comparing, changed_only: bool,
+    uncommitted: bool,
+) -> int:  # fmt: skip
+    comparing.wanted.check()
+    config = asked.config or model.MATRIX
+    kernels = asked.kernels or config.parent / "kernels"
+    today = model.load(asked.config, asked.kernels)
+    commit = commits.find(given, kernels)
+    _say_uncommitted(commit, [config, kernels], uncommitted)
+    with tempfile.TemporaryDirectory() as scratch, _folder(asked.out, commit) as folder:
+        base = two_sides.base_of(commit, config, kernels, Path(scratch).resolve())
+        sides = two_sides.sides(today, base, asked.choice.only, folder / "kernels")
+        two_sides.write_kernels(commit.root, kernels, base.bench.kernels, folder / "kernels")
+        for text in sides.notes:
+            console.print(text, markup=False)
+        if changed_only:
+            sides = _changed(sides, base)
+            if not sides.pairs:
+                console.print("nothing is left to compare")
+                return 0
+        console.print(f"{len(sides.pairs)} variants beside those of {given} at {commit.sha[:10]}",
+                      markup=False)  # fmt: skip
+        code, _ = carry_out(
+            replace(
+                asked, bench=sides.bench, out=folder, beside=two_sides.about(commit),
+                choice=replace(asked.choice, only=sides.only),
+            )
+        )  # fmt: skip
+    return _compared(folder, comparing, code) if code in ENDED else code
+
+
+def _changed(sides: Sides, base: two_sides.Base) -> Sides:
+    """The sides without the variants that come to the same machine code; says how many."""
+    same = unchanged.variants(sides.bench, SUFFIX, base.bench, sides.pairs)
+    console.print(
+        f"--changed-only: {len(same)} of {len(sides.pairs)} variants have the same sources and "
+        f"headers in {base.given}, and are left out"
+    )
+    return sides.without(same)
+
+
+def _say_uncommitted(commit: Commit, paths: list[Path], allowed: bool) -> None:
+    """Raises UsageError where what would be compared stands in no commit, unless it may."""
+    places = [two_sides.below(commit.root, path) for path in paths]
+    found = commits.uncommitted(commit.root, places)
+    if not found:
+        return
+    text = f"uncommitted changes: {commits.named(found)}"
+    if not allowed:
+        raise UsageError(
+            f"{text}\n  commit them, so that the comparison is one of two commits, or compare the "
+            "files as they are with --uncommitted"
+        )
+    console.print(f"today's side has {text}", markup=False)
+
+
+@contextmanager
+def _folder(out: Path | None, commit: Commit) -> Iterator[Path]:
+    """The run's folder. A new one goes again where the run does not come to begin."""
+    if out is not None and (out / "run.json").exists():
+        _refuse_another(out, commit)
+    is_new = out is None or not out.exists()
+    try:
+        folder = out or fresh(datetime.now(timezone.utc))
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--out {out or 'reports'}: {error.strerror}") from None
+    try:
+        yield folder
+    finally:
+        if is_new and not (folder / "run.json").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _refuse_another(folder: Path, commit: Commit) -> None:
+    """Before its kernels are written anew. What else may differ, the run itself says."""
+    try:
+        before = json.loads((folder / "run.json").read_text()).get("beside")
+    except (OSError, ValueError, AttributeError):
+        before = None
+    if before != two_sides.about(commit):
+        what = f"{before['base']} at {before['commit'][:10]}" if before else "no commit's kernels"
+        raise another(folder, [f"it has {what}, not {commit.given} at {commit.sha[:10]}, beside "
+                               "today's"])  # fmt: skip
+
+
+def _compared(folder: Path, comparing: Comparing, code: int) -> int:
+    """What the run says of its two sides: the gate's exit code where one is asked for."""
+    run = tables.load(folder)
+    judged = compare.carry_out(run, run, comparing.wanted, quiet=comparing.quiet)
+    if not comparing.gate:
+        return code
+    broken = any(check.status == "broken" for check in budgets.checks(run))
+    return 1 if broken else judged

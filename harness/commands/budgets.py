@@ -1,0 +1,51 @@
+"""What the terminal says of the budgets in bench.yaml: each broken one, then how many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness.analysis.budgets import Check
+from harness.progress import console
+
+_MOST_REASONS = 4
+
+
+def say(checks: Sequence[Check]) -> None:
+    for line in lines(checks):
+        console.print(line, markup=False)
+
+
+def lines(checks: Sequence[Check]) -> Iterator[str]:
+    """Nothing where no budget is declared."""
+    if not checks:
+        return
+    broken: dict[tuple[str, ...], list[Check]] = {}
+    reasons: dict[str, list[Check]] = {}
+    for check in checks:
+        if check.status == "broken":
+            key = check.problem, check.variant, check.dtype, check.name
+            broken.setdefault(key, []).append(check)
+        elif check.status == "not checked":
+            reasons.setdefault(check.reason, []).append(check)
+    for same in broken.values():
+        more = f" and {len(same) - 1} more" if len(same) > 1 else ""
+        yield f"BUDGET BROKEN {same[0].case}{more}\n  {same[0].text}"
+    counts = {s: sum(c.status == s for c in checks) for s in ("kept", "broken", "not checked")}
+    yield "budgets: " + ", ".join(f"{n} {status}" for status, n in counts.items() if n)
+    for reason, found in list(reasons.items())[:_MOST_REASONS]:
+        names = ", ".join(dict.fromkeys(check.name for check in found))
+        yield f"  {len(found)} not checked ({names}): {reason}"
+    if len(reasons) > _MOST_REASONS:
+        rest = sum(len(found) for found in list(reasons.values())[_MOST_REASONS:])
+        yield f"  {rest} not checked for other reasons; budgets.csv has them all"
+
+
+def as_data(checks: Sequence[Check]) -> list[dict[str, Any]]:
+    """One entry per budget and case, as --json writes them."""
+    return [
+        {"case": c.case, "budget": c.name, "expected": str(c.budget), "status": c.status,
+         "value": c.value, "provenance": c.provenance or None, "where": c.where or None,
+         "reason": c.reason or None}
+        for c in checks
+    ]  # fmt: skip

@@ -1,0 +1,217 @@
+"""`compare`: two runs case by case, and a gate for what became slower, worse or faulty."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness import tables
+from harness.commands import completion, results
+from harness.commands.results import Cell, Sheet
+from harness.comparison import Judgement, judge
+from harness.comparison.baselines import resolve
+from harness.comparison.changes import Change
+from harness.comparison.judgement import CLOSED, FINE
+from harness.comparison.pairs import suffix_of
+from harness.errors import UsageError
+from harness.progress import console
+from harness.report.comparison import files, page, words
+from harness.tables import Run
+
+PAGE = "comparison.html"
+MOST_ROWS = 30
+"""Of the terminal's table; the page has all."""
+
+
+def compare(
+    base: Annotated[
+        str,
+        typer.Argument(
+            help="The run's folder to compare with; or a run that has both sides, alone.",
+            autocompletion=completion.runs,
+        ),
+    ],
+    new: Annotated[
+        Path | None,
+        typer.Argument(help="The new run's folder.", autocompletion=completion.runs),
+    ] = None,
+    gate: Annotated[
+        bool,
+        typer.Option(
+            "--gate",
+            help="Exit with 1 where something is slower, worse or newly "
+            "faulty, and with 3 where nobody can tell.",
+        ),
+    ] = False,
+    across_machines: Annotated[
+        bool,
+        typer.Option(
+            "--across-machines",
+            help="Compare runs of different machines by what each says against its own baseline.",
+        ),
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the answer alone.")] = False,
+    as_json: Annotated[
+        Path | None, typer.Option("--json", help="Write the comparison to this file as JSON.")
+    ] = None,
+    as_markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Write a comment for a pull request.")
+    ] = None,
+    as_junit: Annotated[
+        Path | None, typer.Option("--junit", help="Write JUnit XML: a test case for each pair.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help=f"The page; by default {PAGE} in the new run's folder."),
+    ] = None,
+) -> None:
+    """What became slower, worse or faulty from one run to another, and what changed beside it.
+
+    Exit code 0, and with --gate: 0: nothing is slower, worse or newly faulty. 1: something is.
+    2: the command is wrong. 3: nobody can tell.
+    """
+    wanted = Wanted(as_json, as_markdown, as_junit, out)
+    wanted.check()
+    code = carry_out(*_runs(base, new), wanted, across_machines=across_machines, quiet=quiet)
+    raise typer.Exit(code if gate else FINE)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Where a comparison goes besides the terminal."""
+
+    json: Path | None = None
+    markdown: Path | None = None
+    junit: Path | None = None
+    page: Path | None = None
+
+    def check(self) -> None:
+        """Before anything is compared. Raises UsageError where there is no folder for a file."""
+        for option, path in self._options():
+            if path and not path.parent.is_dir():
+                raise UsageError(f"{option} {path}: there is no folder {path.parent}")
+            if path and path.is_dir():
+                raise UsageError(f"{option} {path}: it is a folder; name a file")
+
+    def write(self, judgement: Judgement) -> Path:
+        """The files that are wanted, and the page, whose path is returned."""
+        makers: list[tuple[str, Path | None, Callable[[Judgement], str]]] = [
+            ("--json", self.json, lambda j: json.dumps(files.as_data(j), indent=1) + "\n"),
+            ("--markdown", self.markdown, files.markdown),
+            ("--junit", self.junit, files.junit),
+        ]
+        for option, path, make in makers:
+            if path:
+                _save(option, path, make(judgement))
+        home = self.page or judgement.new.folder / PAGE
+        _save("--out", home, page.text(judgement))
+        return home
+
+    def _options(self) -> list[tuple[str, Path | None]]:
+        return [("--json", self.json), ("--markdown", self.markdown), ("--junit", self.junit),
+                ("--out", self.page)]  # fmt: skip
+
+
+def carry_out(
+    base: Run, new: Run, wanted: Wanted, *, across_machines: bool = False, quiet: bool = False
+) -> int:
+    """Compare, print, write; the gate's exit code. base is new where one run has both sides."""
+    judgement = judge(base, new, across_machines=across_machines)
+    home = wanted.write(judgement)
+    if not quiet:
+        _tell(judgement)
+    console.print(words.headline(judgement), markup=False, style=_STYLES[judgement.code])
+    console.print(str(home), markup=False)
+    return judgement.code
+
+
+_STYLES = {FINE: "bold green", CLOSED: "bold red"} | dict.fromkeys((2, 3), "bold yellow")
+
+
+def _runs(base: str, new: Path | None) -> tuple[Run, Run]:
+    if base.startswith("git:"):
+        raise UsageError(
+            f"{base} is no run yet: its kernels are built and run beside today's, in one run\n"
+            f"  make compare BASE={base}"
+        )
+    first = tables.load(resolve(base))
+    if new is not None:
+        second = tables.load(resolve(new))
+        for run in (first, second):
+            if suffix_of(run):
+                raise UsageError(
+                    f"{run.folder} has both sides in one run, and is compared alone\n"
+                    f"  python -m harness compare {run.folder}"
+                )
+        return first, second
+    if not suffix_of(first):
+        raise UsageError(
+            f"{base} has one side only; name the run to compare it with\n"
+            f"  python -m harness compare {base} reports/latest"
+        )
+    return first, first
+
+
+def _save(option: str, path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror}") from None
+
+
+def _tell(judgement: Judgement) -> None:
+    around = judgement.setting
+    console.print(f"base: {words.side(judgement.base)}", markup=False)
+    if not judgement.in_rounds:
+        console.print(f"new:  {words.side(judgement.new)}", markup=False)
+    for text in words.differences([*around.machine, *around.method, *around.context]):
+        console.print(f"  {text}", markup=False)
+    console.print()
+    told = [c for c in judgement.changes if c.kind in words.TOLD]
+    if told:
+        sheet = _sheet(judgement, told[:MOST_ROWS])
+        console.print(results.rich(sheet, console.width), soft_wrap=False)
+        if len(told) > MOST_ROWS:
+            console.print(f"and {len(told) - MOST_ROWS} more: the page has them all")
+        console.print()
+    for reason in words.reasons(judgement):
+        console.print(f"{reason.kind.upper()} {words.and_more(reason.cases)}\n  {reason.text}",
+                      markup=False)  # fmt: skip
+    for text in judgement.untold:
+        console.print(f"CANNOT TELL {text}", markup=False)
+    if rest := words.folded(judgement):
+        console.print(f"without a row: {rest}", markup=False)
+    for text in words.looked_at(judgement):
+        console.print(text, markup=False)
+
+
+def _sheet(judgement: Judgement, told: list[Change]) -> Sheet:
+    """One row per case that changed, what matters most first."""
+    if not judgement.is_timed:
+        sheet = Sheet("", ["case", "verdict", "what changed"], 3, ("what changed",))
+        sheet.rows.extend([_name(c), _verdict(c), Cell(words.shortly(c))] for c in told)
+        return sheet
+    sheet = Sheet("", ["case", "verdict", "cold", "warm", "bandwidth, cold", "what changed"], 2,
+                  ("what changed", "bandwidth, cold", "warm"))  # fmt: skip
+    for change in told:
+        cold, warm = (words.of_cache(change, cache) for cache in ("cold", "warm"))
+        sheet.rows.append(
+            [_name(change), _verdict(change),
+             *(Cell(words.time(t), t.verdict if t else "") for t in (cold, warm)),
+             Cell(words.rate(cold)), Cell(next(iter(words.beside(change)), ""))]
+        )  # fmt: skip
+    return sheet
+
+
+def _name(change: Change) -> Cell:
+    return Cell(change.name)
+
+
+def _verdict(change: Change) -> Cell:
+    kinds = {"newly faulty": "failed", "worse": "slower", "better": "faster", "mended": "faster"}
+    return Cell(change.kind, kinds.get(change.kind, change.kind))

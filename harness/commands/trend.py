@@ -1,0 +1,48 @@
+"""`trend`: each variant's time or counters over many runs, and where a new level began."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from harness import tables
+from harness.commands import completion
+from harness.comparison.history import history
+from harness.errors import UsageError
+from harness.progress import console
+from harness.report.comparison import trend as page
+from harness.run.folder import REPORTS
+
+MOST_TOLD = 20
+
+
+def trend(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="The folders of two runs or more.", autocompletion=completion.runs),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", help="A folder for trend.html, trend.csv and the figures.")
+    ] = REPORTS / "trend",
+) -> None:
+    """Each variant's time, or its exact counters, over runs by date, with new levels marked."""
+    if len(set(runs)) < 2:
+        raise UsageError("a trend needs two runs or more\n  name them: trend reports/2026*")
+    if (out / "run.json").exists():
+        raise UsageError(f"--out {out}: it is a run's folder; name another")
+    found = history([tables.load(path) for path in dict.fromkeys(runs)])
+    try:
+        home = page.write(found, out)
+    except OSError as error:
+        raise UsageError(f"--out {out}: {error.strerror}") from None
+    for run, device in found.apart:
+        console.print(f"left out: {run.folder} is of {device}", markup=False)
+    lines = list(page.told(found))
+    for text in lines[:MOST_TOLD]:
+        console.print(text, markup=False)
+    if len(lines) > MOST_TOLD:
+        console.print(f"and {len(lines) - MOST_TOLD} more")
+    console.print(page.headline(found), style="bold")
+    console.print(str(home), markup=False)

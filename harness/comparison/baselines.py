@@ -1,0 +1,67 @@
+"""Runs that are kept by a name, to compare others with: `--save-baseline NAME`.
+
+A baseline is a packed run in reports/baselines, without pages. Saving again under a name takes the place of what was there.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.near import did_you_mean
+from harness.tables import packed
+
+BASELINES = Path("reports") / "baselines"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
+
+
+def check(name: str) -> None:
+    """Raises UsageError for what cannot be the name of a baseline."""
+    if not _NAME.match(name):
+        raise UsageError(
+            f"--save-baseline {name!r}: a name is up to 100 letters, digits, ., _ and -, and "
+            "begins with a letter or digit"
+        )
+
+
+def save(folder: Path, name: str) -> Path:
+    """Keep the run in a folder as a baseline; its own folder. Raises UsageError."""
+    check(name)
+    home, new = BASELINES / name, BASELINES / f".{name}.new"
+    try:
+        shutil.rmtree(new, ignore_errors=True)
+        packed.pack(folder, new)
+        if home.exists():
+            shutil.rmtree(home)
+        new.rename(home)
+    except OSError as error:
+        shutil.rmtree(new, ignore_errors=True)
+        raise UsageError(f"--save-baseline {name}: {error.filename}: {error.strerror}") from None
+    return home
+
+
+def names() -> list[str]:
+    """The baselines that are kept where one stands."""
+    return sorted(path.parent.name for path in BASELINES.glob("[!.]*/run.json"))
+
+
+def resolve(name_or_path: str | Path) -> Path:
+    """A run's folder, or that of the baseline of that name. Raises UsageError for neither.
+
+    A folder that is there comes first, so that a baseline can never hide a run.
+    """
+    path = Path(name_or_path)
+    if (path / "run.json").exists():
+        return path
+    if str(name_or_path) in names():
+        return BASELINES / str(name_or_path)
+    runs = [str(found.parent) for found in path.parent.glob("*/run.json")]
+    near = did_you_mean(str(name_or_path), [*names(), *runs])
+    kept = ", ".join(names())
+    raise UsageError(
+        f"{name_or_path} is neither a run's folder nor a baseline{near}\n"
+        + (f"  kept with --save-baseline: {kept}" if kept else
+           "  --save-baseline NAME of `run` keeps a run by a name")
+    )  # fmt: skip

@@ -1,0 +1,232 @@
+"""One matrix that has a commit's kernels beside today's, so that one run measures both.
+
+Each problem has its variants of today and, with a suffix, those of the commit, which are compiled
+from that commit's sources and headers. problem.py, sizes, timing and limits are today's. In one run
+the two sides meet in the same rounds, so that neither drift nor placement can tell them apart.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness.comparison.commits import Commit, tracked
+from harness.errors import ConfigError, UsageError
+from harness.matrix import files, model, selection
+from harness.matrix.model import Bench
+from harness.matrix.variants import Problem, Variant
+from harness.strict_yaml import Document
+
+SUFFIX = "__base"
+"""Of the commit's variants, and the folder that its kernels lie in."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """A commit's matrix. home: where its files lie, as they lie in the repository."""
+
+    commit: Commit
+    bench: Bench
+    home: Path
+
+    @property
+    def given(self) -> str:
+        return self.commit.given
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What is to be run. bench: both sides. only: --only for it. notes: what they do not share."""
+
+    bench: Bench
+    only: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    """Problem and variant of what both sides have, by today's name."""
+    notes: tuple[str, ...]
+
+    def without(self, unchanged: Sequence[tuple[str, str]]) -> Sides:
+        """The sides without these pairs; a baseline of today stays, which the others need."""
+        problems = {}
+        for name, problem in self.bench.problems.items():
+            gone = {variant for at, variant in unchanged if at == name}
+            left = {
+                each: v for each, v in problem.variants.items()
+                if each.removesuffix(SUFFIX) not in gone or each == problem.baseline
+            }  # fmt: skip
+            left = {
+                each: replace(v, builds_on=v.builds_on if v.builds_on in left else "")
+                for each, v in left.items()
+            }
+            if left.keys() - {problem.baseline} or (name, problem.baseline) not in unchanged:
+                problems[name] = replace(problem, variants=left)
+        pairs = tuple(pair for pair in self.pairs if pair not in unchanged)
+        bench = replace(self.bench, problems=problems)
+        return replace(self, bench=bench, pairs=pairs, only=matching_both(bench, self.only))
+
+
+def about(commit: Commit) -> dict[str, str]:
+    """What run.json says of the two sides."""
+    return {"base": commit.given, "commit": commit.sha, "suffix": SUFFIX}
+
+
+def below(root: Path, path: Path) -> str:
+    """A path from the top of the repository. Raises UsageError where it lies elsewhere."""
+    full = path.resolve()
+    if not full.is_relative_to(root.resolve()):
+        raise UsageError(f"{path} is not in the repository {root}")
+    return full.relative_to(root.resolve()).as_posix()
+
+
+def base_of(commit: Commit, config: Path, kernels: Path, into: Path) -> Base:
+    """The commit's matrix, with its kernels written below `into`. Raises UsageError."""
+    folder, matrix = below(commit.root, kernels), below(commit.root, config)
+    if not commit.files(folder):
+        raise UsageError(
+            f"{commit.given}: commit {commit.sha[:10]} has no folder {folder}\n"
+            "  compare with a commit that has one, or name another with --kernels"
+        )
+    has_matrix = commit.has(matrix)
+    commit.extract([folder, *([matrix] if has_matrix else [])], into)
+    if not has_matrix:
+        (into / matrix).parent.mkdir(parents=True, exist_ok=True)
+        (into / matrix).write_text("")
+    try:
+        return Base(commit, model.load(into / matrix, into / folder), into)
+    except ConfigError as error:
+        text = str(error).replace(f"{into}/", f"{commit.given}:")
+        raise UsageError(
+            f"the matrix of {commit.given} is none for this harness\n  {text}"
+        ) from None
+
+
+def write_kernels(root: Path, today: Path, base: Path, folder: Path) -> None:
+    """A folder of problems with today's files, and below SUFFIX those of the commit."""
+    new = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    for name in tracked(root, below(root, today)):
+        target = new / (root / name).relative_to(root / below(root, today))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / name, target)
+    shutil.copytree(base, new / SUFFIX)
+    shutil.rmtree(folder, ignore_errors=True)
+    new.rename(folder)
+
+
+def sides(today: Bench, base: Base, patterns: Sequence[str], folder: Path) -> Sides:
+    """Both sides of what the patterns choose, in one matrix whose kernels lie in `folder`."""
+    both = today, base.bench
+    ours, theirs = (selection.matching(bench, patterns) for bench in both)
+    for pattern in patterns:
+        if not any(selection.matching(bench, [pattern]) for bench in both):
+            selection.rows(today, [pattern])  # which says what there is
+    problems: dict[str, Problem] = {}
+    pairs: list[tuple[str, str]] = []
+    notes: list[str] = []
+    for name in theirs:
+        if name not in today.problems:
+            notes.append(f"{name}: only {base.given} has this problem; it is left out")
+    for name, problem in today.problems.items():
+        if not ours.get(name) and not theirs.get(name):
+            continue
+        old = base.bench.problems.get(name)
+        known = {} if old is None else {v: old.variants[v] for v in theirs.get(name, ())
+                                        if v in old.variants}  # fmt: skip
+        own = {v: it for v, it in problem.variants.items()
+               if v in ours.get(name, ()) or v == problem.baseline}  # fmt: skip
+        _refuse_names(problem, own)
+        problems[name] = replace(
+            problem, variants=_both(own, known, name, base), libraries={}, library=None
+        )
+        pairs += [(name, v) for v in own if v in known]
+        notes += _other_problem(today, base, name)
+        notes += _alone(name, [v for v in own if v in ours.get(name, ())], known, base)
+    bench = replace(today, problems=problems, kernels=folder)
+    return Sides(bench, matching_both(bench, patterns), tuple(pairs), tuple(notes))
+
+
+def matching_both(bench: Bench, patterns: Sequence[str]) -> tuple[str, ...]:
+    """The patterns, each for the variants of both sides."""
+    found: list[str] = []
+    for pattern in patterns:
+        problem, *rest = pattern.split("/")
+        twin = "/".join([problem, rest[0] + SUFFIX, *rest[1:]]) if rest else pattern
+        found += [each for each in (pattern, twin) if selection.matching(bench, [each])]
+    return tuple(dict.fromkeys(found))
+
+
+def _refuse_names(problem: Problem, own: Mapping[str, Variant]) -> None:
+    for name, variant in own.items():
+        if name.endswith(SUFFIX):
+            raise variant.place().error(f"a name ends in {SUFFIX}, as the commit's variants do")
+    if problem.name == SUFFIX:
+        raise problem.place.error("a problem has the name of the commit's folder")
+
+
+def _both(
+    own: Mapping[str, Variant], known: Mapping[str, Variant], problem: str, base: Base
+) -> dict[str, Variant]:
+    """Today's variants, each with the commit's behind it; then those that only the commit has."""
+    found: dict[str, Variant] = {}
+    for name in dict.fromkeys([*own, *known]):
+        if name in own:
+            above = own[name].builds_on
+            found[name] = replace(own[name], builds_on=above if above in own else "")
+        if name in known:
+            moved = _moved(known[name], problem, base)
+            above = moved.builds_on
+            moved = replace(moved, builds_on=above + SUFFIX if above in known else "")
+            found[moved.name] = moved
+    return found
+
+
+def _moved(variant: Variant, problem: str, base: Base) -> Variant:
+    """The commit's variant as it is compiled from its folder beside today's.
+
+    Its budgets stay behind: what it costs is what today's is compared with.
+    """
+    home = f"../{SUFFIX}/{problem}/"
+    kernels = base.bench.kernels
+    folders = [files.include_folder(kernels, problem, each) for each in variant.include]
+    include = [f.relative_to(kernels).as_posix() for f in folders if f]
+    return replace(
+        variant,
+        name=variant.name + SUFFIX,
+        source=variant.source and home + variant.source,
+        function=variant.function and home + variant.function,
+        sources=tuple(home + each for each in variant.sources),
+        include=(*(f"{SUFFIX}/{each}" for each in include), SUFFIX, f"{SUFFIX}/{problem}"),
+        expect={},
+        places=_placed(variant, base),
+    )
+
+
+def _placed(variant: Variant, base: Base) -> Mapping[Any, Any]:
+    """Its places, in files of the commit and not of where they were written to."""
+
+    def of(document: Document) -> Document:
+        path = document.path.relative_to(base.home)
+        return replace(document, path=Path(f"{base.given}:{path}"))
+
+    return {at: replace(place, document=of(place.document)) for at, place in variant.places.items()}
+
+
+def _other_problem(today: Bench, base: Base, name: str) -> list[str]:
+    """That both sides are held to today's problem.py, where the commit has another."""
+    now, then = (bench.kernels / name / "problem.py" for bench in (today, base.bench))
+    if not then.is_file() or then.read_bytes() == now.read_bytes():
+        return []
+    return [f"{name}: {base.given} has another problem.py; both sides are held to today's"]
+
+
+def _alone(problem: str, own: Sequence[str], known: Mapping[str, Variant], base: Base) -> list[str]:
+    new = [name for name in own if name not in known]
+    gone = [name for name in known if name not in own]
+    found = []
+    if new:
+        found.append(f"{problem}: {base.given} has no {', '.join(new)}")
+    if gone:
+        found.append(f"{problem}: only {base.given} has {', '.join(gone)}")
+    return found

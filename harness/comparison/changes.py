@@ -1,0 +1,240 @@
+"""All that changed of one case: its outcome, time, machine code, registers, counters, source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from harness.analysis.readings import Readings
+from harness.comparison import gauges
+from harness.comparison.gauges import Moved
+from harness.comparison.pairs import Pair, Side
+from harness.comparison.sources import made_from, source_changed
+from harness.comparison.times import TimeChange
+from harness.records import Compiled, Outcome
+
+Kind = Literal[
+    "newly faulty", "slower", "worse", "no longer run", "faster", "better", "mended", "changed",
+    "unclear", "same", "identical", "not compared", "faulty in both", "not run", "new", "gone",
+]  # fmt: skip
+ORDER: Sequence[Kind] = Kind.__args__  # type: ignore[attr-defined]
+"""What matters most first."""
+
+CLOSING = frozenset({"newly faulty", "slower", "worse"})
+"""What closes a gate."""
+
+APART = frozenset({"new", "gone", "not run", "no longer run", "not compared"})
+"""Of which nothing could be compared."""
+
+Code = Literal["identical", "changed", "unknown"]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What the compiler made of one kernel, before and after. decides: whether it closes a gate."""
+
+    what: Literal["registers", "spilled bytes", "shared memory", "occupancy"]
+    kernel: str
+    base: float
+    new: float
+    is_worse: bool
+    decides: bool
+
+
+@dataclass(frozen=True)
+class Change:
+    """One pair, judged. faults: the reasons of the outcomes before and after, empty where ok."""
+
+    pair: Pair
+    kind: Kind
+    times: Sequence[TimeChange] = ()
+    code: Code = "unknown"
+    facts: Sequence[Fact] = ()
+    moved: Sequence[Moved] = ()
+    source: bool | None = None
+    """Whether the variant's own file differs; None where the journal does not tell."""
+    made_from: Sequence[tuple[str, str, str]] = ()
+    """Files, `nvcc` or `bench.yaml` that differ: name, hash or version before and after."""
+    faults: tuple[str, str] = ("", "")
+    remarks: Sequence[str] = ()
+    """What a reader must know of the variant now and had not to know before."""
+
+    @property
+    def name(self) -> str:
+        return self.pair.name
+
+    @property
+    def closes(self) -> bool:
+        return self.kind in CLOSING
+
+    @property
+    def worst(self) -> TimeChange | None:
+        """The cache state that decides: of those that were compared, the most slowed one."""
+        found = [t for t in self.times if t.ratio]
+        told = [t for t in found if t.verdict == self.kind] or found
+        return max(told, key=lambda t: abs(t.ratio.value - 1) if t.ratio else 0.0, default=None)
+
+    @property
+    def weight(self) -> tuple[int, float]:
+        """To sort by: what matters more comes first."""
+        time = self.worst
+        size = abs(time.ratio.value - 1) if time and time.ratio else 0.0
+        if not size:
+            size = max((m.size for m in self.moved if m.decides), default=0.0)
+        return ORDER.index(self.kind), -size
+
+
+def one_sided(pair: Pair) -> Change:
+    """A case that only one of the two has; one that is new and fails is newly faulty."""
+    if pair.new is None:
+        return Change(pair, "gone")
+    outcome = _outcome(pair.new)
+    if outcome.status == "failed":
+        return Change(pair, "newly faulty", faults=("", outcome.reason))
+    return Change(pair, "new" if outcome.status == "ok" else "not run")
+
+
+def same_code(base: Side, new: Side) -> Code:
+    """Whether both execute the same machine code in the same way.
+
+    Identical: every kernel's machine code, its block, shared memory and number of waves, and what
+    bench.yaml says of the case, as far as each run tells.
+    """
+    was, now = (side.run.compiled.get(side.case, []) for side in (base, new))
+    if not was or not now or not all(made.sass_sha256 for made in (*was, *now)):
+        return "unknown"
+    if [_executed(made) for made in was] != [_executed(made) for made in now]:
+        return "changed"
+    said = [side.planned.made_from.get("bench.yaml") for side in (base, new)]
+    if base.run is not new.run and said[0] != said[1]:
+        return "changed"
+    return "identical"
+
+
+def _executed(made: Compiled) -> tuple[object, ...]:
+    return made.sass_sha256, made.threads_per_block, made.shared_bytes, made.waves
+
+
+def change(
+    pair: Pair,
+    base: Side,
+    new: Side,
+    times: Sequence[TimeChange],
+    readings: tuple[Readings, Readings],
+    code: Code,
+    *,
+    comparable: bool,
+    both_timed: bool,
+) -> Change:
+    """What became of a case that both sides have.
+
+    comparable: whether what the compiler made and what was counted is of the same architecture and
+    method. both_timed: whether the two runs are, so that times decide.
+    """
+    outcomes = _outcome(base), _outcome(new)
+    faults = outcomes[0].reason, outcomes[1].reason
+    about = made_from(base, new)
+    ended = _ended(*outcomes)
+    if ended:
+        return Change(pair, ended, code=code, source=source_changed(base, new), made_from=about,
+                      faults=faults)  # fmt: skip
+    facts = _facts(base, new, decide=not both_timed) if comparable else []
+    moved = gauges.moved(base, new, readings, both_timed) if comparable else []
+    kind = _kind(times, facts, moved, code, about, comparable=comparable, both_timed=both_timed)
+    return Change(pair, kind, times, code, facts, moved, source_changed(base, new), about,
+                  remarks=_new_remarks(base, new))  # fmt: skip
+
+
+def _outcome(side: Side) -> Outcome:
+    return side.run.outcomes[side.case]
+
+
+def _ended(base: Outcome, new: Outcome) -> Kind | None:
+    """What the two outcomes say; None where both are ok."""
+    match base.status, new.status:
+        case "ok", "ok":
+            return None
+        case "failed", "failed":
+            return "faulty in both"
+        case _, "failed":
+            return "newly faulty"
+        case "ok", _:
+            return "no longer run"
+        case "failed", "ok":
+            return "mended"
+        case _, "ok":
+            return "new"
+    return "not run"
+
+
+def _kind(
+    times: Sequence[TimeChange],
+    facts: Sequence[Fact],
+    moved: Sequence[Moved],
+    code: Code,
+    about: Sequence[object],
+    *,
+    comparable: bool,
+    both_timed: bool,
+) -> Kind:
+    if code == "identical":
+        return "identical"
+    said = {t.verdict for t in times}
+    if "slower" in said:
+        return "slower"
+    if any(f.decides for f in facts) or any(m.decides for m in moved):
+        return "worse"
+    if "faster" in said:
+        return "faster"
+    if both_timed or not comparable:
+        if not times or said == {"not compared"}:
+            return "not compared"
+        return "unclear" if "unclear" in said else "same"
+    improved = any(not f.is_worse and f.what in {"spilled bytes", "occupancy"} for f in facts)
+    exact = (m.gauge.decides and not m.is_worse and m.new.provenance in gauges.EXACT for m in moved)
+    if improved or any(exact):
+        return "better"
+    return "changed" if facts or moved else "same"
+
+
+def _new_remarks(base: Side, new: Side) -> list[str]:
+    def told(side: Side) -> list[str]:
+        p = side.planned
+        return [r.text for r in side.run.remarks.get((p.problem, p.variant), [])
+                if r.dtype == p.dtype]  # fmt: skip
+
+    before = told(base)
+    return [text for text in told(new) if text not in before]
+
+
+def _facts(base: Side, new: Side, *, decide: bool) -> list[Fact]:
+    """What the compiler made, kernel by kernel where both launch the same ones.
+
+    Registers and shared memory cost something only where fewer warps fit or registers spill, which
+    are told themselves and decide.
+    """
+    was, now = (side.run.compiled.get(side.case, []) for side in (base, new))
+    if [made.kernel for made in was] != [made.kernel for made in now]:
+        return []
+    found = []
+    for one, other in zip(was, now, strict=True):
+        for fact in (
+            _fact("spilled bytes", one, one.spill_bytes, other.spill_bytes, 1, decide),
+            _fact("occupancy", one, one.occupancy, other.occupancy, -1, decide),
+            _fact("registers", one, one.registers, other.registers, 1, False),
+            _fact("shared memory", one, one.shared_bytes, other.shared_bytes, 1, False),
+        ):
+            if fact:
+                found.append(fact)
+    return sorted(found, key=lambda f: not f.decides)
+
+
+def _fact(
+    what: Literal["registers", "spilled bytes", "shared memory", "occupancy"],
+    made: Compiled, was: float, now: float, worse: int, decide: bool,
+) -> Fact | None:  # fmt: skip
+    if was == now:
+        return None
+    is_worse = worse * (now - was) > 0
+    return Fact(what, made.kernel, float(was), float(now), is_worse, is_worse and decide)

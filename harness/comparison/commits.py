@@ -1,0 +1,150 @@
+"""The kernels of a commit, taken out of git: what `git:REF` means.
+
+git is asked as a program. What it hands out is written file by file: no link is followed or made,
+and nothing leaves the folder.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from harness.errors import UsageError
+
+PREFIX = "git:"
+SECONDS = 120.0
+"""After which git is not waited for."""
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit of the repository that `root` is the top of. given: as it was typed."""
+
+    given: str
+    sha: str
+    root: Path
+
+    def files(self, below: str) -> bool:
+        """Whether the commit has this folder, a path from the root."""
+        return _asked(self.root, "cat-file", "-t", f"{self.sha}:{_inside(below)}") == "tree"
+
+    def has(self, path: str) -> bool:
+        """Whether the commit has this file."""
+        return _asked(self.root, "cat-file", "-t", f"{self.sha}:{path}") == "blob"
+
+    def extract(self, paths: Sequence[str], into: Path) -> None:
+        """Write these files and folders of the commit below `into`. Raises UsageError."""
+        ended = _git(self.root, "archive", "--format=tar", self.sha, "--", *paths)
+        if ended.returncode:
+            raise UsageError(f"{self.given}: git archive fails: {_said(ended)}")
+        with tarfile.open(fileobj=io.BytesIO(ended.stdout)) as archive:
+            for member in archive:
+                self._write(archive, member, into)
+
+    def _write(self, archive: tarfile.TarFile, member: tarfile.TarInfo, into: Path) -> None:
+        path = PurePosixPath(member.name)
+        if member.isdir():
+            return
+        if path.is_absolute() or ".." in path.parts:
+            raise UsageError(f"{self.given}: {member.name} leads out of its folder")
+        content = archive.extractfile(member) if member.isreg() else None
+        if content is None:
+            raise UsageError(
+                f"{self.given}: {member.name} is a link, and links are not followed\n"
+                "  put the file itself there, or compare with another commit"
+            )
+        target = into / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with content, target.open("wb") as file:
+            shutil.copyfileobj(content, file)
+
+
+def find(given: str, near: Path) -> Commit:
+    """The commit that `git:REF` names, in the repository that `near` lies in. Raises UsageError."""
+    name = given.removeprefix(PREFIX)
+    if not given.startswith(PREFIX) or not name:
+        raise UsageError(f"{given!r} names no commit\n  write git: and a branch, tag or commit")
+    where = near if near.is_dir() else near.parent
+    top = _git(where, "rev-parse", "--show-toplevel")
+    if top.returncode:
+        raise UsageError(
+            f"{given}: {where} is in no git repository that can be read: {_said(top)}\n"
+            "  compare two runs instead: python -m harness compare BASE NEW"
+        )
+    root = Path(os.fsdecode(top.stdout).rstrip("\n"))
+    sha = _asked(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    if not sha:
+        if _asked(root, "rev-parse", "--is-shallow-repository") == "true":
+            raise UsageError(
+                f"{given}: this clone is shallow and does not have it\n"
+                "  git fetch --unshallow; in GitHub Actions: actions/checkout with fetch-depth: 0"
+            )
+        raise UsageError(
+            f"{given}: there is no such branch, tag or commit\n"
+            "  git branch -a lists the branches; git fetch gets what is new"
+        )
+    return Commit(given, sha, root)
+
+
+def tracked(root: Path, below: str) -> list[str]:
+    """The files of a folder as they lie there now, without those that git ignores."""
+    listed = _git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--",
+                  _spec(below))  # fmt: skip
+    if listed.returncode:
+        raise UsageError(f"git ls-files fails: {_said(listed)}")
+    names = dict.fromkeys(os.fsdecode(listed.stdout).split("\0"))
+    return [name for name in names if name and (root / name).is_file()]
+
+
+def uncommitted(root: Path, paths: Sequence[str]) -> list[str]:
+    """The files among these that differ from what is checked out, new ones too."""
+    shown = _git(root, "status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--",
+                 *map(_spec, paths))  # fmt: skip
+    if shown.returncode:
+        raise UsageError(f"git status fails: {_said(shown)}")
+    return [entry[3:] for entry in os.fsdecode(shown.stdout).split("\0") if entry]
+
+
+def named(files: Sequence[str]) -> str:
+    """`a, b and 3 more`."""
+    rest = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
+    return ", ".join(files[:_MOST_NAMED]) + rest
+
+
+def _inside(below: str) -> str:
+    return "" if below == "." else below
+
+
+def _spec(path: str) -> str:
+    """As git takes a path literally, from the root."""
+    return f":(top,literal){_inside(path)}"
+
+
+def _asked(root: Path, *command: str) -> str:
+    """What git prints; empty where it fails."""
+    ended = _git(root, *command)
+    return os.fsdecode(ended.stdout).strip() if ended.returncode == 0 else ""
+
+
+def _said(ended: subprocess.CompletedProcess[bytes]) -> str:
+    lines = os.fsdecode(ended.stderr).strip().splitlines()
+    return lines[0] if lines else f"exit code {ended.returncode}"
+
+
+def _git(where: Path, *command: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            ["git", *command], cwd=where, capture_output=True, timeout=SECONDS,
+            env={**os.environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise UsageError("git is not installed, or not on PATH") from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"git {command[0]} does not answer: {error}") from None

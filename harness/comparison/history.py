@@ -1,0 +1,145 @@
+"""Each variant's time, or its counters, over many runs, and where a new level begins.
+
+A change point of times is found by PELT (Killick, Fearnhead and Eckley, "Optimal detection of
+changepoints with a linear computational cost", 2012; the package ruptures) on logarithms, in units
+of what such times scatter by from run to run. A counter that is exact has no scatter: any change of
+it is a new level.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+import numpy as np
+import ruptures
+
+from harness.analysis.readings import Reading, Readings
+from harness.comparison.gauges import EXACT, GAUGES
+from harness.measure.timings import Group, group_of
+from harness.records import Planned
+from harness.tables import Run
+
+PENALTY = 10.8
+"""What a further level must explain, in squared standard deviations: the point that a χ² of one
+degree of freedom exceeds once in a thousand. With many runs, three times their logarithm."""
+
+NORMAL = 1.4826
+"""The standard deviation of normal numbers over the median of their absolute values."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """run: its number in time. low, high: of its own interval; the value itself for a counter."""
+
+    run: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """One case over the runs. what: `time` or a gauge's key. levels: the numbers of the points at
+    which a new level begins."""
+
+    case: Planned
+    what: str
+    points: tuple[Point, ...]
+    levels: tuple[int, ...]
+
+    @property
+    def group(self) -> Group:
+        return group_of(self.case)
+
+    def step(self, at: int) -> tuple[float, float]:
+        """The level before a point at which one begins, and the new one: medians."""
+        starts = [0, *self.levels, len(self.points)]
+        i = starts.index(at)
+        parts = self.points[starts[i - 1] : at], self.points[at : starts[i + 1]]
+        before, after = (median(p.value for p in part) for part in parts)
+        return before, after
+
+
+@dataclass(frozen=True)
+class History:
+    """runs: by their date. apart: those of another device, which are left out, and which it was."""
+
+    runs: Sequence[Run]
+    apart: Sequence[tuple[Run, str]]
+    series: Sequence[Series]
+
+    @property
+    def changed(self) -> list[tuple[Series, int]]:
+        """Every new level: its series and the number of its first point; the latest come first."""
+        found = [(s, at) for s in self.series for at in s.levels]
+        return sorted(found, key=lambda each: -each[0].points[each[1]].run)
+
+
+def history(runs: Sequence[Run]) -> History:
+    """The runs of the newest one's device and backend, each variant as the newest one shows it."""
+    ordered = sorted(runs, key=lambda run: str(run.info.get("started", "")))
+    newest = ordered[-1]
+    kept = [run for run in ordered if _device(run) == _device(newest)]
+    apart = [(run, _device(run)) for run in ordered if run not in kept]
+    readings = [Readings(run) for run in kept]
+    series = []
+    for group in newest.groups():
+        for p in newest.timings.shown(group):
+            series += list(_of(p, kept, readings, newest.is_timed))
+    return History(kept, apart, series)
+
+
+def levels_of_times(points: Sequence[Point]) -> tuple[int, ...]:
+    """Where a new level of times begins."""
+    if len(points) < 3:  # nothing says what two times scatter by
+        return ()
+    logs = np.log([p.value for p in points])
+    own = [math.log(p.high / p.low) / 4 for p in points]
+    apart = np.abs(np.diff(logs)) / math.sqrt(2)
+    scatter = max(median(own), NORMAL * float(np.median(apart)))
+    if not scatter:
+        return _where_it_differs(points, 0.0)
+    penalty = max(PENALTY, 3 * math.log(len(points)))
+    search = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(logs / scatter)
+    return tuple(int(at) for at in search.predict(pen=penalty)[:-1])
+
+
+def _of(
+    p: Planned, runs: Sequence[Run], readings: Sequence[Readings], timed: bool
+) -> Iterator[Series]:
+    sound = [
+        (i, run)
+        for i, run in enumerate(runs)
+        if p.case in run.planned and run.outcomes[p.case].status == "ok"
+    ]
+    if timed:
+        times = [(i, run.time(p.case)) for i, run in sound]
+        points = tuple(Point(i, t.value, t.low, t.high) for i, t in times if t)
+        if len(points) > 1:
+            yield Series(p, "time", points, levels_of_times(points))
+        return
+    for gauge in GAUGES:
+        found = [(i, gauge.quantity.find(readings[i], run.planned[p.case])) for i, run in sound]
+        points = tuple(
+            Point(i, r.value, r.value, r.value)
+            for i, r in found
+            if isinstance(r, Reading) and r.provenance in EXACT
+        )
+        if gauge.decides and len(points) > 1:
+            yield Series(p, gauge.key, points, _where_it_differs(points, gauge.tolerance))
+
+
+def _where_it_differs(points: Sequence[Point], tolerance: float) -> tuple[int, ...]:
+    pairs = pairwise(points)
+    return tuple(
+        i for i, (was, now) in enumerate(pairs, 1)
+        if abs(now.value - was.value) > tolerance * abs(was.value)
+    )  # fmt: skip
+
+
+def _device(run: Run) -> str:
+    return str((run.info.get("device") or {}).get("name"))

@@ -1,0 +1,128 @@
+"""Two runs judged: every change, what was looked at, and whether a gate opens.
+
+0: nothing is slower, newly faulty or worse. 1: something is. 3: nobody can tell, because the runs
+are of different machines, or have too little in common, or a case was not run again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.analysis.readings import Readings
+from harness.comparison import changes, times
+from harness.comparison.changes import Change
+from harness.comparison.machines import Setting, setting
+from harness.comparison.pairs import Pair, between, suffix_of, within
+from harness.comparison.times import Looked
+from harness.tables import Run
+
+FINE, CLOSED, UNTOLD = 0, 1, 3
+"""Exit codes; 2 is a mistake on the command line."""
+
+ENOUGH = 0.5
+"""The part of the cases that were sound in the base that must be compared, or nobody can tell."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """changes: what matters most first. withheld: why no time is compared, empty where they are."""
+
+    base: Run
+    new: Run
+    changes: Sequence[Change]
+    setting: Setting
+    looked: Looked
+    in_rounds: bool
+    """Whether one run has both sides, interleaved."""
+    relative: bool
+    """Whether times are compared as ratios to each run's own baseline."""
+    withheld: str
+    untold: Sequence[str]
+    """Why nobody can tell; empty where one can."""
+
+    @property
+    def is_timed(self) -> bool:
+        return self.base.is_timed and self.new.is_timed
+
+    @property
+    def code(self) -> int:
+        if any(change.closes for change in self.changes):
+            return CLOSED
+        return UNTOLD if self.untold else FINE
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many cases of each kind."""
+        return Counter(change.kind for change in self.changes)
+
+    @property
+    def compared(self) -> list[Change]:
+        """Those that both sides ran, and of which something could be said."""
+        return [change for change in self.changes if change.kind not in changes.APART]
+
+
+def judge(base: Run, new: Run, *, across_machines: bool = False) -> Judgement:
+    """Compare two runs; the same run twice if it has both sides, interleaved."""
+    in_rounds = base is new and bool(suffix_of(new))
+    pairs = within(new) if in_rounds else between(base, new)
+    around = Setting() if in_rounds else setting(base, new)
+    both_timed = base.is_timed and new.is_timed
+    relative = bool(around.machine) and across_machines and both_timed
+    withheld = _withheld(around, across_machines) if both_timed else ""
+    codes = {i: changes.same_code(p.base, p.new) for i, p in enumerate(pairs) if p.base and p.new}
+    if around.machine:  # the same code on another machine is not the same
+        codes = dict.fromkeys(codes, "unknown")
+    identical = frozenset(i for i, code in codes.items() if code == "identical")
+    found, looked = times.changes(
+        pairs, identical, in_rounds=in_rounds, relative=relative, why=withheld
+    )
+    readings = Readings(base), Readings(new)
+    comparable = not around.machine and not around.method
+    told = [
+        changes.change(
+            pair, pair.base, pair.new, found.get(i, []), readings, codes[i],
+            comparable=comparable, both_timed=both_timed,
+        )
+        if pair.base and pair.new
+        else changes.one_sided(pair)
+        for i, pair in enumerate(pairs)
+    ]  # fmt: skip
+    told.sort(key=lambda change: change.weight)
+    untold = list(_untold(pairs, told, around, across_machines and both_timed))
+    return Judgement(base, new, told, around, looked, in_rounds, relative, withheld, untold)
+
+
+def _withheld(around: Setting, across_machines: bool) -> str:
+    """Why no time of one run may be held against one of the other."""
+    if around.method:
+        return "; ".join(f"{d.what}: {d.base} then, {d.new} now" for d in around.method)
+    if around.machine and not across_machines:
+        return "different machines"
+    return ""
+
+
+def _untold(
+    pairs: Sequence[Pair], told: Iterable[Change], around: Setting, across: bool
+) -> Iterable[str]:
+    for d in around.method:
+        yield f"the runs are of two kinds: {d.what} {d.base} then, {d.new} now"
+    if around.machine and not across:
+        for d in around.machine:
+            yield f"the machines differ: {d.what} {d.base} then, {d.new} now"
+    told = list(told)
+    both = [pair for pair in pairs if pair.base and pair.new]
+    if not both:
+        yield "the two have no case in common"
+        return
+    lost = [change for change in told if change.kind == "no longer run"]
+    if lost:
+        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        yield f"no longer run: {lost[0].name}{more}: {lost[0].faults[1]}"
+    sound = [p.base for p in pairs if p.base and p.base.run.outcomes[p.base.case].status == "ok"]
+    compared = [change for change in told if change.kind not in changes.APART]
+    if len(compared) < ENOUGH * len(sound):
+        apart = Counter(t.reason for change in told for t in change.times if t.reason)
+        why = f": {apart.most_common(1)[0][0]}" if apart else ""
+        yield f"only {len(compared)} of the base's {len(sound)} sound cases could be compared{why}"

@@ -1,0 +1,87 @@
+"""The line of source that a change of a counter comes from.
+
+The emulator counts by line. An edit moves the lines below it, so lines are not matched by their
+numbers: what cost the same before and after, in the same order, is the same line. Of the others,
+the one whose cost grew most is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, replace
+from difflib import SequenceMatcher
+from pathlib import PurePath
+
+from harness.comparison.pairs import Side
+from harness.records import SourceLine
+from harness.tables import Run
+
+Amount = Callable[[SourceLine], float]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of the new source. figures: the line's own before and after, where it has them; None
+    before where the line is new, or nothing of it could be counted."""
+
+    file: str
+    line: int
+    figures: tuple[float | None, float] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def where(
+    base: Side, new: Side, amount: Amount, shown: tuple[Amount, Amount] | None = None
+) -> Place | None:
+    """Where an amount grew most; None where it grew on no line, or lines were not counted."""
+    before, after = _of(base), _of(new)
+    if not before or not after:
+        return None
+    changed = _unmatched(before, after)
+    there = {(_name(base.run, x.file), x.line, x.step): x for x in before}
+    best, most, its_base = None, 0.0, None
+    for line in changed:
+        was = there.get((_name(new.run, line.file), line.line, line.step))
+        grown = amount(line) - (amount(was) if was else 0.0)
+        if grown > most:
+            best, most, its_base = line, grown, was
+    if best is None:
+        return None
+    now = _figure(best, shown)
+    figures = (_figure(its_base, shown), now) if now is not None else None
+    return Place(_name(new.run, best.file), best.line, figures)
+
+
+def _of(side: Side) -> list[SourceLine]:
+    found = [x for x in side.run.of(SourceLine) if x.case == side.case]
+    return sorted(found, key=lambda x: (x.step, _name(side.run, x.file), x.line))
+
+
+def _unmatched(before: list[SourceLine], after: list[SourceLine]) -> list[SourceLine]:
+    """The lines of the second that cost something else than those of the first."""
+    one, other = ([_cost(x) for x in lines] for lines in (before, after))
+    blocks = SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks()
+    same = {i for block in blocks for i in range(block.b, block.b + block.size)}
+    return [x for i, x in enumerate(after) if i not in same]
+
+
+def _cost(line: SourceLine) -> tuple[object, ...]:
+    return astuple(replace(line, case="", file="", line=0))
+
+
+def _figure(line: SourceLine | None, shown: tuple[Amount, Amount] | None) -> float | None:
+    if line is None or shown is None:
+        return None
+    over, under = (amount(line) for amount in shown)
+    return over / under if under else None
+
+
+def _name(run: Run, file: str) -> str:
+    """What run.json calls the file, from the folder of problems on; else its last two parts.
+
+    The shortest name, which is the same for both sides of one run.
+    """
+    known = [name for name in run.info.get("sources") or {} if f"/{file}".endswith(f"/{name}")]
+    return min(known, key=len, default="/".join(PurePath(file).parts[-2:]))

@@ -1,0 +1,99 @@
+"""Whether the times of two runs may be compared at all, and what else differs around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from harness.measure.timings import CLOCK_TOLERANCE, Group
+from harness.tables import Run
+
+_ALSO = ("python", "numpy", "pandas")
+"""Versions that no kernel's time depends on."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that the two runs do not share, in words."""
+
+    what: str
+    base: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What surrounds the two runs.
+
+    machine: what makes them runs of different machines. method: what makes their times mean
+    different things. context: what else differs, and may be what is being compared.
+    """
+
+    machine: tuple[Difference, ...] = ()
+    method: tuple[Difference, ...] = ()
+    context: tuple[Difference, ...] = ()
+
+
+def setting(base: Run, new: Run) -> Setting:
+    """What two runs do not share. Their processors matter where a GPU's driver works on them."""
+    one, other = base.info, new.info
+    machine = _device(one, other)
+    context: list[Difference] = []
+    if base.is_timed and new.is_timed:
+        machine += _compared("driver", one.get("driver"), other.get("driver"))
+        processors = ((info.get("machine") or {}).get("cpu") for info in (one, other))
+        context += _compared("processor", *processors)
+    versions = (info.get("versions") or {} for info in (one, other))
+    context += _versions(*versions)
+    method = _compared("backend", one.get("backend"), other.get("backend"))
+    if not method and base.is_timed != new.is_timed:
+        said = ("timed" if run.is_timed else "not timed" for run in (base, new))
+        method += _compared("what was done", *said)
+    flushes = (info["timing"].get("flush") for info in (one, other))
+    if base.is_timed and new.is_timed:
+        method += _compared("how the cache is emptied", *flushes)
+    return Setting(tuple(machine), tuple(method), tuple(context))
+
+
+def clocks(base: Run, new: Run, group: Group) -> Difference | None:
+    """The multiprocessors' usual clocks at one size, where they differ by more than rounds may."""
+    usual = [_usual_clock(run, group) for run in (base, new)]
+    one, other = usual
+    if not one or not other or abs(one - other) <= CLOCK_TOLERANCE * max(one, other):
+        return None
+    return Difference("multiprocessor clock", *(f"{hz / 1e6:,.0f} MHz" for hz in (one, other)))
+
+
+def _usual_clock(run: Run, group: Group) -> float | None:
+    found = [
+        r.sm_clock_hz
+        for p in run.groups().get(group, [])
+        for cache in ("cold", "warm")
+        for r in run.timings.rounds(p.case, cache)
+        if r.sm_clock_hz
+    ]
+    return median(found) if found else None
+
+
+def _device(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
+    """The name says most; the other properties are told where the names agree."""
+    was, now = (info.get("device") or {} for info in (one, other))
+    if was.get("name") != now.get("name"):
+        return _compared("device", was.get("name"), now.get("name"))
+    keys = dict.fromkeys((*was, *now))
+    # A run of before a property was recorded does not say that it differs.
+    return [d for key in keys if key in was and key in now
+            for d in _compared(key, was[key], now[key])]  # fmt: skip
+
+
+def _versions(was: Mapping[str, str], now: Mapping[str, str]) -> list[Difference]:
+    keys = [key for key in dict.fromkeys((*was, *now)) if key not in _ALSO]
+    return [d for key in keys for d in _compared(key, was.get(key), now.get(key))]
+
+
+def _compared(what: str, one: Any, other: Any) -> list[Difference]:
+    if one == other:
+        return []
+    return [Difference(what, *(str(x) if x not in (None, "") else "unknown" for x in (one, other)))]

@@ -1,0 +1,105 @@
+"""The source of either side as it was compiled, and how the two differ.
+
+A file is taken from kernels/, from the run's own folder where that has the kernels of both sides,
+or from the commit of its run, and only if it has the hash that the journal has of it: what was not
+measured is never shown.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import subprocess
+from pathlib import Path
+
+from harness.analysis.sources import REPOSITORY, Difference, Source
+from harness.comparison.pairs import Side, suffix_of
+
+SECONDS = 20.0
+"""After which git is not waited for."""
+
+
+def made_from(base: Side, new: Side) -> list[tuple[str, str, str]]:
+    """What decides a case's result and differs: a file, `nvcc`, `bench.yaml`; before and after."""
+    was, now = base.planned.made_from, new.planned.made_from
+    if base.run is new.run or not was or not now:
+        return []
+    keys = dict.fromkeys((*was, *now))
+    return [(k, was.get(k, ""), now.get(k, "")) for k in keys if was.get(k) != now.get(k)]
+
+
+def source_changed(base: Side, new: Side) -> bool | None:
+    """Whether the variant's own file differs; None where the journal does not tell."""
+    hashes = [_hashes(side) for side in (base, new)]
+    return hashes[0] != hashes[1] if all(hashes) else None
+
+
+def difference(base: Side, new: Side, folder: Path | None = None) -> Difference:
+    """The diff of the two sources. folder: kernels/, where the files lie."""
+    here = Path("kernels")
+    folder = folder or (here if here.is_dir() else REPOSITORY / "kernels")
+    name = _name(new) or _name(base)
+    if not name:
+        return Difference("", missing="the journal does not say which source was compiled")
+    old, young = (_source(side, name, folder) for side in (base, new))
+    missing = old.missing or young.missing
+    if missing:
+        return Difference(name, missing=missing)
+    lines = difflib.unified_diff(old.content.splitlines(), young.content.splitlines(),
+                                 f"{name}, base", f"{name}, new", lineterm="", n=2)  # fmt: skip
+    return Difference(name, list(lines))
+
+
+def _hashes(side: Side) -> list[str]:
+    return [made.source_sha256 for made in side.run.compiled.get(side.case, [])]
+
+
+def _name(side: Side) -> str:
+    """Which of its run's sources the case was compiled from, by its hash."""
+    hashes = _hashes(side)
+    sources = side.run.info.get("sources") or {}
+    found = [name for name, sha in sources.items() if hashes and sha == hashes[0]]
+    return min(found, key=len, default="")
+
+
+def _source(side: Side, name: str, folder: Path) -> Source:
+    hashes = _hashes(side)
+    if not hashes:
+        return Source(missing="nothing of it was compiled")
+    commit = _commit(side)
+    own = side.run.folder / "kernels"
+    for content in (
+        _file(folder / name),
+        _file(own / name),
+        _file(own / (suffix_of(side.run) or ".") / name),
+        _committed(folder, name, commit),
+    ):
+        if content is not None and hashlib.sha256(content).hexdigest() == hashes[0]:
+            return Source(content.decode(errors="replace"))
+    return Source(missing=f"{name} as it was is neither here nor in commit {commit[:10] or '?'}")
+
+
+def _commit(side: Side) -> str:
+    beside = side.run.info.get("beside") or {}
+    suffix = suffix_of(side.run)
+    if suffix and side.planned.variant.endswith(suffix):
+        return str(beside.get("commit") or "")
+    return str((side.run.info.get("commit") or {}).get("id") or "")
+
+
+def _file(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _committed(folder: Path, name: str, commit: str) -> bytes | None:
+    if not commit.isalnum():
+        return None
+    try:
+        shown = subprocess.run(["git", "show", f"{commit}:./{name}"], cwd=folder,
+                               capture_output=True, timeout=SECONDS)  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return shown.stdout if shown.returncode == 0 else None

@@ -1,0 +1,202 @@
+"""How each case's time changed, with its interval, and what that allows to be said.
+
+Two runs share no round, so their times are compared as they stand: the means over placements, each
+a process of its own, by Welch's t. In one run that has both sides they are compared within rounds,
+as everything else is. All comparisons together are one family (Holm), whatever their problem,
+size, launch shape and cache state, so that at most one judgement in twenty of a kernel with itself
+calls anything slower or faster (at a confidence of 95 %).
+
+A change must be certain, and its whole interval beyond the floor: what the baseline's two batches
+differed by within either run, and what identical machine code differed by between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from harness.comparison import machines
+from harness.comparison.pairs import Pair, Side
+from harness.measure.statistics import Estimate, Interval, certain, difference
+from harness.measure.timings import Group, group_of
+
+Verdict = Literal["slower", "faster", "same", "unclear", "identical", "not compared"]
+"""identical: the same machine code, whatever the clock said. not compared: see `reason`."""
+
+Key = tuple[int, str]
+"""A pair's number, and the cache state."""
+
+CACHES = ("cold", "warm")
+
+
+@dataclass(frozen=True)
+class TimeChange:
+    """One case's time before and after, in one cache state."""
+
+    cache: str
+    base: Interval
+    """ns, with the interval that its own run gives it."""
+    new: Interval
+    ratio: Interval | None
+    """Of the new time to the base's: 1.02 takes 2 % longer. Across machines, of the times relative
+    to each run's own baseline. None where nothing may be compared."""
+    verdict: Verdict
+    reason: str = ""
+    base_gbps: float | None = None
+    new_gbps: float | None = None
+    """Compulsory bytes over the time."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """How many comparisons were one family, and how certain each of their intervals is."""
+
+    family: int = 0
+    confidence: float | None = None
+    floors: Mapping[tuple[Group, str], float] | None = None
+    """Of each size and cache state, what a change must exceed; those of 0 are left out."""
+
+
+def changes(
+    pairs: Sequence[Pair], identical: frozenset[int], *, in_rounds: bool, relative: bool, why: str
+) -> tuple[dict[int, list[TimeChange]], Looked]:
+    """Pair → its changes, by cache state, of the pairs that both sides timed.
+
+    identical: the pairs of the same machine code. in_rounds: one run has both sides. relative:
+    compare what each run says against its own baseline. why: why nothing may be compared at all.
+    """
+    timed = {
+        (i, cache): (pair.base, pair.new)
+        for i, pair in enumerate(pairs)
+        if pair.base and pair.new
+        for cache in CACHES
+        if _sound(pair.base, cache) and _sound(pair.new, cache)
+    }
+    if not timed:
+        return {}, Looked()
+    runs = {id(side.run): side.run for both in timed.values() for side in both}
+    timings = [run.timings for run in runs.values()]
+    looks = max(t.looks for t in timings)
+    error = min(t.error for t in timings) / looks
+    same_within = min(t.same_within for t in timings)
+    withheld = {key: why or _withheld(*both, in_rounds, relative) for key, both in timed.items()}
+    estimates = {
+        key: estimate
+        for key, (base, new) in timed.items()
+        if not withheld[key]
+        and (estimate := _estimate(base, new, key[1], in_rounds=in_rounds, relative=relative))
+    }
+    family = {key: e.p_value() for key, e in estimates.items() if key[0] not in identical}
+    real = certain(family, error)
+    groups = {key: group_of(new.planned) for key, (_, new) in timed.items()}
+    floors = _floors(timed, groups, estimates, identical, error)
+    found: dict[int, list[TimeChange]] = {}
+    for key, (base, new) in timed.items():
+        number, cache = key
+        ratio = estimates[key].interval(1 - error) if key in estimates else None
+        change = _told(base, new, cache, ratio)
+        if number in identical:
+            change = replace(change, verdict="identical")
+        elif change.ratio is None:
+            change = replace(change, reason=withheld[key] or "too little was measured")
+        else:
+            floor = floors.get((groups[key], cache), 0.0)
+            change = replace(
+                change, verdict=_verdict(change.ratio, key in real, floor, same_within)
+            )
+        found.setdefault(number, []).append(change)
+    beyond = {at: floor for at, floor in floors.items() if floor}
+    return found, Looked(len(family), 1 - error, beyond)
+
+
+def _sound(side: Side, cache: str) -> bool:
+    ok = side.run.outcomes[side.case].status == "ok"
+    return ok and side.run.timings.time(side.case, cache) is not None
+
+
+def _withheld(base: Side, new: Side, in_rounds: bool, relative: bool) -> str:
+    """Why these two times may not be compared; empty where they may."""
+    if in_rounds:
+        return ""
+    for name, side in (("base", base), ("new run", new)):
+        if _placements(side) < 2:
+            return f"one placement in the {name}, whose interval holds for that process only"
+    if relative:
+        against = [(side.case, side.run.timings.baseline_of(side.case)) for side in (base, new)]
+        if any(baseline in {None, case} for case, baseline in against):
+            return "it is what its own run is compared with"
+        return ""
+    apart = machines.clocks(base.run, new.run, group_of(new.planned))
+    return f"{apart.what}: {apart.base} then, {apart.new} now" if apart else ""
+
+
+def _placements(side: Side) -> int:
+    times = {at for cache in CACHES for at in side.run.timings.times(side.case, cache)}
+    return len({placement for placement, *_ in times})
+
+
+def _estimate(
+    base: Side, new: Side, cache: str, *, in_rounds: bool, relative: bool
+) -> Estimate | None:
+    """The logarithm of the new time over the base's."""
+    if in_rounds:  # how many times faster the base is than the new one
+        return new.run.timings.log_speedup(base.case, new.case, cache)
+    if relative:
+        found = [_over_its_baseline(side, cache) for side in (base, new)]
+    else:
+        found = [side.run.timings.log_time(side.case, cache) for side in (new, base)]
+    one, other = found
+    return difference(one, other) if one and other else None
+
+
+def _over_its_baseline(side: Side, cache: str) -> Estimate | None:
+    timings = side.run.timings
+    baseline = timings.baseline_of(side.case)
+    return timings.log_speedup(side.case, baseline, cache) if baseline else None
+
+
+def _told(base: Side, new: Side, cache: str, ratio: Interval | None) -> TimeChange:
+    was, now = (side.run.time(side.case, cache) for side in (base, new))
+    assert was is not None
+    assert now is not None
+    rates = [
+        side.planned.bytes / time.value if side.planned.bytes else None
+        for side, time in ((base, was), (new, now))
+    ]
+    return TimeChange(cache, was, now, ratio, "not compared", "", *rates)
+
+
+def _floors(
+    timed: Mapping[Key, tuple[Side, Side]],
+    groups: Mapping[Key, Group],
+    estimates: Mapping[Key, Estimate],
+    identical: frozenset[int],
+    error: float,
+) -> dict[tuple[Group, str], float]:
+    """What equal kernels were seen to differ by: within either run, and from run to run."""
+    floors: dict[tuple[Group, str], float] = {}
+
+    def raise_to(at: tuple[Group, str], value: float) -> None:
+        floors[at] = max(floors.get(at, 0.0), value)
+
+    for key, (base, new) in timed.items():
+        at = groups[key], key[1]
+        if at not in floors:
+            for side in (base, new):
+                raise_to(at, side.run.timings.floor(group_of(side.planned), key[1]))
+    equal = {key: e for key, e in estimates.items() if key[0] in identical}
+    for key in certain({key: e.p_value() for key, e in equal.items()}, error):
+        interval = equal[key].interval(1 - error)
+        raise_to((groups[key], key[1]), max(interval.high, 1 / interval.low) - 1)
+    return floors
+
+
+def _verdict(ratio: Interval, is_certain: bool, floor: float, same_within: float) -> Verdict:
+    if is_certain and ratio.low > 1 + floor:
+        return "slower"
+    if is_certain and ratio.high < 1 / (1 + floor):
+        return "faster"
+    if 1 / (1 + same_within) <= ratio.low and ratio.high <= 1 + same_within:
+        return "same"
+    return "unclear"

@@ -1,0 +1,232 @@
+"""A comparison as files: JSON for programs, Markdown for a comment, JUnit XML for a CI system.
+
+docs/comparing.md says what stands in the JSON. What it promises is only added to; where something
+had to go or to mean something else, `form` would be another number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+from xml.etree import ElementTree
+
+from harness.comparison.changes import Change
+from harness.comparison.gauges import Moved
+from harness.comparison.judgement import CLOSED, FINE, Judgement
+from harness.comparison.machines import Difference
+from harness.comparison.times import TimeChange
+from harness.measure.statistics import Interval
+from harness.report.comparison import words
+from harness.tables import Run
+
+FORM = 1
+MOST_ROWS = 50
+"""Of a comment's table: GitHub refuses one of more than 65,536 characters."""
+
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML cannot hold."""
+
+
+# JSON
+
+
+def as_data(judgement: Judgement) -> dict[str, Any]:
+    """All of it, in base units; what does not exist is null."""
+    around, looked = judgement.setting, judgement.looked
+    said = {FINE: "open", CLOSED: "closed"}.get(judgement.code, "cannot tell")
+    return {
+        "form": FORM,
+        "gate": said,
+        "exit_code": judgement.code,
+        "cannot_tell": list(judgement.untold),
+        "base": _run(judgement.base),
+        "new": _run(judgement.new),
+        "interleaved": judgement.in_rounds,
+        "relative_to_baselines": judgement.relative,
+        "differences": {
+            "machine": _differences(around.machine),
+            "method": _differences(around.method),
+            "context": _differences(around.context),
+        },
+        "family": looked.family,
+        "confidence": looked.confidence,
+        "floors": [
+            {"problem": problem, "dtype": dtype, "sizes": sizes, "cache": cache, "floor": floor}
+            for ((problem, dtype, sizes), cache), floor in (looked.floors or {}).items()
+        ],
+        "counts": dict(judgement.counts),
+        "cases": [_case(change) for change in judgement.changes],
+    }
+
+
+def _run(run: Run) -> dict[str, Any]:
+    info = run.info
+    return {
+        "id": info.get("id"),
+        "folder": str(run.folder),
+        "started": info.get("started"),
+        "commit": info.get("commit"),
+        "backend": info.get("backend"),
+        "device": (info.get("device") or {}).get("name"),
+        "driver": info.get("driver"),
+    }
+
+
+def _differences(found: Iterable[Difference]) -> list[dict[str, str]]:
+    return [{"what": d.what, "base": d.base, "new": d.new} for d in found]
+
+
+def _case(change: Change) -> dict[str, Any]:
+    side = change.pair.new or change.pair.base
+    assert side is not None
+    p = side.planned
+    return {
+        "case": change.name,
+        "problem": p.problem,
+        "variant": change.name.split("/")[1],
+        "dtype": p.dtype,
+        "sizes": dict(p.sizes),
+        "launch": dict(p.launch),
+        "verdict": change.kind,
+        "fault": {"base": change.faults[0] or None, "new": change.faults[1] or None},
+        "machine_code": change.code,
+        "source_changed": change.source,
+        "made_from": [
+            {"name": name, "base": was or None, "new": now or None}
+            for name, was, now in change.made_from
+        ],
+        "times": [_time(t) for t in change.times],
+        "compiled": [
+            {"what": f.what, "kernel": f.kernel, "base": f.base, "new": f.new,
+             "worse": f.is_worse, "decides": f.decides}
+            for f in change.facts
+        ],
+        "counters": [_counter(m) for m in change.moved],
+        "remarks": list(change.remarks),
+    }  # fmt: skip
+
+
+def _time(t: TimeChange) -> dict[str, Any]:
+    return {
+        "cache": t.cache, "verdict": t.verdict, "reason": t.reason or None,
+        "base_ns": _interval(t.base), "new_ns": _interval(t.new),
+        "ratio": _interval(t.ratio) if t.ratio else None,
+        "base_gbps": t.base_gbps, "new_gbps": t.new_gbps,
+    }  # fmt: skip
+
+
+def _counter(m: Moved) -> dict[str, Any]:
+    figures = m.place.figures if m.place else None
+    return {
+        "counter": m.gauge.key, "words": m.gauge.quantity.words, "unit": m.gauge.quantity.unit,
+        "base": m.base.value, "new": m.new.value, "provenance": m.new.provenance,
+        "worse": m.is_worse, "decides": m.decides,
+        "file": m.place.file if m.place else None, "line": m.place.line if m.place else None,
+        "line_base": figures[0] if figures else None, "line_new": figures[1] if figures else None,
+    }  # fmt: skip
+
+
+def _interval(value: Interval) -> dict[str, float]:
+    return {"value": value.value, "low": value.low, "high": value.high}
+
+
+# Markdown
+
+
+def markdown(judgement: Judgement) -> str:
+    """A comment for a pull request: the answer, the reasons, a table, what was looked at."""
+    lines = [f"**{escaped(words.headline(judgement))}**", ""]
+    for reason in words.reasons(judgement):
+        lines.append(f"- {reason.kind}: `{_code(words.and_more(reason.cases))}`: "
+                     f"{escaped(reason.text)}")  # fmt: skip
+    lines += [f"- cannot tell: {escaped(text)}" for text in judgement.untold]
+    told = [c for c in judgement.changes if c.kind in words.TOLD]
+    if told:
+        lines += ["", *_table(judgement, told[:MOST_ROWS])]
+    if len(told) > MOST_ROWS:
+        lines += ["", f"{len(told) - MOST_ROWS} more changed."]
+    rest = words.folded(judgement)
+    lines += ["", *([f"Without a row: {rest}.", ""] if rest else [])]
+    lines += ["<details><summary>What was compared</summary>", ""]
+    lines += [f"- base: {escaped(words.side(judgement.base))}"]
+    lines += [] if judgement.in_rounds else [f"- new: {escaped(words.side(judgement.new))}"]
+    around = judgement.setting
+    apart = words.differences([*around.machine, *around.method, *around.context])
+    lines += [f"- {escaped(text)}" for text in [*apart, *words.looked_at(judgement)]]
+    return "\n".join([*lines, "", "</details>", ""])
+
+
+def _table(judgement: Judgement, told: Sequence[Change]) -> list[str]:
+    timed = judgement.is_timed
+    heads = ["case", "verdict", *(["cold", "warm", "bandwidth, cold"] if timed else []),
+             "what changed"]  # fmt: skip
+    rules = ["---", "---", *(["---:"] * 3 if timed else []), "---"]
+    rows = [heads, rules]
+    for change in told:
+        cells = [f"`{_code(change.name)}`", change.kind]
+        if timed:
+            cold = words.of_cache(change, "cold")
+            cells += [words.time(cold), words.time(words.of_cache(change, "warm")),
+                      words.rate(cold)]  # fmt: skip
+        rows.append([*cells, escaped(words.shortly(change))])
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def escaped(text: str) -> str:
+    """Text as Markdown shows it, in a table's cell too, without markup of its own."""
+    inert = text.replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
+    for mark in "|_*[]`":
+        inert = inert.replace(mark, f"\\{mark}")
+    return " ".join(inert.split())
+
+
+def _code(text: str) -> str:
+    """Text inside backticks, in a table's cell too."""
+    return " ".join(text.replace("`", "'").replace("|", "\\|").split())
+
+
+# JUnit
+
+
+def junit(judgement: Judgement) -> str:
+    """A test case for each pair: it fails where it closes the gate, and where nobody can tell of it
+    it is skipped, so that no system takes it for one that passed."""
+    closed = sum(change.closes for change in judgement.changes)
+    skipped = sum(_skipped(change) for change in judgement.changes)
+    suites = ElementTree.Element("testsuites")
+    counts = {"tests": str(len(judgement.changes)), "failures": str(closed), "errors": "0",
+              "skipped": str(skipped)}  # fmt: skip
+    about = {"name": "kernel-harness compare", **counts}
+    suite = ElementTree.SubElement(suites, "testsuite", about)
+    for change in judgement.changes:
+        side = change.pair.new or change.pair.base
+        assert side is not None
+        case = ElementTree.SubElement(
+            suite, "testcase", {"classname": xml(side.planned.problem), "name": xml(change.name)}
+        )
+        if change.closes:
+            why = words.closing(change)
+            told = ElementTree.SubElement(
+                case, "failure", {"type": change.kind, "message": xml(f"{change.kind}: {why[0]}")}
+            )
+            told.text = xml("\n".join([*why, *words.beside(change), change.faults[1]]).strip())
+        elif _skipped(change):
+            ElementTree.SubElement(case, "skipped", {"message": xml(_why_skipped(change))})
+    ElementTree.indent(suites)
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    return head + ElementTree.tostring(suites, encoding="unicode") + "\n"
+
+
+def _skipped(change: Change) -> bool:
+    return change.kind in {"no longer run", "not compared", "not run", "gone", "faulty in both"}
+
+
+def _why_skipped(change: Change) -> str:
+    reason = next((t.reason for t in change.times if t.reason), "") or change.faults[1]
+    return f"{change.kind}: {reason}" if reason else change.kind
+
+
+def xml(text: str) -> str:
+    """Without the characters that XML cannot hold; the library escapes the others."""
+    return _FORBIDDEN.sub("\ufffd", text)

@@ -1,0 +1,245 @@
+"""What a comparison says, in words: of a case, of a counter and its line, and of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.comparison.changes import Change, Fact
+from harness.comparison.gauges import Moved
+from harness.comparison.judgement import CLOSED, FINE, Judgement
+from harness.comparison.machines import Difference
+from harness.comparison.times import TimeChange
+from harness.measure.statistics import Interval
+from harness.report import format as fmt
+from harness.report.tables.cells import show
+from harness.tables import Run
+
+MEANINGS: Mapping[str, str] = {
+    "newly faulty": "it failed, and did not before",
+    "slower": "certainly slower, among all that was compared, and beyond the floor",
+    "worse": "a counter that is exact, spills or occupancy got worse",
+    "no longer run": "it was sound before, and was not run to its end now",
+    "faster": "certainly faster, among all that was compared, and beyond the floor",
+    "better": "a counter that is exact, spills or occupancy got better, and none worse",
+    "mended": "it failed before, and is sound now",
+    "changed": "something changed that decides nothing",
+    "unclear": "neither a difference nor its absence is certain",
+    "same": "timed: the whole interval lies within what the run calls the same; "
+            "counted: nothing changed",
+    "identical": "the same machine code, launched in the same way",
+    "not compared": "its times may not be compared, or there are too few",
+    "faulty in both": "it failed before, and fails now",
+    "not run": "it was not run",
+    "new": "only the new run has it",
+    "gone": "only the base has it",
+}  # fmt: skip
+"""Kind of change → what it means."""
+
+TOLD = ("newly faulty", "slower", "worse", "no longer run", "faster", "better", "mended", "changed")
+"""What has a row of its own where there is little room; all else is counted in one line."""
+
+_FOLDED = {
+    "identical": "of identical machine code", "same": "the same", "unclear": "unclear",
+    "not compared": "not compared", "faulty in both": "faulty in both", "not run": "not run",
+    "new": "only in the new run", "gone": "only in the base",
+}  # fmt: skip
+
+
+def _share(value: float) -> str:
+    return fmt.percent(100 * value)
+
+
+_FACTS: Mapping[str, Callable[[float], str]] = {
+    "shared memory": fmt.data, "spilled bytes": fmt.data, "occupancy": _share,
+}  # fmt: skip
+
+_MOST_NAMED = 3
+
+
+def headline(judgement: Judgement) -> str:
+    """The answer in a sentence."""
+    counts, n = judgement.counts, len(judgement.compared)
+    if judgement.code not in {FINE, CLOSED}:
+        return f"Cannot tell: {judgement.untold[0]}"
+    bad = [_are(counts[kind], kind) for kind in ("newly faulty", "slower", "worse") if counts[kind]]
+    good = [_are(counts[kind], kind) for kind in ("faster", "better", "mended") if counts[kind]]
+    none = f"none is {'slower' if judgement.is_timed else 'worse'} or newly faulty"
+    parts = [", ".join(bad) or none, *([", ".join(good)] if good else [])]
+    return f"Of {n} {'case' if n == 1 else 'cases'} compared, {'; '.join(parts)}"
+
+
+def _are(count: int, kind: str) -> str:
+    return f"{count} {'is' if count == 1 else 'are'} {kind}"
+
+
+def percent_change(ratio: Interval) -> str:
+    """`+2.1 % ± 0.3 %`; from half as long again, `1.80× ± 0.3 %`."""
+    if ratio.value >= 1.5 or ratio.value <= 1 / 1.5:
+        return fmt.ratio(ratio)
+    part = 100 * (ratio.value - 1)
+    size = fmt.percent(abs(part))
+    sign = "" if part == 0 else "+" if part > 0 else "−"
+    return f"{sign}{size} {fmt.within(ratio)}"
+
+
+def time(change: TimeChange | None) -> str:
+    """How much longer it takes; empty where nothing was compared."""
+    return percent_change(change.ratio) if change and change.ratio else ""
+
+
+def of_cache(change: Change, cache: str) -> TimeChange | None:
+    return next((t for t in change.times if t.cache == cache), None)
+
+
+def rate(change: TimeChange | None) -> str:
+    """`4,380 → 4,310 GB/s`."""
+    if change is None or change.base_gbps is None or change.new_gbps is None:
+        return ""
+    return f"{fmt.three(change.base_gbps)} → {fmt.three(change.new_gbps)}{fmt.THIN}GB/s"
+
+
+def moved(each: Moved) -> str:
+    """`shared-memory wavefronts over the ideal 1.00× → 16.5× at v3.cu:31`."""
+    q = each.gauge.quantity
+    text = f"{q.words} {show(q, each.base.value)} → {show(q, each.new.value)}"
+    return f"{text} at {each.place}" if each.place else text
+
+
+def fact(each: Fact) -> str:
+    """`registers of block_sums 16 → 18`."""
+    shown = _FACTS.get(each.what, fmt.count)
+    return f"{each.what} of {each.kernel} {shown(each.base)} → {shown(each.new)}"
+
+
+def closing(change: Change) -> list[str]:
+    """Why a case closes a gate, each reason a clause."""
+    return [text for _, text in _keyed(change)] if change.closes else []
+
+
+def beside(change: Change) -> list[str]:
+    """What else changed: machine code, source, registers, counters, remarks."""
+    told = [] if change.code != "identical" else ["identical machine code"]
+    files = [name for name, _, _ in change.made_from if name not in {"bench.yaml", "nvcc"}]
+    if files:
+        told.append(f"changed: {listed(files)}")
+    elif change.source:
+        told.append("its source changed")
+    for name, was, now in change.made_from:
+        if name == "nvcc":
+            told.append(f"nvcc {was or 'unknown'} → {now or 'unknown'}")
+        elif name == "bench.yaml":
+            told.append("bench.yaml says something else of it")
+    told += [fact(f) for f in change.facts if not f.decides]
+    told += [moved(m) for m in change.moved if not m.decides]
+    return told + [f"now {text}" for text in change.remarks]
+
+
+def shortly(change: Change) -> str:
+    """The first of what is told of a case, for a cell."""
+    if change.kind in {"no longer run", "mended"}:
+        return _first_line(change.faults[1] or change.faults[0])
+    return next(iter([*closing(change), *beside(change)]), "")
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A reason that closes a gate, and the cases that share it; the worst case comes first."""
+
+    kind: str
+    text: str
+    cases: Sequence[str]
+
+
+def reasons(judgement: Judgement) -> list[Reason]:
+    """Why the gate closes, each reason of a variant once; the worst of its cases comes first."""
+    found: dict[tuple[str, str, str], Reason] = {}
+    for change in judgement.changes:
+        for key, text in _keyed(change) if change.closes else []:
+            at = change.kind, "/".join(change.name.split("/")[:2]), key
+            cases = found[at].cases if at in found else []
+            first = found[at].text if at in found else text
+            found[at] = Reason(change.kind, first, [*cases, change.name])
+    return list(found.values())
+
+
+def _keyed(change: Change) -> Iterator[tuple[str, str]]:
+    """Why a case closes a gate: what makes two reasons the same, and the reason in words."""
+    if change.kind == "newly faulty":
+        text = _first_line(change.faults[1])
+        yield text, text
+        return
+    slowest = change.worst
+    if change.kind == "slower" and slowest:
+        was, now = fmt.time(slowest.base.value), fmt.time(slowest.new.value)
+        yield "time", f"{time(slowest)} from a {slowest.cache} cache, {was} → {now}"
+    for f in change.facts:
+        if f.decides:
+            yield f"{f.what} of {f.kernel}", fact(f)
+    for m in change.moved:
+        if m.decides:
+            yield f"{m.gauge.key} at {m.place}", moved(m)
+
+
+def folded(judgement: Judgement) -> str:
+    """All that has no row of its own, in one line."""
+    counts = judgement.counts
+    said = [f"{counts[kind]} {words}" for kind, words in _FOLDED.items() if counts[kind]]
+    return ", ".join(said)
+
+
+def looked_at(judgement: Judgement) -> Iterator[str]:
+    """What was looked at, and how: for whoever must judge the judgement."""
+    counts = judgement.counts
+    n = len(judgement.compared)
+    parts = [f"{n} {'case' if n == 1 else 'cases'} compared"]
+    parts += [f"{counts[kind]} {_FOLDED[kind]}" for kind in ("gone", "new") if counts[kind]]
+    parts += ["both sides in one run, interleaved"] if judgement.in_rounds else []
+    yield "; ".join(parts)
+    looked = judgement.looked
+    if looked.confidence is not None and looked.family:
+        what = "relative to each run's own baseline " if judgement.relative else ""
+        yield (
+            f"{looked.family} times {what}are one family (Holm): each interval is at "
+            f"{fmt.percent(100 * looked.confidence)}, and the chance that any verdict is false "
+            f"stays below {fmt.percent(100 * judgement.new.timings.error)}"
+        )
+    for (group, cache), floor in (looked.floors or {}).items():
+        yield (
+            f"equal kernels differed by up to {fmt.percent(100 * floor)} at "
+            f"{' '.join(filter(None, group))}, {cache}: a change there must exceed that"
+        )
+    if judgement.withheld:
+        yield f"no time is held against another: {judgement.withheld}"
+
+
+def differences(found: Iterable[Difference]) -> list[str]:
+    return [f"{d.what} {d.base} → {d.new}" for d in found]
+
+
+def side(run: Run) -> str:
+    """A run as a reader knows it: its folder's name, commit and date."""
+    info = run.info
+    commit = info.get("commit") or {}
+    dirty = " with changes" if commit.get("dirty") else ""
+    parts = [str(info.get("id") or run.folder.name), str(info.get("started", ""))[:10]]
+    parts += [f"commit {commit['id'][:10]}{dirty}"] if commit.get("id") else []
+    return ", ".join(filter(None, parts))
+
+
+def device(run: Run) -> str:
+    return str((run.info.get("device") or {}).get("name") or "an unknown device")
+
+
+def listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
+
+
+def and_more(cases: Sequence[str]) -> str:
+    """`reduce_sum/v3/… and 5 more`."""
+    return cases[0] + (f" and {len(cases) - 1} more" if len(cases) > 1 else "")
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0] if text.strip() else ""

@@ -1,0 +1,36 @@
+"""A change with its interval as a bar for a table's row, beside no change at all."""
+
+from __future__ import annotations
+
+import math
+
+from markupsafe import Markup
+
+from harness.measure.statistics import Interval
+
+WIDTH, HEIGHT = 132, 16
+_EDGE = 4
+MOST = 1.1
+
+
+def interval_bar(ratio: Interval, most: float, css: str) -> Markup:
+    """most: the logarithm that reaches either edge; what lies beyond ends there."""
+
+    def at(value: float) -> float:
+        part = max(-1.0, min(1.0, math.log(value) / most))
+        return round(WIDTH / 2 + part * (WIDTH / 2 - _EDGE), 1)
+
+    low, middle, high = (at(x) for x in (ratio.low, ratio.value, ratio.high))
+    return Markup(
+        '<svg class="interval" viewBox="0 0 {w} {h}" width="{w}" height="{h}" aria-hidden="true">'
+        '<path class="none" d="M{zero} 0V{h}"/><path class="{css}" d="M{low} {y}H{high}"/>'
+        '<circle class="{css}" cx="{middle}" cy="{y}" r="3.2"/></svg>'
+    ).format(w=WIDTH, h=HEIGHT, zero=WIDTH / 2, y=HEIGHT / 2, low=low, high=high, middle=middle,
+             css=css)  # fmt: skip
+
+
+def reach(ratios: list[Interval]) -> float:
+    """A scale for all bars of a table: the largest logarithm that any of them needs, or that of
+    `MOST`, so that one large change leaves something to see of the others."""
+    ends = [abs(math.log(x)) for r in ratios for x in (r.low, r.high)]
+    return min(max(ends, default=0.0), math.log(MOST)) or 1.0

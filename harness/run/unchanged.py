@@ -1,0 +1,67 @@
+"""Which variants of a matrix with two sides are made from the same: same text, same machine code.
+
+A variant and its twin of another commit are the same where the matrix says the same of both and
+every file that goes into them, headers too, has the same content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from harness.backends.emulated import emulated_device
+from harness.matrix import plan
+from harness.matrix.model import Bench
+from harness.matrix.variants import Variant
+from harness.run.devices import DEFAULT_ARCH
+from harness.run.renewal import Origins
+
+Pair = tuple[str, str]
+"""Problem and variant."""
+
+
+def variants(both: Bench, suffix: str, base: Bench, pairs: Iterable[Pair]) -> list[Pair]:
+    """Of the pairs, those that are made from the same.
+
+    both: the matrix with today's variants and, named with the suffix, the other side's, whose files
+    lie in a folder of that name. base: the other side's own matrix.
+    """
+    # Which files are included does not depend on the device, and nothing is compiled here.
+    device = emulated_device(DEFAULT_ARCH)
+    cases = plan.resolve(both, device, "cuda").cases
+    one_case = {(case.problem, case.variant): case for case in cases}
+    origins = Origins(both, [], device.arch)
+    found = []
+    for problem, name in pairs:
+        ours = one_case.get((problem, name))
+        theirs = one_case.get((problem, name + suffix))
+        now, then = both.problems[problem].variants[name], base.problems[problem].variants[name]
+        if ours is None or theirs is None or _said(now) != _said(then):
+            continue
+        files = [_files(origins.of(case), suffix) for case in (ours, theirs)]
+        if files[0] == files[1] and (now.kind != "python" or _same_python(both, suffix, problem)):
+            found.append((problem, name))
+    return found
+
+
+def _said(variant: Variant) -> Variant:
+    """What decides the machine code and its launches: not the place in a ladder, nor budgets."""
+    return replace(variant, builds_on="", expect={}, places={})
+
+
+def _files(origins: dict[str, str], suffix: str) -> dict[str, str]:
+    return {
+        name.removeprefix(f"{suffix}/"): known for name, known in origins.items()
+        if name != "bench.yaml"
+    }  # fmt: skip
+
+
+def _same_python(both: Bench, suffix: str, problem: str) -> bool:
+    """Whether all Python files of a problem's folder are the same: a function may import any."""
+    here, there = both.kernels / problem, both.kernels / suffix / problem
+    return _python(here) == _python(there)
+
+
+def _python(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.py")}

@@ -1,0 +1,183 @@
+"""`compare`: from two folders to an answer, files and an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from harness.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
+
+KERNEL = "reduce_sum/v3_no_bank_conflict.cu"
+SEQUENTIAL = """\
+    for (unsigned int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+        if (tid < stride) {
+            s[tid] += s[tid + stride];
+        }
+"""
+INTERLEAVED = """\
+    // The first threads still do the work, on words that are 2, 4, 8 … words apart.
+    for (unsigned int stride = 1; stride < blockDim.x; stride *= 2) {
+        const unsigned int at = 2 * stride * tid;
+        if (at < blockDim.x) {
+            s[at] += s[at + stride];
+        }
+"""
+CASE = "reduce_sum/v3_no_bank_conflict/float32/n=65536/block=256"
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    said: str
+    """What was printed, on one line, as a terminal may have broken it anywhere."""
+
+
+Typed = Callable[..., Ended]
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
+    """`python -m harness …`, in this process."""
+
+    def carry_out(*arguments: object) -> Ended:
+        monkeypatch.setattr(sys, "argv", ["harness", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = "".join(capsys.readouterr())
+        assert "Traceback" not in printed
+        return Ended(int(ended.value.code or 0), " ".join(printed.split()))
+
+    return carry_out
+
+
+def emulate(kernels: Path, out: Path) -> Path:
+    command = [
+        sys.executable, "-m", "harness", "run", "--backend", "emulator", "--kernels", kernels,
+        "--out", out, "--quiet", "--only", "reduce_sum/v0_global_memory",
+        "--only", "reduce_sum/v3_no_bank_conflict",
+    ]  # fmt: skip
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300,
+                           env=ENVIRONMENT)  # fmt: skip
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    """Three runs: the kernels as they are, again, and with a bank conflict in one of them."""
+    here = tmp_path_factory.mktemp("compared")
+    kernels = here / "kernels"
+    for name in ("common", "reduce_sum"):
+        shutil.copytree(ROOT / "kernels" / name, kernels / name)
+    matrix = kernels / "reduce_sum" / "bench.yaml"
+    text = matrix.read_text()
+    small = text.replace("bench: {n: [2**20, 2**24, 2**28]}", "bench: {n: [2**16]}").replace(
+        "launch: {block: [128, 256, 512]}", "launch: {block: [256]}"
+    )
+    assert small.count("2**16") == small.count("block: [256]") == 1
+    matrix.write_text(small)
+    base, again = emulate(kernels, here / "base"), emulate(kernels, here / "again")
+    source = kernels / KERNEL
+    assert source.read_text().count(SEQUENTIAL) == 1
+    source.write_text(source.read_text().replace(SEQUENTIAL, INTERLEAVED))
+    return base, again, emulate(kernels, here / "new")
+
+
+def test_a_run_compared_with_itself_opens_the_gate(
+    typed: Typed, folders: tuple[Path, Path, Path]
+) -> None:
+    base, again, _ = folders
+    ended = typed("compare", base, again, "--gate")
+    assert ended.code == 0
+    assert "2 of identical machine code" in ended.said
+    assert "Of 2 cases compared, none is worse or newly faulty" in ended.said
+
+
+@pytest.mark.fault(
+    "somebody brings back a bank conflict, on a machine without a GPU",
+    outcome="`compare --gate` exits with 1 and names the counter, its figures and the .cu line",
+)
+def test_a_bank_conflict_closes_the_gate_and_its_line_is_named(
+    typed: Typed, folders: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    base, _, new = folders
+    source = (new.parent / "kernels" / KERNEL).read_text().splitlines()
+    line = 1 + next(i for i, text in enumerate(source) if "s[at] += s[at + stride];" in text)
+    files = [tmp_path / name for name in ("c.json", "c.md", "c.xml")]
+    ended = typed("compare", base, new, "--gate", "--json", files[0], "--markdown", files[1],
+                    "--junit", files[2])  # fmt: skip
+    assert ended.code == 1
+    said = f"at {KERNEL}:{line}"
+    assert (
+        f"WORSE {CASE} shared-memory wavefronts over the ideal 1.00× → 3.33× {said}" in ended.said
+    )
+    assert (new / "comparison.html").stat().st_size < 200_000
+
+    told = json.loads(files[0].read_text())
+    [worse] = [c for c in told["cases"] if c["verdict"] == "worse"]
+    assert (told["gate"], told["exit_code"], worse["case"]) == ("closed", 1, CASE)
+    [counter] = [c for c in worse["counters"] if c["decides"]]
+    assert (counter["counter"], counter["file"], counter["line"]) == (
+        "wavefronts-over-ideal", KERNEL, line,
+    )  # fmt: skip
+    assert counter["base"] == 1
+    assert counter["new"] == pytest.approx(3.33, abs=0.01)
+
+    assert f"`{CASE}`" in files[1].read_text()
+    suite = ElementTree.parse(files[2]).getroot()[0]
+    [failed] = [case for case in suite if case.find("failure") is not None]
+    assert failed.attrib["name"] == CASE
+    assert said in failed[0].attrib["message"]
+
+
+def test_without_gate_it_says_the_same_and_exits_with_0(
+    typed: Typed, folders: tuple[Path, Path, Path]
+) -> None:
+    base, _, new = folders
+    ended = typed("compare", base, new, "--quiet")
+    assert ended.code == 0
+    assert "Of 2 cases compared, 1 is worse" in ended.said
+
+
+def test_runs_of_two_architectures_tell_nothing_and_exit_with_3(
+    typed: Typed, folders: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    base, _, new = folders
+    other = tmp_path / "other"
+    shutil.copytree(new, other)
+    info = json.loads((other / "run.json").read_text())
+    info["device"]["name"] = "NVIDIA A100 (emulated)"
+    (other / "run.json").write_text(json.dumps(info))
+    ended = typed("compare", base, other, "--gate")
+    assert ended.code == 3
+    assert "the machines differ: device NVIDIA H200 (emulated) then" in ended.said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["{base}"], "has one side only; name the run to compare it with"),
+        (["{base}", "nowhere"], "nowhere/run.json cannot be read"),
+        (["git:main"], "make compare BASE=git:main"),
+        (["{base}", "{base}", "--json", "/nowhere/x.json"], "there is no folder /nowhere"),
+        (["{base}", "{base}", "--out", "{base}"], "it is a folder; name a file"),
+    ],
+)
+def test_a_command_that_cannot_be_carried_out_says_why_and_exits_with_2(
+    typed: Typed, folders: tuple[Path, Path, Path], arguments: list[str], said: str
+) -> None:
+    ended = typed("compare", *(x.format(base=folders[0]) for x in arguments))
+    assert ended.code == 2
+    assert said in ended.said

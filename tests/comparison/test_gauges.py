@@ -1,0 +1,126 @@
+"""Which counters got worse, and which of them close a gate."""
+
+from __future__ import annotations
+
+import pytest
+from two_runs import (
+    IDEAL,
+    INSTRUCTIONS,
+    WAVEFRONTS,
+    Kernel,
+    emulated,
+    memory,
+    name_of,
+    run,
+)
+
+from harness.comparison import Change, judge
+from harness.comparison.gauges import GAUGES, Gauge, Moved
+from harness.records import Counted
+from harness.tables import Run
+
+
+def change(base: Run, new: Run, variant: str = "v1") -> Change:
+    [found] = [c for c in judge(base, new).changes if c.name == name_of(variant)]
+    return found
+
+
+def keys(moved: Change) -> dict[str, Moved]:
+    return {m.gauge.key: m for m in moved.moved}
+
+
+@pytest.mark.parametrize("gauge", GAUGES, ids=lambda g: g.key)
+def test_a_gauge_agrees_with_its_quantity_and_needs_what_there_is(gauge: Gauge) -> None:
+    assert gauge.quantity.good in {"neutral", {1: "lower", -1: "higher"}[gauge.worse]}
+    assert set(gauge.needs) <= {g.key for g in GAUGES}
+    assert gauge.why
+
+
+def test_a_bank_conflict_is_worse_and_closes_the_gate() -> None:
+    base = emulated({WAVEFRONTS: 1000.0, IDEAL: 1000.0})
+    new = emulated({WAVEFRONTS: 16500.0, IDEAL: 1000.0})
+    found = change(base, new)
+    assert found.kind == "worse"
+    moved = keys(found)["wavefronts-over-ideal"]
+    assert (moved.base.value, moved.new.value, moved.decides) == (1.0, 16.5, True)
+    assert "wavefronts" not in keys(found), "the same change is told once"
+    assert judge(base, new).code == 1
+    back = judge(new, base)
+    assert (back.code, back.changes[0].kind) == (0, "better")
+
+
+def test_more_passes_without_conflicts_are_no_conflict() -> None:
+    found = change(emulated({WAVEFRONTS: 100.0, IDEAL: 100.0}),
+                   emulated({WAVEFRONTS: 900.0, IDEAL: 900.0}))  # fmt: skip
+    assert found.kind == "same"
+
+
+def test_where_the_ideal_is_a_model_the_exact_passes_decide() -> None:
+    def wide(wavefronts: float) -> Run:
+        made = emulated({WAVEFRONTS: wavefronts})
+        model = Counted(name_of("v1"), 0, "kernel", IDEAL, 100.0, "", "emulator-model")
+        return Run(made.folder, made.info, [*made.records, model])
+
+    found = change(wide(100), wide(400))
+    assert found.kind == "worse"
+    assert keys(found)["wavefronts"].decides
+
+
+def test_scattered_loads_are_worse_and_wider_ones_are_not() -> None:
+    base = emulated(memory(sectors=4000, requests=1000))
+    scattered = change(base, emulated(memory(sectors=32000, requests=1000)))
+    assert scattered.kind == "worse"
+    moved = keys(scattered)["sectors-per-request"]
+    assert (moved.base.value, moved.new.value) == (4.0, 32.0)
+    wide = change(base, emulated(memory(sectors=4000, requests=250)))
+    assert wide.kind == "same", "16 sectors per request and no more in all"
+
+
+def test_loads_of_the_same_width_that_are_done_twice_are_worse() -> None:
+    found = change(emulated(memory(4000, 1000)), emulated(memory(8000, 2000)))
+    assert found.kind == "worse"
+    assert set(keys(found)) == {"sectors"}
+
+
+def test_what_is_counted_in_ptx_is_told_and_decides_nothing() -> None:
+    base = emulated({INSTRUCTIONS: 1000.0}, provenance="ptx-level")
+    found = change(base, emulated({INSTRUCTIONS: 5000.0}, provenance="ptx-level"))
+    assert found.kind == "changed"
+    assert keys(found)["instructions"].is_worse
+    assert not keys(found)["instructions"].decides
+
+
+def test_counters_counted_in_two_ways_are_not_compared() -> None:
+    base = emulated({WAVEFRONTS: 1.0, IDEAL: 1.0})
+    new = emulated({WAVEFRONTS: 9.0, IDEAL: 1.0}, provenance="emulator-model")
+    assert change(base, new).moved == []
+
+
+def test_where_both_were_timed_the_time_decides_and_counters_only_tell() -> None:
+    conflicts = {WAVEFRONTS: 16500.0, IDEAL: 1000.0}
+    base = run({"v0": Kernel(), "v1": Kernel(counters={WAVEFRONTS: 1e3, IDEAL: 1e3})}, 1)
+    new = run({"v0": Kernel(), "v1": Kernel(counters=conflicts, sass="2", spill_bytes=8)}, 2)
+    found = change(base, new)
+    assert found.kind in {"same", "unclear"}
+    assert keys(found)["wavefronts-over-ideal"].is_worse
+    assert judge(base, new).code == 0
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "kind"),
+    [
+        ({}, {"spill_bytes": 4}, "worse"),
+        ({}, {"occupancy": 0.75}, "worse"),
+        ({}, {"registers": 40}, "changed"),
+        ({"spill_bytes": 16}, {}, "better"),
+        ({"registers": 40}, {}, "changed"),
+    ],
+)
+def test_spills_and_occupancy_decide_and_registers_are_told(
+    was: dict[str, float], now: dict[str, float], kind: str
+) -> None:
+    base, new = emulated(source="ab", **was), emulated({"x": 1.0}, source="cd", **now)
+    found = change(base, new)
+    assert found.kind == kind
+    assert found.facts
+    assert judge(base, new).code == (kind == "worse")

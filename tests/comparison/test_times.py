@@ -1,0 +1,181 @@
+"""How a time changed, and what that allows to be said."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from two_runs import DEVICE, Kernel, name_of, run
+
+from harness.comparison import Judgement, judge
+from harness.comparison.times import TimeChange
+from harness.tables import Run
+
+EQUAL = {"v0": Kernel(sass="1"), "v1": Kernel(9e4, sass="1"), "v2": Kernel(8e4, sass="1")}
+CHANGED = {name: replace(kernel, sass="2") for name, kernel in EQUAL.items()}
+
+
+def of(judgement: Judgement, variant: str) -> TimeChange:
+    [change] = [c for c in judgement.changes if c.name == name_of(variant)]
+    [time] = change.times
+    return time
+
+
+def ratio(time: TimeChange) -> float:
+    assert time.ratio is not None
+    return time.ratio.value
+
+
+def test_a_kernel_that_takes_five_per_cent_longer_is_slower_and_the_others_are_not() -> None:
+    slowed = CHANGED | {"v1": Kernel(1.05 * 9e4, sass="2")}
+    judgement = judge(run(EQUAL, 1), run(slowed, 2))
+    time = of(judgement, "v1")
+    assert time.verdict == "slower"
+    assert ratio(time) == pytest.approx(1.05, abs=0.01)
+    assert time.ratio is not None
+    assert time.ratio.low < 1.05 < time.ratio.high
+    assert time.base_gbps == pytest.approx(4 * 1024 / time.base.value)
+    assert {of(judgement, v).verdict for v in ("v0", "v2")} <= {"same", "unclear"}
+    assert judgement.code == 1
+    assert judgement.changes[0].name == name_of("v1"), "what matters most comes first"
+
+
+def test_the_change_is_the_reciprocal_the_other_way_round() -> None:
+    one, other = run(EQUAL, 1), run({k: replace(v, ns=7e4) for k, v in CHANGED.items()}, 2)
+    there, back = (of(judge(*pair), "v1") for pair in ((one, other), (other, one)))
+    assert ratio(there) == pytest.approx(1 / ratio(back))
+    assert (there.verdict, back.verdict) == ("faster", "slower")
+
+
+def test_identical_machine_code_is_never_slower_whatever_the_clock_says() -> None:
+    slowed = EQUAL | {"v1": Kernel(1.2 * 9e4, sass="1")}
+    judgement = judge(run(EQUAL, 1), run(slowed, 2))
+    assert {c.kind for c in judgement.changes} == {"identical"}
+    assert ratio(of(judgement, "v1")) == pytest.approx(1.2, abs=0.01)
+    assert judgement.code == 0
+    assert judgement.looked.family == 0
+
+
+@pytest.mark.parametrize(
+    "launched",
+    [{"waves": 8.0}, {"made_from": {"bench.yaml": "another"}}],
+    ids=["another grid", "another entry in bench.yaml"],
+)
+def test_the_same_code_launched_in_another_way_is_not_identical(
+    launched: dict[str, object],
+) -> None:
+    kernel = Kernel(1.2 * 9e4, sass="1", **launched)  # type: ignore[arg-type]
+    judgement = judge(run(EQUAL, 1), run(EQUAL | {"v1": kernel}, 2))
+    assert of(judgement, "v1").verdict == "slower"
+
+
+def test_what_identical_code_differs_by_is_the_floor_of_the_others() -> None:
+    """Everything takes 3 % longer today: a kernel that was changed and does too is not blamed."""
+    longer = {name: replace(kernel, ns=1.03 * (kernel.ns or 0)) for name, kernel in EQUAL.items()}
+    judgement = judge(run(EQUAL, 1), run(longer | {"v2": Kernel(1.03 * 8e4, sass="2")}, 2))
+    assert judgement.code == 0
+    [floor] = (judgement.looked.floors or {}).values()
+    assert 0.025 < floor < 0.045
+    slower = judge(run(EQUAL, 1), run(longer | {"v2": Kernel(1.15 * 8e4, sass="2")}, 2))
+    assert of(slower, "v2").verdict == "slower"
+
+
+def test_all_comparisons_are_one_family() -> None:
+    """Among forty, two miss the truth at 95 %; at most one judgement in twenty is false for it."""
+    many = {f"v{i}": Kernel(1e5 + i, sass="1") for i in range(40)}
+    changed = {name: replace(kernel, sass="2") for name, kernel in many.items()}
+    missed, false, pairs = 0, 0, 12
+    for seed in range(pairs):
+        judgement = judge(run(many, 2 * seed), run(changed, 2 * seed + 1))
+        assert judgement.looked.family == 40
+        intervals = [t.ratio for c in judgement.changes for t in c.times if t.ratio]
+        missed += any(not i.low <= 1 <= i.high for i in intervals)
+        false += judgement.code != 0
+    assert missed > pairs / 2
+    assert false <= 2
+
+
+def test_one_placement_is_of_one_process_and_is_not_compared() -> None:
+    slowed = CHANGED | {"v1": Kernel(2 * 9e4, sass="2")}
+    judgement = judge(run(EQUAL, 1, placements=1), run(slowed, 2, placements=1))
+    assert of(judgement, "v1").verdict == "not compared"
+    assert "one placement" in of(judgement, "v1").reason
+    assert judgement.code == 3
+
+
+def test_times_at_another_clock_are_not_compared() -> None:
+    judgement = judge(run(EQUAL, 1, clock=1_980_000_000), run(CHANGED, 2, clock=1_755_000_000))
+    assert of(judgement, "v1").reason == "multiprocessor clock: 1,980 MHz then, 1,755 MHz now"
+    assert judgement.code == 3
+    steady = judge(run(EQUAL, 1, clock=1_980_000_000), run(CHANGED, 2, clock=1_975_000_000))
+    assert steady.code == 0
+
+
+def test_both_sides_in_one_run_are_compared_within_rounds() -> None:
+    """The placements' own share, which both have, is gone: the interval is narrower than apart."""
+    both = {"v0": Kernel(sass="2"), "v0__base": Kernel(sass="1"),
+            "v1": Kernel(1.05 * 9e4, sass="2"), "v1__base": Kernel(9e4, sass="1")}  # fmt: skip
+    judged = run(both, 5, beside={"base": "git:main", "commit": "", "suffix": "__base"})
+    judgement = judge(judged, judged)
+    assert judgement.in_rounds
+    assert of(judgement, "v1").verdict == "slower"
+    assert ratio(of(judgement, "v1")) == pytest.approx(1.05, abs=0.01)
+    assert of(judgement, "v0").verdict in {"same", "unclear"}
+    assert judgement.code == 1
+
+
+ELSEWHERE = {"device": DEVICE | {"name": "NVIDIA H100"}}
+
+
+def _elsewhere() -> tuple[Run, Run]:
+    """All take 1.5 times as long on the other machine, and v1 1.05 times that."""
+    there = {name: replace(k, ns=1.5 * (k.ns or 0), sass="2") for name, k in EQUAL.items()}
+    there["v1"] = Kernel(1.5 * 1.05 * 9e4, sass="2")
+    return run(EQUAL, 1), run(there, 2, **ELSEWHERE)
+
+
+def test_on_another_machine_nothing_is_slower_and_what_differs_is_said() -> None:
+    judgement = judge(*_elsewhere())
+    assert {c.kind for c in judgement.changes} == {"not compared"}
+    assert judgement.code == 3
+    assert judgement.untold[0] == "the machines differ: device NVIDIA H200 then, NVIDIA H100 now"
+
+
+@pytest.mark.parametrize("what", [{"driver": "590.2"}, {"device": DEVICE | {"sm_count": 114}}])
+def test_another_driver_or_part_of_a_card_is_another_machine(what: dict[str, object]) -> None:
+    assert judge(run(EQUAL, 1), run(CHANGED, 2, **what)).code == 3
+
+
+def test_a_property_that_only_one_run_recorded_makes_no_other_machine() -> None:
+    newer = run(CHANGED, 2, device=DEVICE | {"uuid": "GPU-1"})
+    assert judge(run(EQUAL, 1), newer).code == 0
+    assert judge(run(EQUAL, 1, device=DEVICE | {"uuid": "GPU-2"}), newer).code == 3
+
+
+def test_across_machines_ratios_to_each_runs_own_baseline_are_compared_where_asked() -> None:
+    judgement = judge(*_elsewhere(), across_machines=True)
+    assert judgement.relative
+    assert of(judgement, "v1").verdict == "slower"
+    assert ratio(of(judgement, "v1")) == pytest.approx(1.05, abs=0.01)
+    assert of(judgement, "v2").verdict in {"same", "unclear"}
+    assert of(judgement, "v0").verdict == "not compared"
+    assert judgement.code == 1
+
+
+def test_a_cache_emptied_in_another_way_is_another_measurement() -> None:
+    base, new = run(EQUAL, 1), run(CHANGED, 2)
+    other = Run(new.folder, {**new.info, "timing": {**new.info["timing"], "flush": "dirty"}},
+                new.records)  # fmt: skip
+    judgement = judge(base, other)
+    assert judgement.code == 3
+    assert "how the cache is emptied clean then, dirty now" in judgement.untold[0]
+
+
+def test_a_change_that_is_certain_and_small_is_told_with_its_interval() -> None:
+    slowed = CHANGED | {"v1": Kernel(1.012 * 9e4, sass="2")}
+    judgement = judge(run(EQUAL, 1, placements=24), run(slowed, 2, placements=24))
+    time = of(judgement, "v1")
+    assert time.verdict == "slower"
+    assert time.ratio is not None
+    assert math.sqrt(time.ratio.high / time.ratio.low) - 1 < 0.004
