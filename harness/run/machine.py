@@ -6,11 +6,11 @@ import hashlib
 import importlib.metadata
 import os
 import platform
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from harness import children
 from harness.build import toolchain
 from harness.matrix import model
 from harness.matrix.files import include_folder
@@ -91,7 +91,7 @@ def _cpu() -> str:
 def _output(*command: str) -> str:
     """What a command prints; empty where it is missing or fails."""
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
+        ended = children.output(command, 30)
+    except (OSError, children.LateError):
         return ""
-    return ended.stdout.strip() if ended.returncode == 0 else ""
+    return ended.out.strip() if ended.code == 0 else ""
