@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
@@ -12,21 +12,24 @@ from typing import Annotated
 import typer
 from filelock import FileLock, Timeout
 
-from harness import __version__, report, tables
+from harness import __version__, children, report, stopping, tables
 from harness.commands import annotate, doctor, listing, new, redraw, results, running
 from harness.commands.options import Asked
 from harness.commands.summary import summarise
-from harness.errors import HarnessError, UsageError
+from harness.errors import DeviceLost, HarnessError, UsageError
 from harness.matrix import model
 from harness.progress import console
 from harness.run import devices, machine
-from harness.run.folder import INTERRUPTED, Folder
+from harness.run.folder import Folder
 from harness.run.runner import Runner
 
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+_PIPE_CLOSED = 141
+_KEPT = "a run keeps what its journal has: go on with the same command and --out FOLDER"
 
 ROUGH = "--quick: one size per problem and few rounds; take its figures for rough ones"
 
@@ -77,21 +80,25 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
     console.print(
         f"{listing.count(runner.chosen)} on {device.name}, into {folder.path}", markup=False
     )
-    interrupted = False
+    told, lost = None, ""
     try:
         with _the_gpu_to_itself() if backend == "cuda" else nullcontext():
             runner.run()
     except Timeout:
         raise UsageError("another run is using the GPU; wait for it to end") from None
-    except KeyboardInterrupt:
-        interrupted = True
-    code = INTERRUPTED if interrupted else int(runner.failed)
+    except stopping.TOLD as stop:
+        told = stopping.code_of(stop)
+    except DeviceLost as error:
+        lost = str(error)
+    code = told or int(runner.failed or bool(lost))
     folder.close(code)
     finished = tables.load(folder.path)
     page = report.write(finished)
     folder.point_latest()
     results.tell(finished, asked.told)
-    summarise(finished, interrupted)
+    summarise(finished, bool(told))
+    if lost:
+        console.print(f"STOPPED {lost}", markup=False)
     if runner.without_ceilings:
         console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)
     for failure in runner.unprofiled:
@@ -117,13 +124,28 @@ app.command("doctor")(doctor.show)
 
 def main() -> None:
     """Run a command; a mistake of the user's is a message and exit code 2, never a traceback."""
+    stopping.listen()
     try:
         app()
     except HarnessError as error:
-        console.print(f"error: {error}", markup=False)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(_end(2, f"error: {error}"))
+    except BrokenPipeError:  # whoever read what is printed has ended
+        stopping.silence()
+        sys.exit(_end(_PIPE_CLOSED))
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        sys.exit(_end(2, f"error: {place}{error.strerror or error}\n  {_KEPT}"))
+    except stopping.TOLD as told:
+        sys.exit(_end(stopping.code_of(told)))
+
+
+def _end(code: int, message: str = "") -> int:
+    """Leave no process behind, and say why, if anybody can still read it."""
+    children.stop_all()
+    with suppress(OSError):
+        if message:
+            console.print(message, markup=False)
+    return code
 
 
 if __name__ == "__main__":

@@ -9,17 +9,20 @@ HARNESS = Path(__file__).parents[1] / "harness"
 
 BASE = {
     "errors", "cases", "dtypes", "near", "records", "strict_yaml", "progress", "silicon", "problem",
-    "current",
+    "current", "children", "storage",
 }  # fmt: skip
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
     "progress": set(),
+    "children": set(),
+    "storage": {"errors"},
+    "stopping": set(),
     "silicon": set(),
     "strict_yaml": {"errors"},
     "near": set(),
     "dtypes": {"errors", "near"},
     "cases": {"errors"},
-    "records": {"errors"},
+    "records": {"errors", "storage"},
     "current": {"records"},
     "problem": {"errors", "dtypes"},
     "emulator": {"silicon"},
@@ -29,7 +32,8 @@ MAY_USE: dict[str, set[str]] = {
     "backends": BASE | {"build", "emulator"},
     "measure": BASE | {"build", "backends"},
     "ncu": BASE | {"build", "backends", "job"},
-    "run": BASE | {"matrix", "build", "job", "backends", "measure", "ncu", "emulator", "tables"},
+    "run": BASE
+    | {"stopping", "matrix", "build", "job", "backends", "measure", "ncu", "emulator", "tables"},
     "tables": BASE | {"measure"},
     "analysis": BASE | {"tables", "measure", "ncu"},
     "report": BASE | {"tables", "measure", "ncu", "analysis"},

@@ -20,12 +20,11 @@ from harness.matrix.filters import Choice
 from harness.progress import console
 from harness.run import machine
 from harness.run.runner import Runner, timing_of
+from harness.stopping import STOPPED
+from harness.storage import replace_text
 
 REPORTS = Path("reports")
 LATEST = REPORTS / "latest"
-
-INTERRUPTED = 130
-"""The exit code of a run that Ctrl-C ended."""
 
 _MOST_NAMED = 3
 
@@ -119,7 +118,7 @@ class Folder:
         if ours == theirs:
             return
         wanted = {c.id for c in plan.resolve(asked, device, backend, ours.only).cases}
-        if only_profiling and "finished" in before and before["exit_code"] != INTERRUPTED:
+        if only_profiling and "finished" in before and before["exit_code"] not in STOPPED:
             wanted &= there  # as far as anything is there to be profiled
         if more := sorted(wanted - there):
             raise _another(path, [_filters_differ(theirs, ours, more)])
@@ -128,7 +127,7 @@ class Folder:
         self.chosen = wanted
 
     def _write(self) -> None:
-        (self.path / "run.json").write_text(json.dumps(self._info, indent=1) + "\n")
+        replace_text(self.path / "run.json", json.dumps(self._info, indent=1) + "\n")
 
 
 def _fresh(started: datetime) -> Path:
