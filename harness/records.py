@@ -253,6 +253,10 @@ class Outcome:
     case: str
     status: Status
     reason: str = ""
+    again: bool = False
+    """Nothing that the case itself is to blame for: a run that is resumed does it anew."""
+    limits: dict[str, float] = field(default_factory=dict)
+    """The limits of bench.yaml that ended it: with a higher one it is done anew."""
     kind: Literal["outcome"] = "outcome"
 
 

@@ -15,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -118,6 +119,16 @@ class Child:
         with _family.lock:
             _family.running.pop(self.process.pid, None)
         return code
+
+
+def kill_until(done: Callable[[], bool]) -> None:
+    """End every child, and those that are started, until whoever waits for them has given up."""
+    while not done():
+        with _family.lock:
+            running = list(_family.running.values())
+        for child in running:
+            child.kill()
+        time.sleep(0.02)
 
 
 def stop_all() -> None:

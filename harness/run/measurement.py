@@ -25,6 +25,8 @@ from harness.run.processes import Ended
 RAM = Path("/dev/shm")
 """Where inputs wait for their placements, if there is room."""
 
+NO_MEMORY = "skipped for all variants, as there is no memory for this size"
+
 ATTEMPTS = 3
 """Workers in a row that may end for no reason that points to a case."""
 
@@ -36,7 +38,14 @@ class Surroundings(Protocol):
     def do(self, job: Job) -> Ended: ...
     def expect_more(self) -> None: ...
     def is_open(self, case: Case) -> bool: ...
-    def finish(self, case: Case, status: str, reason: str = "") -> None: ...
+    def finish(
+        self,
+        case: Case,
+        status: str,
+        reason: str = "",
+        again: bool = False,
+        limits: Sequence[str] = (),
+    ) -> None: ...
     def timings(self, cases: Sequence[Case]) -> Timings: ...
 
 
@@ -93,18 +102,24 @@ class Measurement:
     def _blame(self, cases: Sequence[Case], ended: Ended, attempts: int) -> int:
         """Fail the case that ended a worker; without one, all of them after a few attempts.
 
+        A size that there is no memory for is skipped for all, so that comparisons stay whole.
         Returns how many workers in a row have ended for no known reason.
         """
         if not ended.reason:
             return 0
-        guilty = [case for case in cases if case.id == ended.at and self.run.is_open(case)]
+        rest = [case for case in cases if self.run.is_open(case)]
+        guilty = [case for case in rest if case.id == ended.at]
         if guilty and not ended.killed:
-            self.run.finish(guilty[0], "failed", ended.reason)
+            limits = ("launch_s",) if ended.late else ()
+            self.run.finish(guilty[0], "failed", ended.reason, limits=limits)
+            return 0
+        if ended.no_memory:
+            for case in rest:
+                self.run.finish(case, "skipped", f"{NO_MEMORY}: {ended.reason}", again=True)
             return 0
         if attempts + 1 >= ATTEMPTS:
-            for case in cases:
-                if self.run.is_open(case):
-                    self.run.finish(case, "failed", ended.reason)
+            for case in rest:
+                self.run.finish(case, "failed", ended.reason, again=ended.killed)
         return attempts + 1
 
     def _place(self, scratch: Path, started: float) -> None:

@@ -11,7 +11,7 @@ import hashlib
 import importlib.metadata
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -139,11 +139,13 @@ def changes(
     known: Iterable[Record],
     chosen: Collection[str],
     timed: Collection[str],
+    limits: Mapping[str, float],
 ) -> list[Renewed]:
     """What has to be done anew. Nothing where the folder is empty.
 
     plan: every case of the run, as it is now. known: the records that count so far. chosen: the
-    cases that are worked on. timed: of these, the ones that a clock is held to.
+    cases that are worked on. timed: of these, the ones that a clock is held to. limits: those of
+    bench.yaml, as they are now.
     """
     before: dict[str, Planned] = {}
     ended: dict[str, Outcome] = {}
@@ -163,7 +165,7 @@ def changes(
     for case in chosen:
         if case not in before:
             found[case] = _renewed(now[case], "case", "new")
-        elif why := differences(before[case], now[case]):
+        elif why := differences(before[case], now[case]) or _another_try(ended.get(case), limits):
             found[case] = _renewed(now[case], "case", why)
     touched = {_group(now[case]) for case in timed if case in found or case not in ended}
     for case, planned in now.items():
@@ -180,6 +182,17 @@ def differences(before: Planned, now: Planned) -> str:
     if changed == ["nvcc"]:
         return f"nvcc {before.made_from.get('nvcc')} → {now.made_from.get('nvcc')}"
     return f"{', '.join(changed)} changed" if changed else ""
+
+
+def _another_try(was: Outcome | None, limits: Mapping[str, float]) -> str:
+    """Why a case whose sources are as they were deserves one, or nothing."""
+    if was is None:
+        return ""
+    raised = [f"{name} {then:g} → {limits[name]:g}" for name, then in was.limits.items()
+              if limits.get(name, then) > then]  # fmt: skip
+    if raised:
+        return f"limits: {', '.join(raised)}"
+    return f"another try after: {was.reason.splitlines()[0]}" if was.again else ""
 
 
 def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:

@@ -30,11 +30,11 @@ class CudaBackend:
             cuda.init()
             if cuda.Device.count() == 0:
                 raise BackendUnavailable("the driver finds no GPU")
+            self._device = cuda.Device(index)
+            self._context = self._device.retain_primary_context()
+            self._context.push()
         except cuda.Error as error:
             raise BackendUnavailable(f"the CUDA driver does not start: {error}") from None
-        self._device = cuda.Device(index)
-        self._context = self._device.retain_primary_context()
-        self._context.push()
         self.device = _describe(self._device, arch)
         self._stream = cuda.Stream()
         self._modules = Modules(self.device.arch)
