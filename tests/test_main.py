@@ -288,3 +288,18 @@ def test_a_runs_tables_can_be_printed_and_loaded_by_a_notebook(tmp_path: Path) -
     refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert refused.returncode == 1
     assert refused.stderr.startswith("error: ")
+
+
+@pytest.mark.fault(
+    "--out with an empty word, as of a variable that is not set",
+    outcome="The command is refused, and nothing is written where one stands.",
+)
+def test_an_empty_out_is_refused(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness", "run", "--backend", "emulator", "--out", ""],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert "it is empty" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
