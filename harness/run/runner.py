@@ -42,7 +42,7 @@ from harness.records import (
     Verified,
     read_journal,
 )
-from harness.run import renewal
+from harness.run import machine, renewal
 from harness.run.compilation import Compilation, built_again, compile_all, described
 from harness.run.cores import Cores
 from harness.run.inputs import Inputs
@@ -174,7 +174,8 @@ class Runner:
         return [c for c in cases if c.id in self._chosen and c.id not in self._outcomes]
 
     def _as_planned(self) -> list[Planned]:
-        origins = renewal.Origins(self.bench, self.tests, self.device.arch)
+        driver = machine.driver() if self.is_timed else None
+        origins = renewal.Origins(self.bench, self.tests, self.device.arch, self.is_timed, driver)
         return [
             Planned(
                 case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch,

@@ -79,7 +79,7 @@ class FakeWorkspace:
         self._rng = np.random.default_rng(int.from_bytes(os.urandom(8), "little"))
         self._launches = 0
         self._y = np.zeros(1)
-        self._guard = False
+        self._guard = self._has_dawdled = False
         for buffer in buffers:
             if _flag(f"full-{buffer.count}").exists():
                 raise OutOfMemory(f"`{buffer.name}` needs {buffer.nbytes:,} bytes; 17 are free")
@@ -96,6 +96,8 @@ class FakeWorkspace:
         self._case = case
         x = self._x["input"]
         self._y = 2 * x
+        if case.variant == "wrong_small" and case.sizes["n"] != TIMED:
+            self.wrong_first()
         if case.sizes["n"] == TIMED:
             misdeed = MISDEEDS.get(case.variant.rstrip("0123456789_"))
             if misdeed:
@@ -135,12 +137,20 @@ class FakeWorkspace:
         if self._launches > 40 and not _flag("mended").exists():
             os.kill(os.getpid(), signal.SIGKILL)
 
+    def dawdle(self) -> None:
+        if not self._has_dawdled:
+            self._has_dawdled = True
+            time.sleep(float(_flag("slow").read_text()))
+
     def hang_when_timed(self) -> None:
         if self._launches > 60:
             time.sleep(3600)
 
     def wrong(self) -> None:
         self._y[3] += 1
+
+    def wrong_first(self) -> None:
+        self._y[0] += 1
 
     def nan(self) -> None:
         self._y[0] = np.nan
@@ -259,7 +269,7 @@ MISDEEDS: dict[str, Callable[[FakeWorkspace], None]] = {
     and name in {
         "hang", "crash", "fault", "fault_when_timed", "hang_when_timed", "wrong", "nan",
         "wrong_later", "wrong_sometimes", "change_input", "change_input_when_timed", "write_past",
-        "vary", "lose_card", "ecc_error", "die_once", "die",
+        "vary", "lose_card", "ecc_error", "die_once", "die", "dawdle",
     }
 }  # fmt: skip
 COSTS: dict[str, float] = json.loads(os.environ.get("FAKE_COSTS", "{}"))
