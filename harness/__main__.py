@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import sys
-import tempfile
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from filelock import FileLock, Timeout
 
 from harness import __version__, children, report, stopping, tables
+from harness.cases import Device
 from harness.commands import annotate, doctor, listing, new, redraw, results, running
 from harness.commands.options import Asked
 from harness.commands.summary import summarise
 from harness.errors import DeviceLost, HarnessError, UsageError
 from harness.matrix import model
+from harness.measure.card import Card, look
 from harness.progress import console
 from harness.run import devices, machine
 from harness.run.folder import Folder
+from harness.run.gpu_lock import gpu_to_itself
 from harness.run.runner import Runner
 
 app = typer.Typer(
@@ -63,6 +64,18 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
             "--metrics chooses what ncu counts on a GPU; the emulator always counts all it can\n"
             "  leave --metrics out, or run where there is a GPU"
         )
+    if backend != "cuda":
+        return _run(asked, started, bench, backend, device)
+    card = look(device.bus)
+    with gpu_to_itself(card.uuid or device.bus):
+        return _run(asked, started, bench, backend, device, card)
+
+
+def _run(
+    asked: Asked, started: datetime, bench: model.Bench, backend: str, device: Device,
+    card: Card | None = None,
+) -> tuple[int, Path]:  # fmt: skip
+    """The run itself, on a device that is there and, if it is a GPU, this run's alone."""
     folder = Folder(
         asked.out, bench, asked.choice, backend, device, started,
         only_profiling=asked.wanted is not None,
@@ -72,7 +85,7 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
             folder.bench, device, backend, folder.choice.only, folder.path, asked.wanted,
             asked.jobs or machine.cores(), folder.chosen,
         )  # fmt: skip
-    folder.open(runner)
+    folder.open(runner, card)
     for note in listing.notes(runner.plan):
         console.print(note, markup=False)
     if asked.choice.quick:
@@ -82,21 +95,20 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
     )
     told, lost = None, ""
     try:
-        with _the_gpu_to_itself() if backend == "cuda" else nullcontext():
-            runner.run()
-    except Timeout:
-        raise UsageError("another run is using the GPU; wait for it to end") from None
+        runner.run()
     except stopping.TOLD as stop:
         told = stopping.code_of(stop)
     except DeviceLost as error:
         lost = str(error)
     code = told or int(runner.failed or bool(lost))
-    folder.close(code)
+    folder.close(code, card)
     finished = tables.load(folder.path)
     page = report.write(finished)
     folder.point_latest()
     results.tell(finished, asked.told)
     summarise(finished, bool(told))
+    for warning in finished.info.get("warnings") or ():
+        console.print(f"BEWARE {warning}", markup=False)
     if lost:
         console.print(f"STOPPED {lost}", markup=False)
     if runner.without_ceilings:
@@ -107,11 +119,6 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
         console.print(ROUGH)
     console.print(str(page), markup=False)
     return code, folder.path
-
-
-def _the_gpu_to_itself() -> FileLock:
-    """Two runs on one GPU would time each other."""
-    return FileLock(Path(tempfile.gettempdir()) / "kernel-harness-gpu.lock", timeout=0)
 
 
 app.command("list")(listing.list_cases)

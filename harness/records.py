@@ -196,7 +196,10 @@ class Round:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The state of the GPU after a round; None where the driver does not tell."""
+    """The state of the GPU after a round; None where the driver does not tell.
+
+    others: processes beside our own that compute on it.
+    """
 
     group: str
     round: int
@@ -206,6 +209,7 @@ class Conditions:
     power_w: float | None
     throttle: tuple[str, ...]
     placement: int = 0
+    others: int | None = None
     kind: Literal["conditions"] = "conditions"
 
 

@@ -17,7 +17,9 @@ from harness.cases import Device
 from harness.errors import HarnessError, UsageError
 from harness.matrix import filters, model, plan
 from harness.matrix.filters import Choice
+from harness.measure.card import Card, in_between, warnings
 from harness.progress import console
+from harness.records import Conditions
 from harness.run import machine
 from harness.run.runner import Runner, timing_of
 from harness.stopping import STOPPED
@@ -72,16 +74,22 @@ class Folder:
                 self.path.rmdir()
             raise
 
-    def open(self, runner: Runner) -> None:
+    def open(self, runner: Runner, card: Card | None = None) -> None:
         """Write run.json as it stands before anything runs."""
         self._info = {**_about(runner, self.choice), "started": self._started}
+        if card:
+            self._info |= {"card": asdict(card), "warnings": list(warnings(card))}
         try:
             self._write()
             (self.path / "journal.jsonl").touch()
         except OSError as error:
             raise UsageError(f"--out {self.path}: {error.strerror}") from None
 
-    def close(self, exit_code: int) -> None:
+    def close(self, exit_code: int, card: Card | None = None) -> None:
+        """Write how the run ended; with a card, what its rounds saw of that."""
+        if card:
+            seen = in_between(card, tables.load(self.path).of(Conditions))
+            self._info["warnings"] = [*warnings(card), *seen]
         self._info |= {"finished": datetime.now(timezone.utc).isoformat(), "exit_code": exit_code}
         self._write()
 
@@ -157,7 +165,8 @@ def _differences(
     ours: Choice,
 ) -> Iterator[str]:  # fmt: skip
     """What differs so that results of both cannot stand side by side."""
-    was, now = before["device"], json.loads(json.dumps(vars(device)))
+    was, now = dict(before["device"]), json.loads(json.dumps(vars(device)))
+    now.pop("bus")  # another card of the kind will do
     if before["backend"] != backend:
         yield f"the backend differs: {before['backend']} there, {backend} now"
     elif was["arch"] != now["arch"]:

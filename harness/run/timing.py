@@ -108,7 +108,7 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
             if e.case.variant == job.reference
         ]
         rng = generator(job.seed, "order", first.group, job.placement)
-        with Sensors() as sensors:
+        with Sensors(backend.device.bus) as sensors:
             hooks = Hooks(
                 lambda case, seconds: tell.now(case.id, seconds),
                 sensors.clock,
