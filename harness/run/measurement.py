@@ -77,6 +77,14 @@ class Measurement:
     needed_bytes: int = 0
     clock: Callable[[], float] = time.monotonic
     _right: dict[str, Right] = field(default_factory=dict)
+    _sound: int = 0
+    _throttled: int = 0
+    """Placements of which every round was."""
+
+    @property
+    def _is_unstable(self) -> bool:
+        """Whether throttling has left less than the least that figures are made from."""
+        return bool(self._throttled) and self._sound < self.effort.looks[0] + self.effort.choosing
 
     def carry_out(self) -> None:
         """Every case has an outcome afterwards, unless the run was stopped."""
@@ -85,7 +93,17 @@ class Measurement:
             self._prepare(scratch)
             self._place(scratch, started)
         for case in self._open():
-            self.run.finish(case, "ok")
+            if self._is_unstable:
+                self.run.finish(case, "failed", self._unstable(), again=True)
+            else:
+                self.run.finish(case, "ok")
+
+    def _unstable(self) -> str:
+        return (
+            f"unstable: the card was throttled in every round of {self._throttled} of "
+            f"{self._throttled + self._sound} placements, within {self.effort.seconds:g} s\n"
+            "  mind its cooling and its power, and run again"
+        )
 
     def _open(self) -> list[Case]:
         return [case for case in self.cases if self.run.is_open(case)]
@@ -124,17 +142,20 @@ class Measurement:
 
     def _place(self, scratch: Path, started: float) -> None:
         effort, number, attempts = self.effort, self.first_placement, 0
-        wanted, done = self._open(), 0
+        wanted = self._open()
         for look, most in enumerate(effort.looks):
-            while done < most + effort.choosing and (
+            while self._sound < most + effort.choosing and (
                 wanted := [case for case in wanted if self.run.is_open(case)]
             ):
-                if look and self.clock() - started > effort.seconds:
+                if (look or self._throttled) and self.clock() - started > effort.seconds:
                     return
                 ended = self._one(scratch, wanted, number)
                 attempts = self._blame(wanted, ended, attempts)
+                if not ended.reason and self.run.timings(wanted).is_spoiled(number):
+                    self._throttled += 1
+                else:
+                    self._sound += not ended.reason
                 number += 1
-                done += not ended.reason
             if look + 1 < len(effort.looks):
                 wanted = self._unsettled()
 
