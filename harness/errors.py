@@ -6,6 +6,7 @@
     │   └── ExpressionError   an expression in it
     ├── ProblemError          a problem.py that cannot be loaded or breaks its contract
     ├── CompileError          nvcc missing, or a source that it rejects
+    │   └── CompilerStopped   nvcc was killed, or had no room: nothing the source is to blame for
     ├── LaunchError           a kernel, argument or shape that cannot be launched
     │   └── OutOfMemory       a size that the device has no memory for
     ├── DeviceFault           the GPU's context is lost: this process can launch nothing more
@@ -50,6 +51,10 @@ class ProblemError(HarnessError):
 
 class CompileError(HarnessError):
     """The compiler is missing, or it rejected a source; the text carries its own message."""
+
+
+class CompilerStopped(CompileError):
+    """The compiler was killed or had no room to write; another try may well succeed."""
 
 
 class LaunchError(HarnessError):

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from harness import children
-from harness.errors import CompileError
+from harness.errors import CompileError, CompilerStopped
 
 CACHE = Path(".cache") / "compile"
 DEADLINE_S = 300
+_STOPPED = re.compile(r"died due to signal|No space left on device|Killed signal")
+"""In what nvcc prints when a pass of its was killed, or had no room for its file."""
 
 About = dict[str, Any]
 """What an entry's about.json says: `headers` and `files` with hashes, and what `make` adds."""
@@ -88,6 +90,8 @@ def run(source: Path, command: Sequence[str]) -> str:
         raise CompileError(f"{command[0]} does not run: {error}") from None
     if ended.code:
         said = (ended.err + ended.out).strip() or f"exit code {ended.code}"
+        if ended.code < 0 or _STOPPED.search(said):
+            raise CompilerStopped(f"nvcc was stopped at {source}: {said}")
         raise CompileError(f"nvcc rejects {source}:\n{said}")
     return ended.err + ended.out
 

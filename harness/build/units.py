@@ -10,7 +10,7 @@ from harness.build import cache
 from harness.build.toolchain import Toolchain
 from harness.cases import Case
 from harness.dtypes import BY_NAME
-from harness.errors import CompileError
+from harness.errors import CompileError, CompilerStopped
 
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
 _SYMBOL = "harness_kernel_"
@@ -113,6 +113,8 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
 
 def explained(one: Unit, error: CompileError) -> CompileError:
     """nvcc's message, with what to do about the mistakes that the harness knows of."""
+    if isinstance(error, CompilerStopped):
+        return error
     text, dtype = str(error), dict(one.defines).get("DTYPE")
     for known in BY_NAME.values():
         if known.cpp == dtype and known.header and f'"{dtype}" is undefined' in text:

@@ -251,7 +251,8 @@ class Runner:
         self._made = compile_all([*tests, *wanted], self.bench.kernels, self.device.arch)
         for case in wanted:
             if case.shape in self._made.refused:
-                self.finish(case, "failed", self._made.refused[case.shape])
+                again = case.shape in self._made.stopped
+                self.finish(case, "failed", self._made.refused[case.shape], again)
             elif case.kind == "kernel":
                 made, refusal = described(case, self._made.built[case.id], self.device)
                 for record in made:

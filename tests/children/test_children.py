@@ -13,7 +13,7 @@ import pytest
 
 from harness import children
 from harness.build import cache
-from harness.errors import CompileError
+from harness.errors import CompileError, CompilerStopped
 
 ROOT = Path(__file__).parents[2]
 
@@ -123,3 +123,26 @@ def test_after_stopping_nothing_more_is_started(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert (ended.returncode, ended.stdout) == (0, "-9\n")
+
+
+@pytest.mark.fault(
+    "a compiler that is killed, or has no room for its files",
+    outcome="Its variants fail with what it said, and a resumed run compiles them again.",
+)
+@pytest.mark.parametrize(
+    "script",
+    ["kill -9 $$", "echo \"nvcc error : 'cicc' died due to signal 9 (Kill signal)\" >&2; exit 9",
+     "echo 'fatal error: error writing to /tmp/x: No space left on device' >&2; exit 1"],
+)  # fmt: skip
+def test_a_compiler_that_was_stopped_says_nothing_against_the_source(script: str) -> None:
+    with pytest.raises(CompilerStopped, match=r"nvcc was stopped at a\.cu"):
+        cache.run(Path("a.cu"), ["sh", "-c", script])
+
+
+@pytest.mark.fault(
+    "a source that does not compile", outcome="Its variants fail with nvcc's words; others run."
+)
+def test_a_source_that_is_rejected_is_no_stopped_compiler() -> None:
+    with pytest.raises(CompileError, match=r"nvcc rejects a\.cu:\nx\.cu\(5\): error") as caught:
+        cache.run(Path("a.cu"), ["sh", "-c", "echo 'x.cu(5): error: no' >&2; exit 2"])
+    assert not isinstance(caught.value, CompilerStopped)
