@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-import tempfile
-from contextlib import nullcontext
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from filelock import FileLock, Timeout
 
-from harness import __version__, report, tables
+from harness import __version__, children, report, stopping, tables
 from harness.analysis.budgets import checks as budget_checks
+from harness.cases import Device
 from harness.commands import (
     annotate,
     beside,
@@ -30,17 +29,22 @@ from harness.commands import (
 )
 from harness.commands.options import Asked
 from harness.commands.summary import summarise
-from harness.errors import HarnessError, UsageError
+from harness.errors import DeviceLost, HarnessError, UsageError
 from harness.matrix import model
+from harness.measure.card import Card, look
 from harness.progress import console
 from harness.run import devices, machine
-from harness.run.folder import INTERRUPTED, Folder
+from harness.run.folder import Folder
+from harness.run.gpu_lock import gpu_to_itself
 from harness.run.runner import Runner
 
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+
+_PIPE_CLOSED = 141
+_KEPT = "a run keeps what its journal has: go on with the same command and --out FOLDER"
 
 ROUGH = "--quick: one size per problem and few rounds; take its figures for rough ones"
 
@@ -74,6 +78,18 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
             "--metrics chooses what ncu counts on a GPU; the emulator always counts all it can\n"
             "  leave --metrics out, or run where there is a GPU"
         )
+    if backend != "cuda":
+        return _run(asked, started, bench, backend, device)
+    card = look(device.bus)
+    with gpu_to_itself(card.uuid or device.bus):
+        return _run(asked, started, bench, backend, device, card)
+
+
+def _run(
+    asked: Asked, started: datetime, bench: model.Bench, backend: str, device: Device,
+    card: Card | None = None,
+) -> tuple[int, Path]:  # fmt: skip
+    """The run itself, on a device that is there and, if it is a GPU, this run's alone."""
     folder = Folder(
         asked.out, bench, asked.choice, backend, device, started,
         only_profiling=asked.wanted is not None, beside=asked.beside,
@@ -83,7 +99,7 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
             folder.bench, device, backend, folder.choice.only, folder.path, asked.wanted,
             asked.jobs or machine.cores(), folder.chosen,
         )  # fmt: skip
-    folder.open(runner)
+    folder.open(runner, card)
     for note in listing.notes(runner.plan):
         console.print(note, markup=False)
     if asked.choice.quick:
@@ -91,27 +107,30 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
     console.print(
         f"{listing.count(runner.chosen)} on {device.name}, into {folder.path}", markup=False
     )
-    interrupted = False
+    told, lost = None, ""
     try:
-        with _the_gpu_to_itself() if backend == "cuda" else nullcontext():
-            runner.run()
-    except Timeout:
-        raise UsageError("another run is using the GPU; wait for it to end") from None
-    except KeyboardInterrupt:
-        interrupted = True
-    code = INTERRUPTED if interrupted else int(runner.failed)
-    folder.close(code)
+        runner.run()
+    except stopping.TOLD as stop:
+        told = stopping.code_of(stop)
+    except DeviceLost as error:
+        lost = str(error)
+    code = told or int(runner.failed or bool(lost))
+    folder.close(code, card)
     finished = tables.load(folder.path)
     checks = budget_checks(finished)
     chosen = {case.id for case in runner.chosen}
     if code == 0 and any(c.status == "broken" and c.case in chosen for c in checks):
         code = 1
-        folder.close(code)
+        folder.close(code, card)
     page = report.write(finished)
     folder.point_latest()
     results.tell(finished, asked.told)
-    summarise(finished, interrupted)
+    summarise(finished, bool(told))
     budgets.say(checks)
+    for warning in finished.info.get("warnings") or ():
+        console.print(f"BEWARE {warning}", markup=False)
+    if lost:
+        console.print(f"STOPPED {lost}", markup=False)
     if runner.without_ceilings:
         console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)
     for failure in runner.unprofiled:
@@ -120,11 +139,6 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
         console.print(ROUGH)
     console.print(str(page), markup=False)
     return code, folder.path
-
-
-def _the_gpu_to_itself() -> FileLock:
-    """Two runs on one GPU would time each other."""
-    return FileLock(Path(tempfile.gettempdir()) / "kernel-harness-gpu.lock", timeout=0)
 
 
 app.command("list")(listing.list_cases)
@@ -141,13 +155,28 @@ app.command("doctor")(doctor.show)
 
 def main() -> None:
     """Run a command; a mistake of the user's is a message and exit code 2, never a traceback."""
+    stopping.listen()
     try:
         app()
     except HarnessError as error:
-        console.print(f"error: {error}", markup=False)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(_end(2, f"error: {error}"))
+    except BrokenPipeError:  # whoever read what is printed has ended
+        stopping.silence()
+        sys.exit(_end(_PIPE_CLOSED))
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        sys.exit(_end(2, f"error: {place}{error.strerror or error}\n  {_KEPT}"))
+    except stopping.TOLD as told:
+        sys.exit(_end(stopping.code_of(told)))
+
+
+def _end(code: int, message: str = "") -> int:
+    """Leave no process behind, and say why, if anybody can still read it."""
+    children.stop_all()
+    with suppress(OSError):
+        if message:
+            console.print(message, markup=False)
+    return code
 
 
 if __name__ == "__main__":

@@ -36,6 +36,8 @@ class Device:
     max_grid: tuple[int, int, int]
     max_shared_bytes: int
     """Of one block, static and dynamic, when a kernel opts in."""
+    bus: str = ""
+    """Its PCI address, by which NVML knows it. Of two equal cards one is as good as the other."""
 
     def names(self) -> dict[str, int]:
         """The device facts that an expression may use."""

@@ -6,10 +6,13 @@
     │   └── ExpressionError   an expression in it
     ├── ProblemError          a problem.py that cannot be loaded or breaks its contract
     ├── CompileError          nvcc missing, or a source that it rejects
+    │   └── CompilerStopped   nvcc was killed, or had no room: nothing the source is to blame for
     ├── LaunchError           a kernel, argument or shape that cannot be launched
+    │   └── OutOfMemory       a size that the device has no memory for
     ├── DeviceFault           the GPU's context is lost: this process can launch nothing more
+    ├── DeviceLost            the GPU is lost, to every process: the run stops here
     ├── BackendUnavailable    no GPU, no driver, no PyCUDA
-    └── JournalError          a journal that cannot be read
+    └── JournalError          a journal that cannot be read or written
 
 Only these are caught at the top and printed without a traceback; anything else is a defect of ours.
 """
@@ -50,12 +53,24 @@ class CompileError(HarnessError):
     """The compiler is missing, or it rejected a source; the text carries its own message."""
 
 
+class CompilerStopped(CompileError):
+    """The compiler was killed or had no room to write; another try may well succeed."""
+
+
 class LaunchError(HarnessError):
     """A launch that the kernel's signature or the device's limits do not allow."""
 
 
+class OutOfMemory(LaunchError):
+    """The device has no memory for a size."""
+
+
 class DeviceFault(HarnessError):
     """An illegal access or a trap on the device; the process that saw it must end."""
+
+
+class DeviceLost(HarnessError):
+    """The GPU itself failed, whatever ran on it: off the bus, an ECC error, a dead driver."""
 
 
 class BackendUnavailable(HarnessError):
@@ -63,4 +78,4 @@ class BackendUnavailable(HarnessError):
 
 
 class JournalError(HarnessError):
-    """A journal line that is not what was written."""
+    """A journal line that is not what was written, or that cannot be written."""

@@ -12,6 +12,7 @@ import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -19,6 +20,7 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 import numpy.typing as npt
 
+from harness import deadline
 from harness.dtypes import machine_epsilon, numpy_dtype, smallest_normal
 from harness.errors import HarnessError, ProblemError
 
@@ -26,6 +28,14 @@ __all__ = [
     "Array", "Buffer", "Problem", "Role", "Work", "load", "machine_epsilon", "numpy_dtype",
     "summation_bound",
 ]  # fmt: skip
+
+PLANNING_S = 60.0
+"""What importing a problem.py, and each call of its buffers() and work(), may take."""
+
+_PLANNED = ("buffers", "work")
+"""What is called to plan a run; the others are called in workers, which have deadlines."""
+
+_ENDLESS = f"not done within {PLANNING_S:g} s, and was stopped"
 
 Array = npt.NDArray[Any]
 Role = Literal["input", "output", "scratch", "zeroed"]
@@ -153,7 +163,11 @@ def load(folder: Path) -> Problem:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        with deadline.within(PLANNING_S):
+            spec.loader.exec_module(module)
+    except deadline.Overrun as error:
+        line = line_in(path, error)
+        raise ProblemError(f"{path}{line}: its import is {_ENDLESS}") from None
     except (Exception, SystemExit) as error:
         line = line_in(path, error)
         raise ProblemError(f"{path}{line}: {type(error).__name__}: {error}") from None
@@ -258,7 +272,10 @@ class Checked(Problem):
 
     def _call(self, what: str, *args: Any) -> Any:
         try:
-            return getattr(self._problem, what)(*args)
+            with deadline.within(PLANNING_S) if what in _PLANNED else nullcontext():
+                return getattr(self._problem, what)(*args)
+        except deadline.Overrun as error:
+            raise self._wrong(what, f"it is {_ENDLESS}", args, error) from None
         except ProblemError as error:
             raise self._wrong(what, str(error), args, error) from None
         except (HarnessError, MemoryError):
@@ -267,7 +284,7 @@ class Checked(Problem):
             raise self._wrong(what, f"{type(error).__name__}: {error}", args, error) from None
 
     def _wrong(
-        self, what: str, problem: str, given: Sequence[Any], error: Exception | None = None
+        self, what: str, problem: str, given: Sequence[Any], error: BaseException | None = None
     ) -> ProblemError:
         """What is wrong, where, and for which case: `given` is what the method was called with."""
         line = "" if error is None else line_in(self._path, error)

@@ -11,9 +11,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 Advance = Callable[[str], None]
 
-console = Console(highlight=False, soft_wrap=True)
+# `x.cu:100:` is a place in a file and no emoji, and `a[0]` no markup.
+console = Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
 if not console.is_terminal:
-    console = Console(highlight=False, soft_wrap=True, width=200)
+    console = Console(highlight=False, soft_wrap=True, emoji=False, markup=False, width=200)
 
 
 @contextmanager
@@ -23,8 +24,9 @@ def stage(title: str, total: int) -> Iterator[Advance]:
         yield _lines(title, total)
         return
     columns = (
-        TextColumn("{task.description:9}"), BarColumn(bar_width=30), MofNCompleteColumn(),
-        TimeElapsedColumn(), TextColumn("{task.fields[what]}"),
+        TextColumn("{task.description:9}", markup=False), BarColumn(bar_width=30),
+        MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("{task.fields[what]}", markup=False),
     )  # fmt: skip
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(title, total=total, what="")

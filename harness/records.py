@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import threading
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,6 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from harness.errors import JournalError
+from harness.storage import Appended
 
 Status = Literal["ok", "failed", "skipped"]
 Provenance = Literal["measured", "ncu", "emulator-exact", "emulator-model", "ptx-level"]
@@ -200,7 +199,10 @@ class Round:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The state of the GPU after a round; None where the driver does not tell."""
+    """The state of the GPU after a round; None where the driver does not tell.
+
+    others: processes beside our own that compute on it.
+    """
 
     group: str
     round: int
@@ -210,6 +212,7 @@ class Conditions:
     power_w: float | None
     throttle: tuple[str, ...]
     placement: int = 0
+    others: int | None = None
     kind: Literal["conditions"] = "conditions"
 
 
@@ -257,6 +260,10 @@ class Outcome:
     case: str
     status: Status
     reason: str = ""
+    again: bool = False
+    """Nothing that the case itself is to blame for: a run that is resumed does it anew."""
+    limits: dict[str, float] = field(default_factory=dict)
+    """The limits of bench.yaml that ended it: with a higher one it is done anew."""
     kind: Literal["outcome"] = "outcome"
 
 
@@ -316,23 +323,20 @@ def from_json(text: str) -> Record:
 
 
 class Journal:
-    """Appends records to a file, from any thread; a context manager."""
+    """Appends records to a file, from any thread; a context manager.
+
+    Raises JournalError where the file cannot be written; what stands in it stays whole.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if path.exists():
-            _drop_torn_line(path)
-        self._file = path.open("a", encoding="utf-8")
-        self._lock = threading.Lock()
+        self._file = Appended(path, _is_whole)
 
     def append(self, record: Record) -> None:
         body = to_json(record)
-        with self._lock:
-            self._file.write(f'{{"crc32":"{_checksum(body)}","record":{body}}}\n')
-            self._file.flush()
+        self._file.append(f'{{"crc32":"{_checksum(body)}","record":{body}}}')
 
     def close(self) -> None:
-        os.fsync(self._file.fileno())
         self._file.close()
 
     def __enter__(self) -> Journal:
@@ -386,14 +390,9 @@ def _checksum(body: str) -> str:
     return f"{zlib.crc32(body.encode()):08x}"
 
 
-def _drop_torn_line(path: Path) -> None:
-    """Cut a torn line behind the last newline, so that the next record starts one of its own."""
-    with path.open("rb+") as file:
-        content = file.read()
-        start = content.rfind(b"\n") + 1
-        try:
-            _parsed(content[start:])
-        except (ValueError, KeyError, TypeError):
-            file.truncate(start)
-        else:  # all but its newline was written; a reader has counted it
-            file.write(b"\n")
+def _is_whole(line: bytes) -> bool:
+    try:
+        _parsed(line)
+    except (ValueError, KeyError, TypeError):
+        return False
+    return True

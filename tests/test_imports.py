@@ -9,21 +9,25 @@ HARNESS = Path(__file__).parents[1] / "harness"
 
 BASE = {
     "errors", "cases", "dtypes", "near", "records", "strict_yaml", "progress", "silicon", "problem",
-    "current", "source_text", "budgets",
+    "current", "source_text", "budgets", "children", "storage",
 }  # fmt: skip
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
     "budgets": set(),
     "progress": set(),
+    "children": set(),
+    "deadline": set(),
+    "storage": {"errors"},
+    "stopping": set(),
     "silicon": set(),
     "strict_yaml": {"errors"},
     "near": set(),
     "source_text": set(),
     "dtypes": {"errors", "near"},
     "cases": {"errors"},
-    "records": {"errors"},
+    "records": {"errors", "storage"},
     "current": {"records"},
-    "problem": {"errors", "dtypes"},
+    "problem": {"errors", "dtypes", "deadline"},
     "emulator": {"silicon"},
     "matrix": BASE,
     "build": BASE,
@@ -31,7 +35,8 @@ MAY_USE: dict[str, set[str]] = {
     "backends": BASE | {"build", "emulator"},
     "measure": BASE | {"build", "backends"},
     "ncu": BASE | {"build", "backends", "job"},
-    "run": BASE | {"matrix", "build", "job", "backends", "measure", "ncu", "emulator", "tables"},
+    "run": BASE
+    | {"stopping", "matrix", "build", "job", "backends", "measure", "ncu", "emulator", "tables"},
     "tables": BASE | {"measure"},
     "analysis": BASE | {"tables", "measure", "ncu"},
     "comparison": BASE | {"tables", "measure", "analysis", "matrix"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -288,3 +289,65 @@ def test_a_runs_tables_can_be_printed_and_loaded_by_a_notebook(tmp_path: Path) -
     refused = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert refused.returncode == 1
     assert refused.stderr.startswith("error: ")
+
+
+@pytest.mark.fault(
+    "--out with an empty word, as of a variable that is not set",
+    outcome="The command is refused, and nothing is written where one stands.",
+)
+def test_an_empty_out_is_refused(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness", "run", "--backend", "emulator", "--out", ""],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert "it is empty" in ended.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def limited(out: Path, bytes_of_a_file: int) -> subprocess.CompletedProcess[str]:
+    """A run in which no file may grow beyond so many bytes, as if the disk were full."""
+    command = [sys.executable, "-m", "harness", "run", "--config", str(FAULTY), "--backend",
+               "emulator", "--out", str(out), "--only", "double/right"]  # fmt: skip
+    running = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    journal, end = out / "journal.jsonl", time.monotonic() + 120
+    while not (journal.exists() and "planned" in journal.read_text()):
+        assert time.monotonic() < end, "nothing was written"
+        time.sleep(0.005)
+    resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (bytes_of_a_file, bytes_of_a_file))
+    said, _ = running.communicate(timeout=120)
+    return subprocess.CompletedProcess(command, running.returncode, said)
+
+
+@pytest.mark.fault(
+    "a disk that is full in the middle of a run",
+    outcome="Exit code 2 and one sentence, no traceback; the same command goes on when there is "
+    "room.",
+)
+def test_a_full_disk_is_one_sentence_and_the_run_is_gone_on_with(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    ended = limited(out, 2000)
+    assert ended.returncode == 2, ended.stdout
+    assert "Traceback" not in ended.stdout
+    assert "error: " in ended.stdout
+    assert "File too large" in ended.stdout
+    whole = (out / "journal.jsonl").read_bytes()
+    again = emulate(out, "double/right")
+    assert again.returncode == 0, again.stdout
+    assert (out / "journal.jsonl").read_bytes().startswith(whole[: whole.rindex(b"\n") + 1])
+    assert {o.status for o in load(out).outcomes.values()} == {"ok"}
+
+
+@pytest.mark.fault(
+    "a folder that may only be read",
+    outcome="Exit code 2 and one sentence before anything runs.",
+)
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ended = emulate(tmp_path / "file" / "run", "double/right")
+    assert ended.returncode == 2
+    assert f"--out {tmp_path / 'file' / 'run'}: Not a directory" in ended.stdout
+    assert "Traceback" not in ended.stdout + ended.stderr

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from harness.build.compile import Built
 from harness.cases import Case, Device, Flush, Step
 from harness.dtypes import numpy_dtype
-from harness.errors import LaunchError
+from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError
 from harness.problem import Buffer, Problem
 from harness.records import Cache, Counted, SourceLine
 
@@ -30,6 +30,17 @@ POISON = 0xFF
 
 OTHER_RESULT = "its result is wrong: not the one that was verified"
 """Why a variant fails whose result was always the same, and is not any more."""
+
+_OF_THE_CARD = ("ECC error", "NVLink error", "busy or unavailable", "no CUDA-capable device")
+"""In the driver's words for what is the GPU's own fault, whatever it was that ran."""
+
+
+def fault(case: str, words: str) -> HarnessError:
+    """The driver's error in a launch, as a fault of the case or as one of the GPU itself."""
+    if any(each in words for each in _OF_THE_CARD):
+        return DeviceLost(f"{words} (at {case})")
+    return DeviceFault(f"{case}: {words}")
+
 
 _PATTERNS = (0xFFFFFFFF, 0x7FFF7FFF, 0xFFFF7FFF, 0x7FFFFFFF)
 

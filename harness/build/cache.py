@@ -6,17 +6,18 @@ import hashlib
 import json
 import re
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import source_text
-from harness.errors import CompileError
+from harness import children, source_text
+from harness.errors import CompileError, CompilerStopped
 
 CACHE = Path(".cache") / "compile"
-_DEADLINE_S = 300
+DEADLINE_S = 300
+_STOPPED = re.compile(r"died due to signal|No space left on device|Killed signal")
+"""In what nvcc prints when a pass of its was killed, or had no room for its file."""
 
 About = dict[str, Any]
 """What an entry's about.json says: `headers` and `files` with hashes, and what `make` adds."""
@@ -82,17 +83,17 @@ def dependencies(listed: Path, folders: Sequence[Path]) -> list[Path]:
 def run(source: Path, command: Sequence[str]) -> str:
     """What nvcc prints. Raises CompileError with it where nvcc rejects the source."""
     try:
-        ended = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_DEADLINE_S
-        )
-    except subprocess.TimeoutExpired:
-        raise CompileError(f"{source}: nvcc did not end within {_DEADLINE_S} s") from None
+        ended = children.output(command, DEADLINE_S)
+    except children.LateError:
+        raise CompileError(f"{source}: nvcc did not end within {DEADLINE_S} s") from None
     except OSError as error:
         raise CompileError(f"{command[0]} does not run: {error}") from None
-    if ended.returncode:
-        said = (ended.stderr + ended.stdout).strip() or f"exit code {ended.returncode}"
+    if ended.code:
+        said = (ended.err + ended.out).strip() or f"exit code {ended.code}"
+        if ended.code < 0 or _STOPPED.search(said):
+            raise CompilerStopped(f"nvcc was stopped at {source}: {said}")
         raise CompileError(f"nvcc rejects {source}:\n{said}")
-    return ended.stderr + ended.stdout
+    return ended.err + ended.out
 
 
 def sha256(path: Path) -> str:

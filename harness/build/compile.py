@@ -18,6 +18,7 @@ from typing import TypeVar
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
+from harness import children
 from harness.build import cache, toolchain
 from harness.build.clusters import declare, symbol_of
 from harness.build.toolchain import Toolchain
@@ -92,7 +93,8 @@ def in_parallel(
                     results[pending[future]] = error
                 done(pending[future])
         except BaseException:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            children.kill_until(lambda: all(future.done() for future in pending))
             raise
     return results
 

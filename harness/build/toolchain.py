@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from harness import children
 from harness.errors import CompileError
+
+_ANSWER_S = 60
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,16 @@ def find() -> Toolchain:
         if path is None:
             continue
         try:
-            shown = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60)
-        except (OSError, subprocess.TimeoutExpired) as error:
+            shown = children.output([path, "--version"], _ANSWER_S)
+        except children.LateError:
+            raise CompileError(
+                f"nvcc from {where} does not tell its version within {_ANSWER_S} s: {path}"
+            ) from None
+        except OSError as error:
             raise CompileError(f"nvcc from {where} does not run: {path}: {error}") from None
-        version = re.search(r"\bV(\d+\.\d+\.\d+)", shown.stdout)
-        if shown.returncode or not version:
-            raise CompileError(f"nvcc from {where} does not run: {path} --version: {shown.stderr}")
+        version = re.search(r"\bV(\d+\.\d+\.\d+)", shown.out)
+        if shown.code or not version:
+            raise CompileError(f"nvcc from {where} does not run: {path} --version: {shown.err}")
         return Toolchain(path, version[1], where)
     raise CompileError(
         "no CUDA compiler: NVCC and CUDA_HOME name none, and there is none on PATH\n"

@@ -11,7 +11,7 @@ from harness.build import cache
 from harness.build.toolchain import Toolchain
 from harness.cases import Case
 from harness.dtypes import BY_NAME
-from harness.errors import CompileError
+from harness.errors import CompileError, CompilerStopped
 
 FLAGS = ("-std=c++17", "-O3", "-lineinfo")
 _SYMBOL = "harness_kernel_"
@@ -119,6 +119,8 @@ def _plain(path: Path) -> Path:
 
 def explained(one: Unit, error: CompileError) -> CompileError:
     """nvcc's message, with what to do about the mistakes that the harness knows of."""
+    if isinstance(error, CompilerStopped):
+        return error
     text, dtype = str(error), dict(one.defines).get("DTYPE")
     for known in BY_NAME.values():
         if known.cpp == dtype and known.header and f'"{dtype}" is undefined' in text:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.table import Table
 
+from harness import children
 from harness.build import toolchain
 from harness.emulator.native import library
 from harness.errors import HarnessError
@@ -80,9 +80,12 @@ def _driver() -> Finding:
             "nothing, if there is no GPU: kernels are then emulated and not timed",
         )  # fmt: skip
     query = [smi, "--query-gpu=name,driver_version", "--format=csv,noheader"]
-    shown = subprocess.run(query, capture_output=True, text=True, timeout=60)
-    said = (shown.stdout or shown.stderr).strip()
-    if shown.returncode or not shown.stdout.strip():
+    try:
+        shown = children.output(query, 60)
+    except (OSError, children.LateError):
+        return Finding("driver", False, f"{smi} does not answer", "restart the machine's driver")
+    said = (shown.out or shown.err).strip()
+    if shown.code or not shown.out.strip():
         return Finding("driver", False, said, "mend the driver until nvidia-smi lists the GPU")
     return Finding("driver", True, said.replace("\n", "; "))
 

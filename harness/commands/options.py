@@ -64,10 +64,21 @@ Jobs = Annotated[
         "--jobs", min=0, help="Cores that workers and emulated launches share; 0: all.",
     ),
 ]  # fmt: skip
+
+
+def _folder(text: str) -> Path:
+    """An empty word is what a script passes whose variable is not set; it names no folder."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty; name a folder, or leave the option out")
+    return Path(text)
+
+
 Out = Annotated[
     Path | None,
-    typer.Option(help="The run's folder, by default a new one in reports/ where you stand. In one "
-                 "that has results, only what changed is done anew."),
+    typer.Option(
+        parser=_folder, metavar="PATH", help="The run's folder, by default a new one in reports/ "
+        "where you stand. In one that has results, only what changed is done anew.",
+    ),
 ]  # fmt: skip
 SaveBaseline = Annotated[
     str | None,

@@ -11,7 +11,7 @@ from harness.commands.options import Asked
 from harness.errors import HarnessError
 from harness.matrix import model
 from harness.progress import console
-from harness.run.folder import INTERRUPTED
+from harness.stopping import STOPPED, TOLD, code_of
 
 POLL_S = 0.3
 _SETTLED_S = 0.2
@@ -33,12 +33,12 @@ def go_on(
     seen: the files as they were when the run before began.
     """
     again = replace(asked, out=folder)
-    while code != INTERRUPTED:
+    while code not in STOPPED:
         console.print(f"\nwatching {_kernels(again)}/; Ctrl-C ends it", markup=False)
         try:
             seen = changed(again, seen)
-        except KeyboardInterrupt:
-            break
+        except TOLD as told:
+            return code if code_of(told) == 130 else code_of(told)
         try:
             code, _ = carry_out(again)
         except HarnessError as error:  # a file that is half written, say: the next save may mend it

@@ -6,35 +6,29 @@ with every round. Where the driver does not tell, the reading is None, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from harness.measure import card
 from harness.measure.rounds import Clock
 from harness.records import Conditions
 
 
 class Sensors:
-    """NVML for one GPU; without the library or its permission every reading is None."""
+    """NVML for the GPU at a PCI address; without the library every reading is None."""
 
-    def __init__(self, index: int = 0) -> None:
-        self._nvml: Any = None
-        try:
-            import pynvml
-
-            pynvml.nvmlInit()
-            self._handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            self._nvml = pynvml
-            self._reasons = _throttle_reasons(pynvml)
-        except Exception:  # NVML raises a class per error code, and ImportError without the wheel
-            self._handle = None
+    def __init__(self, bus: str = "") -> None:
+        self._nvml, self._handle = card.opened(bus)
+        self._reasons = _throttle_reasons(self._nvml) if self._nvml else {}
 
     def clock(self) -> Clock:
         """The multiprocessors' clock at this moment, and why it is held back."""
         n = self._nvml
         if n is None:
             return Clock()
-        hertz = _try(lambda: n.nvmlDeviceGetClockInfo(self._handle, n.NVML_CLOCK_SM) * 1_000_000)
+        hertz = card.tried(
+            lambda: n.nvmlDeviceGetClockInfo(self._handle, n.NVML_CLOCK_SM) * 1_000_000
+        )
         return Clock(hertz, self._throttle())
 
     def read(self, group: str, number: int, placement: int = 0) -> Conditions:
@@ -45,24 +39,25 @@ class Sensors:
         handle = self._handle
 
         def megahertz(clock: int) -> int | None:
-            value = _try(lambda: n.nvmlDeviceGetClockInfo(handle, clock))
+            value = card.tried(lambda: n.nvmlDeviceGetClockInfo(handle, clock))
             return None if value is None else int(value) * 1_000_000
 
-        power = _try(lambda: n.nvmlDeviceGetPowerUsage(handle))
+        power = card.tried(lambda: n.nvmlDeviceGetPowerUsage(handle))
         return Conditions(
             group,
             number,
             megahertz(n.NVML_CLOCK_SM),
             megahertz(n.NVML_CLOCK_MEM),
-            _try(lambda: int(n.nvmlDeviceGetTemperature(handle, n.NVML_TEMPERATURE_GPU))),
+            card.tried(lambda: int(n.nvmlDeviceGetTemperature(handle, n.NVML_TEMPERATURE_GPU))),
             None if power is None else power / 1000,
             self._throttle(),
             placement,
+            card.others(n, handle),
         )
 
     def _throttle(self) -> tuple[str, ...]:
         n = self._nvml
-        bits = _try(lambda: int(n.nvmlDeviceGetCurrentClocksEventReasons(self._handle))) or 0
+        bits = card.tried(lambda: int(n.nvmlDeviceGetCurrentClocksEventReasons(self._handle))) or 0
         return tuple(name for name, bit in self._reasons.items() if bits & bit)
 
     def __enter__(self) -> Sensors:
@@ -75,7 +70,7 @@ class Sensors:
         trace: TracebackType | None,
     ) -> None:
         if self._nvml is not None:
-            _try(self._nvml.nvmlShutdown)
+            card.tried(self._nvml.nvmlShutdown)
 
 
 _PREFIX = "nvmlClocksEventReason"
@@ -89,11 +84,3 @@ def _throttle_reasons(nvml: Any) -> dict[str, int]:
         for name in dir(nvml)
         if name.startswith(_PREFIX) and name.removeprefix(_PREFIX) not in _QUIET
     }
-
-
-def _try(read: Callable[[], Any]) -> Any:
-    """The reading, or None where this GPU or this user does not have it."""
-    try:
-        return read()
-    except Exception:
-        return None

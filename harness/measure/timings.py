@@ -42,6 +42,7 @@ Group = tuple[str, str, str]
 CLOCK_TOLERANCE = 0.01
 """A round whose multiprocessor clock is further from its group's usual one is left out."""
 
+THROTTLED = "throttled"
 SPOILED_BY = ("HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown", "HwPowerBrakeSlowdown")
 """Throttle reasons, as NVML names them, that spoil a round."""
 
@@ -127,7 +128,7 @@ class Timings:
     def _spoiled(self) -> dict[Group, dict[tuple[int, int], str]]:
         """Rounds that were throttled, or at another clock than the group's others: left out whole.
 
-        Where that holds of most of them it is how the card runs, and nothing is left out.
+        Where most are at other clocks that is how the card runs, and none is left out for it.
         """
         clocks: dict[Group, dict[tuple[int, int], list[int]]] = defaultdict(dict)
         found: dict[Group, dict[tuple[int, int], str]] = {}
@@ -141,16 +142,27 @@ class Timings:
                     clocks[group][at].append(r.sm_clock_hz)
                 for reason in r.throttle:
                     if reason in SPOILED_BY:
-                        found[group][at] = f"throttled: {reason}"
+                        found[group][at] = f"{THROTTLED}: {reason}"
         for group, by_round in clocks.items():
             every = [clock for each in by_round.values() for clock in each]
             usual = median(every) if every else 0.0
-            for at, each in by_round.items():
-                if any(abs(clock - usual) > CLOCK_TOLERANCE * usual for clock in each):
-                    found[group].setdefault(at, "another multiprocessor clock")
-            if 2 * len(found[group]) > len(by_round):
-                found[group] = {}
+            apart = {
+                at: "another multiprocessor clock"
+                for at, each in by_round.items()
+                if at not in found[group]
+                and any(abs(clock - usual) > CLOCK_TOLERANCE * usual for clock in each)
+            }
+            if 2 * len(apart) <= len(by_round):
+                found[group] |= apart
         return found
+
+    def is_spoiled(self, placement: int) -> bool:
+        """Whether the card was throttled in every round of a placement."""
+        every = {r.round for found in self._rounds.values() for r in found
+                 if r.placement == placement}  # fmt: skip
+        throttled = {number for found in self._spoiled.values() for (at, number), why
+                     in found.items() if at == placement and why.startswith(THROTTLED)}  # fmt: skip
+        return bool(every) and every <= throttled
 
     @cached_property
     def tick(self) -> float:

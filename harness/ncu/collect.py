@@ -22,6 +22,7 @@ from itertools import groupby
 from pathlib import Path
 
 from harness.cases import Case
+from harness.children import Child
 from harness.job import JOB, Job
 from harness.ncu.failures import Ending, Failure, explain, no_report, refused_metrics
 from harness.ncu.metrics import Selection
@@ -226,36 +227,27 @@ class _Process:
     def wait(self, deadline_s: float, grace_s: float) -> Ending:
         with self._output.open("wb") as output:
             try:
-                process = subprocess.Popen(
-                    self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                    start_new_session=True,
-                )  # fmt: skip
+                child = Child(self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
             except OSError as error:
                 return Ending(127, f"==ERROR== {self._command[0]}: {error.strerror}")
         late = False
         try:
-            if not self._ends_within(process, deadline_s):
+            if not self._ends_within(child, deadline_s):
                 late = True
                 self._end_worker()
-                self._ends_within(process, grace_s)
+                self._ends_within(child, grace_s)
         finally:
-            # Before the exit is collected, so that the group's number is still its own.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            self._end_worker()
-            code = process.wait()
+            code = child.end()
         self._listen()
         said = self._output.read_text(errors="replace")[-_TAIL:]
         return Ending(None if late else code, said, self._at, self._error, deadline_s)
 
-    def _ends_within(self, process: subprocess.Popen[bytes], seconds: float) -> bool:
+    def _ends_within(self, child: Child, seconds: float) -> bool:
         end = time.monotonic() + seconds
-        options = os.WEXITED | os.WNOWAIT | os.WNOHANG
-        while os.waitid(os.P_PID, process.pid, options) is None:
+        while not child.ends_within(_POLL_S):
             if time.monotonic() >= end:
                 return False
             self._listen()
-            time.sleep(_POLL_S)
         return True
 
     def _end_worker(self) -> None:

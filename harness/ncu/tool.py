@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from harness import children
 from harness.ncu import ranges
 from harness.ncu.failures import Failure
 
@@ -124,18 +124,15 @@ def listed(said: str) -> Available | None:
 def _output(command: Sequence[str]) -> str | Failure:
     """What a command prints, or why it does not."""
     try:
-        ended = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_ANSWER_S,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
+        ended = children.output(command, _ANSWER_S)
+    except children.LateError:
         return Failure("broken", f"{' '.join(command)} did not answer within {_ANSWER_S} s")
     except OSError as error:
         return Failure("broken", f"{command[0]} does not run: {error.strerror}")
-    if ended.returncode:
-        said = (ended.stderr + ended.stdout).strip()[-400:]
-        return Failure("broken", f"{' '.join(command)}: exit code {ended.returncode}: {said}")
-    return ended.stdout
+    if ended.code:
+        said = (ended.err + ended.out).strip()[-400:]
+        return Failure("broken", f"{' '.join(command)}: exit code {ended.code}: {said}")
+    return ended.out
 
 
 def command(

@@ -12,7 +12,7 @@ from harness.build import host
 from harness.build.compile import Built, Unit
 from harness.build.host import HostLibrary
 from harness.cases import Case, Device, Shape, Step
-from harness.errors import CompileError
+from harness.errors import CompileError, CompilerStopped
 from harness.progress import stage
 from harness.records import Compiled
 from harness.silicon.occupancy import Occupancy, waves
@@ -29,6 +29,8 @@ class Compilation:
     built: dict[str, Built] = field(default_factory=dict)
     ready: set[str] = field(default_factory=set)
     refused: dict[Shape, str] = field(default_factory=dict)
+    stopped: set[Shape] = field(default_factory=set)
+    """Of those refused: for no fault of their sources."""
 
 
 def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
@@ -52,6 +54,8 @@ def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
             result = libraries[hosts[case.id]]
         if isinstance(result, CompileError):
             found.refused[case.shape] = str(result)
+            if isinstance(result, CompilerStopped):
+                found.stopped.add(case.shape)
             continue
         found.ready.add(case.id)
         if isinstance(result, Built):

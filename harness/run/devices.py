@@ -14,9 +14,9 @@ from harness.cases import Device
 from harness.errors import BackendUnavailable, UsageError
 from harness.job import Job
 from harness.run.processes import Workers
+from harness.run.runner import DESCRIBE_S
 from harness.silicon.architectures import UnknownArchitectureError
 
-DESCRIBE_S = 120
 DEFAULT_ARCH = "sm_90"
 
 

@@ -17,16 +17,17 @@ from harness.cases import Device
 from harness.errors import HarnessError, UsageError
 from harness.matrix import filters, model, plan
 from harness.matrix.filters import Choice
+from harness.measure.card import Card, in_between, warnings
 from harness.progress import console
+from harness.records import Conditions
 from harness.run import machine
 from harness.run.runner import Runner, timing_of
+from harness.stopping import STOPPED
+from harness.storage import replace_text
 from harness.tables import packed
 
 REPORTS = Path("reports")
 LATEST = REPORTS / "latest"
-
-INTERRUPTED = 130
-"""The exit code of a run that Ctrl-C ended."""
 
 _MOST_NAMED = 3
 
@@ -77,11 +78,13 @@ class Folder:
                 self.path.rmdir()
             raise
 
-    def open(self, runner: Runner) -> None:
+    def open(self, runner: Runner, card: Card | None = None) -> None:
         """Write run.json as it stands before anything runs."""
         self._info = {**_about(runner, self.choice), "started": self._started}
         if self._beside:
             self._info["beside"] = self._beside
+        if card:
+            self._info |= {"card": asdict(card), "warnings": list(warnings(card))}
         try:
             self._write()
             packed.unpack(self.path)
@@ -89,7 +92,11 @@ class Folder:
         except OSError as error:
             raise UsageError(f"--out {self.path}: {error.strerror}") from None
 
-    def close(self, exit_code: int) -> None:
+    def close(self, exit_code: int, card: Card | None = None) -> None:
+        """Write how the run ended; with a card, what its rounds saw of that."""
+        if card:
+            seen = in_between(card, tables.load(self.path).of(Conditions))
+            self._info["warnings"] = [*warnings(card), *seen]
         self._info |= {"finished": datetime.now(timezone.utc).isoformat(), "exit_code": exit_code}
         self._write()
 
@@ -128,7 +135,7 @@ class Folder:
         if ours == theirs:
             return
         wanted = {c.id for c in plan.resolve(asked, device, backend, ours.only).cases}
-        if only_profiling and "finished" in before and before["exit_code"] != INTERRUPTED:
+        if only_profiling and "finished" in before and before["exit_code"] not in STOPPED:
             wanted &= there  # as far as anything is there to be profiled
         if more := sorted(wanted - there):
             raise another(path, [_filters_differ(theirs, ours, more)])
@@ -137,7 +144,7 @@ class Folder:
         self.chosen = wanted
 
     def _write(self) -> None:
-        (self.path / "run.json").write_text(json.dumps(self._info, indent=1) + "\n")
+        replace_text(self.path / "run.json", json.dumps(self._info, indent=1) + "\n")
 
 
 def fresh(started: datetime) -> Path:
@@ -174,7 +181,8 @@ def _differences(
     ours: Choice,
 ) -> Iterator[str]:  # fmt: skip
     """What differs so that results of both cannot stand side by side."""
-    was, now = before["device"], json.loads(json.dumps(vars(device)))
+    was, now = dict(before["device"]), json.loads(json.dumps(vars(device)))
+    now.pop("bus")  # another card of the kind will do
     if before["backend"] != backend:
         yield f"the backend differs: {before['backend']} there, {backend} now"
     elif was["arch"] != now["arch"]:

@@ -13,7 +13,7 @@ import numpy as np
 from harness.backends.base import Array, Execution, Workspace
 from harness.build.compile import Built
 from harness.cases import Case
-from harness.errors import DeviceFault, HarnessError
+from harness.errors import DeviceFault, DeviceLost, HarnessError
 from harness.problem import Buffer, Problem, numpy_dtype
 from harness.records import Phase, Verified
 from harness.run.verify import Check, check
@@ -47,7 +47,7 @@ class Inputs:
         try:
             execution = workspace.run(case, built, self.draw)
             result = check(execution, self.reference, self.tolerance)
-        except DeviceFault:
+        except (DeviceFault, DeviceLost):
             raise
         except HarnessError as error:
             execution, result = Execution({}), Check(False, str(error))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import source_text
+from harness import children, source_text
 from harness.build import toolchain
 from harness.matrix import model
 from harness.matrix.files import include_folder
@@ -91,7 +90,7 @@ def _cpu() -> str:
 def _output(*command: str) -> str:
     """What a command prints; empty where it is missing or fails."""
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
+        ended = children.output(command, 30)
+    except (OSError, children.LateError):
         return ""
-    return ended.stdout.strip() if ended.returncode == 0 else ""
+    return ended.out.strip() if ended.code == 0 else ""

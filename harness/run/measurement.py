@@ -25,6 +25,8 @@ from harness.run.processes import Ended
 RAM = Path("/dev/shm")
 """Where inputs wait for their placements, if there is room."""
 
+NO_MEMORY = "skipped for all variants, as there is no memory for this size"
+
 ATTEMPTS = 3
 """Workers in a row that may end for no reason that points to a case."""
 
@@ -36,7 +38,14 @@ class Surroundings(Protocol):
     def do(self, job: Job) -> Ended: ...
     def expect_more(self) -> None: ...
     def is_open(self, case: Case) -> bool: ...
-    def finish(self, case: Case, status: str, reason: str = "") -> None: ...
+    def finish(
+        self,
+        case: Case,
+        status: str,
+        reason: str = "",
+        again: bool = False,
+        limits: Sequence[str] = (),
+    ) -> None: ...
     def timings(self, cases: Sequence[Case]) -> Timings: ...
 
 
@@ -68,6 +77,14 @@ class Measurement:
     needed_bytes: int = 0
     clock: Callable[[], float] = time.monotonic
     _right: dict[str, Right] = field(default_factory=dict)
+    _sound: int = 0
+    _throttled: int = 0
+    """Placements of which every round was."""
+
+    @property
+    def _is_unstable(self) -> bool:
+        """Whether throttling has left less than the least that figures are made from."""
+        return bool(self._throttled) and self._sound < self.effort.looks[0] + self.effort.choosing
 
     def carry_out(self) -> None:
         """Every case has an outcome afterwards, unless the run was stopped."""
@@ -76,7 +93,17 @@ class Measurement:
             self._prepare(scratch)
             self._place(scratch, started)
         for case in self._open():
-            self.run.finish(case, "ok")
+            if self._is_unstable:
+                self.run.finish(case, "failed", self._unstable(), again=True)
+            else:
+                self.run.finish(case, "ok")
+
+    def _unstable(self) -> str:
+        return (
+            f"unstable: the card was throttled in every round of {self._throttled} of "
+            f"{self._throttled + self._sound} placements, within {self.effort.seconds:g} s\n"
+            "  mind its cooling and its power, and run again"
+        )
 
     def _open(self) -> list[Case]:
         return [case for case in self.cases if self.run.is_open(case)]
@@ -93,33 +120,42 @@ class Measurement:
     def _blame(self, cases: Sequence[Case], ended: Ended, attempts: int) -> int:
         """Fail the case that ended a worker; without one, all of them after a few attempts.
 
+        A size that there is no memory for is skipped for all, so that comparisons stay whole.
         Returns how many workers in a row have ended for no known reason.
         """
         if not ended.reason:
             return 0
-        guilty = [case for case in cases if case.id == ended.at and self.run.is_open(case)]
+        rest = [case for case in cases if self.run.is_open(case)]
+        guilty = [case for case in rest if case.id == ended.at]
         if guilty and not ended.killed:
-            self.run.finish(guilty[0], "failed", ended.reason)
+            limits = ("launch_s",) if ended.late else ()
+            self.run.finish(guilty[0], "failed", ended.reason, limits=limits)
+            return 0
+        if ended.no_memory:
+            for case in rest:
+                self.run.finish(case, "skipped", f"{NO_MEMORY}: {ended.reason}", again=True)
             return 0
         if attempts + 1 >= ATTEMPTS:
-            for case in cases:
-                if self.run.is_open(case):
-                    self.run.finish(case, "failed", ended.reason)
+            for case in rest:
+                self.run.finish(case, "failed", ended.reason, again=ended.killed)
         return attempts + 1
 
     def _place(self, scratch: Path, started: float) -> None:
         effort, number, attempts = self.effort, self.first_placement, 0
-        wanted, done = self._open(), 0
+        wanted = self._open()
         for look, most in enumerate(effort.looks):
-            while done < most + effort.choosing and (
+            while self._sound < most + effort.choosing and (
                 wanted := [case for case in wanted if self.run.is_open(case)]
             ):
-                if look and self.clock() - started > effort.seconds:
+                if (look or self._throttled) and self.clock() - started > effort.seconds:
                     return
                 ended = self._one(scratch, wanted, number)
                 attempts = self._blame(wanted, ended, attempts)
+                if not ended.reason and self.run.timings(wanted).is_spoiled(number):
+                    self._throttled += 1
+                else:
+                    self._sound += not ended.reason
                 number += 1
-                done += not ended.reason
             if look + 1 < len(effort.looks):
                 wanted = self._unsettled()
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from harness.backends.base import Right
 from harness.cases import Device
+from harness.children import Child
 from harness.job import DEVICE, JOB, RIGHT, Job
 from harness.records import Record, from_json
 
@@ -35,12 +36,17 @@ SPARES = max(1, min(4, (os.cpu_count() or 1) // 2))
 
 _POLL_S = 0.05
 
+ERRORS = ("error", "memory", "outside", "lost")
+"""The words with which a worker says why it cannot go on; `worker.py` says which is which."""
+
 
 @dataclass(frozen=True)
 class Ended:
     """How a worker ended. reason is empty when it did all of its job; `at` is what it was doing.
 
-    killed: from outside, as far as one can tell: not at a deadline, and not by a fault of its own.
+    late: at a deadline. killed: from outside, as far as one can tell, or for lack of something that
+    no case is to blame for, such as room on a disk. no_memory: of the device or the machine, for
+    what all cases of the job share. lost: the device can be used no more, by anybody.
     """
 
     reason: str = ""
@@ -48,6 +54,8 @@ class Ended:
     device: Device | None = None
     late: bool = False
     killed: bool = False
+    no_memory: bool = False
+    lost: bool = False
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → what its verified results come to, of those that a preparing worker told."""
 
@@ -72,10 +80,15 @@ class Workers:
             path = Path(scratch) / "job.json"
             path.write_bytes(JOB.dump_json(job))
             worker = self._taken()
+            if worker is None:
+                return Ended("the run was stopped", killed=True)
+            well = False
             try:
-                return worker.do(path, deadline_s, record)
+                ended = worker.do(path, deadline_s, record)
+                well = not ended.reason
+                return ended
             finally:
-                worker.end()
+                worker.end(thoroughly=not well)
                 with self._lock:
                     self._running.discard(worker)
 
@@ -88,16 +101,24 @@ class Workers:
 
     def stop(self) -> None:
         """Kill whatever still runs, for good: what ends now ends for no fault of its own."""
-        self.stopped = True
         with self._lock:
+            self.stopped = True
             for worker in self._running:
                 worker.kill()
+            spares, self._spares = self._spares, []
+        for worker in spares:
+            worker.end()
 
-    def _taken(self) -> _Worker:
+    def _taken(self) -> _Worker | None:
         with self._lock:
+            if self.stopped:
+                return None
             worker = self._spares.pop(0) if self._spares else None
-            if worker is None or not worker.is_alive:
-                worker = _Worker("wait")
+            if worker is not None and not worker.is_alive:
+                worker.end()
+                self._running.discard(worker)
+                worker = None
+            worker = worker or _Worker("wait")
             self._running.add(worker)
             return worker
 
@@ -108,14 +129,20 @@ class _Worker:
     def __init__(self, role: str) -> None:
         reading, writing = os.pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in end()
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "harness.run.worker", role, str(writing)],
-            stdin=subprocess.PIPE, stdout=self._output, stderr=self._output,
-            pass_fds=(writing,), start_new_session=True,
-        )  # fmt: skip
-        os.close(writing)
+        try:
+            self._child = Child(
+                [sys.executable, "-m", "harness.run.worker", role, str(writing)],
+                stdin=subprocess.PIPE, stdout=self._output, stderr=self._output,
+                pass_fds=(writing,),
+            )  # fmt: skip
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        self._process = self._child.process
         self._lines = os.fdopen(reading, encoding="utf-8", errors="replace")
-        self._at, self._error = "", ""
+        self._at, self._error, self._cause = "", "", ""
         self._device: Device | None = None
         self._right: dict[str, Right] = {}
         self._until = self._deadline_s = 0.0
@@ -124,7 +151,7 @@ class _Worker:
 
     @property
     def is_alive(self) -> bool:
-        return self._process.poll() is None
+        return not self._child.ends_within(0)
 
     def do(self, path: Path, deadline_s: float, record: Callable[[Record], None]) -> Ended:
         self._allow(STARTING_S + deadline_s)
@@ -138,27 +165,42 @@ class _Worker:
             for line in self._lines:
                 if not line.endswith("\n"):
                     break  # it died while writing this
-                self._take(line.rstrip("\n"), deadline_s, record)
-            code = self._process.wait()
+                if not self._take(line.rstrip("\n"), deadline_s, record):
+                    self._cause, self._error = "error", f"its worker wrote no record: {line[:80]}"
+                    self.kill()
+                    break
+            while not self._child.ends_within(_POLL_S):
+                pass  # it closed the pipe and goes on; its deadline still holds
         finally:
             self._done.set()
             watchdog.join()
-        return self._ended(code)
+        return self._ended(self._child.end(thoroughly=False))
 
-    def _take(self, line: str, deadline_s: float, record: Callable[[Record], None]) -> None:
+    def _take(self, line: str, deadline_s: float, record: Callable[[Record], None]) -> bool:
+        """Whether the line was one of ours, or at least harmless."""
         word, _, rest = line.partition(" ")
+        try:
+            if word == "record":
+                found = from_json(rest)
+            else:
+                self._told(word, rest, deadline_s)
+        except ValueError:
+            return False
+        if word == "record":
+            record(found)
+        return True
+
+    def _told(self, word: str, rest: str, deadline_s: float) -> None:
         if word == "now":
             self._at, _, own = rest.partition(" ")
             self._allow(float(own) if own else deadline_s)
-        elif word == "record":
-            record(from_json(rest))
         elif word == "right":
             case, _, found = rest.partition(" ")
             self._right[case] = RIGHT.validate_json(found)
         elif word == "device":
             self._device = DEVICE.validate_json(rest)
-        elif word == "error":
-            self._error = rest.replace("\\n", "\n")
+        elif word in ERRORS:
+            self._cause, self._error = word, rest.replace("\\n", "\n")
 
     def _allow(self, seconds: float) -> None:
         self._deadline_s, self._until = seconds, time.monotonic() + seconds
@@ -174,8 +216,12 @@ class _Worker:
         if self._late.is_set():
             reason = f"not done within {self._deadline_s:g} s, and stopped"
             return Ended(reason, self._at, self._device, late=True, right=self._right)
-        if self._error:
-            return Ended(self._error, self._at, self._device, right=self._right)
+        if self._cause:
+            return Ended(
+                self._error, self._at, self._device, right=self._right,
+                killed=self._cause == "outside", no_memory=self._cause == "memory",
+                lost=self._cause == "lost",
+            )  # fmt: skip
         if code:
             size = self._output.seek(0, os.SEEK_END)
             self._output.seek(max(0, size - _TAIL))
@@ -186,13 +232,11 @@ class _Worker:
         return Ended(device=self._device, right=self._right)
 
     def kill(self) -> None:
-        """The worker and what it started."""
-        with suppress(ProcessLookupError, PermissionError):  # what it started may outlive it
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """The worker and what it started; whoever listens to it hears that it has ended."""
+        self._child.kill()
 
-    def end(self) -> None:
-        self.kill()
-        self._process.wait()
+    def end(self, thoroughly: bool = True) -> None:
+        self._child.end(thoroughly)
         for file in (self._lines, self._output, self._process.stdin):
             if file:
                 with suppress(BrokenPipeError):

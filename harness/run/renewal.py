@@ -1,7 +1,8 @@
 """What a run does anew in a folder that has results already: what changed, and what it touches.
 
 A case is done anew where something that decides its result differs: a source or header, problem.py,
-what the matrix says of it, the compiler. Comparisons are made within rounds, so where one case of
+what the matrix says of it, the compiler, the part of the harness that makes the result, and for
+what is timed the driver. Comparisons are made within rounds, so where one case of
 a group is timed anew, the group's others are too; all that they were verified at stays.
 """
 
@@ -11,8 +12,9 @@ import hashlib
 import importlib.metadata
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from harness import source_text
@@ -27,15 +29,54 @@ _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(?:[<\"]([^>\"\n]+)[>\"]|\w)"
 _HEADERS = (".cuh", ".cu", ".h", ".hpp", ".inl")
 _PYTHON = ("torch", "triton")
 """Packages of which a Python function's speed is made."""
+_VERSIONS = ("nvcc", "driver", *_PYTHON)
 _SHORT = 16
 """Characters of a hash: one that differs by chance alone is nothing to fear."""
 
 
-class Origins:
-    """What each case's result is made from; files are read once."""
+HARNESS = Path(__file__).parents[1]
+_ALWAYS = ("build", "backends/base.py", "run/inputs.py", "run/verify.py", "run/qualify.py")
+_TIMED = ("backends/cuda", "run/timing.py", "measure/rounds.py")
+_EMULATED = ("backends/emulated.py", "emulator", "silicon", "run/scrutiny.py", "run/traffic.py")
+_CODE = (".py", ".cu", ".cuh", ".cpp", ".h")
 
-    def __init__(self, bench: model.Bench, tests: Sequence[Case], arch: str) -> None:
+
+@cache
+def harness_hash(is_timed: bool) -> str:
+    """Of the harness's own files that make a result: those that compile, launch, time, count and
+    verify.
+
+    What only plans, reads, compares or draws is not among them: it works on what stands in the
+    journal. A timed run's scrutiny happens in the emulator, too; that decides whether a case is
+    sound and not how long it takes, so a change there does not make its times stale.
+    """
+    found = hashlib.sha256()
+    for file in harness_files(is_timed):
+        found.update(f"{file.relative_to(HARNESS)}\0".encode() + file.read_bytes())
+    return found.hexdigest()[:_SHORT]
+
+
+def harness_files(is_timed: bool) -> Iterator[Path]:
+    for part in (*_ALWAYS, *(_TIMED if is_timed else _EMULATED)):
+        path = HARNESS / part
+        every = [path] if path.is_file() else sorted(path.rglob("*"))
+        yield from (file for file in every if file.suffix in _CODE)
+
+
+class Origins:
+    """What each case's result is made from; files are read once.
+
+    driver: that of a run which is timed, or None. A new one may change the times of the same code.
+    """
+
+    def __init__(
+        self, bench: model.Bench, tests: Sequence[Case], arch: str, is_timed: bool,
+        driver: str | None = None,
+    ) -> None:  # fmt: skip
         self._bench, self._arch = bench, arch
+        self._around = {"harness": harness_hash(is_timed)}
+        if driver and is_timed:
+            self._around["driver"] = driver
         self._tests: dict[Shape, list[Case]] = defaultdict(list)
         for test in tests:
             self._tests[test.shape].append(test)
@@ -43,7 +84,7 @@ class Origins:
         self._included: dict[tuple[Path, tuple[Path, ...]], tuple[Path, ...]] = {}
 
     def of(self, case: Case, counted: bool = True) -> dict[str, str]:
-        """File, `bench.yaml` or `nvcc` → its hash or version.
+        """File, `bench.yaml`, `nvcc`, `driver` or `harness` → its hash or version.
 
         counted: whether the emulator counts the case, which a limit of bench.yaml decides.
         """
@@ -59,7 +100,7 @@ class Origins:
             found["nvcc"] = _nvcc()
         else:
             found |= {name: version for name in _PYTHON if (version := _version(name))}
-        return found
+        return found | self._around
 
     def _files(self, case: Case) -> Iterable[Path]:
         kernels = self._bench.kernels
@@ -140,11 +181,13 @@ def changes(
     known: Iterable[Record],
     chosen: Collection[str],
     timed: Collection[str],
+    limits: Mapping[str, float],
 ) -> list[Renewed]:
     """What has to be done anew. Nothing where the folder is empty.
 
     plan: every case of the run, as it is now. known: the records that count so far. chosen: the
-    cases that are worked on. timed: of these, the ones that a clock is held to.
+    cases that are worked on. timed: of these, the ones that a clock is held to. limits: those of
+    bench.yaml, as they are now.
     """
     before: dict[str, Planned] = {}
     ended: dict[str, Outcome] = {}
@@ -164,7 +207,7 @@ def changes(
     for case in chosen:
         if case not in before:
             found[case] = _renewed(now[case], "case", "new")
-        elif why := differences(before[case], now[case]):
+        elif why := differences(before[case], now[case]) or _another_try(ended.get(case), limits):
             found[case] = _renewed(now[case], "case", why)
     touched = {_group(now[case]) for case in timed if case in found or case not in ended}
     for case, planned in now.items():
@@ -178,9 +221,21 @@ def differences(before: Planned, now: Planned) -> str:
     """What a case's result was made from otherwise, in a clause; empty where nothing differs."""
     keys = dict.fromkeys((*before.made_from, *now.made_from))
     changed = [key for key in keys if before.made_from.get(key) != now.made_from.get(key)]
-    if changed == ["nvcc"]:
-        return f"nvcc {before.made_from.get('nvcc')} → {now.made_from.get('nvcc')}"
+    if len(changed) == 1 and changed[0] in _VERSIONS:
+        [key] = changed
+        return f"{key} {before.made_from.get(key, 'not known')} → {now.made_from.get(key, 'none')}"
     return f"{', '.join(changed)} changed" if changed else ""
+
+
+def _another_try(was: Outcome | None, limits: Mapping[str, float]) -> str:
+    """Why a case whose sources are as they were deserves one, or nothing."""
+    if was is None:
+        return ""
+    raised = [f"{name} {then:g} → {limits[name]:g}" for name, then in was.limits.items()
+              if limits.get(name, then) > then]  # fmt: skip
+    if raised:
+        return f"limits: {', '.join(raised)}"
+    return f"another try after: {was.reason.splitlines()[0]}" if was.again else ""
 
 
 def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,8 @@ from harness.backends.base import Execution
 from harness.backends.emulated import EmulatorBackend
 from harness.build import compile as compiler
 from harness.cases import Case, Device, Shape
-from harness.current import current
+from harness.current import AT_TEST_SIZES, current
+from harness.errors import DeviceLost
 from harness.job import Job
 from harness.matrix import model, plan
 from harness.measure.ceilings import PROBED
@@ -41,16 +42,19 @@ from harness.records import (
     Verified,
     read_journal,
 )
-from harness.run import renewal
+from harness.run import machine, renewal
 from harness.run.compilation import Compilation, built_again, compile_all, described
 from harness.run.cores import Cores
 from harness.run.inputs import Inputs
-from harness.run.measurement import Effort, Measurement
+from harness.run.measurement import ATTEMPTS, NO_MEMORY, Effort, Measurement
 from harness.run.processes import Ended, Workers
-from harness.run.qualification import guilty, judge
+from harness.run.qualification import guilty, judge, shape_of
 
 CEILINGS_S = 120
 """Deadline for measuring the machine's ceilings."""
+
+DESCRIBE_S = 120
+"""Deadline for a device to say what it is."""
 
 
 class Runner:
@@ -96,6 +100,7 @@ class Runner:
         self._next_placement: dict[str, int] = defaultdict(int)
         self._outcomes: dict[str, Outcome] = {}
         self._stages: set[str] = set()
+        self._verified: dict[Shape, list[Verified]] = defaultdict(list)
         self._made = Compilation()
 
     @property
@@ -119,7 +124,9 @@ class Runner:
         path = self.folder / "journal.jsonl"
         known = current(read_journal(path)) if path.exists() else []
         planned = self._as_planned()
-        self.renewed = renewal.changes(planned, known, self._chosen, self._to_time())
+        self.renewed = renewal.changes(
+            planned, known, self._chosen, self._to_time(), self.bench.limits.model_dump()
+        )
         with Journal(path) as self._journal:
             for change in self.renewed:
                 self._journal.append(change)
@@ -151,6 +158,8 @@ class Runner:
             self._counts.append(record)
         elif isinstance(record, Finished):
             self._stages.add(record.stage)
+        elif isinstance(record, Verified) and record.phase in AT_TEST_SIZES:
+            self._verified[shape_of(record)].append(record)
         elif isinstance(record, Ceiling):
             self._ceilings[record.name] = record
         elif isinstance(record, Planned):
@@ -165,7 +174,8 @@ class Runner:
         return [c for c in cases if c.id in self._chosen and c.id not in self._outcomes]
 
     def _as_planned(self) -> list[Planned]:
-        origins = renewal.Origins(self.bench, self.tests, self.device.arch)
+        driver = machine.driver() if self.is_timed else None
+        origins = renewal.Origins(self.bench, self.tests, self.device.arch, self.is_timed, driver)
         return [
             Planned(
                 case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch,
@@ -207,8 +217,10 @@ class Runner:
         for case in self._open(self.cases):
             if case.skip:
                 self.finish(case, "skipped", case.skip)
-            elif reason := (case.refusal or untested.get(case.shape) or self._too_large(case)):
+            elif reason := (case.refusal or untested.get(case.shape)):
                 self.finish(case, "failed", reason)
+            elif reason := self._too_large(case):
+                self.finish(case, "skipped", f"{NO_MEMORY}: {reason}")
 
     def _too_large(self, case: Case) -> str:
         """Why the case's buffers cannot be held, or nothing."""
@@ -244,7 +256,8 @@ class Runner:
         self._made = compile_all([*tests, *wanted], self.bench.kernels, self.device.arch)
         for case in wanted:
             if case.shape in self._made.refused:
-                self.finish(case, "failed", self._made.refused[case.shape])
+                again = case.shape in self._made.stopped
+                self.finish(case, "failed", self._made.refused[case.shape], again)
             elif case.kind == "kernel":
                 made, refusal = described(case, self._made.built[case.id], self.device)
                 for record in made:
@@ -256,7 +269,7 @@ class Runner:
         """Each variant alone, several at a time: nothing is timed here."""
         by_variant: dict[tuple[str, str], list[Case]] = defaultdict(list)
         for case in self._open(self.cases):
-            if not case.is_library and f"qualify {case.problem}/{case.variant}" not in self._stages:
+            if not case.is_library and not self._is_qualified(case):
                 by_variant[case.problem, case.variant].append(case)
         with (
             stage("verify", len(by_variant)) as advance,
@@ -275,6 +288,17 @@ class Runner:
                 self.workers.stop()
                 raise
 
+    def _is_qualified(self, case: Case) -> bool:
+        """Whether the journal says that all of its tests were right.
+
+        On the emulator a case of which that is so has its outcome, unless the journal lost it.
+        """
+        if not self.is_timed or f"qualify {case.problem}/{case.variant}" not in self._stages:
+            return False
+        tests = [t for t in self.tests if t.id in self._made.ready and t.shape == case.shape]
+        judged = judge([case], tests, (), self._verified[case.shape])
+        return not judged.wrong and not judged.unfinished
+
     def _on_some_cores(self, cases: Sequence[Case]) -> str:
         with self.cores.some() as cores:
             return self._qualify_variant(cases, cores)
@@ -286,6 +310,7 @@ class Runner:
         """
         name = "/".join((cases[0].problem, cases[0].variant))
         rest, failed, seen = list(cases), dict[Shape, str](), list[Verified]()
+        attempts, late, again = 0, set[Shape](), set[Shape]()
 
         def keep(record: Record) -> None:
             if isinstance(record, Verified):
@@ -298,16 +323,27 @@ class Runner:
             counted = [c for c in rest if not self.is_timed and not self._over_budget(c)]
             seen.clear()
             job = self.job("qualify", tests=tuple(tests), cases=tuple(counted), jobs=cores)
-            ended = self.workers.do(job, self.bench.limits.qualify_s, keep)
+            ended = self._with_the_device(job, self.bench.limits.qualify_s, keep)
             if self.workers.stopped:
                 return "interrupted"  # no fault of the variant: a resumed run does it again
             judged = judge(rest, tests, counted, seen)
             blamed = guilty(judged, (*tests, *counted), ended)
-            failed |= judged.wrong | blamed
+            failed |= judged.wrong
+            if ended.killed or ended.no_memory:  # none of them is to blame: all are tried again
+                attempts += 1
+                if attempts < ATTEMPTS:
+                    rest = [case for case in rest if case.shape in judged.unfinished]
+                    continue
+                blamed = dict.fromkeys(judged.unfinished, ended.reason)
+                again |= blamed.keys()
+            elif ended.late:
+                late |= blamed.keys()
+            failed |= blamed
             rest = [c for c in rest if c.shape in set(judged.unfinished) - blamed.keys()]
         for case in cases:
             if reason := failed.get(case.shape):
-                self.finish(case, "failed", reason)
+                limits = ("qualify_s",) if case.shape in late else ()
+                self.finish(case, "failed", reason, case.shape in again, limits)
             elif reason := self._over_budget(case):
                 self.finish(case, "skipped", reason)
             elif not self.is_timed:
@@ -319,7 +355,7 @@ class Runner:
         if self._ceilings or not self._open(self.cases):
             return
         with stage("ceilings", 1) as advance:
-            ended = self.workers.do(self.job("ceilings"), CEILINGS_S, self._keep)
+            ended = self._with_the_device(self.job("ceilings"), CEILINGS_S, self._keep)
             self.without_ceilings = ended.reason
             advance(ended.reason or "measured")
 
@@ -348,7 +384,26 @@ class Runner:
     # What a measurement needs of the run
 
     def do(self, job: Job) -> Ended:
-        return self.workers.do(job, self.bench.limits.launch_s, self._keep)
+        return self._with_the_device(job, self.bench.limits.launch_s, self._keep)
+
+    def _with_the_device(
+        self, job: Job, deadline_s: float, keep: Callable[[Record], None]
+    ) -> Ended:
+        """Do a job. Raises DeviceLost where it ended because the GPU is at fault, and no case.
+
+        A GPU that falls off its bus may look like a fault or an endless loop of whatever ran on it
+        just then; so before anybody is blamed, it is asked whether it is still there.
+        """
+        ended = self.workers.do(job, deadline_s, keep)
+        if not ended.reason or not self.is_timed or self.workers.stopped:
+            return ended
+        if ended.lost:
+            raise DeviceLost(ended.reason)
+        if not (ended.killed or ended.no_memory):
+            asked = self.workers.do(self.job("describe"), DESCRIBE_S)
+            if asked.reason and not self.workers.stopped:
+                raise DeviceLost(f"{asked.reason} (after {ended.at or job.task}: {ended.reason})")
+        return ended
 
     def expect_more(self) -> None:
         self.workers.expect_more()
@@ -364,12 +419,17 @@ class Runner:
         rounds = [r for name in wanted for r in self._rounds[name]]
         return Timings(rounds, planned, outcomes, timing_of(self.bench))
 
-    def finish(self, case: Case, status: str, reason: str = "") -> None:
-        self._keep(Outcome(case.id, status, reason))  # type: ignore[arg-type]
+    def finish(
+        self, case: Case, status: str, reason: str = "", again: bool = False,
+        limits: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """again, limits: when a resumed run is to do it anew; see Outcome."""
+        values = {name: float(getattr(self.bench.limits, name)) for name in limits}
+        self._keep(Outcome(case.id, status, reason, again, values))  # type: ignore[arg-type]
 
     def _conclude(self) -> None:
         for case in self._open(self.cases):
-            self.finish(case, "failed", "it ended without an outcome; run again to resume")
+            self.finish(case, "failed", "it ended without an outcome; run again to resume", True)
 
     def _profile(self, wanted: profiling.Wanted) -> None:
         """What ncu counts, of every case that is right; a resumed run compiled none of them."""

@@ -46,6 +46,7 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
                 inputs.tolerance,
             )  # fmt: skip
             sound = [case for case in sound if _is_right(job, workspace, case, inputs, found, tell)]
+    tell.now("", 600)
     if any(right.varies for right in found.values()):
         scratch.keep("reference", {n: np.asarray(x, np.float64)
                                    for n, x in draws[0].reference.items()})  # fmt: skip
@@ -107,7 +108,7 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
             if e.case.variant == job.reference
         ]
         rng = generator(job.seed, "order", first.group, job.placement)
-        with Sensors() as sensors:
+        with Sensors(backend.device.bus) as sensors:
             hooks = Hooks(
                 lambda case, seconds: tell.now(case.id, seconds),
                 sensors.clock,

@@ -31,7 +31,7 @@ def variants(both: Bench, suffix: str, base: Bench, pairs: Iterable[Pair]) -> li
     device = emulated_device(DEFAULT_ARCH)
     cases = plan.resolve(both, device, "cuda").cases
     one_case = {(case.problem, case.variant): case for case in cases}
-    origins = Origins(both, [], device.arch)
+    origins = Origins(both, [], device.arch, is_timed=False)
     found = []
     for problem, name in pairs:
         ours = one_case.get((problem, name))

@@ -21,7 +21,13 @@ from typing import Any
 from harness import backends
 from harness.backends.base import Right
 from harness.cases import Device
-from harness.errors import HarnessError, ProblemError
+from harness.errors import (
+    BackendUnavailable,
+    DeviceLost,
+    HarnessError,
+    OutOfMemory,
+    ProblemError,
+)
 from harness.job import DEVICE, JOB, RIGHT, Job
 from harness.records import Record, to_json
 from harness.run.qualify import qualify
@@ -32,8 +38,11 @@ _PR_SET_PDEATHSIG = 1
 class Pipe:
     """Lines to the parent, each a word and what belongs to it.
 
-        pid NUMBER · now CASE [SECONDS] · record JSON · right CASE JSON · device JSON · error TEXT
+        pid NUMBER · now CASE [SECONDS] · record JSON · right CASE JSON · device JSON
+        error TEXT · memory TEXT · outside TEXT · lost TEXT
 
+    The last four say why it cannot go on: what it was doing is at fault; there is no memory for
+    what its cases share; something around it is amiss, such as a full disk; the device is gone.
     They go to a descriptor, or to a file where a program in between may not hand descriptors on.
     """
 
@@ -56,8 +65,8 @@ class Pipe:
     def device(self, device: Device) -> None:
         self._line("device", DEVICE.dump_json(device).decode())
 
-    def error(self, text: str) -> None:
-        self._line("error", text.replace("\n", "\\n"))
+    def error(self, text: str, word: str = "error") -> None:
+        self._line(word, text.replace("\n", "\\n"))
 
     def _line(self, word: str, rest: str) -> None:
         self._file.write(f"{word} {rest}\n")
@@ -111,8 +120,18 @@ def main(arguments: list[str]) -> int:
         pipe.now("")  # a fault of the problem, and of no case: the same words for all variants
         pipe.error(str(error))
         return 1
-    except (HarnessError, ImportError, MemoryError) as error:
-        pipe.error(str(error) or type(error).__name__)
+    except (DeviceLost, BackendUnavailable) as error:
+        pipe.error(str(error), "lost")
+        return 1
+    except (OutOfMemory, MemoryError) as error:
+        pipe.error(str(error) or "the machine has no memory left", "memory")
+        return 1
+    except (HarnessError, ImportError) as error:
+        pipe.error(str(error))
+        return 1
+    except OSError as error:  # none that a kernel or problem.py raises: those are told as theirs
+        place = f": {error.filename}" if error.filename else ""
+        pipe.error(f"{error.strerror or error}{place}", "outside")
         return 1
     return 0
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+
+from harness.storage import replace
 
 JOURNAL, COUNTERS = "journal.jsonl", "counters.csv"
 ENDING = ".gz"
@@ -48,9 +49,9 @@ def pack(run: Path, target: Path, problem: str = "") -> None:
             for name, sha256 in info["sources"].items()
             if name.partition("/")[0] not in others
         }
-    _replace(target / "run.json", (json.dumps(info, indent=1) + "\n").encode())
+    replace(target / "run.json", (json.dumps(info, indent=1) + "\n").encode())
     # No time in it, so that the same journal is the same file.
-    _replace(target / (JOURNAL + ENDING), gzip.compress(content, compresslevel=9, mtime=0))
+    replace(target / (JOURNAL + ENDING), gzip.compress(content, compresslevel=9, mtime=0))
     for name in (JOURNAL, COUNTERS):
         (target / name).unlink(missing_ok=True)
 
@@ -59,7 +60,7 @@ def unpack(folder: Path) -> None:
     """So that records can be added; a run that is not packed stays as it is. Raises OSError."""
     if is_packed(folder):
         packed = folder / (JOURNAL + ENDING)
-        _replace(folder / JOURNAL, gzip.decompress(packed.read_bytes()))
+        replace(folder / JOURNAL, gzip.decompress(packed.read_bytes()))
         packed.unlink()
         (folder / (COUNTERS + ENDING)).unlink(missing_ok=True)
 
@@ -71,10 +72,3 @@ def _without(problems: Collection[str], lines: Iterable[bytes]) -> Iterator[byte
         name = record.get("problem") or record.get("case") or record.get("group") or ""
         if name.partition("/")[0] not in problems:
             yield line
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file that is there whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    os.replace(part, path)

@@ -429,6 +429,10 @@ def test_an_axis_name_that_is_no_name_is_refused(edited: Edited) -> None:
     assert "problems.double.launch.a b: a name is a letter" in message
 
 
+@pytest.mark.fault(
+    "a matrix of millions of cases",
+    outcome="It is refused at once, with the line and the number, before anything is worked out.",
+)
 def test_too_many_combinations_are_refused_before_they_are_made(edited: Edited) -> None:
     axes = "\n      ".join(f"a{i}: {list(range(1, 40))}" for i in range(8))
     assert "combinations; at most 4096" in refusal(edited("block: [64, 128]", axes))

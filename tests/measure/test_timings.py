@@ -166,6 +166,10 @@ def test_a_a_says_by_how_much_two_runs_of_one_kernel_may_differ() -> None:
     assert 0 < timings({"v0/64": 800.0}).noise(GROUP, "cold") < 0.001
 
 
+@pytest.mark.fault(
+    "a round with hardware slowdown or thermal throttling",
+    outcome="It is left out whole, for every case, and counted on the page.",
+)
 def test_throttled_rounds_are_left_out_whole_and_counted() -> None:
     def throttled(r: Round) -> Round:
         if r.round != 1 or r.case != "sum/v1/64":
@@ -178,6 +182,10 @@ def test_throttled_rounds_are_left_out_whole_and_counted() -> None:
     assert {r for _, r in found.times("sum/v0/64", "cold")} == {0, 2}
 
 
+@pytest.mark.fault(
+    "a clock that changes during a run",
+    outcome="Rounds at another clock than the usual one are left out whole, and counted.",
+)
 def test_rounds_at_another_clock_are_left_out() -> None:
     def slow(r: Round) -> Round:
         clock = 1_200_000_000 if r.placement == 3 else 1_980_000_000
@@ -187,11 +195,22 @@ def test_rounds_at_another_clock_are_left_out() -> None:
     assert dict(found.left_out[GROUP]) == {"another multiprocessor clock": 3}
 
 
-def test_where_most_rounds_are_throttled_that_is_how_the_card_runs() -> None:
+def test_rounds_that_are_throttled_are_left_out_however_many_they_are() -> None:
     found = timings(
         {"v0/64": 800.0},
         extra=lambda r: Round(**{**vars(r), "throttle": ("HwSlowdown",)}),
     )
+    assert dict(found.left_out[GROUP]) == {"throttled: HwSlowdown": 24}
+    assert found.time("sum/v0/64", "cold") is None
+    assert all(found.is_spoiled(placement) for placement in range(8))
+
+
+def test_where_clocks_differ_in_most_rounds_that_is_how_the_card_runs() -> None:
+    def wandering(r: Round) -> Round:
+        clock = 1_200_000_000 + 100_000_000 * ((3 * r.placement + r.round) % 8)
+        return Round(**{**vars(r), "sm_clock_hz": clock})
+
+    found = timings({"v0/64": 800.0}, extra=wandering)
     assert not found.left_out[GROUP]
     assert found.time("sum/v0/64", "cold") is not None
 

@@ -128,7 +128,8 @@ def test_a_refusal_of_the_harness_is_told_in_its_own_words(qualify: Qualify) -> 
 
 def test_running_out_of_memory_is_an_end_like_others(qualify: Qualify) -> None:
     ended, records = do(qualify("raise MemoryError"))
-    assert ended.reason == "MemoryError"
+    assert ended.reason == "the machine has no memory left"
+    assert ended.no_memory
     assert is_first_size_on_both_draws(records)
 
 

@@ -13,10 +13,12 @@ import signal
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
+from pausing import pause
 
 from harness.backends.base import (
     OTHER_RESULT,
@@ -25,11 +27,12 @@ from harness.backends.base import (
     Execution,
     Right,
     broken_promises,
+    fault,
     poison,
 )
 from harness.build.compile import Built
 from harness.cases import Case, Device, Flush
-from harness.errors import DeviceFault
+from harness.errors import BackendUnavailable, DeviceFault, OutOfMemory
 from harness.problem import Buffer, Problem
 from harness.records import Cache
 
@@ -39,7 +42,14 @@ NOISE = 0.0005
 
 
 def open_backend(arch: str | None) -> FakeBackend:
+    if _flag("lost").exists():
+        raise BackendUnavailable("the CUDA driver does not start: no CUDA-capable device is found")
     return FakeBackend(arch or "sm_90")
+
+
+def _flag(name: str) -> Path:
+    """A file by which processes tell each other, and the test tells them, what is the matter."""
+    return Path(os.environ.get("FAKE_FLAGS", "/nowhere")) / name
 
 
 def device(arch: str = "sm_90") -> Device:
@@ -69,7 +79,10 @@ class FakeWorkspace:
         self._rng = np.random.default_rng(int.from_bytes(os.urandom(8), "little"))
         self._launches = 0
         self._y = np.zeros(1)
-        self._guard = False
+        self._guard = self._has_dawdled = False
+        for buffer in buffers:
+            if _flag(f"full-{buffer.count}").exists():
+                raise OutOfMemory(f"`{buffer.name}` needs {buffer.nbytes:,} bytes; 17 are free")
         self.refill(inputs)
 
     def refill(self, inputs: Mapping[str, Array]) -> None:
@@ -80,8 +93,11 @@ class FakeWorkspace:
 
     def _launch(self, case: Case) -> None:
         self._launches += 1
+        self._case = case
         x = self._x["input"]
         self._y = 2 * x
+        if case.variant == "wrong_small" and case.sizes["n"] != TIMED:
+            self.wrong_first()
         if case.sizes["n"] == TIMED:
             misdeed = MISDEEDS.get(case.variant.rstrip("0123456789_"))
             if misdeed:
@@ -100,12 +116,41 @@ class FakeWorkspace:
         if self._launches > 60:
             raise DeviceFault("an illegal memory access was encountered")
 
+    def lose_card(self) -> None:
+        """What a GPU that falls off its bus looks like: a fault, and then nothing is there."""
+        if self._launches > 40 and not _flag("mended").exists():
+            _flag("lost").touch()
+            raise DeviceFault("unspecified launch failure")
+
+    def ecc_error(self) -> None:
+        if self._launches > 40 and not _flag("mended").exists():
+            raise fault(self._case.id, "uncorrectable ECC error encountered")
+
+    def die_once(self) -> None:
+        """Killed from outside, in the middle of a round."""
+        if self._launches > 40 and not _flag("mended").exists():
+            _flag("mended").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def die(self) -> None:
+        """Killed from outside, whenever it gets there."""
+        if self._launches > 40 and not _flag("mended").exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def dawdle(self) -> None:
+        if not self._has_dawdled:
+            self._has_dawdled = True
+            time.sleep(float(_flag("slow").read_text()))
+
     def hang_when_timed(self) -> None:
         if self._launches > 60:
             time.sleep(3600)
 
     def wrong(self) -> None:
         self._y[3] += 1
+
+    def wrong_first(self) -> None:
+        self._y[0] += 1
 
     def nan(self) -> None:
         self._y[0] = np.nan
@@ -135,6 +180,7 @@ class FakeWorkspace:
     # What the harness asks
 
     def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
+        pause("timed size" if case.sizes["n"] == TIMED else "test sizes")
         self._launch(case)
         faults = [self._audited()] if (self._guard or self._changed()) else []
         return Execution({"output": self._y.copy()}, tuple(faults), poison=poison(draw))
@@ -168,6 +214,7 @@ class FakeWorkspace:
         apart: bool = False,
         flush: Flush = "clean",
     ) -> Batch:
+        pause("ceilings" if case.problem == "ceilings" else "rounds")
         wrong, times = 0, []
         for _ in range(launches):
             if case.problem != "ceilings":
@@ -222,7 +269,7 @@ MISDEEDS: dict[str, Callable[[FakeWorkspace], None]] = {
     and name in {
         "hang", "crash", "fault", "fault_when_timed", "hang_when_timed", "wrong", "nan",
         "wrong_later", "wrong_sometimes", "change_input", "change_input_when_timed", "write_past",
-        "vary",
+        "vary", "lose_card", "ecc_error", "die_once", "die", "dawdle",
     }
 }  # fmt: skip
 COSTS: dict[str, float] = json.loads(os.environ.get("FAKE_COSTS", "{}"))

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 from fake_device import device
+from station import Station
 
 from harness import tables
 from harness.build import cache
 from harness.errors import UsageError
 from harness.matrix import model
 from harness.matrix.filters import Choice
-from harness.records import Renewed, Round, Verified
+from harness.records import Outcome, Renewed, Round, Verified
+from harness.run import machine, renewal
 from harness.run.folder import Folder
 from harness.run.runner import Runner
 from harness.tables import Run
@@ -42,6 +44,7 @@ problems:
 """
 
 Again = Callable[..., Run]
+Ended = Callable[..., tuple[str, str]]
 
 
 @pytest.fixture
@@ -146,12 +149,88 @@ def test_a_changed_source_that_is_wrong_now_fails_and_the_others_are_timed_witho
     assert not rounds(second, case("honest3", 1024))
 
 
-def test_a_changed_header_renews_what_includes_it(again: Again, folder: Path) -> None:
+@pytest.mark.fault(
+    "a header that changed between two runs into one folder, whatever its suffix",
+    outcome="Just the cases that include it are compiled, verified and timed anew.",
+)
+@pytest.mark.parametrize("name", ["scale.cuh", "scale.hpp", "scale.inl", "scale"])
+def test_a_changed_header_renews_what_includes_it(again: Again, folder: Path, name: str) -> None:
+    (folder / "kernels" / "scale.cuh").rename(folder / "kernels" / name)
+    edit(folder / "kernels" / "double" / "honest2.cu", "scale.cuh", name)
     again()
-    edit(folder / "kernels" / "scale.cuh", "SCALE 2", "SCALE (1 + 1)")
+    edit(folder / "kernels" / name, "SCALE 2", "SCALE (1 + 1)")
     renewed = again().of(Renewed)
     assert {r.variant for r in renewed if r.what == "case"} == {"honest2"}
-    assert {r.reason for r in renewed if r.what == "case"} == {"scale.cuh changed"}
+    assert {r.reason for r in renewed if r.what == "case"} == {f"{name} changed"}
+
+
+@pytest.mark.fault(
+    "another nvcc, driver or harness than when the folder's results were made",
+    outcome="What was measured with the other one is measured anew, and the reason is said.",
+)
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [("nvcc", "nvcc 13.0.1 → 13.9.9"), ("driver", "driver 580.1 → 590.2"),
+     ("harness", "harness changed")],
+)  # fmt: skip
+def test_another_compiler_driver_or_harness_renews_every_case(
+    again: Again, monkeypatch: pytest.MonkeyPatch, what: str, reason: str
+) -> None:
+    here = {"nvcc": "13.0.1", "driver": "580.1", "harness": "0" * 16}
+    monkeypatch.setattr(renewal, "_nvcc", lambda: here["nvcc"])
+    monkeypatch.setattr(machine, "driver", lambda: here["driver"])
+    monkeypatch.setattr(renewal, "harness_hash", lambda is_timed: here["harness"])
+    again()
+    assert not again().of(Renewed)
+    here |= {"nvcc": "13.9.9"} if what == "nvcc" else {}
+    here |= {"driver": "590.2"} if what == "driver" else {}
+    here |= {"harness": "1" * 16} if what == "harness" else {}
+    second = again()
+    assert {r.reason for r in second.of(Renewed)} == {reason}
+    assert {r.case for r in second.of(Renewed)} == set(second.planned)
+    assert {o.status for o in second.outcomes.values()} == {"ok", "skipped"}
+
+
+def test_the_harness_that_makes_a_result_is_part_of_it_and_what_draws_it_is_not() -> None:
+    timed, emulated = renewal.harness_hash(True), renewal.harness_hash(False)
+    assert timed != emulated
+    files = {str(f.relative_to(renewal.HARNESS)) for f in renewal.harness_files(True)}
+    assert {"backends/cuda/workspace.py", "build/compile.py", "measure/rounds.py"} <= files
+    assert not any(f.startswith(("report", "tables", "commands", "emulator")) for f in files)
+
+
+@pytest.mark.fault(
+    "a limit that is raised after a run",
+    outcome="The folder is gone on with, and just what that limit had ended is tried again.",
+)
+def test_a_raised_limit_goes_on_with_what_it_had_ended(station: Station, outcome: Ended) -> None:
+    station.flag("slow").write_text("4")
+    first = station.run("honest1", "dawdle", limits="{launch_s: 2}")
+    assert outcome(first, "dawdle") == ("failed", "not done within 2 s, and stopped")
+    again = station.run("honest1", "dawdle", limits="{launch_s: 2, qualify_s: 100}")
+    assert outcome(again, "dawdle")[0] == "failed"
+    assert not again.of(Renewed)
+    third = station.run("honest1", "dawdle", limits="{launch_s: 60}")
+    assert outcome(third, "dawdle") == ("ok", "")
+    assert {r.reason for r in third.of(Renewed) if r.what == "case"} == {"limits: launch_s 2 → 60"}
+
+
+@pytest.mark.fault(
+    "an outcome's line that somebody deleted from the journal",
+    outcome="That case is verified and measured anew, and nothing asks to resume for ever.",
+)
+@pytest.mark.parametrize("variant", ["honest2", "wrong_small"])
+def test_a_deleted_outcome_is_found_out_anew(
+    station: Station, outcome: Ended, variant: str
+) -> None:
+    first = station.run("honest1", variant)
+    lines = station.journal.read_text().splitlines(keepends=True)
+    lost = [line for line in lines if f'"case": "double/{variant}/' in line and '"status"' in line]
+    assert len(lost) == 1
+    station.journal.write_text("".join(line for line in lines if line not in lost))
+    again = station.run("honest1", variant)
+    assert outcome(again, variant) == outcome(first, variant)
+    assert not any("run again to resume" in o.reason for o in again.of(Outcome))
 
 
 def test_a_changed_flag_renews_its_variant_and_what_it_builds_on_does_not(

@@ -30,11 +30,11 @@ class CudaBackend:
             cuda.init()
             if cuda.Device.count() == 0:
                 raise BackendUnavailable("the driver finds no GPU")
+            self._device = cuda.Device(index)
+            self._context = self._device.retain_primary_context()
+            self._context.push()
         except cuda.Error as error:
             raise BackendUnavailable(f"the CUDA driver does not start: {error}") from None
-        self._device = cuda.Device(index)
-        self._context = self._device.retain_primary_context()
-        self._context.push()
         self.device = _describe(self._device, arch)
         self._stream = cuda.Stream()
         self._modules = Modules(self.device.arch)
@@ -70,4 +70,5 @@ def _describe(device: Any, arch: str | None) -> Device:
         max_block=(get(_A.MAX_BLOCK_DIM_X), get(_A.MAX_BLOCK_DIM_Y), get(_A.MAX_BLOCK_DIM_Z)),
         max_grid=(get(_A.MAX_GRID_DIM_X), get(_A.MAX_GRID_DIM_Y), get(_A.MAX_GRID_DIM_Z)),
         max_shared_bytes=get(_A.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        bus=device.pci_bus_id(),
     )

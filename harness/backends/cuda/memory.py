@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pycuda.driver as cuda
 
 from harness.backends.base import Array, poisoned
-from harness.errors import LaunchError
+from harness.errors import OutOfMemory
 from harness.problem import Buffer
 
 PAGE = 2 << 20
@@ -40,7 +40,7 @@ class Allocation:
             self._memory = cuda.mem_alloc(whole)
         except cuda.MemoryError:
             free, total = cuda.mem_get_info()
-            raise LaunchError(
+            raise OutOfMemory(
                 f"`{buffer.name}` needs {buffer.nbytes:,} bytes; {free:,} of the device's "
                 f"{total:,} are free\n  choose a smaller size"
             ) from None

@@ -26,6 +26,7 @@ from harness.backends.base import (
     Right,
     broken_promises,
     contents,
+    fault,
     poison,
 )
 from harness.backends.cuda.calls import Call, Module, Modules, function_call, kernel_call
@@ -35,7 +36,6 @@ from harness.backends.cuda.turns import empty_kernels
 from harness.backends.cuda.watch import Bounds, Regions, Watch
 from harness.build.compile import Built
 from harness.cases import Case, Flush
-from harness.errors import DeviceFault
 from harness.problem import Buffer, Problem
 from harness.records import Cache
 
@@ -363,7 +363,7 @@ class CudaWorkspace:
         try:
             yield
         except cuda.Error as error:
-            raise DeviceFault(f"{case.id}: {_words(error)}") from None
+            raise fault(case.id, _words(error)) from None
 
     def _free_bounds(self) -> None:
         for bounds in self._bounds.values():

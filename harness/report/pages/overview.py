@@ -351,6 +351,7 @@ def _machine(info: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("L2 cache", fmt.data(device["l2_bytes"]) if device.get("l2_bytes") else ""),
         ("memory", fmt.data(device["memory_bytes"]) if device.get("memory_bytes") else ""),
         ("driver", str(info.get("driver") or "")),
+        ("beware", "; ".join(map(str, info.get("warnings") or ()))),
         ("processor", str(machine.get("cpu") or "")),
         ("system", str(machine.get("platform") or machine.get("system") or "")),
         *((str(name), str(v)) for name, v in (info.get("versions") or {}).items() if v),

@@ -1,0 +1,163 @@
+"""The processes that the harness starts: each with a deadline and a group, and none outlives it.
+
+A compiler starts passes of its own and a worker may start anything, so whoever is ended is ended
+with everything below it: its process group, and whatever carries its mark in the environment. If
+the harness itself is killed, a guardian does the same (guardian.py).
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import IO, Any
+
+from harness.children import guardian
+
+_GUARDIAN = Path(guardian.__file__)
+
+
+class LateError(Exception):
+    """A command did not end by its deadline. It has been ended, with all that it started."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command that has ended printed, and its exit code; below 0 it is a signal's."""
+
+    code: int
+    out: str
+    err: str
+
+
+class _Family:
+    """All children of this process. Its mark is the beginning of each child's."""
+
+    def __init__(self) -> None:
+        above = os.environ.get(guardian.VARIABLE)
+        self.mark = f"{above}/{secrets.token_hex(8)}" if above else secrets.token_hex(8)
+        self.numbers = count()
+        self.running: dict[int, Child] = {}
+        self.lock = threading.Lock()
+        self.stopped = False
+        self._lifeline: int | None = None
+
+    def watch(self) -> None:
+        """Start the guardian, once."""
+        if self._lifeline is not None:
+            return
+        reading, writing = os.pipe()
+        try:
+            subprocess.Popen(
+                [sys.executable, "-I", "-S", str(_GUARDIAN), f"{self.mark}."],
+                stdin=reading, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
+                start_new_session=True,
+            )  # fmt: skip
+        except BaseException:
+            os.close(writing)
+            raise
+        finally:
+            os.close(reading)
+        self._lifeline = writing
+
+
+_family = _Family()
+
+
+class Child:
+    """A process in a session of its own; takes what subprocess.Popen takes."""
+
+    def __init__(self, command: Sequence[str], **options: Any) -> None:
+        with _family.lock:
+            _family.watch()
+            self._mark = f"{_family.mark}.{next(_family.numbers)}."
+            environment: Mapping[str, str] = options.pop("env", None) or os.environ
+            self.process: subprocess.Popen[bytes] = subprocess.Popen(
+                command, start_new_session=True,
+                env={**environment, guardian.VARIABLE: self._mark}, **options,
+            )  # fmt: skip
+            _family.running[self.process.pid] = self
+            stopped = _family.stopped
+        if stopped:
+            self.kill()
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether it has ended by then. Its exit is not collected, so that its number stays its."""
+        handle = os.pidfd_open(self.process.pid)
+        try:
+            return bool(select.select([handle], [], [], max(0.0, seconds))[0])
+        finally:
+            os.close(handle)
+
+    def kill(self) -> None:
+        """End it and its group, from any thread; whoever waits for it is told by its exit."""
+        if self.process.returncode is None:  # else its number may be another's by now
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    def end(self, thoroughly: bool = True) -> int:
+        """Nothing of it runs afterwards; its exit code.
+
+        thoroughly: look for what has left its group, too. That takes a look at every process of
+        the machine, which one that ended well and in time is not worth.
+        """
+        self.kill()
+        if thoroughly:
+            guardian.end(self._mark)
+        code = self.process.wait()
+        with _family.lock:
+            _family.running.pop(self.process.pid, None)
+        return code
+
+
+def kill_until(done: Callable[[], bool]) -> None:
+    """End every child, and those that are started, until whoever waits for them has given up."""
+    while not done():
+        with _family.lock:
+            running = list(_family.running.values())
+        for child in running:
+            child.kill()
+        time.sleep(0.02)
+
+
+def stop_all() -> None:
+    """End every child, and whichever is started from now on: the harness itself is to end."""
+    with _family.lock:
+        _family.stopped = True
+        running = list(_family.running.values())
+    for child in running:
+        child.kill()
+
+
+def output(command: Sequence[str], seconds: float) -> Said:
+    """Run a command that asks nothing to its end.
+
+    Raises LateError at the deadline, and OSError where it cannot be started.
+    """
+    # Files and no pipes: a pass that left the group could hold a pipe open for ever.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = Child(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        well = False
+        try:
+            well = child.ends_within(seconds)
+        finally:
+            code = child.end(thoroughly=not well)
+        if not well:
+            raise LateError
+        return Said(code, _text(out), _text(err))
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")

@@ -1,0 +1,64 @@
+"""A process that outlives the harness by a moment, to end whatever the harness has left.
+
+    python -I -S guardian.py MARK < the reading end of a pipe that the harness holds open
+
+However the harness ends, `kill -9` included, the pipe closes with it. Then every process whose
+environment has the mark is killed: compilers and their passes, workers, ncu, and what those
+started, even in a session of its own. It imports nothing of the harness, so that it starts at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from contextlib import suppress
+
+VARIABLE = "KERNEL_HARNESS_CHILD"
+"""In the environment of everything that the harness starts: by whom, and as which."""
+
+_PASSES = 100
+"""A process that forks while it is looked for is found in the next pass."""
+
+
+def marked(mark: str) -> list[int]:
+    """The processes of this user that carry the mark, this one aside."""
+    wanted = f"\0{VARIABLE}={mark}".encode()
+    found = []
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if not name.isdecimal() or int(name) == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if wanted in b"\0" + file.read():
+                    found.append(int(name))
+        except OSError:  # it has ended, or is another user's
+            continue
+    return found
+
+
+def end(mark: str) -> None:
+    """Kill everything that carries the mark, and what it starts meanwhile."""
+    for _ in range(_PASSES):
+        there = marked(mark)
+        if not there:
+            return
+        for pid in there:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def main() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    while os.read(0, 4096):
+        pass
+    end(sys.argv[1])
+    time.sleep(0.1)  # one that was being started had no mark yet
+    end(sys.argv[1])
+
+
+if __name__ == "__main__":
+    main()

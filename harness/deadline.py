@@ -1,0 +1,46 @@
+"""A deadline for code of somebody else's that runs in this very process, such as a problem.py.
+
+The loop is interrupted where it is, by an alarm, so that its line can be told. One within C code
+takes no alarm; for that a watchdog ends the process a little later and prints where it stood.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_GRACE_S = 5.0
+
+
+class Overrun(BaseException):
+    """The deadline has passed; no Exception, which the code itself might catch."""
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raises Overrun where the body takes longer.
+
+    Only in the main thread, and not within another deadline, which holds for this one, too.
+    Workers have their own: whoever started them ends them.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGALRM, _raise)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again, for whoever caught the first
+    faulthandler.dump_traceback_later(seconds + _GRACE_S, exit=True)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        faulthandler.cancel_dump_traceback_later()
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    raise Overrun

@@ -1,0 +1,153 @@
+"""What NVML tells of a card beside its clocks, and what of that can change a verdict.
+
+Whoever reads a figure must know that somebody had locked the clocks, capped the power, or computed
+on the same card. What the driver does not tell is None, never 0 and never "no".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from harness.records import Conditions
+
+_CLOSE = 0.99
+"""A clock or a power limit of less than this part of the highest is held back."""
+
+_EXPLAINS = ("SwPowerCap", "HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown",
+             "HwPowerBrakeSlowdown", "SyncBoost")  # fmt: skip
+"""Reasons of the driver's for a clock below the highest; without one somebody has locked it."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A card before anything of ours runs on it. Base units: hertz, watts, bytes.
+
+    others: of each process that computes on it, its number and what it holds.
+    """
+
+    uuid: str = ""
+    is_persistent: bool | None = None
+    is_sliced: bool | None = None
+    """Whether it is in MIG mode."""
+    power_limit_w: float | None = None
+    default_power_limit_w: float | None = None
+    max_sm_clock_hz: int | None = None
+    ecc_errors: int | None = None
+    """Uncorrected ones since the driver was loaded."""
+    others: tuple[str, ...] = ()
+
+
+def opened(bus: str) -> tuple[Any, Any]:
+    """NVML and its handle of the card at a PCI address, or the first; (None, None) without NVML.
+
+    NVML numbers the cards in another order than CUDA, which may also be told to see only some.
+    """
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        handle = (
+            pynvml.nvmlDeviceGetHandleByPciBusId(bus.encode())
+            if bus
+            else pynvml.nvmlDeviceGetHandleByIndex(0)
+        )
+    except Exception:  # NVML raises a class per error code, and ImportError without the wheel
+        return None, None
+    return pynvml, handle
+
+
+def tried(read: Callable[[], Any]) -> Any:
+    """The reading, or None where this GPU or this user does not have it."""
+    try:
+        return read()
+    except Exception:
+        return None
+
+
+def look(bus: str) -> Card:
+    """The card as it is now. Called before a process of ours computes on it."""
+    n, handle = opened(bus)
+    if n is None:
+        return Card()
+    uuid = tried(lambda: n.nvmlDeviceGetUUID(handle)) or ""
+    persistent = tried(lambda: n.nvmlDeviceGetPersistenceMode(handle))
+    sliced = tried(lambda: n.nvmlDeviceGetMigMode(handle)[0])
+    power = tried(lambda: n.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000)
+    usual = tried(lambda: n.nvmlDeviceGetPowerManagementDefaultLimit(handle) / 1000)
+    clock = tried(lambda: n.nvmlDeviceGetMaxClockInfo(handle, n.NVML_CLOCK_SM) * 1_000_000)
+    errors = tried(
+        lambda: int(n.nvmlDeviceGetTotalEccErrors(
+            handle, n.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, n.NVML_VOLATILE_ECC
+        ))
+    )  # fmt: skip
+    others = tuple(
+        f"process {p.pid}" + (f" ({p.usedGpuMemory / 2**30:.1f} GiB)" if p.usedGpuMemory else "")
+        for p in computing(n, handle)
+    )
+    tried(n.nvmlShutdown)
+    return Card(
+        uuid.decode() if isinstance(uuid, bytes) else str(uuid),
+        None if persistent is None else bool(persistent), None if sliced is None else bool(sliced),
+        power, usual, clock, errors, others,
+    )  # fmt: skip
+
+
+def computing(nvml: Any, handle: Any) -> list[Any]:
+    """The processes that compute on the card, as NVML has them."""
+    return list(tried(lambda: nvml.nvmlDeviceGetComputeRunningProcesses(handle)) or ())
+
+
+def others(nvml: Any, handle: Any) -> int | None:
+    """How many processes beside this one compute on the card; None where NVML does not tell.
+
+    In a container the numbers may be the host's: then one of them is taken to be this process.
+    """
+    there = tried(lambda: [p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)])
+    if there is None:
+        return None
+    return len(there) - 1 if there else 0
+
+
+def warnings(card: Card) -> Iterator[str]:
+    """What can change a verdict, or what a figure means; a sentence each."""
+    if card.others:
+        yield (
+            f"others compute on this card: {', '.join(card.others)}; times vary with what they do"
+        )
+    if card.is_sliced:
+        yield "the card is in MIG mode: times and ceilings are those of a slice of it"
+    limit, usual = card.power_limit_w, card.default_power_limit_w
+    if limit and usual and limit < _CLOSE * usual:
+        yield (
+            f"its power is capped at {limit:.0f} of {usual:.0f} W: what computes hard is slower "
+            "than on other cards of its kind (nvidia-smi -pl sets it)"
+        )
+    if card.is_persistent is False:
+        yield (
+            "persistence mode is off: settings of the driver are lost whenever nobody uses the "
+            "card (nvidia-smi -pm 1 keeps them)"
+        )
+    if card.ecc_errors:
+        yield (
+            f"its memory had {card.ecc_errors} uncorrected errors since the driver was loaded: "
+            "do not trust it"
+        )
+
+
+def in_between(card: Card, conditions: Iterable[Conditions]) -> Iterator[str]:
+    """What the rounds saw that can change a verdict; a sentence each."""
+    rounds = list(conditions)
+    shared = sum(bool(c.others) for c in rounds)
+    if shared:
+        yield f"others computed on this card in {shared} of {len(rounds)} rounds"
+    most = card.max_sm_clock_hz
+    clocks = [c.sm_clock_hz for c in rounds if c.sm_clock_hz]
+    explained = any(reason in _EXPLAINS for c in rounds for reason in c.throttle)
+    if most and clocks and max(clocks) < _CLOSE * most and not explained:
+        yield (
+            f"the multiprocessors never ran above {max(clocks) / 1e6:.0f} of {most / 1e6:.0f} MHz, "
+            "and the driver names no reason: somebody has locked the clock, it seems "
+            "(nvidia-smi -rgc frees it)"
+        )

@@ -1,0 +1,53 @@
+"""Being told to stop: Ctrl-C, SIGTERM and SIGHUP end a run in the same way.
+
+Each becomes an exception in the main thread, so that workers are ended, the journal is closed and
+the report says what there is; the exit code is the shell's for the signal.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+"""Signal → the exit code of a run that it ended; its journal can be gone on with."""
+STOPPED = frozenset(CODES.values())
+
+
+class Stopped(BaseException):
+    """No Exception, and no KeyboardInterrupt either, of which libraries make what they like."""
+
+    def __init__(self, number: int = signal.SIGINT) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.code = CODES[signal.Signals(number)]
+
+
+TOLD = (Stopped, KeyboardInterrupt)
+"""What to catch: without the harness's own command line Ctrl-C is Python's."""
+
+
+def code_of(told: BaseException) -> int:
+    return told.code if isinstance(told, Stopped) else CODES[signal.SIGINT]
+
+
+def listen() -> None:
+    """From here on the signals stop the harness. One that was ignored (`nohup`) stays so."""
+    for number in CODES:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _raise)
+
+
+def _raise(number: int, frame: FrameType | None) -> None:
+    if number == signal.SIGHUP and sys.stdout.isatty():
+        silence()  # the terminal is gone
+    raise Stopped(number)
+
+
+def silence() -> None:
+    """Nobody reads any more: what is printed from here on goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)

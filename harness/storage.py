@@ -1,0 +1,128 @@
+"""Writing files so that nothing that was written before is lost, whatever goes wrong.
+
+A line is appended whole or not at all, and a file is replaced whole or not at all. What the disk
+refuses becomes one sentence.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from harness.errors import JournalError
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL)
+"""From file systems that know no locks: two runs into one folder are then not noticed."""
+
+IsWhole = Callable[[bytes], bool]
+
+
+class Appended:
+    """A file to which whole lines are added, by this process alone. From any thread.
+
+    is_whole: whether a last line that lacks only its newline is one; any other is cut off. Raises
+    JournalError where another process is writing, and for whatever the disk refuses. After that it
+    takes no more lines, so that a torn one never stands in the middle.
+    """
+
+    def __init__(self, path: Path, is_whole: IsWhole) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._broken = ""
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise self._refused("cannot be opened", error) from None
+        try:
+            self._alone()
+            self._mend(is_whole)
+        except OSError as error:
+            os.close(self._file)
+            raise self._refused("cannot be written", error) from None
+        except JournalError:
+            os.close(self._file)
+            raise
+
+    def append(self, line: str) -> None:
+        with self._lock:
+            if self._broken:
+                raise JournalError(self._broken)
+            length = os.fstat(self._file).st_size
+            try:
+                self._write(f"{line}\n".encode())
+            except OSError as error:
+                with suppress(OSError):  # a reader forgives a torn last line, too
+                    os.ftruncate(self._file, length)
+                raise self._refused("cannot be written", error) from None
+
+    def close(self) -> None:
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            if not self._broken:
+                raise self._refused("cannot be written", error) from None
+        finally:
+            os.close(self._file)
+
+    def _write(self, content: bytes) -> None:
+        while content:  # a disk that is nearly full takes a part
+            content = content[os.write(self._file, content) :]
+
+    def _alone(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise JournalError(
+                f"{self._path}: another run is writing into this folder\n"
+                "  wait for it to end, or name another folder with --out"
+            ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+
+    def _mend(self, is_whole: IsWhole) -> None:
+        """Cut a torn line behind the last newline, so that the next one starts on its own."""
+        content = self._path.read_bytes()
+        start = content.rfind(b"\n") + 1
+        if start == len(content):
+            return
+        if is_whole(content[start:]):  # all but its newline was written; a reader has counted it
+            self._write(b"\n")
+        else:
+            os.ftruncate(self._file, start)
+
+    def _refused(self, what: str, error: OSError) -> JournalError:
+        self._broken = (
+            f"{self._path} {what}: {error.strerror}\n  what stands in it is whole; mend that, and "
+            f"go on with the same command and --out {self._path.parent}"
+        )
+        return JournalError(self._broken)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """The file has the new text or, whatever happens, the one that it had. Raises OSError."""
+    replace(path, text.encode())
+
+
+def replace(path: Path, content: bytes) -> None:
+    """The file has the new content or, whatever happens, the one that it had. Raises OSError."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise

@@ -1,0 +1,36 @@
+"""Fixtures for runs on the device that exists nowhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from station import Station
+
+from harness.build import cache
+from harness.tables import Run
+
+
+@pytest.fixture
+def station(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch,
+    importable: None,
+) -> Station:  # fmt: skip
+    monkeypatch.setattr(cache, "CACHE", tmp_path_factory.getbasetemp() / "compiled")
+    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}:{Path(__file__).parent}")
+    monkeypatch.setenv("FAKE_COSTS", json.dumps({"honest2": 500.0}))
+    monkeypatch.setenv("FAKE_FLAGS", str(folder / "flags"))
+    return Station(folder)
+
+
+@pytest.fixture
+def outcome() -> Callable[..., tuple[str, str]]:
+    """How a variant ended, and why: outcome(run, variant, n)."""
+
+    def of(run: Run, variant: str, n: int = 1024) -> tuple[str, str]:
+        found = run.outcomes[f"double/{variant}/float32/n={n}/block=64"]
+        return found.status, found.reason
+
+    return of

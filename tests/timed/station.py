@@ -1,0 +1,64 @@
+"""Runs on the device that exists nowhere, in this process but for its workers."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+from fake_device import device
+
+from harness import tables
+from harness.errors import HarnessError
+from harness.matrix import model
+from harness.matrix.filters import Choice
+from harness.run.folder import Folder
+from harness.run.runner import Runner
+from harness.tables import Run
+
+FAKE = "fake_device:open_backend"
+MATRIX = """\
+timing: {{placements: [3], choosing: 0, rounds_per_placement: 2, batch: 4}}
+limits: {limits}
+problems:
+  double:
+    dtypes: [float32]
+    sizes: {{test: {{n: [1, 33]}}, bench: {{n: {sizes}}}}}
+    launch: {{block: [64]}}
+    baseline: honest1
+    defaults:
+      let: {{blocks: "ceil_div(n, block)"}}
+      steps: {{twice: {{grid: blocks, block: block, args: [input, output, n]}}}}
+    variants:
+{variants}
+"""
+
+
+class Station:
+    """A folder in which variants are run by their names, again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.flags = folder, folder / "flags"
+        self.journal = folder / "run" / "journal.jsonl"
+        self.flags.mkdir()
+        self.stopped: HarnessError | None = None
+
+    def run(self, *variants: str, sizes: str = "[1024]", limits: str = "{launch_s: 20}") -> Run:
+        """What stands in the folder after a run; `stopped`: why it went no further."""
+        lines = "".join(f"      {name}: {{source: v0.cu}}\n" for name in variants)
+        text = MATRIX.format(variants=lines, sizes=sizes, limits=limits)
+        (self.folder / "bench.yaml").write_text(text)
+        bench, out = model.load(self.folder / "bench.yaml"), self.folder / "run"
+        there = Folder(out, bench, Choice(), FAKE, device(), datetime.now(timezone.utc))
+        runner = Runner(there.bench, device(), FAKE, there.choice.only, out, chosen=there.chosen)
+        there.open(runner)
+        self.stopped = None
+        try:
+            runner.run()
+        except HarnessError as error:
+            self.stopped = error
+        there.close(int(runner.failed))
+        return tables.load(out)
+
+    def flag(self, name: str) -> Path:
+        """A file that tells the fake device what is the matter: flag(name).touch()."""
+        return self.flags / name

@@ -1,0 +1,112 @@
+"""What ends a worker for no fault of a kernel: the card, its memory, or somebody else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from station import Station
+
+from harness.errors import DeviceLost
+from harness.records import Outcome, Round
+from harness.tables import Run
+
+Ended = Callable[..., tuple[str, str]]
+
+
+def rounds(run: Run, variant: str) -> list[Round]:
+    return [r for r in run.of(Round) if r.case.startswith(f"double/{variant}/")]
+
+
+def whole_rounds(run: Run, variants: tuple[str, ...]) -> bool:
+    """Whether every round has a batch of each variant."""
+    found = [{(r.placement, r.round, r.cache) for r in rounds(run, v)} for v in variants]
+    return all(each == found[0] for each in found)
+
+
+@pytest.mark.fault(
+    "the GPU falls off its bus in the middle of a round",
+    outcome="The run stops at once, and no case is blamed; whole rounds stay, the open one is "
+    "void; the report can be written, and the same command goes on.",
+)
+def test_a_lost_card_stops_the_run_blames_nobody_and_is_gone_on_with(
+    station: Station, outcome: Ended
+) -> None:
+    variants = ("honest1", "honest2", "lose_card")
+    run = station.run(*variants)
+    assert isinstance(station.stopped, DeviceLost)
+    assert "no CUDA-capable device is found" in str(station.stopped)
+    assert "unspecified launch failure" in str(station.stopped)
+    assert not run.of(Outcome)
+    assert whole_rounds(run, variants)
+    assert outcome(run, "honest2") == ("skipped", "not reached: the run ended first")
+    station.flag("lost").unlink()
+    station.flag("mended").touch()
+    again = station.run(*variants)
+    assert station.stopped is None
+    assert [outcome(again, v) for v in variants] == [("ok", "")] * 3
+
+
+@pytest.mark.fault(
+    "an uncorrectable ECC error",
+    outcome="The run stops at once, and no case is blamed; what was measured before stays.",
+)
+def test_an_ecc_error_stops_the_run_and_blames_nobody(station: Station) -> None:
+    run = station.run("honest1", "ecc_error")
+    assert isinstance(station.stopped, DeviceLost)
+    assert "uncorrectable ECC error encountered (at double/ecc_error/" in str(station.stopped)
+    assert not run.of(Outcome)
+    assert whole_rounds(run, ("honest1", "ecc_error"))
+
+
+@pytest.mark.fault(
+    "a worker killed in the middle of a round",
+    outcome="Its torn round is void, a placement is timed in its stead; nothing else is redone.",
+)
+def test_a_worker_killed_in_mid_round_costs_a_placement_and_nothing_else(
+    station: Station, outcome: Ended
+) -> None:
+    variants = ("honest1", "honest2", "die_once")
+    run = station.run(*variants)
+    assert [outcome(run, v) for v in variants] == [("ok", "")] * 3
+    assert whole_rounds(run, variants)
+    per_placement = {p: {r.round for r in rounds(run, "honest2") if r.placement == p}
+                     for p in range(4)}  # fmt: skip
+    assert sum(len(found) == 2 for found in per_placement.values()) == 3  # as many as are wanted
+
+
+@pytest.mark.fault(
+    "a worker that is killed from outside, again and again",
+    outcome="After three tries its cases fail with the signal's name; a resumed run tries again.",
+)
+def test_what_was_killed_from_outside_is_tried_again_by_the_next_run(
+    station: Station, outcome: Ended
+) -> None:
+    run = station.run("honest1", "honest2", "die")
+    status, reason = outcome(run, "die")
+    assert (status, reason) == ("failed", "the process was ended by SIGKILL")
+    assert outcome(run, "honest1")[0] == "failed"  # no one can tell which of them it was
+    station.flag("mended").touch()
+    again = station.run("honest1", "honest2", "die")
+    assert outcome(again, "die") == outcome(again, "honest1") == ("ok", "")
+
+
+@pytest.mark.fault(
+    "a size that the device has no memory for",
+    outcome="That size is skipped for all variants, with the reason; the other sizes are timed.",
+)
+def test_a_size_without_memory_is_skipped_for_all_variants(
+    station: Station, outcome: Ended
+) -> None:
+    station.flag("full-4096").touch()
+    run = station.run("honest1", "honest2", sizes="[1024, 4096]")
+    for variant in ("honest1", "honest2"):
+        assert outcome(run, variant) == ("ok", "")
+        status, reason = outcome(run, variant, 4096)
+        assert status == "skipped"
+        assert reason.startswith("skipped for all variants, as there is no memory for this size")
+        assert "`input` needs 16,384 bytes; 17 are free" in reason
+    station.flag("full-4096").unlink()
+    again = station.run("honest1", "honest2", sizes="[1024, 4096]")
+    assert outcome(again, "honest2", 4096) == ("ok", "")
+    assert rounds(again, "honest2")[: len(rounds(run, "honest2"))] == rounds(run, "honest2")
