@@ -51,9 +51,10 @@ def draw_trend(
     gap = (high - low + 2 * margin) * 0.16 / (height - 1.1)
     placed = spread(ends, gap, low - margin, high + margin)
     last = max(len(labels) - 1, 1)
+    aside = last * (1.09 if layout.narrow else 1.035)
     for name, role, end, y in zip(names, roles.values(), ends, placed, strict=True):
         line = {"arrowstyle": "-", "color": C[role], "linewidth": 1.4, "shrinkA": 1, "shrinkB": 3}
-        axes.annotate(name, (last, end), xytext=(last * 1.035, y), va="center", fontsize=8,
+        axes.annotate(name, (last, end), xytext=(aside, y), va="center", fontsize=8,
                       color=C["ink"], annotation_clip=False, arrowprops=line)  # fmt: skip
     axes.set_ylabel(unit)
     return figure
