@@ -335,6 +335,13 @@ def test_a_file_for_the_compiler_that_is_not_there_is_refused(
     assert words in message
 
 
+@pytest.mark.parametrize("key", ["<a", "[key]", "<list>", "<"])
+def test_a_key_that_looks_like_a_mark_of_pydantics_is_named(edited: Edited, key: str) -> None:
+    path = edited("        source: v0.cu\n", f"        source: v0.cu\n        '{key}': 1\n")
+    line = line_of(path, f"        '{key}'")
+    assert refusal(path).startswith(f"{path}:{line}: {V0}.{key}: unknown key")
+
+
 def test_several_mistakes_are_all_named(edited: Edited) -> None:
     path = edited(
         "        source: v0.cu\n", "        source: v0.cu\n        bad: 1\n        bade: 2\n"
