@@ -67,6 +67,13 @@ Out = Annotated[
     typer.Option(help="The run's folder, by default a new one in reports/ where you stand. In one "
                  "that has results, only what changed is done anew."),
 ]  # fmt: skip
+Sandbox = Annotated[
+    bool,
+    typer.Option(
+        "--sandbox", help="Inside bubblewrap: no network, nothing written but the run's folder; "
+        "for kernels that you do not trust.",
+    ),
+]  # fmt: skip
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no table of results at the end.")]
 AsJson = Annotated[
     Path | None, typer.Option("--json", help="Write the results to this file as JSON.")

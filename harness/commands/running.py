@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from harness.commands import results, watching
+from harness.commands import results, sandbox, watching
 from harness.commands.options import (
     Arch,
     AsJson,
@@ -24,6 +24,7 @@ from harness.commands.options import (
     Out,
     Quick,
     Quiet,
+    Sandbox,
     Size,
 )
 from harness.matrix.filters import Choice
@@ -48,6 +49,7 @@ def add(app: typer.Typer, carry_out: Callable[[Asked], tuple[int, Path]]) -> Non
         arch: Arch = None,
         out: Out = None,
         jobs: Jobs = 0,
+        in_sandbox: Sandbox = False,
         quiet: Quiet = False,
         as_json: AsJson = None,
         as_markdown: AsMarkdown = None,
@@ -64,6 +66,8 @@ def add(app: typer.Typer, carry_out: Callable[[Asked], tuple[int, Path]]) -> Non
         choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
         told = results.Wanted(quiet, as_json, as_markdown)
         asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
+        if in_sandbox:
+            raise typer.Exit(sandbox.run(asked))
         before = watching.files(asked) if watch else {}
         code, folder = carry_out(asked)
         if watch:
@@ -99,6 +103,7 @@ def add(app: typer.Typer, carry_out: Callable[[Asked], tuple[int, Path]]) -> Non
         clock_control: Annotated[
             ClockControl, typer.Option(help="base: lock the clocks while profiling.")
         ] = "none",
+        in_sandbox: Sandbox = False,
         quiet: Quiet = False,
         as_json: AsJson = None,
         as_markdown: AsMarkdown = None,
@@ -113,4 +118,6 @@ def add(app: typer.Typer, carry_out: Callable[[Asked], tuple[int, Path]]) -> Non
         wanted = Wanted(tuple(metrics), ncu, Settings(cache_control, clock_control))
         told = results.Wanted(quiet, as_json, as_markdown)
         asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told, wanted)
+        if in_sandbox:
+            raise typer.Exit(sandbox.run(asked))
         raise typer.Exit(carry_out(asked)[0])
