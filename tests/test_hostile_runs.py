@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from harness import __main__ as program
+from harness import report as pages
 from harness import tables
+from harness.analysis import source_lines
 from harness.errors import JournalError
 from harness.records import Outcome, Planned, Round, to_json
 
@@ -197,6 +199,50 @@ def test_a_source_outside_the_kernels_folder_is_not_read(made: Make, name: str) 
     found = as_it_was(tables.load(folder), name, kernels)
     assert found.content == ""
     assert found.missing == f"{name} is not here"
+
+
+@pytest.mark.fault(
+    "a name of over 255 letters, of a folder, a file, a problem or a case",
+    outcome="a sentence and exit code 2; in a page its anchors and files are shortened",
+)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("report", "{}"), ("run", "--out", "{}"), ("list", "--config", "{}"),
+        ("list", "--kernels", "{}"), ("run", "--only", "{}/a"), ("run", "--json", "{}/a.json"),
+        ("run", "--config", "{}/bench.yaml"), ("list", "--only", "{}"), ("annotate", "{}"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_too_long_is_told_in_a_sentence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(folder)
+    filled = [each.format("x" * 300) for each in arguments]
+    backend = ["--backend", "emulator"] if "run" in arguments else []
+    monkeypatch.setattr(sys, "argv", ["harness", *filled, *backend])
+    with pytest.raises(SystemExit) as ended:
+        program.main()
+    assert ended.value.code == 2
+    assert "x" * 200 in capsys.readouterr().out
+
+
+def test_a_journal_with_endless_names_is_drawn(made: Make) -> None:
+    long = ["p" * 300 + end for end in "ab"]
+    run = tables.load(made("".join(planned(case=n, problem=n, variant=n) for n in long)))
+    pages.write(run)
+    drawn = list((run.folder / "problems").glob("*.html"))
+    assert len(drawn) == 2
+    assert all(len(path.name) < 255 for path in drawn)
+
+
+@pytest.mark.fault(
+    "a kernel's source in Latin-1, for `annotate` and the pages",
+    outcome="it is shown; each letter that is not UTF-8 as a replacement character",
+)
+def test_a_source_that_is_not_utf_8_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "v0.cu").write_bytes("// größer\nint i;\n".encode("latin-1"))
+    assert source_lines.read(str(tmp_path / "v0.cu")) == "// gr\ufffd\ufffder\nint i;\n"
 
 
 @pytest.mark.fault(

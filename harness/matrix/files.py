@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -106,6 +107,6 @@ def no_problems(kernels: Path, at: Place) -> ConfigError:
         "  name another folder with --kernels, or a matrix in one file, with `problems:`, "
         "with --config"
     )
-    if not kernels.is_dir():
+    if not os.path.isdir(kernels):  # False where the name is too long, too
         return at.error(f"there is no problem to run: {kernels} is no folder", remedy)
     return at.error(f"there is no problem to run: {kernels} holds no */{OWN_MATRIX}", remedy)

@@ -31,8 +31,11 @@ def load(folder: str | Path) -> Run:
 
 def _near(folder: Path) -> str:
     """The runs beside a folder that is not there, as far as their names are like its own."""
-    there = [str(path.parent) for path in folder.parent.glob("*/run.json")]
-    return did_you_mean(str(folder), there) if not folder.exists() else ""
+    try:
+        there = [str(path.parent) for path in folder.parent.glob("*/run.json")]
+        return did_you_mean(str(folder), there) if not folder.exists() else ""
+    except OSError:  # a name that is too long, say
+        return ""
 
 
 def write(run: Run) -> None:

@@ -339,7 +339,15 @@ def test_a_file_for_the_compiler_that_is_not_there_is_refused(
 def test_a_key_that_looks_like_a_mark_of_pydantics_is_named(edited: Edited, key: str) -> None:
     path = edited("        source: v0.cu\n", f"        source: v0.cu\n        '{key}': 1\n")
     line = line_of(path, f"        '{key}'")
-    assert refusal(path).startswith(f"{path}:{line}: {V0}.{key}: unknown key")
+    assert refusal(path).startswith(f"{path}:{line}: {V0}.{key}: ")
+
+
+@pytest.mark.fault(
+    "a name of over 100 letters in a matrix", outcome="refused with the file, the line and the key"
+)
+def test_a_name_that_no_file_can_have_is_refused(edited: Edited) -> None:
+    path = edited("      v0:\n", f"      {'v' * 101}:\n")
+    assert "a name of 101 letters; at most 100" in refusal(path)
 
 
 def test_several_mistakes_are_all_named(edited: Edited) -> None:
