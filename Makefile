@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN     = .venv/bin/python
 ARGS   ?=
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare readme kernels-page timing-tables setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare fuzz readme kernels-page timing-tables reliability-page setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -54,6 +54,12 @@ kernels-page: setup     ## write docs/kernels.md from kernels/ and reports/h200/
 
 timing-tables: setup    ## write docs/measurement.md's tables from reports/h200/timing/
 	@$(RUN) scripts/timing_tables.py
+
+reliability-page: setup ## write docs/reliability.md from the tests' own words
+	@$(RUN) scripts/reliability_page.py
+
+fuzz: setup             ## 100,000 broken inputs for each thing that reads files from elsewhere
+	@$(RUN) scripts/fuzz.py $(ARGS)
 
 setup:                  ## .venv with what this machine needs; every target above begins with it
 	@$(PYTHON) scripts/setup.py

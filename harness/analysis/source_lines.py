@@ -182,8 +182,8 @@ def _source(line: AnnotatedLine) -> Text:
 
 
 def read(file: str) -> str:
-    """The file's text; empty where it is not there any more."""
+    """The file's text; empty where it is not there any more. What is not UTF-8 is replaced."""
     try:
-        return Path(file).read_text()
+        return Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""

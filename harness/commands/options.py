@@ -87,6 +87,13 @@ SaveBaseline = Annotated[
         "name, which `compare` takes for a run.",
     ),
 ]  # fmt: skip
+Sandbox = Annotated[
+    bool,
+    typer.Option(
+        "--sandbox", help="Inside bubblewrap: no network, nothing written but the run's folder; "
+        "for kernels that you do not trust.",
+    ),
+]  # fmt: skip
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no table of results at the end.")]
 AsJson = Annotated[
     Path | None, typer.Option("--json", help="Write the results to this file as JSON.")

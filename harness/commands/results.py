@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,7 +69,7 @@ class Wanted:
     def check(self) -> None:
         """Before anything runs. Raises UsageError where there is no folder for a file."""
         for option, path in (("--json", self.json), ("--markdown", self.markdown)):
-            if path and not path.parent.is_dir():
+            if path and not os.path.isdir(path.parent):
                 raise UsageError(f"{option} {path}: there is no folder {path.parent}")
 
 

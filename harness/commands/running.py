@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from harness.commands import results, watching
+from harness.commands import results, sandbox, watching
 from harness.commands.options import (
     Arch,
     AsJson,
@@ -24,6 +24,7 @@ from harness.commands.options import (
     Out,
     Quick,
     Quiet,
+    Sandbox,
     SaveBaseline,
     Size,
 )
@@ -55,6 +56,7 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
         arch: Arch = None,
         out: Out = None,
         jobs: Jobs = 0,
+        in_sandbox: Sandbox = False,
         quiet: Quiet = False,
         as_json: AsJson = None,
         as_markdown: AsMarkdown = None,
@@ -72,6 +74,8 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
         choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
         told = results.Wanted(quiet, as_json, as_markdown)
         asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
+        if in_sandbox:
+            raise typer.Exit(sandbox.run(asked))
         before = watching.files(asked) if watch else {}
         code, folder = _kept(asked, baseline, carry_out)
         if watch:
@@ -107,6 +111,7 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
         clock_control: Annotated[
             ClockControl, typer.Option(help="base: lock the clocks while profiling.")
         ] = "none",
+        in_sandbox: Sandbox = False,
         quiet: Quiet = False,
         as_json: AsJson = None,
         as_markdown: AsMarkdown = None,
@@ -122,6 +127,8 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
         wanted = Wanted(tuple(metrics), ncu, Settings(cache_control, clock_control))
         told = results.Wanted(quiet, as_json, as_markdown)
         asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told, wanted)
+        if in_sandbox:
+            raise typer.Exit(sandbox.run(asked))
         raise typer.Exit(_kept(asked, baseline, carry_out)[0])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,6 +31,8 @@ def include_folder(kernels: Path, problem: str, folder: str) -> Path | None:
 def check(kernels: Path, problem: Problem) -> None:
     """Raises ConfigError for the first file that is missing or lies elsewhere."""
     folder = kernels / problem.name
+    inside(kernels, folder, problem.place)
+    inside(folder, folder / "problem.py", problem.place)
     if not (folder / "problem.py").is_file():
         raise problem.place.error(
             f"{folder / 'problem.py'} does not exist",
@@ -54,10 +57,19 @@ def check(kernels: Path, problem: Problem) -> None:
                 )
 
 
+def inside(folder: Path, path: Path, at: Place) -> None:
+    """Refuse what leads out of a folder: what is compiled or run there was not looked at here."""
+    try:
+        found = path.resolve()
+    except (OSError, RuntimeError):  # links that lead in a circle
+        raise at.error(f"{path} is a link that leads nowhere") from None
+    if not found.is_relative_to(folder.resolve()):
+        raise at.error(f"{path} leads out of {folder}", "put the file there, and no link")
+
+
 def _file(folder: Path, name: str, at: Place) -> None:
     path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise at.error(f"{name} leads out of {folder}")
+    inside(folder, path, at)
     if not path.is_file():
         there = sorted(p.name for p in folder.glob(f"*{path.suffix}"))
         listed = ", ".join(there) or f"no {path.suffix} file"
@@ -95,6 +107,6 @@ def no_problems(kernels: Path, at: Place) -> ConfigError:
         "  name another folder with --kernels, or a matrix in one file, with `problems:`, "
         "with --config"
     )
-    if not kernels.is_dir():
+    if not os.path.isdir(kernels):  # False where the name is too long, too
         return at.error(f"there is no problem to run: {kernels} is no folder", remedy)
     return at.error(f"there is no problem to run: {kernels} holds no */{OWN_MATRIX}", remedy)

@@ -6,6 +6,7 @@ A pattern is a case's id, or the beginning of one up to a `/`: `problem`, `probl
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
@@ -78,7 +79,7 @@ def _matches(pattern: Sequence[str], parts: Sequence[str]) -> bool:
 def _nothing(bench: model.Bench, pattern: str, known: Iterable[str]) -> UsageError:
     problem = pattern.partition("/")[0]
     folder = bench.kernels / problem
-    if problem and folder.is_dir() and problem not in bench.problems:
+    if problem and os.path.isdir(folder) and problem not in bench.problems:
         inside = (folder / files.OWN_MATRIX).is_file()
         why = "is not listed under problems:" if inside else f"has no {files.OWN_MATRIX}"
         return UsageError(f"--only {pattern!r} matches nothing: {folder} {why}")

@@ -25,6 +25,9 @@ from harness.near import did_you_mean
 MOST_SHAPES = 4096
 """More launch shapes or sizes than this in one problem is taken for a mistake."""
 
+LONGEST_NAME = 100
+"""Files and folders are called after it, and after several of them; most systems allow 255."""
+
 Shape = dict[str, int]
 """One combination of sizes, or of launch keys."""
 
@@ -78,6 +81,8 @@ def name(value: str) -> str:
         raise ValueError(f"`{value}` is the rest of a value that a comma cut\n  {QUOTE_IT}")
     if not _NAME.match(value):
         raise ValueError("a name is a letter, then letters, digits and _")
+    if len(value) > LONGEST_NAME:
+        raise ValueError(f"a name of {len(value)} letters; at most {LONGEST_NAME}")
     return value
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable
+
+_LONGEST = 180
+"""File systems allow 255 letters; something stands before, and after."""
 
 
 def slug(text: str) -> str:
     """A case id, metric or title as an HTML id and file name."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-.")
+    found = re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-.")
+    if len(found) <= _LONGEST:
+        return found
+    return f"{found[: _LONGEST - 13]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def distinct_slugs(names: Iterable[str]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -58,7 +59,7 @@ class Folder:
         self.bench = filters.narrowed(bench, choice, backend)
         self._started = started.isoformat()
         self._info: dict[str, Any] = {}
-        if path and (path / "run.json").exists():
+        if path and os.path.exists(path / "run.json"):  # False where the name is too long, too
             self._go_on(path, bench, backend, device, only_profiling)
         try:
             self.path = path or fresh(started)
@@ -102,9 +103,7 @@ class Folder:
 
     def point_latest(self) -> None:
         """reports/latest → the run, when it lies in reports/."""
-        if self.path.resolve().parent == REPORTS.resolve():
-            LATEST.unlink(missing_ok=True)
-            LATEST.symlink_to(self.path.name)
+        point_latest(self.path)
 
     def _go_on(
         self, path: Path, bench: model.Bench, backend: str, device: Device, only_profiling: bool
@@ -145,6 +144,16 @@ class Folder:
 
     def _write(self) -> None:
         replace_text(self.path / "run.json", json.dumps(self._info, indent=1) + "\n")
+
+
+def point_latest(path: Path) -> None:
+    """reports/latest → a run's folder, when it lies in reports/ and that can be written to.
+
+    In a sandbox it cannot be, and who made the sandbox does it.
+    """
+    if path.resolve().parent == REPORTS.resolve() and os.access(REPORTS, os.W_OK):
+        LATEST.unlink(missing_ok=True)
+        LATEST.symlink_to(path.name)
 
 
 def fresh(started: datetime) -> Path:

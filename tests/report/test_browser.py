@@ -16,6 +16,7 @@ from profiled import profiled
 from synthetic_runs import BLOCKS, SIZES, Bench, many, mishaps
 
 from harness import report
+from harness.records import Outcome, Remark
 from harness.tables import Run
 
 ASK = (Path(__file__).with_name("inspect.js")).read_text(encoding="utf-8").strip()
@@ -121,6 +122,62 @@ KINDS: dict[str, Callable[[Path], Run]] = {
     ).timed(folder),
     "emulated": lambda folder: Bench(sizes=SIZES[:1]).emulated(folder),
 }
+
+
+@pytest.mark.fault(
+    "a problem, variant, title and failure named </script><img src=x onerror=alert(1)>",
+    outcome="text on every page and in the one-file report: a browser runs and loads nothing of it",
+)
+@pytest.mark.parametrize("single", [False, True])
+def test_a_hostile_name_is_inert_in_every_page(
+    browser: Chromium, tmp_path: Path, single: bool
+) -> None:
+    run = KINDS["traps"](tmp_path)
+    first = next(iter(run.planned))
+    evil = {"id": TRAP, "command": TRAP, "driver": TRAP, "started": TRAP, "versions": {TRAP: TRAP},
+            "sources": {TRAP: TRAP}, "machine": {"cpu": TRAP}, "commit": {"id": TRAP}}  # fmt: skip
+    said = [Outcome(first, "failed", TRAP), Remark(TRAP, f"{TRAP}0", "float32", TRAP, "measured")]
+    run = Run(tmp_path, {**run.info, **evil}, [*run.records, *said])
+    pages = [report.write(run, single_file=True)] if single else _pages(run)
+    for page in pages:
+        browser.open(page.as_uri(), 1280)
+        # What the name would do if any of it were read as HTML, now and when a figure is explored.
+        browser.evaluate("window.alert = () => { window.caught = true }")
+        ask(browser, "unfold()")
+        assert ask(browser, "explore()")["empty"] == 0
+        assert browser.evaluate("window.caught") is None
+        assert browser.evaluate("document.images.length") == 0
+        assert browser.evaluate("document.querySelectorAll('[onerror]').length") == 0
+        assert TRAP in browser.evaluate("document.body.innerText")
+        assert browser.said == []
+
+
+@pytest.mark.fault(
+    "a page into which a script, an event handler or an image from elsewhere came all the same",
+    outcome="the page's content security policy lets none of them run or load",
+)
+@pytest.mark.parametrize("single", [False, True])
+def test_the_policy_stops_what_was_not_escaped(
+    browser: Chromium, tmp_path: Path, single: bool
+) -> None:
+    run = KINDS["traps"](tmp_path)
+    page = report.write(run, single_file=single)
+    planted = (
+        "<script>window.caught = 1</script><img src='x' onerror='window.caught = 2'>"
+        "<a id=go href='javascript:window.caught = 3'>x</a><base href='https://example.org/'>"
+        "<img src='https://example.org/x.png'><iframe src='https://example.org/'></iframe>"
+        "<object data='https://example.org/'></object>"
+    )
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace("<main>", f"<main>{planted}"), encoding="utf-8")
+    browser.open(page.as_uri(), 1280)
+    browser.evaluate("document.getElementById('go').click()")
+    browser.evaluate("new Promise((done) => setTimeout(done, 300))")
+    assert browser.evaluate("window.caught") is None
+    assert not browser.evaluate("document.baseURI").startswith("https")
+    refused = " ".join(browser.said)
+    for what in ("inline script", "event handler", "example.org/x.png", "frame", "base"):
+        assert what in refused.lower(), refused
 
 
 @pytest.mark.parametrize("kind", KINDS)

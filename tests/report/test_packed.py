@@ -149,3 +149,10 @@ def test_of_several_problems_one_can_be_kept_alone(bench: Make, tmp_path: Path) 
     assert kept.info["sources"] == {"two/v0.cu": "2", "common/block.cuh": "3"}
     refused = CliRunner().invoke(app, ["pack", str(folder), str(target), "--only", "three"])
     assert "the run has one, two" in str(refused.exception)
+
+
+def test_a_packed_journal_that_unpacks_to_no_end_is_refused(run: tables.Run) -> None:
+    folder = pack(run, "one")
+    (folder / "journal.jsonl.gz").write_bytes(gzip.compress(b"\n" * 50_000_000))
+    with pytest.raises(JournalError, match="more than any journal"):
+        tables.load(folder)
