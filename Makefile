@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN     = .venv/bin/python
 ARGS   ?=
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare readme kernels-page setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts fuzz benchmark-compare readme kernels-page reliability-page setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -51,6 +51,12 @@ readme: setup           ## write README.md's results table from reports/h200/
 
 kernels-page: setup     ## write docs/kernels.md from kernels/ and reports/h200/
 	@$(RUN) scripts/kernels_page.py
+
+reliability-page: setup ## write docs/reliability.md from the tests' own words
+	@$(RUN) scripts/reliability_page.py
+
+fuzz: setup             ## 100,000 broken inputs for each thing that reads files from elsewhere
+	@$(RUN) scripts/fuzz.py $(ARGS)
 
 setup:                  ## .venv with what this machine needs; every target above begins with it
 	@$(PYTHON) scripts/setup.py

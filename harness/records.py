@@ -27,6 +27,13 @@ Phase = Literal["test", "scrutiny", "before", "after"]
 """When a launch was verified: at a test size, there once more in the emulator with an eye on how it
 came to its result, or at a timed size before or after timing."""
 
+Whole = Annotated[int, Field(ge=0, lt=2**63)]
+Real = Annotated[float, Field(allow_inf_nan=False)]
+Duration = Annotated[float, Field(ge=0, lt=2**62)]
+
+_LONGEST_LINE = 1 << 22
+"""Bytes; a journal may come from a stranger, and a line of one that was written is far shorter."""
+
 
 @dataclass(frozen=True)
 class Planned:
@@ -36,10 +43,10 @@ class Planned:
     problem: str
     variant: str
     dtype: str
-    sizes: dict[str, int]
-    launch: dict[str, int]
-    bytes: int
-    flops: int
+    sizes: dict[str, Whole]
+    launch: dict[str, Whole]
+    bytes: Whole
+    flops: Whole
     is_baseline: bool
     is_library: bool
     kernels: tuple[str, ...] = ()
@@ -58,22 +65,22 @@ class Compiled:
     """What the compiler made for a case: one record a kernel that the case launches."""
 
     case: str
-    step: int
+    step: Whole
     kernel: str
     source_sha256: str
     cubin_sha256: str
-    registers: int
-    shared_bytes: int
+    registers: Whole
+    shared_bytes: Whole
     """Static and dynamic shared memory of a block."""
-    spill_bytes: int
-    stack_bytes: int
-    threads_per_block: int
-    occupancy: float
+    spill_bytes: Whole
+    stack_bytes: Whole
+    threads_per_block: Whole
+    occupancy: Real
     """Theoretical: resident warps over the most that a multiprocessor holds."""
     occupancy_limiter: str
     sass_sha256: str = ""
     """Of the kernel's machine code alone."""
-    waves: float | None = None
+    waves: Real | None = None
     """The grid's blocks over those that all multiprocessors hold at once, as ncu counts waves."""
     kind: Literal["compiled"] = "compiled"
 
@@ -85,14 +92,14 @@ class Verified:
     problem: str
     variant: str
     dtype: str
-    sizes: dict[str, int]
-    launch: dict[str, int]
+    sizes: dict[str, Whole]
+    launch: dict[str, Whole]
     phase: Phase
-    draw: int
+    draw: Whole
     ok: bool
     reason: str
     """Empty where ok."""
-    error: float | None
+    error: Real | None
     """The largest |output − reference| over its bound; None where nothing could be compared."""
     kind: Literal["verified"] = "verified"
 
@@ -102,10 +109,10 @@ class Counted:
     """One counter of one step of a case."""
 
     case: str
-    step: int
+    step: Whole
     kernel: str
     metric: str
-    value: float
+    value: Real
     unit: str
     provenance: Provenance
     kind: Literal["counted"] = "counted"
@@ -123,24 +130,24 @@ class SourceLine:
     """
 
     case: str
-    step: int
+    step: Whole
     file: str
-    line: int
-    warps: int
-    threads: int
-    requests: int
-    sectors: int
-    wavefronts: int
-    wavefronts_ideal: int
-    branches: int = 0
-    diverged: int = 0
-    atomic_lanes: int = 0
-    atomic_addresses: int = 0
-    atomic_most_lanes: int = 0
-    store_requests: int = 0
-    store_sectors: int = 0
-    atomic_requests: int = 0
-    atomic_sectors: int = 0
+    line: Whole
+    warps: Whole
+    threads: Whole
+    requests: Whole
+    sectors: Whole
+    wavefronts: Whole
+    wavefronts_ideal: Whole
+    branches: Whole = 0
+    diverged: Whole = 0
+    atomic_lanes: Whole = 0
+    atomic_addresses: Whole = 0
+    atomic_most_lanes: Whole = 0
+    store_requests: Whole = 0
+    store_sectors: Whole = 0
+    atomic_requests: Whole = 0
+    atomic_sectors: Whole = 0
     kind: Literal["line"] = "line"
 
 
@@ -153,7 +160,7 @@ class Uncounted:
     """
 
     case: str
-    step: int
+    step: Whole
     metric: str
     reason: str
     kind: Literal["uncounted"] = "uncounted"
@@ -187,12 +194,12 @@ class Round:
 
     case: str
     cache: Cache
-    round: int
+    round: Whole
     repeat: bool
-    samples_ns: tuple[float, ...]
-    steps_ns: tuple[tuple[float, ...], ...] = ()
-    placement: int = 0
-    sm_clock_hz: int | None = None
+    samples_ns: tuple[Duration, ...]
+    steps_ns: tuple[tuple[Real, ...], ...] = ()
+    placement: Whole = 0
+    sm_clock_hz: Whole | None = None
     throttle: tuple[str, ...] = ()
     kind: Literal["round"] = "round"
 
@@ -202,13 +209,13 @@ class Conditions:
     """The state of the GPU after a round; None where the driver does not tell."""
 
     group: str
-    round: int
-    sm_clock_hz: int | None
-    memory_clock_hz: int | None
-    temperature_c: int | None
-    power_w: float | None
+    round: Whole
+    sm_clock_hz: Whole | None
+    memory_clock_hz: Whole | None
+    temperature_c: Whole | None
+    power_w: Real | None
     throttle: tuple[str, ...]
-    placement: int = 0
+    placement: Whole = 0
     kind: Literal["conditions"] = "conditions"
 
 
@@ -236,15 +243,15 @@ class Ceiling:
     """
 
     name: str
-    value: float
-    low: float
-    high: float
+    value: Real
+    low: Real
+    high: Real
     unit: str
     how: str
-    samples: tuple[float, ...]
+    samples: tuple[Real, ...]
     case: str = ""
     """Of the rounds in which other placements measured it again."""
-    work: float = 0.0
+    work: Real = 0.0
     """Of one launch: bytes or flops."""
     kind: Literal["ceiling"] = "ceiling"
 
@@ -279,8 +286,8 @@ class Renewed:
     problem: str
     variant: str
     dtype: str
-    sizes: dict[str, int]
-    launch: dict[str, int]
+    sizes: dict[str, Whole]
+    launch: dict[str, Whole]
     what: Literal["case", "times", "gone"]
     reason: str
     kind: Literal["renewed"] = "renewed"
@@ -311,7 +318,7 @@ def to_json(record: Record) -> str:
 
 
 def from_json(text: str) -> Record:
-    return _RECORD.validate_json(text)
+    return _RECORD.validate_json(text, strict=True)
 
 
 class Journal:
@@ -352,25 +359,45 @@ def read_journal(path: Path) -> Iterator[Record]:
     A torn last line (the run died while writing it) is left out. Any other line that is not what
     was written raises JournalError with its number.
     """
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise JournalError(f"cannot read {path}: {error.strerror}") from None
-    for number, line in enumerate(lines, 1):
-        if not line:
+    for number, line in enumerate(_lines(path), 1):
+        content = line.removesuffix(b"\n")
+        if not content:
             continue
         try:
-            yield _parsed(line)
-        except (ValueError, KeyError, TypeError, ValidationError):
-            if number == len(lines):  # no newline after it: the run died here
-                return
+            yield _parsed(content)
+        except (ValueError, KeyError, TypeError) as error:
+            if content == line and len(line) <= _LONGEST_LINE:
+                return  # no newline after it: the run died here
             raise JournalError(
-                f"{path}:{number}: this line is not what was written\n"
+                f"{path}:{number}: this line is not what was written{_first_of(error)}\n"
                 "  delete the line to go on without it, or run the benchmark again"
             ) from None
 
 
+def _first_of(error: Exception) -> str:
+    """Which value of a record is wrong, where it is one value; of several, the first."""
+    if not isinstance(error, ValidationError):
+        return ""
+    first = error.errors(include_url=False, include_input=False)[0]
+    key = ".".join(str(part)[:40] for part in first["loc"][1:])
+    return f": {key}: {first['msg']}"[:200] if key else ""
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Each with its newline; one that is longer than any that is written ends there."""
+    try:
+        if path.exists() and not path.is_file():
+            raise JournalError(f"cannot read {path}: it is no file")
+        with path.open("rb") as file:
+            while line := file.readline(_LONGEST_LINE + 1):
+                yield line
+    except OSError as error:
+        raise JournalError(f"cannot read {path}: {error.strerror}") from None
+
+
 def _parsed(line: bytes) -> Record:
+    if len(line) > _LONGEST_LINE:
+        raise ValueError("longer than any line that is written")
     prefix, separator = line[:30].split(b',"record":')[0], b',"record":'
     body = line[len(prefix) + len(separator) : -1].decode()
     stored: Any = json.loads(prefix + b"}")

@@ -4,23 +4,31 @@ A benchmark matrix decides what is measured, so nothing in it may be silently re
 duplicate key, an alias, a tag or a merge key is refused, as is a number that is not finite or has
 more than 64 bits. What remains is plain dicts, lists, strings, integers, floats and booleans, and
 a map from each value's path to the line it stands on.
+
+A file may come from a stranger, so its size, its depth and the number of its values are bounded:
+whatever it holds, it is read or refused in about a second.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.reader import ReaderError
 
 from harness.errors import ConfigError
 
 Key = str | int
-_LARGEST_FILE = 1 << 20
+_LARGEST_FILE = 1 << 17
+_MOST_VALUES = 20_000
+_LONGEST_KEY = 200
+_LONGEST_NUMBER = 100
 _DEEPEST = 20
 _OLD_NUMBER = re.compile(r"[-+]?(0[0-7_]+\Z|[^:]*:)")
 """YAML 1.1 reads 0777 in base 8 and 1:30 in base 60, which few people mean."""
@@ -76,29 +84,30 @@ class Place:
 def read(path: Path) -> Document:
     """The document in a file. Raises ConfigError naming the line of whatever is refused."""
     try:
-        raw = path.read_bytes()
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ConfigError(f"cannot read {path}: it is no file")
+        with path.open("rb") as file:
+            raw = file.read(_LARGEST_FILE + 1)
     except OSError as error:
         raise ConfigError(
             f"cannot read {path}: {error.strerror}", remedy="name another with --config"
         ) from None
     if len(raw) > _LARGEST_FILE:
-        raise ConfigError(f"{len(raw)} bytes", str(path), remedy=f"at most {_LARGEST_FILE} bytes")
+        line = raw.count(b"\n") + 1
+        raise ConfigError("too large", f"{path}:{line}", remedy=f"at most {_LARGEST_FILE} bytes")
     try:
         text = raw.decode()
-        depth = 0
-        for event in yaml.parse(text):  # before composing, which is slow where it is deep
-            _refuse_event(path, event)
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                where = f"{path}:{event.start_mark.line + 1 if event.start_mark else 1}"
-                raise ConfigError("nested too deeply", where)
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = yaml.compose(text, Loader=_loader(path))
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise ConfigError("not UTF-8 text", f"{path}:{line}") from None
     except yaml.MarkedYAMLError as error:
         raise _not_yaml(path, text, error) from None
+    except ReaderError as error:
+        where = f"{path}:{text.count(chr(10), 0, error.position) + 1}"
+        raise ConfigError(
+            "a character that YAML does not allow", where, remedy="remove it"
+        ) from None
     except yaml.YAMLError as error:
         raise ConfigError(f"not YAML: {error}", str(path)) from None
     except (ValueError, OverflowError):  # PyYAML on "\U00110000", which no character has
@@ -159,8 +168,35 @@ def _open_blocks(lines: Sequence[str]) -> list[int]:
     return found
 
 
+def _loader(path: Path) -> type[yaml.SafeLoader]:
+    """A loader that refuses while it reads, before anything is built of what it read."""
+
+    class Loader(yaml.SafeLoader):
+        depth = 0
+        values = 0
+
+        def get_event(self) -> yaml.Event:
+            event: yaml.Event = super().get_event()  # type: ignore[no-untyped-call]
+            _refuse_event(path, event)
+            self.values += 1
+            self.depth += isinstance(event, yaml.CollectionStartEvent)
+            self.depth -= isinstance(event, yaml.CollectionEndEvent)
+            where = _where(path, event)
+            if self.depth > _DEEPEST:
+                raise ConfigError("nested too deeply", where, remedy=f"at most {_DEEPEST} levels")
+            if self.values > _MOST_VALUES:
+                raise ConfigError("too many values", where, remedy=f"at most {_MOST_VALUES:,}")
+            return event
+
+    return Loader
+
+
+def _where(path: Path, event: yaml.Event) -> str:
+    return f"{path}:{event.start_mark.line + 1 if event.start_mark else 1}"
+
+
 def _refuse_event(path: Path, event: yaml.Event) -> None:
-    where = f"{path}:{event.start_mark.line + 1 if event.start_mark else 1}"
+    where = _where(path, event)
     anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
     if isinstance(event, yaml.AliasEvent):
         raise ConfigError(f"alias *{anchor}", where, remedy="write the value out")
@@ -182,9 +218,12 @@ def _plain(
         return [_plain(path, item, (*at, i), lines) for i, item in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):
         return _mapping(path, node, at, lines)
+    is_number = node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
     try:
+        if is_number and len(node.value) > _LONGEST_NUMBER:  # slow to read, where it is in base 60
+            raise ValueError
         value = yaml.SafeLoader("").construct_object(node)
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, OverflowError):
         raise ConfigError(f"`{node.value[:40]}` cannot be read", f"{path}:{line}", key) from None
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{node.value} is not a finite number", f"{path}:{line}", key)
@@ -210,6 +249,12 @@ def _mapping(
         if not isinstance(key_node, yaml.ScalarNode):
             raise ConfigError("a key must be a word", f"{path}:{line}")
         key = key_node.value
+        if len(key) > _LONGEST_KEY:
+            raise ConfigError(
+                f"a key of {len(key)} characters",
+                f"{path}:{line}",
+                remedy=f"at most {_LONGEST_KEY}",
+            )
         here = (*at, key)
         dotted = ".".join(map(str, here))
         if key == "<<":

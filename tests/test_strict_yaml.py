@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +130,60 @@ def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
         strict_yaml.read(tmp_path)
 
 
-def test_a_huge_file_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="at most 1048576 bytes"):
-        read(tmp_path, b"a" * (2**20 + 1))
+LARGEST = 2**17
+BOMBS: dict[str, tuple[bytes, int, str]] = {
+    "a Python object": (b"a: 1\nb: !!python/object:os.system {}\n", 2, "tag"),
+    "aliases": (b"a: &a [1, 1]\nb: &b [*a, *a]\nc: [*b, *b]\n", 1, "anchor &a"),
+    "merged aliases": (b"a: 1\nb: &b {c: 1}\nd:\n  <<: [*b, *b]\n", 2, "anchor &b"),
+    "merges": (b"a: 1\nb:\n  <<: [{c: 1}, {c: 2}]\n", 3, "merge key <<"),
+    "100 MB": (b"a: 1\n" + b"#" * 100_000_000, 2, f"at most {LARGEST} bytes"),
+    "10,000 levels of brackets": (b"a: 1\nb: " + b"[" * 10_000, 2, "nested too deeply"),
+    "10,000 levels of dashes": (b"a: 1\nb:\n" + b"- " * 10_000, 3, "nested too deeply"),
+    "10,000 levels of braces": (b"a:\n " + b"{a: " * 10_000, 2, "nested too deeply"),
+    "one key twice": (b"a: 1\n" * 5000, 2, "written twice"),
+    "values without end": (b"a:\n" + b"- 1\n" * 30_000, 19_997, "too many values"),
+    "a number in base 60": (b"a: 1" + b":1" * 60_000, 1, "cannot be read"),
+    "a number without end": (b"a: " + b"1" * 120_000, 1, "cannot be read"),
+    "a fraction without end": (b"a: 1_" + b"0_" * 60_000 + b".5", 1, "cannot be read"),
+    "a key without end": (b"a: 1\n? " + b"k" * 120_000, 2, "a key of 120000 characters"),
+    "a zero byte": (b"a: 1\nb: \0\n", 2, "a character that YAML does not allow"),
+}
+
+
+@pytest.mark.fault(
+    "a YAML file with Python objects, alias or merge bombs, 100 MB, 10,000 levels, duplicate keys",
+    outcome="refused in under a second, with the file, the line and the key",
+)
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_bomb_is_refused_within_a_second_with_its_line(tmp_path: Path, bomb: str) -> None:
+    content, line, words = BOMBS[bomb]
+    path = tmp_path / "m.yaml"
+    path.write_bytes(content)
+    begun = time.process_time()
+    with pytest.raises(ConfigError) as caught:
+        strict_yaml.read(path)
+    assert time.process_time() - begun < 1
+    assert str(caught.value).startswith(f"{path}:{line}: ")
+    assert words in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("filling", ["#\n", " ", "\n", "%a\n", '"\\n" ', "x "])
+def test_the_largest_file_is_read_or_refused_within_a_second(tmp_path: Path, filling: str) -> None:
+    path = tmp_path / "m.yaml"
+    path.write_text(filling * (LARGEST // len(filling)))
+    begun = time.process_time()
+    with suppress(ConfigError):
+        strict_yaml.read(path)
+    assert time.process_time() - begun < 1
+
+
+@pytest.mark.fault("a matrix that is a device or a pipe", outcome="refused, and nothing waits")
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(ConfigError, match="it is no file"):
+            strict_yaml.read(path)
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,14 @@ class Source:
 
 def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
     """The source of that name in run.json, if it still has the hash that it had."""
-    try:
-        content = ((folder or _kernels(run)) / name).read_bytes()
-    except OSError:
+    folder = folder or _kernels(run)
+    path = folder / name
+    try:  # run.json may come from a stranger, and may name any file
+        here = path.resolve().is_relative_to(folder.resolve()) and path.is_file()
+        content = path.read_bytes() if here else None
+    except (OSError, ValueError, RuntimeError):
+        content = None
+    if content is None:
         return Source(missing=f"{name} is not here")
     if hashlib.sha256(content).hexdigest() != (run.info.get("sources") or {}).get(name):
         return Source(missing=f"{name} has changed since this run")

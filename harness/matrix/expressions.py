@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -112,7 +113,9 @@ class _Parsed:
                 remedy=f"at most {_MOST_CHARACTERS}",
             )
         try:
-            return ast.parse(self.text.strip(), mode="eval").body
+            with warnings.catch_warnings():  # of Python's, about what is refused anyway
+                warnings.simplefilter("ignore")
+                return ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             remedy = QUOTE_IT if is_cut(self.text) else f"allowed: {_ALLOWED}"
             raise ExpressionError(f"`{self.text}` is not an expression", remedy=remedy) from None
@@ -132,7 +135,7 @@ class _Parsed:
             return _value(self._tree, values, isinstance(self, Number))
         except ZeroDivisionError:
             raise ExpressionError(
-                f"`{self.text}` divides by zero with {_shown(self.names, values)}"
+                f"`{self.text}` divides by zero{_shown(self.names, values)}"
             ) from None
         except OverflowError:
             raise ExpressionError(f"in `{self.text}`: the value is not finite") from None
@@ -163,7 +166,8 @@ class Number(_Parsed):
 
 
 def _shown(names: frozenset[str], values: Mapping[str, Value]) -> str:
-    return ", ".join(f"{name} = {values[name]}" for name in sorted(names) if name in values)
+    known = [f"{name} = {values[name]}" for name in sorted(names) if name in values]
+    return f" with {', '.join(known)}" if known else ""
 
 
 def _check(node: ast.expr, text: str, fractions: bool) -> None:

@@ -30,6 +30,8 @@ def include_folder(kernels: Path, problem: str, folder: str) -> Path | None:
 def check(kernels: Path, problem: Problem) -> None:
     """Raises ConfigError for the first file that is missing or lies elsewhere."""
     folder = kernels / problem.name
+    inside(kernels, folder, problem.place)
+    inside(folder, folder / "problem.py", problem.place)
     if not (folder / "problem.py").is_file():
         raise problem.place.error(
             f"{folder / 'problem.py'} does not exist",
@@ -54,10 +56,19 @@ def check(kernels: Path, problem: Problem) -> None:
                 )
 
 
+def inside(folder: Path, path: Path, at: Place) -> None:
+    """Refuse what leads out of a folder: what is compiled or run there was not looked at here."""
+    try:
+        found = path.resolve()
+    except (OSError, RuntimeError):  # links that lead in a circle
+        raise at.error(f"{path} is a link that leads nowhere") from None
+    if not found.is_relative_to(folder.resolve()):
+        raise at.error(f"{path} leads out of {folder}", "put the file there, and no link")
+
+
 def _file(folder: Path, name: str, at: Place) -> None:
     path = folder / name
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise at.error(f"{name} leads out of {folder}")
+    inside(folder, path, at)
     if not path.is_file():
         there = sorted(p.name for p in folder.glob(f"*{path.suffix}"))
         listed = ", ".join(there) or f"no {path.suffix} file"

@@ -97,6 +97,7 @@ def _own(kernels: Path, name: str, at: Place | None) -> tuple[Any, Place]:
             f"{path} does not exist{did_you_mean(name, there)}",
             "a problem's matrix stands there, or here, below its name",
         )
+    files.inside(kernels, path, at or Place(Document(path, None, {})))
     document = strict_yaml.read(path)
     place = Place(document)
     try:

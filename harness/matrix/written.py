@@ -245,12 +245,18 @@ def checked(model: type[Written], data: Any, place: Place) -> Written:
         raise _explained(model, place, error) from None
 
 
+_MARKS = ("[key]", "<mapping>", "<list>", "<name>", "<step>")
+"""What stands in the places of pydantic's findings and is no key of the file."""
+
+
 def _explained(model: type[Strict], place: Place, error: ValidationError) -> ConfigError:
     findings = []
     for item in error.errors(include_url=False):
-        path = tuple(p for p in item["loc"] if p != "[key]" and str(p)[:1] != "<")
+        is_unknown = item["type"] == "extra_forbidden"
+        own = item["loc"][-1:] if is_unknown else ()  # it may be called as a mark of pydantic's is
+        path = (*(p for p in item["loc"][: len(item["loc"]) - len(own)] if p not in _MARKS), *own)
         what = item["msg"].removeprefix("Value error, ")
-        if item["type"] == "extra_forbidden":
+        if is_unknown:
             what = _unknown(model, path)
         elif item["type"] == "missing":
             what = "this key is missing"

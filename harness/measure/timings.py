@@ -172,7 +172,7 @@ class Timings:
             self._known[key] = {
                 (r.placement, r.round): batch_time(r.samples_ns)
                 for r in rounds
-                if r.samples_ns
+                if min(r.samples_ns, default=0.0) > 0  # where an event took no time, none was seen
                 and (r.placement, r.round) not in spoiled
                 and (r.placement < choosing) == for_choice
             }
@@ -436,7 +436,11 @@ def ceiling_over_placements(
     ceiling: Ceiling, rounds: Sequence[Round], confidence: float
 ) -> Ceiling:
     """A ceiling as all placements saw it, where they measured it again."""
-    times: dict[Key, float] = {(i, 0): batch_time(r.samples_ns) for i, r in enumerate(rounds)}
+    times: dict[Key, float] = {
+        (i, 0): batch_time(r.samples_ns)
+        for i, r in enumerate(rounds)
+        if min(r.samples_ns, default=0.0) > 0
+    }
     found = time_of(times)
     if found is None:
         return ceiling

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from pandas.api.types import is_numeric_dtype
 from harness.errors import JournalError
 from harness.near import did_you_mean
 from harness.records import read_journal
+from harness.tables import about
 from harness.tables.run import Run
 
 
@@ -18,7 +19,7 @@ def load(folder: str | Path) -> Run:
     """The run in a folder. Raises JournalError with the place and the remedy."""
     folder = Path(folder)
     try:
-        info = json.loads((folder / "run.json").read_text())
+        info = about.read(folder / "run.json")
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise JournalError(
@@ -38,18 +39,27 @@ def write(run: Run) -> None:
     """results.csv and counters.csv beside the journal; numbers to 10 digits."""
     promised = run.results.drop(columns="above_ceiling")
     for table, name in ((promised, "results.csv"), (run.counters, "counters.csv")):
-        inert_ = table.copy()
-        for column in inert_.columns:
-            if not is_numeric_dtype(inert_[column]):
-                inert_[column] = inert_[column].map(inert)
-        inert_.to_csv(run.folder / name, index=False, float_format=_number)
+        safe = table.rename(columns=inert)
+        for column in safe.columns:
+            if not is_numeric_dtype(safe[column]):
+                safe[column] = safe[column].map(inert)
+        safe.to_csv(run.folder / name, index=False, float_format=_number)
+
+
+_FORMULA = ("=", "+", "-", "@")
+"""What a formula begins with, behind spaces and in full width too."""
 
 
 def inert(cell: Any) -> Any:
-    """Text that a spreadsheet would take for a formula, with an apostrophe that makes it text."""
-    if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return f"'{cell}"
-    return cell
+    """Text that a spreadsheet would take for a formula, with an apostrophe that makes it text.
+
+    A carriage return, which would end a row where it is not quoted, becomes a space.
+    """
+    if not isinstance(cell, str):
+        return cell
+    cell = cell.replace("\r", " ")
+    is_formula = unicodedata.normalize("NFKC", cell).lstrip()[:1] in _FORMULA
+    return f"'{cell}" if is_formula else cell
 
 
 def _number(value: Any) -> str:

@@ -92,7 +92,7 @@ _LAST = [
 
 def _ordered(table: pd.DataFrame) -> pd.DataFrame:
     """Columns in the order that results.csv promises, sizes and launch keys in the middle."""
-    for name in _LAST:
+    for name in _FIRST + _LAST:
         if name not in table:
             table[name] = None
     middle = [name for name in table if name not in _FIRST + _LAST]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+import warnings
 
 import pytest
 from hypothesis import given
@@ -135,6 +137,37 @@ def test_what_is_not_an_integer_expression_is_refused(text: str) -> None:
 def test_a_call_of_something_else_is_refused_when_written_not_when_evaluated() -> None:
     with pytest.raises(ExpressionError, match=r"`__import__\('os'\)` is not allowed"):
         Expression("0 and __import__('os')")
+
+
+@pytest.mark.fault(
+    "an expression such as __import__('os'), 9**9**9**9 or ().__class__",
+    outcome="refused within milliseconds, with what an expression may have; nothing is evaluated",
+)
+@pytest.mark.parametrize("kind", [Expression, Number])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("__import__('os')", "is not allowed"),
+        ("().__class__", "is not allowed"),
+        ("[c for c in ().__class__.__base__.__subclasses__()]", "is not allowed"),
+        ("9**9**9**9", "an exponent must lie between 0 and 63"),
+        ("9**63 * 9**63 * 9**63", r"exceeds 2\^63 - 1"),
+        ("2**63 % 0", r"exceeds 2\^63 - 1"),
+        ("0 and 9**9**9**9 or 1 // 0", "divides by zero\\Z"),
+        ("max(" * 49 + "9", "is not an expression"),
+        ("(" * 100 + ")" * 100, "is not an expression|is not allowed"),
+        ("'\\d' * 9", "is not allowed"),
+    ],
+)  # fmt: skip
+def test_a_hostile_expression_is_refused_at_once_and_without_a_warning(
+    kind: type[Expression | Number], text: str, words: str
+) -> None:
+    begun = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ExpressionError, match=words):
+            kind(text).evaluate({})
+    assert time.process_time() - begun < 0.1
 
 
 def test_division_with_a_slash_is_told_what_to_write() -> None:

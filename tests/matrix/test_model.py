@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -334,6 +335,13 @@ def test_a_file_for_the_compiler_that_is_not_there_is_refused(
     assert words in message
 
 
+@pytest.mark.parametrize("key", ["<a", "[key]", "<list>", "<"])
+def test_a_key_that_looks_like_a_mark_of_pydantics_is_named(edited: Edited, key: str) -> None:
+    path = edited("        source: v0.cu\n", f"        source: v0.cu\n        '{key}': 1\n")
+    line = line_of(path, f"        '{key}'")
+    assert refusal(path).startswith(f"{path}:{line}: {V0}.{key}: unknown key")
+
+
 def test_several_mistakes_are_all_named(edited: Edited) -> None:
     path = edited(
         "        source: v0.cu\n", "        source: v0.cu\n        bad: 1\n        bade: 2\n"
@@ -350,6 +358,66 @@ def test_a_source_that_is_a_link_out_of_the_folder_is_refused(edited: Edited) ->
     message = refusal(path)
     assert message.startswith(f"{path}:{line_of(path, '        source')}: {V0}.source: ")
     assert "leads out of" in message
+
+
+PATHS = ["../../etc/passwd", "/etc/passwd", "below/../../other.cu", "../v0", "/", "C:\\\\v0.cu"]
+
+
+@pytest.mark.fault(
+    "a path such as ../../etc/passwd, /etc/passwd, or a link out of the kernels' folder",
+    outcome="refused with the file, the line and the key, before anything is read or compiled",
+)
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('source: "{}"', "source"), ('source: "{}.cu"', "source"),
+        ('source: v0.cu\n        sources: ["{}.cu"]', "sources.0"),
+        ('source: v0.cu\n        include: ["{}"]', "include.0"),
+    ],
+)  # fmt: skip
+def test_a_path_out_of_the_problems_folder_is_refused(
+    edited: Edited, text: str, key: str, path: str
+) -> None:
+    matrix = edited("source: v0.cu", text.format(path))
+    message = refusal(matrix)
+    line = line_of(matrix, f"        {key.partition('.')[0]}:")
+    assert message.startswith(f"{matrix}:{line}: {V0}.{key}: ")
+    assert "a path lies in its problem's folder: no absolute path, no .." in message
+
+
+@pytest.mark.fault(
+    "a problem's folder, problem.py or bench.yaml that is a link out of the kernels' folder",
+    outcome="refused with the place, before any of it is read",
+)
+@pytest.mark.parametrize("linked", [".", "problem.py", "bench.yaml", "include"])
+def test_a_link_out_of_the_kernels_folder_is_refused(folder: Path, linked: str) -> None:
+    double, other = folder / "kernels" / "double", folder / "other"
+    body = (folder / "bench.yaml").read_text().split("  double:\n")[1].split("timing:")[0]
+    (double / "bench.yaml").write_text(textwrap.dedent(body))
+    if linked == ".":
+        double.rename(other)
+        double.symlink_to(other)
+    elif linked == "include":
+        other.mkdir()
+        (double / "headers").symlink_to(other)
+        own = double / "bench.yaml"
+        own.write_text(own.read_text().replace("source:", "include: [headers]\n    source:"))
+    else:
+        other.mkdir()
+        (double / linked).rename(other / linked)
+        (double / linked).symlink_to(other / linked)
+    with pytest.raises(ConfigError) as caught:
+        model.load(None, folder / "kernels")
+    words = "there is no folder" if linked == "include" else "leads out of"
+    assert words in str(caught.value)
+    assert str(double) in str(caught.value)
+
+
+def test_a_link_that_leads_in_a_circle_is_refused(edited: Edited) -> None:
+    path = edited("source: v0.cu", "source: loop.cu")
+    (path.parent / "kernels" / "double" / "loop.cu").symlink_to("loop.cu")
+    assert f"{V0}.source: " in refusal(path)
 
 
 def test_a_source_in_a_folder_below_is_accepted(edited: Edited) -> None:

@@ -1,0 +1,72 @@
+"""run.json: what ran on what. It may come from a stranger: each key that is read has its type."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from harness.records import Whole
+
+_LARGEST_FILE = 1 << 24
+
+
+class _Part(BaseModel):
+    """Keys that are not named here may stand beside those that are."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class _Device(_Part):
+    name: str | None = None
+    arch: str | None = None
+    sm_count: Whole | None = None
+    l2_bytes: Whole | None = None
+    memory_bytes: Whole | None = None
+
+
+class _Timing(_Part):
+    confidence: Annotated[float, Field(gt=0, lt=1)]
+    same_within: Annotated[float, Field(ge=0, lt=1)]
+    looks: Annotated[int, Field(ge=1, le=1000)] = 1
+    choosing: Annotated[int, Field(ge=0, le=1000)] = 0
+
+
+class _Beside(_Part):
+    base: str
+    commit: str
+    suffix: Annotated[str, Field(min_length=1)]
+
+
+class _About(_Part):
+    backend: str
+    timing: _Timing
+    device: _Device | None = None
+    choice: dict[str, Any] | None = None
+    machine: dict[str, Any] | None = None
+    compiler: dict[str, Any] | None = None
+    commit: dict[str, Any] | None = None
+    versions: dict[str, Any] | None = None
+    problems: dict[str, dict[str, Any] | None] | None = None
+    sources: dict[str, str] | None = None
+    beside: _Beside | None = None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What the file says. Raises OSError, or ValueError that names what is wrong with it."""
+    if path.exists() and not path.is_file():
+        raise ValueError("it is no file")
+    with path.open("rb") as file:
+        content = file.read(_LARGEST_FILE + 1)
+    if len(content) > _LARGEST_FILE:
+        raise ValueError(f"it has over {_LARGEST_FILE} bytes")
+    try:
+        _About.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{key}: {first['msg']}" if key else first["msg"]) from None
+    said: dict[str, Any] = json.loads(content)
+    return said

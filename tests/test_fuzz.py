@@ -1,0 +1,95 @@
+"""Some hundred broken inputs for each reader; `make fuzz` draws a hundred thousand."""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from harness.errors import ConfigError
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "fuzz.py"
+FEW = 300
+NAMES = ("yaml", "expressions", "ptx", "journal", "run-json", "ncu-rep")
+
+
+def _load() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("fuzz", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["fuzz"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+fuzz = _load()
+
+
+def test_every_target_is_fuzzed_here() -> None:
+    assert set(fuzz.TARGETS) == set(NAMES)
+
+
+@pytest.mark.fault(
+    "a matrix, expression, PTX, journal, run.json or .ncu-rep broken anyhow (100,000 ways each)",
+    outcome="read, or refused with a sentence; no crash, no hang, no traceback",
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_broken_input_is_read_or_refused_with_a_sentence(name: str) -> None:
+    assert list(fuzz.run(name, FEW, seed=7)) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_good_inputs_are_good_and_most_changes_break_something(
+    name: str, tmp_path: Path
+) -> None:
+    target = fuzz.TARGETS[name]
+    seeds = target.seeds()
+    assert len(seeds) > 0
+    for seed in seeds:
+        target.attempt(seed, tmp_path)
+    draw = random.Random(1)
+    changed = [(target.mutate or fuzz.mutated)(draw, seeds) for _ in range(200)]
+    assert len({*changed, *seeds}) > 150
+
+
+@pytest.mark.parametrize(
+    ("raised", "words"), [(ValueError("a bug"), "ValueError at"), (None, "not done after")]
+)
+def test_a_traceback_and_a_hang_are_failures_with_their_input(
+    monkeypatch: pytest.MonkeyPatch, raised: Exception | None, words: str
+) -> None:
+    def attempt(content: bytes, folder: Path) -> None:
+        if raised:
+            raise raised
+        try:
+            while True:
+                time.sleep(0.01)
+        except Exception:  # what a reader might catch
+            return
+
+    monkeypatch.setitem(fuzz.TARGETS, "broken", fuzz.Target(lambda: [b"good"], attempt))
+    found = list(fuzz.run("broken", 2, deadline_s=0.05))
+    assert len(found) == 2
+    assert all(what.startswith(words) and content for what, content in found)
+
+
+def test_a_refusal_that_the_harness_words_is_no_failure_unless_it_is_endless(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse(length: int) -> None:
+        def load(path: Path, kernels: Path) -> None:
+            raise ConfigError("x" * length)
+
+        monkeypatch.setattr(fuzz.model, "load", load)
+
+    refuse(100)
+    fuzz._yaml(b"", tmp_path)
+    refuse(10_000)
+    with pytest.raises(AssertionError, match="10000 characters"):
+        fuzz._yaml(b"", tmp_path)
