@@ -55,7 +55,7 @@ def where(
 
 
 def _of(side: Side) -> list[SourceLine]:
-    found = [x for x in side.run.of(SourceLine) if x.case == side.case]
+    found = side.run.lines.get(side.case, [])
     return sorted(found, key=lambda x: (x.step, _name(side.run, x.file), x.line))
 
 

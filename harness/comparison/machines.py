@@ -10,6 +10,9 @@ from typing import Any
 from harness.measure.timings import CLOCK_TOLERANCE, Group
 from harness.tables import Run
 
+_ELSEWHERE = ("bus",)
+"""Properties of a device that say where it is plugged in."""
+
 _ALSO = ("python", "numpy", "pandas")
 """Versions that no kernel's time depends on."""
 
@@ -42,6 +45,8 @@ def setting(base: Run, new: Run) -> Setting:
     machine = _device(one, other)
     context: list[Difference] = []
     if base.is_timed and new.is_timed:
+        was, now = ((info.get("card") or {}).get("uuid") for info in (one, other))
+        machine += _compared("UUID", was, now) if was and now else []
         machine += _compared("driver", one.get("driver"), other.get("driver"))
         processors = ((info.get("machine") or {}).get("cpu") for info in (one, other))
         context += _compared("processor", *processors)
@@ -82,10 +87,9 @@ def _device(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference
     was, now = (info.get("device") or {} for info in (one, other))
     if was.get("name") != now.get("name"):
         return _compared("device", was.get("name"), now.get("name"))
-    keys = dict.fromkeys((*was, *now))
     # A run of before a property was recorded does not say that it differs.
-    return [d for key in keys if key in was and key in now
-            for d in _compared(key, was[key], now[key])]  # fmt: skip
+    keys = [key for key in was if key in now and key not in _ELSEWHERE]
+    return [d for key in keys for d in _compared(key, was[key], now[key])]
 
 
 def _versions(was: Mapping[str, str], now: Mapping[str, str]) -> list[Difference]:

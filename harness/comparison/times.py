@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from harness.comparison import machines
+from harness.comparison.machines import Difference
 from harness.comparison.pairs import Pair, Side
 from harness.measure.statistics import Estimate, Interval, certain, difference
 from harness.measure.timings import Group, group_of
@@ -80,7 +81,13 @@ def changes(
     looks = max(t.looks for t in timings)
     error = min(t.error for t in timings) / looks
     same_within = min(t.same_within for t in timings)
-    withheld = {key: why or _withheld(*both, in_rounds, relative) for key, both in timed.items()}
+    groups = {key: group_of(new.planned) for key, (_, new) in timed.items()}
+    sides = {groups[key]: both for key, both in timed.items()}
+    clocks = {at: machines.clocks(one.run, two.run, at) for at, (one, two) in sides.items()}
+    withheld = {
+        key: why or _withheld(*both, in_rounds, relative, clocks[groups[key]])
+        for key, both in timed.items()
+    }
     estimates = {
         key: estimate
         for key, (base, new) in timed.items()
@@ -89,7 +96,6 @@ def changes(
     }
     family = {key: e.p_value() for key, e in estimates.items() if key[0] not in identical}
     real = certain(family, error)
-    groups = {key: group_of(new.planned) for key, (_, new) in timed.items()}
     floors = _floors(timed, groups, estimates, identical, error)
     found: dict[int, list[TimeChange]] = {}
     for key, (base, new) in timed.items():
@@ -115,7 +121,9 @@ def _sound(side: Side, cache: str) -> bool:
     return ok and side.run.timings.time(side.case, cache) is not None
 
 
-def _withheld(base: Side, new: Side, in_rounds: bool, relative: bool) -> str:
+def _withheld(
+    base: Side, new: Side, in_rounds: bool, relative: bool, apart: Difference | None
+) -> str:
     """Why these two times may not be compared; empty where they may."""
     if in_rounds:
         return ""
@@ -127,7 +135,6 @@ def _withheld(base: Side, new: Side, in_rounds: bool, relative: bool) -> str:
         if any(baseline in {None, case} for case, baseline in against):
             return "it is what its own run is compared with"
         return ""
-    apart = machines.clocks(base.run, new.run, group_of(new.planned))
     return f"{apart.what}: {apart.base} then, {apart.new} now" if apart else ""
 
 

@@ -23,6 +23,7 @@ from harness.records import (
     Record,
     Remark,
     Round,
+    SourceLine,
     Uncounted,
     Verified,
 )
@@ -65,6 +66,14 @@ class Run:
         for record in self.of(Compiled):
             steps[record.case][record.step] = record
         return {case: [found[i] for i in sorted(found)] for case, found in steps.items()}
+
+    @cached_property
+    def lines(self) -> dict[str, list[SourceLine]]:
+        """Case → what each line of its source cost, where lines were counted."""
+        found: dict[str, list[SourceLine]] = defaultdict(list)
+        for record in self.of(SourceLine):
+            found[record.case].append(record)
+        return dict(found)
 
     @cached_property
     def ceilings(self) -> dict[str, Ceiling]:

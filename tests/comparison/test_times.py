@@ -148,9 +148,17 @@ def test_another_driver_or_part_of_a_card_is_another_machine(what: dict[str, obj
 
 
 def test_a_property_that_only_one_run_recorded_makes_no_other_machine() -> None:
-    newer = run(CHANGED, 2, device=DEVICE | {"uuid": "GPU-1"})
+    newer = run(CHANGED, 2, device=DEVICE | {"bus": "0:1"}, card={"uuid": "GPU-1"})
     assert judge(run(EQUAL, 1), newer).code == 0
-    assert judge(run(EQUAL, 1, device=DEVICE | {"uuid": "GPU-2"}), newer).code == 3
+    moved = run(EQUAL, 1, device=DEVICE | {"bus": "0:2"}, card={"uuid": "GPU-1"})
+    assert judge(moved, newer).code == 0
+
+
+def test_another_card_of_the_same_kind_is_another_machine() -> None:
+    judgement = judge(
+        run(EQUAL, 1, card={"uuid": "GPU-1"}), run(CHANGED, 2, card={"uuid": "GPU-2"})
+    )
+    assert judgement.untold[0] == "the machines differ: UUID GPU-1 then, GPU-2 now"
 
 
 def test_across_machines_ratios_to_each_runs_own_baseline_are_compared_where_asked() -> None:

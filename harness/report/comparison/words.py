@@ -209,6 +209,9 @@ def looked_at(judgement: Judgement) -> Iterator[str]:
             f"equal kernels differed by up to {fmt.percent(100 * floor)} at "
             f"{' '.join(filter(None, group))}, {cache}: a change there must exceed that"
         )
+    sides = [("base", judgement.base), ("new run", judgement.new)]
+    for name, run in sides[judgement.in_rounds :]:
+        yield from (f"{name}: {text}" for text in run.info.get("warnings") or [])
     if judgement.withheld:
         yield f"no time is held against another: {judgement.withheld}"
 

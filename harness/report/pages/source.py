@@ -40,9 +40,7 @@ class Listing:
 
 def listings(run: Run, problem: str, dtype: str) -> list[Listing]:
     """Each variant at its largest counted size and the launch shape that it is shown at."""
-    lines: dict[str, list[SourceLine]] = defaultdict(list)
-    for record in run.of(SourceLine):
-        lines[record.case].append(record)
+    lines = run.lines
     cases: dict[str, list[Planned]] = defaultdict(list)
     for p in run.planned.values():
         if (p.problem, p.dtype) == (problem, dtype) and p.case in lines:
