@@ -142,7 +142,8 @@ def idea(problem: Problem, variant: Variant) -> str:
         return _prose(shortened(of_head(KERNELS / problem.name / _file(variant))))
     theirs = {path: value for _, value, path in rows(problem, first)}
     own = {path: (key, value) for key, value, path in rows(problem, variant)
-           if path not in {(), ("builds_on",)} and theirs.get(path) != value}  # fmt: skip
+           if path[:1] not in {(), ("builds_on",), ("expect",)}
+           and theirs.get(path) != value}  # fmt: skip
     plain = {"flags", "dtypes", "kernel"}
     told = [_code(v if plain & {path[0], path[-1]} else f"{key.split('.')[-1].strip()} = {v}")
             for path, (key, v) in own.items()]  # fmt: skip

@@ -16,6 +16,7 @@ from harness import budgets
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import CAVEATS, Answer, Missing, Reading, Readings, weakest
 from harness.budgets import BANK_CONFLICTS, Budget
+from harness.errors import JournalError
 from harness.ncu.metrics import base
 from harness.records import Compiled, Planned, Provenance, SourceLine
 from harness.tables import Run
@@ -83,7 +84,7 @@ class _Checker:
     def of(self, p: Planned) -> Iterator[Check]:
         outcome = self._run.outcomes[p.case]
         for name, text in p.expect.items():
-            budget = budgets.parse(text)
+            budget = _read(p, text)
             answer, where = self._figure(p, name, budget)
             about = p.case, p.problem, p.variant, p.dtype, name, budget
             if outcome.status == "failed":
@@ -148,6 +149,16 @@ class _Checker:
         _, copied, own = worst.file.rpartition(f"{self._run.folder.name}/kernels/")
         file = f"kernels/{own}" if copied and self._run.info.get("beside") else worst.file
         return f"{file}:{worst.line}"
+
+
+def _read(p: Planned, text: str) -> Budget:
+    try:
+        return budgets.parse(text)
+    except ValueError:
+        raise JournalError(
+            f"the journal expects `{text}` of {p.case}, which is no budget\n"
+            "  run the benchmark again"
+        ) from None
 
 
 def _requests(line: SourceLine) -> int:

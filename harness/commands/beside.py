@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -43,6 +42,7 @@ from harness.matrix.filters import Choice
 from harness.progress import console
 from harness.run import unchanged
 from harness.run.folder import another, fresh
+from harness.tables import about
 
 CarryOut = Callable[[Asked], tuple[int, Path]]
 
@@ -197,8 +197,8 @@ def _folder(out: Path | None, commit: Commit) -> Iterator[Path]:
 def _refuse_another(folder: Path, commit: Commit) -> None:
     """Before its kernels are written anew. What else may differ, the run itself says."""
     try:
-        before = json.loads((folder / "run.json").read_text()).get("beside")
-    except (OSError, ValueError, AttributeError):
+        before = about.read(folder / "run.json").get("beside")
+    except (OSError, ValueError):
         before = None
     if before != two_sides.about(commit):
         what = f"{before['base']} at {before['commit'][:10]}" if before else "no commit's kernels"

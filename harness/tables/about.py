@@ -34,6 +34,12 @@ class _Timing(_Part):
     choosing: Annotated[int, Field(ge=0, le=1000)] = 0
 
 
+class _Beside(_Part):
+    base: str
+    commit: str
+    suffix: Annotated[str, Field(min_length=1)]
+
+
 class _About(_Part):
     backend: str
     timing: _Timing
@@ -45,6 +51,7 @@ class _About(_Part):
     versions: dict[str, Any] | None = None
     problems: dict[str, dict[str, Any] | None] | None = None
     sources: dict[str, str] | None = None
+    beside: _Beside | None = None
 
 
 def read(path: Path) -> dict[str, Any]:

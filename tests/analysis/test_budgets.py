@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
 from harness.analysis.budgets import Check, checks
+from harness.errors import JournalError
 from harness.records import Compiled, Counted, Outcome, Planned, Provenance, Record, SourceLine
 from harness.tables import Run
 
@@ -121,6 +124,15 @@ def test_a_skipped_case_that_was_compiled_is_judged_by_what_was_compiled() -> No
     skipped = Outcome(CASE, "skipped", "too large to be counted")
     found = one({"spills": "none"}, more=[compiled(0, spill_bytes=4)], outcome=skipped)
     assert (found.status, found.value) == ("broken", 4)
+
+
+@pytest.mark.fault(
+    "a budget in a journal that is none",
+    outcome="Refused with the case and the text, as any line that the harness did not write.",
+)
+def test_a_budget_that_is_none_is_refused_with_its_case() -> None:
+    with pytest.raises(JournalError, match=r"expects `<= many` of sum/v0/float32/n=64"):
+        checked({"spills": "<= many"})
 
 
 def test_a_run_that_expects_nothing_has_no_checks() -> None:

@@ -62,7 +62,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return carry_out
 
 
-def emulate(kernels: Path, out: Path) -> Path:
+def emulate(kernels: Path, out: Path, code: int = 0) -> Path:
     command = [
         sys.executable, "-m", "harness", "run", "--backend", "emulator", "--kernels", kernels,
         "--out", out, "--quiet", "--only", "reduce_sum/v0_global_memory",
@@ -70,7 +70,7 @@ def emulate(kernels: Path, out: Path) -> Path:
     ]  # fmt: skip
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300,
                            env=ENVIRONMENT)  # fmt: skip
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.returncode == code, ended.stdout + ended.stderr
     return out
 
 
@@ -92,7 +92,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]
     source = kernels / KERNEL
     assert source.read_text().count(SEQUENTIAL) == 1
     source.write_text(source.read_text().replace(SEQUENTIAL, INTERLEAVED))
-    return base, again, emulate(kernels, here / "new")
+    return base, again, emulate(kernels, here / "new", code=1)  # a budget tells it, too
 
 
 def test_a_run_compared_with_itself_opens_the_gate(
@@ -169,7 +169,7 @@ def test_runs_of_two_architectures_tell_nothing_and_exit_with_3(
     ("arguments", "said"),
     [
         (["{base}"], "has one side only; name the run to compare it with"),
-        (["{base}", "nowhere"], "nowhere/run.json cannot be read"),
+        (["{base}", "nowhere"], "nowhere is neither a run's folder nor a baseline"),
         (["git:main"], "make compare BASE=git:main"),
         (["{base}", "{base}", "--json", "/nowhere/x.json"], "there is no folder /nowhere"),
         (["{base}", "{base}", "--out", "{base}"], "it is a folder; name a file"),

@@ -18,7 +18,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     folder = Path("reports") / "20261121-120000"
     folder.mkdir(parents=True)
-    (folder / "run.json").write_text('{"timing": {"confidence": 0.95, "same_within": 0.01}}')
+    (folder / "run.json").write_text(
+        '{"backend": "emulator", "timing": {"confidence": 0.95, "same_within": 0.01}}'
+    )
     (folder / "journal.jsonl").write_text("")
     (folder / "report.html").write_text("drawn")
     return folder
