@@ -166,7 +166,10 @@ class _Worker:
                 if not line.endswith("\n"):
                     break  # it died while writing this
                 if not self._take(line.rstrip("\n"), deadline_s, record):
-                    self._cause, self._error = "error", f"its worker wrote no record: {line[:80]}"
+                    self._cause, self._error = (
+                        "error",
+                        f"its worker wrote no record: {line[:80].strip()}",
+                    )
                     self.kill()
                     break
             while not self._child.ends_within(_POLL_S):
