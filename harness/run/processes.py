@@ -236,7 +236,7 @@ class _Worker:
 
     def kill(self) -> None:
         """The worker and what it started; whoever listens to it hears that it has ended."""
-        self._child.kill()
+        self._child.kill(thoroughly=True)
 
     def end(self, thoroughly: bool = True) -> None:
         self._child.end(thoroughly)
