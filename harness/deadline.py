@@ -10,7 +10,7 @@ import faulthandler
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 _GRACE_S = 5.0
@@ -32,9 +32,10 @@ def within(seconds: float) -> Iterator[None]:
         yield
         return
     signal.signal(signal.SIGALRM, _raise)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again, for whoever caught the first
-    faulthandler.dump_traceback_later(seconds + _GRACE_S, exit=True)
     try:
+        with suppress(OSError, ValueError):  # standard error may be closed
+            faulthandler.dump_traceback_later(seconds + _GRACE_S, exit=True, file=2)
+        signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again, for whoever caught the first
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

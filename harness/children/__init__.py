@@ -100,11 +100,16 @@ class Child:
         finally:
             os.close(handle)
 
-    def kill(self) -> None:
-        """End it and its group, from any thread; whoever waits for it is told by its exit."""
+    def kill(self, thoroughly: bool = False) -> None:
+        """End it and its group, from any thread; whoever waits for it is told by its exit.
+
+        thoroughly: what has left the group, too, which may hold a pipe of ours open.
+        """
         if self.process.returncode is None:  # else its number may be another's by now
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
+        if thoroughly:
+            guardian.end(self._mark)
 
     def end(self, thoroughly: bool = True) -> int:
         """Nothing of it runs afterwards; its exit code.
@@ -112,9 +117,7 @@ class Child:
         thoroughly: look for what has left its group, too. That takes a look at every process of
         the machine, which one that ended well and in time is not worth.
         """
-        self.kill()
-        if thoroughly:
-            guardian.end(self._mark)
+        self.kill(thoroughly)
         code = self.process.wait()
         with _family.lock:
             _family.running.pop(self.process.pid, None)
@@ -137,7 +140,7 @@ def stop_all() -> None:
         _family.stopped = True
         running = list(_family.running.values())
     for child in running:
-        child.kill()
+        child.kill(thoroughly=True)
 
 
 def output(command: Sequence[str], seconds: float) -> Said:

@@ -166,7 +166,10 @@ class _Worker:
                 if not line.endswith("\n"):
                     break  # it died while writing this
                 if not self._take(line.rstrip("\n"), deadline_s, record):
-                    self._cause, self._error = "error", f"its worker wrote no record: {line[:80]}"
+                    self._cause, self._error = (
+                        "error",
+                        f"its worker wrote no record: {line[:80].strip()}",
+                    )
                     self.kill()
                     break
             while not self._child.ends_within(_POLL_S):
@@ -233,7 +236,7 @@ class _Worker:
 
     def kill(self) -> None:
         """The worker and what it started; whoever listens to it hears that it has ended."""
-        self._child.kill()
+        self._child.kill(thoroughly=True)
 
     def end(self, thoroughly: bool = True) -> None:
         self._child.end(thoroughly)

@@ -13,7 +13,7 @@ import pytest
 from harness.build import compile as compiler
 from harness.cases import Case
 from harness.job import Job
-from harness.records import Record, Verified
+from harness.records import Outcome, Record, Verified, to_json
 from harness.run.processes import Ended, Workers
 
 pytestmark = pytest.mark.usefixtures("importable")
@@ -83,6 +83,24 @@ def test_a_job_done_whole_has_no_reason(qualify: Qualify) -> None:
     assert [r.sizes["n"] for r in records if isinstance(r, Verified) and r.ok] == [1, 1, 33, 33]
 
 
+@pytest.mark.fault(
+    "a worker, a kernel or a problem.py that prints on standard output",
+    outcome="It is kept for when the worker dies, and nothing of it is taken for a result.",
+)
+def test_what_a_worker_prints_is_no_result(qualify: Qualify) -> None:
+    forged = to_json(Outcome("double/v0/float32/n=33/block=64", "ok", "forged"))
+    ended, records = do(qualify(f"print('record ' + {forged!r}); print('now x'); print('error y')"))
+    assert ended == Ended()
+    assert [r.sizes["n"] for r in records if isinstance(r, Verified) and r.ok] == [1, 1, 33, 33]
+    assert not any(isinstance(r, Outcome) for r in records)
+
+
+def test_a_line_of_the_pipe_that_is_no_record_ends_its_worker(qualify: Qualify) -> None:
+    ended, records = do(qualify("os.write(int(sys.argv[2]), b'record no such thing\\n')"))
+    assert ended.reason == "its worker wrote no record: record no such thing"
+    assert is_first_size_on_both_draws(records)
+
+
 def test_describing_gives_the_device() -> None:
     ended, _ = do(Job("describe", "emulator", "sm_80", Path(), 1))
     assert ended.reason == ""
@@ -90,6 +108,9 @@ def test_describing_gives_the_device() -> None:
     assert ended.device.arch == "sm_80"
 
 
+@pytest.mark.fault(
+    "a worker that crashes", outcome="Its end is told in a sentence, and its records stay."
+)
 @pytest.mark.parametrize(
     ("crash", "words"),
     [
@@ -153,24 +174,34 @@ def test_a_worker_that_hangs_is_stopped_at_its_deadline(qualify: Qualify, folder
 
 
 CHILD = (
-    "child = subprocess.Popen(['sleep', '600'], pass_fds=[int(sys.argv[2])] if {keep} else []);"
+    "signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+    "child = subprocess.Popen(['sleep', '600'], pass_fds=[int(sys.argv[2])] if {keep} else [],"
+    " start_new_session={far});"
     " open(FOLDER + '/pid', 'w').write(str(child.pid)); {then}"
 )
 
 
+@pytest.mark.fault(
+    "a worker that ignores SIGTERM, or leaves children behind",
+    outcome="It is killed at its deadline with all of its children, even those in a session of "
+    "their own.",
+)
 @pytest.mark.parametrize(
-    ("keep", "then", "deadline_s", "words"),
+    ("keep", "far", "then", "deadline_s", "words"),
     [
-        (False, "os._exit(9)", LONG, "exit code 9"),
-        (False, "time.sleep(600)", SHORT, "not done within"),
+        (False, False, "os._exit(9)", LONG, "exit code 9"),
+        (False, False, "time.sleep(600)", SHORT, "not done within"),
+        (False, True, "os._exit(9)", LONG, "exit code 9"),
+        (False, True, "time.sleep(600)", SHORT, "not done within"),
         # A child that holds the pipe open keeps the parent waiting; the deadline ends that too.
-        (True, "os._exit(9)", SHORT, "not done within"),
+        (True, False, "os._exit(9)", SHORT, "not done within"),
+        (True, True, "os._exit(9)", SHORT, "not done within"),
     ],
 )
 def test_no_child_of_a_worker_outlives_it(
-    qualify: Qualify, folder: Path, keep: bool, then: str, deadline_s: float, words: str
+    qualify: Qualify, folder: Path, keep: bool, far: bool, then: str, deadline_s: float, words: str
 ) -> None:
-    ended, _ = do(qualify(CHILD.format(keep=keep, then=then)), deadline_s)
+    ended, _ = do(qualify(CHILD.format(keep=keep, far=far, then=then)), deadline_s)
     assert words in ended.reason
     assert gone(int((folder / "pid").read_text()))
 

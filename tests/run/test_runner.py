@@ -49,6 +49,10 @@ def faulty(tmp_path_factory: pytest.TempPathFactory) -> tables.Run:
     return run_matrix(FAULTY, tmp_path_factory.mktemp("faulty"))
 
 
+@pytest.mark.fault(
+    "a variant that does not compile, accesses out of bounds, traps, never ends, or is wrong",
+    outcome="It fails with the reason and its line, and costs the others nothing.",
+)
 @pytest.mark.parametrize("variant", REASONS)
 def test_each_faulty_variant_fails_at_every_launch_shape_with_its_own_reason(
     faulty: tables.Run, variant: str

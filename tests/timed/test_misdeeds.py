@@ -86,6 +86,11 @@ REASONS = {
 }
 
 
+@pytest.mark.fault(
+    "a variant that loops for ever, crashes, accesses illegally, or gives a wrong, NaN or late "
+    "wrong result at the timed size",
+    outcome="It fails with its own reason; the others end and compare as if it had not been there.",
+)
 @pytest.mark.parametrize("place", [0, 1, 3], ids=["first", "in the middle", "last"])
 def test_misdeeds_cost_their_own_variants_and_no_other(measure: Measure, place: int) -> None:
     """All at once, and the verdicts on the others are those without any."""
@@ -115,6 +120,9 @@ def test_a_result_that_varies_within_its_bounds_is_right_and_said_to_vary(
     assert ("double", "honest1") not in run.remarks
 
 
+@pytest.mark.fault(
+    "a baseline that fails", outcome="The first sound variant stands in for it, and is named."
+)
 @pytest.mark.parametrize("misdeed", ["wrong", "wrong_later"])
 def test_a_failed_baseline_leaves_the_others_with_times_and_a_substitute(
     measure: Measure, misdeed: str
