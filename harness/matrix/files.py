@@ -33,7 +33,7 @@ def check(kernels: Path, problem: Problem) -> None:
     folder = kernels / problem.name
     inside(kernels, folder, problem.place)
     inside(folder, folder / "problem.py", problem.place)
-    if not (folder / "problem.py").is_file():
+    if not os.path.isfile(folder / "problem.py"):  # False where the name is too long, too
         raise problem.place.error(
             f"{folder / 'problem.py'} does not exist",
             "it states what is computed; docs/adding-a-kernel.md shows one",
@@ -70,7 +70,7 @@ def inside(folder: Path, path: Path, at: Place) -> None:
 def _file(folder: Path, name: str, at: Place) -> None:
     path = folder / name
     inside(folder, path, at)
-    if not path.is_file():
+    if not os.path.isfile(path):
         there = sorted(p.name for p in folder.glob(f"*{path.suffix}"))
         listed = ", ".join(there) or f"no {path.suffix} file"
         raise at.error(
@@ -107,6 +107,6 @@ def no_problems(kernels: Path, at: Place) -> ConfigError:
         "  name another folder with --kernels, or a matrix in one file, with `problems:`, "
         "with --config"
     )
-    if not os.path.isdir(kernels):  # False where the name is too long, too
+    if not os.path.isdir(kernels):
         return at.error(f"there is no problem to run: {kernels} is no folder", remedy)
     return at.error(f"there is no problem to run: {kernels} holds no */{OWN_MATRIX}", remedy)

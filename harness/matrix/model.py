@@ -7,6 +7,7 @@ validated before anything is compiled, and every refusal names the file, the lin
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -91,7 +92,7 @@ def _listed(said: Any, at: Place, kernels: Path) -> Iterator[tuple[str, Any, Pla
 def _own(kernels: Path, name: str, at: Place | None) -> tuple[Any, Place]:
     """A problem's body in its own file; `at` is where it was asked for by name."""
     path = kernels / name / files.OWN_MATRIX
-    if at is not None and not path.is_file():
+    if at is not None and not os.path.isfile(path):
         there = files.found(kernels)
         raise at.error(
             f"{path} does not exist{did_you_mean(name, there)}",
