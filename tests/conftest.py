@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from harness import children
 from harness.build import cache as compile_cache
 from harness.cases import Case, Device, Step
 
@@ -133,3 +134,10 @@ def double() -> Callable[..., Case]:
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets a worker process import the package, whatever folder the tests are run from."""
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+
+
+@pytest.fixture(autouse=True)
+def _commands_after_commands() -> Iterator[None]:
+    """A command that ends badly lets no process be started any more; the next test may."""
+    yield
+    children.begin_anew()

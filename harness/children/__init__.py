@@ -143,6 +143,12 @@ def stop_all() -> None:
         child.kill(thoroughly=True)
 
 
+def begin_anew() -> None:
+    """After `stop_all`: for a process that goes on to another command, such as a test."""
+    with _family.lock:
+        _family.stopped = False
+
+
 def output(command: Sequence[str], seconds: float) -> Said:
     """Run a command that asks nothing to its end.
 
