@@ -91,13 +91,17 @@ def test_a_wrong_launch_shape_is_given_up_at_its_first_failure_and_the_others_go
     assert built.ptx.is_relative_to(cache)
     tests = [double(n=33), double(n=33, block=128), double(n=64)]
     records, _ = run(folder, built, piped, tests, [double(n=256)])
-    found = [(r.sizes["n"], r.launch["block"], r.reason) for r in records
-             if isinstance(r, Verified)]  # fmt: skip
-    assert found == [
+    seen = [r for r in records if isinstance(r, Verified)]
+    tested = [(r.sizes["n"], r.launch["block"], r.reason) for r in seen if r.phase == "test"]
+    assert tested == [
         (33, 64, "`output[32]` was never written (1 of 33 elements)"),
         (33, 128, ""),
         (33, 128, ""),
     ]
+    # What is wrong does not say why, so the emulator looks at it, too.
+    [scrutinised] = [r for r in seen if r.phase == "scrutiny"]
+    assert scrutinised.launch == {"block": 64}
+    assert scrutinised.reason.startswith("reads only 128 of 132 bytes of `input`")
     assert not any(isinstance(r, Counted) for r in records)
 
 
