@@ -12,6 +12,7 @@ the exit code is 1.
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import multiprocessing
 import os
@@ -221,8 +222,8 @@ $L_end:
 def _records() -> list[bytes]:
     """A journal with a record or more of each kind, from a run that was measured."""
     kept: dict[str, list[bytes]] = {}
-    for journal in sorted(ROOT.glob("reports/h200/*/journal.jsonl")):
-        for line in journal.read_bytes().splitlines(keepends=True):
+    for journal in sorted(ROOT.glob("reports/h200/*/journal.jsonl.gz")):
+        for line in gzip.decompress(journal.read_bytes()).splitlines(keepends=True):
             kind = re.search(rb'"kind": ?"(\w+)"', line)
             if kind and len(lines := kept.setdefault(kind[1].decode(), [])) < 12:
                 lines.append(line)

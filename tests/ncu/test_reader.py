@@ -341,7 +341,7 @@ def test_a_real_report_gives_figures_that_a_gpu_can_have() -> None:
 
 
 def test_a_real_report_gives_the_counters_that_its_run_recorded() -> None:
-    table = pd.read_csv(ROOT / "reports/h200/reduce_sum/counters.csv")
+    table = pd.read_csv(ROOT / "reports/h200/reduce_sum/counters.csv.gz")
     recorded = {
         (row.case, row.step, row.metric): row.value
         for row in table[table.provenance == "ncu"].itertuples()

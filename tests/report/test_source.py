@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
+from harness import source_text
 from harness.records import Compiled, Outcome, Planned, Record, SourceLine
 from harness.report.pages.source import listings
 from harness.tables import Run
@@ -25,7 +25,7 @@ def planned(n: int, block: int) -> Planned:
 
 
 def run_of(*records: Record, sha: str | None = None) -> Run:
-    sha = sha or hashlib.sha256(FILE.read_bytes()).hexdigest()
+    sha = sha or source_text.sha256(FILE.read_bytes())
     info = {
         "backend": "emulator",
         "timing": {"confidence": 0.95, "same_within": 0.01},
@@ -55,12 +55,12 @@ def test_a_variant_is_shown_at_its_largest_counted_size_and_the_shape_it_is_show
 def test_a_variants_own_file_stands_first_and_a_header_that_matters_after_it() -> None:
     p, header = planned(1024, 128), "reduce_sum/sum_partials.cuh"
     path = FILE.parents[1] / header
-    sha = hashlib.sha256(FILE.read_bytes()).hexdigest()
+    sha = source_text.sha256(FILE.read_bytes())
     made = Compiled(p.case, 0, "block_sums", sha, "", 1, 0, 0, 0, 128, 1.0, "warps")
     own = SourceLine(p.case, 0, f"kernels/{NAME}", ADDS, 10, 300, 0, 0, 33, 10)
     far = SourceLine(p.case, 0, f"kernels/{header}", 20, 90, 32, 0, 0, 0, 0)
     run = run_of(p, made, own, far)
-    sources = {NAME: sha, header: hashlib.sha256(path.read_bytes()).hexdigest()}
+    sources = {NAME: sha, header: source_text.sha256(path.read_bytes())}
     info = {**run.info, "sources": sources}
     first, second = listings(Run(run.folder, info, run.records), "reduce_sum", "float32")
     assert first.title.startswith(NAME)
