@@ -18,12 +18,13 @@ SAID = "error: kernels/sum/x.cu:100: `a[0]` is wrong [bold] :smile: \\[x]"
     outcome="It is printed as it is: `x.cu:100:` stays a place in a file.",
 )
 def test_places_and_brackets_are_printed_as_they_are(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with capsys.disabled():  # the console keeps the stream that it finds
-        monkeypatch.setattr(progress.console, "file", io.StringIO())
-        progress.console.print(SAID)
-        assert progress.console.file.getvalue() == f"{SAID}\n"
+    seen = io.StringIO()
+    # Not `file`: put back, that would be today's standard output for good, and not each test's own.
+    monkeypatch.setattr(progress.console, "_file", seen)
+    progress.console.print(SAID)
+    assert seen.getvalue() == f"{SAID}\n"
 
 
 def test_a_stage_on_a_terminal_prints_what_was_done_as_it_is(
