@@ -15,11 +15,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cheats"))
 
+import sections
 from endings import LARGE, Ending, load
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "measurement.md"
-BEGIN, END = "<!-- cheats:begin -->", "<!-- cheats:end -->"
 HEAD = ("kernel", "what it tries", "the emulator, at test sizes", "on a GPU")
 
 
@@ -27,23 +27,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     options = parser.parse_args(arguments)
-    text = PAGE.read_text(encoding="utf-8")
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        return _fail(f"{PAGE} must hold {BEGIN} and, after it, {END}, once each")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    wanted = f"{before}{BEGIN}\n\n" + "\n".join(table(load())) + f"\n\n{END}{after}"
-    if options.check:
-        if text != wanted:
-            return _fail(f"{PAGE} is out of date: python scripts/cheats_table.py")
-        print(f"{PAGE} agrees with tests/cheats/endings.yaml")
-        return 0
-    PAGE.write_text(wanted, encoding="utf-8")
-    return 0
-
-
-def _fail(message: str) -> int:
-    print(f"error: {message}", file=sys.stderr)
-    return 1
+    contents = {"cheats": "\n".join(table(load()))}
+    return sections.keep(PAGE, contents, options.check, "python scripts/cheats_table.py")
 
 
 def table(endings: Mapping[str, Ending]) -> Iterator[str]:

@@ -15,6 +15,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import sections
+
 from harness.comparison.gauges import GAUGES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,17 +28,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     options = parser.parse_args(arguments)
-    text = wanted = PAGE.read_text(encoding="utf-8")
-    for name, lines in (("gauges", gauges()), ("benchmark", simulated())):
-        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-        before, rest = wanted.split(begin)
-        wanted = f"{before}{begin}\n\n" + "\n".join(lines) + f"\n\n{end}{rest.split(end)[1]}"
-    if not options.check:
-        PAGE.write_text(wanted, encoding="utf-8")
-    elif text != wanted:
-        print(f"error: {PAGE} is out of date: python scripts/comparing_tables.py", file=sys.stderr)
-        return 1
-    return 0
+    contents = {"gauges": "\n".join(gauges()), "benchmark": "\n".join(simulated())}
+    return sections.keep(PAGE, contents, options.check, "python scripts/comparing_tables.py")
 
 
 def gauges() -> Iterator[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import sections
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "measurement.md"
@@ -35,20 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     options = parser.parse_args(arguments)
-    text = wanted = PAGE.read_text(encoding="utf-8")
-    for name in TABLES:
-        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-        if wanted.count(begin) != 1 or wanted.count(end) != 1:
-            print(f"{PAGE} must hold {begin} and, after it, {end}, once each", file=sys.stderr)
-            return 1
-        before, after = wanted.split(begin)[0], wanted.split(end)[1]
-        wanted = f"{before}{begin}\n\n{section(name)}\n\n{end}{after}"
-    if options.check and text != wanted:
-        print(f"{PAGE} is out of date: python scripts/timing_tables.py", file=sys.stderr)
-        return 1
-    if not options.check:
-        PAGE.write_text(wanted, encoding="utf-8")
-    return 0
+    contents = {name: section(name) for name in TABLES}
+    return sections.keep(PAGE, contents, options.check, "python scripts/timing_tables.py")
 
 
 def section(name: str) -> str:

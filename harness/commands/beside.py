@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -20,8 +20,12 @@ from harness.commands.options import (
     Arch,
     Asked,
     Backend,
+    ComparisonJson,
+    ComparisonJunit,
+    ComparisonMarkdown,
     Config,
     Dtype,
+    Gate,
     Jobs,
     Kernels,
     Launch,
@@ -31,7 +35,7 @@ from harness.commands.options import (
     Quiet,
     Size,
 )
-from harness.commands.running import ENDED
+from harness.commands.running import ENDED, CarryOut
 from harness.comparison import beside as two_sides
 from harness.comparison import commits
 from harness.comparison.beside import SUFFIX, Sides
@@ -43,8 +47,6 @@ from harness.progress import console
 from harness.run import unchanged
 from harness.run.folder import another, fresh
 from harness.tables import about
-
-CarryOut = Callable[[Asked], tuple[int, Path]]
 
 
 @dataclass(frozen=True)
@@ -87,24 +89,11 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
                 "--uncommitted", help="Take kernels with uncommitted changes as they are."
             ),
         ] = False,
-        gate: Annotated[
-            bool,
-            typer.Option(
-                "--gate",
-                help="Exit with 1 where something is slower, worse or newly faulty, and "
-                "with 3 where nobody can tell.",
-            ),
-        ] = False,
+        gate: Gate = False,
         quiet: Quiet = False,
-        as_json: Annotated[
-            Path | None, typer.Option("--json", help="Write the comparison to this file as JSON.")
-        ] = None,
-        as_markdown: Annotated[
-            Path | None, typer.Option("--markdown", help="Write a comment for a pull request.")
-        ] = None,
-        as_junit: Annotated[
-            Path | None, typer.Option("--junit", help="Write JUnit XML: a test case per pair.")
-        ] = None,
+        as_json: ComparisonJson = None,
+        as_markdown: ComparisonMarkdown = None,
+        as_junit: ComparisonJunit = None,
     ) -> None:
         """Build and run a commit's kernels beside today's, in one run, and compare the two.
 

@@ -12,6 +12,7 @@ import typer
 
 from harness import tables
 from harness.commands import completion, results
+from harness.commands.options import ComparisonJson, ComparisonJunit, ComparisonMarkdown, Gate
 from harness.commands.results import Cell, Sheet
 from harness.comparison import Judgement, judge
 from harness.comparison.baselines import resolve
@@ -40,14 +41,7 @@ def compare(
         Path | None,
         typer.Argument(help="The new run's folder.", autocompletion=completion.runs),
     ] = None,
-    gate: Annotated[
-        bool,
-        typer.Option(
-            "--gate",
-            help="Exit with 1 where something is slower, worse or newly "
-            "faulty, and with 3 where nobody can tell.",
-        ),
-    ] = False,
+    gate: Gate = False,
     across_machines: Annotated[
         bool,
         typer.Option(
@@ -56,15 +50,9 @@ def compare(
         ),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the answer alone.")] = False,
-    as_json: Annotated[
-        Path | None, typer.Option("--json", help="Write the comparison to this file as JSON.")
-    ] = None,
-    as_markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Write a comment for a pull request.")
-    ] = None,
-    as_junit: Annotated[
-        Path | None, typer.Option("--junit", help="Write JUnit XML: a test case for each pair.")
-    ] = None,
+    as_json: ComparisonJson = None,
+    as_markdown: ComparisonMarkdown = None,
+    as_junit: ComparisonJunit = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help=f"The page; by default {PAGE} in the new run's folder."),

@@ -101,6 +101,22 @@ AsJson = Annotated[
 AsMarkdown = Annotated[
     Path | None, typer.Option("--markdown", help="Write the table of results to this file.")
 ]
+ComparisonJson = Annotated[
+    Path | None, typer.Option("--json", help="Write the comparison to this file as JSON.")
+]
+ComparisonMarkdown = Annotated[
+    Path | None, typer.Option("--markdown", help="Write a comment for a pull request.")
+]
+ComparisonJunit = Annotated[
+    Path | None, typer.Option("--junit", help="Write JUnit XML: a test case for each pair.")
+]
+Gate = Annotated[
+    bool,
+    typer.Option(
+        "--gate", help="Exit with 1 where something is slower, worse or newly faulty, and with 3 "
+        "where nobody can tell.",
+    ),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,6 @@ Group = tuple[str, str, str]
 CLOCK_TOLERANCE = 0.01
 """A round whose multiprocessor clock is further from its group's usual one is left out."""
 
-THROTTLED = "throttled"
 SPOILED_BY = ("HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown", "HwPowerBrakeSlowdown")
 """Throttle reasons, as NVML names them, that spoil a round."""
 
@@ -142,7 +141,7 @@ class Timings:
                     clocks[group][at].append(r.sm_clock_hz)
                 for reason in r.throttle:
                     if reason in SPOILED_BY:
-                        found[group][at] = f"{THROTTLED}: {reason}"
+                        found[group][at] = f"throttled: {reason}"
         for group, by_round in clocks.items():
             every = [clock for each in by_round.values() for clock in each]
             usual = median(every) if every else 0.0
@@ -158,11 +157,9 @@ class Timings:
 
     def is_spoiled(self, placement: int) -> bool:
         """Whether the card was throttled in every round of a placement."""
-        every = {r.round for found in self._rounds.values() for r in found
-                 if r.placement == placement}  # fmt: skip
-        throttled = {number for found in self._spoiled.values() for (at, number), why
-                     in found.items() if at == placement and why.startswith(THROTTLED)}  # fmt: skip
-        return bool(every) and every <= throttled
+        own = [r for found in self._rounds.values() for r in found if r.placement == placement]
+        throttled = {r.round for r in own if not set(SPOILED_BY).isdisjoint(r.throttle)}
+        return bool(own) and {r.round for r in own} == throttled
 
     @cached_property
     def tick(self) -> float:

@@ -12,11 +12,8 @@ half the width of an interval of a change, as a part of the time, on average.
 from __future__ import annotations
 
 import argparse
-import csv
 import math
-import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -66,44 +63,10 @@ def compared(noise: Any, slowdown: float, seed: int) -> dict[str, float]:
     }
 
 
-def _share(work: tuple[str, float, range]) -> list[dict[str, float]]:
-    model, slowdown, seeds = work
-    noise = verdicts.MODELS.get(model) or verdicts._RECORDED[model].drawn
-    return [compared(noise, slowdown, seed) for seed in seeds]
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--pairs", type=int, default=400)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--models", nargs="*")
-    options = parser.parse_args(arguments)
-    for cache in ("cold", "warm"):
-        verdicts._RECORDED.update(verdicts.recorded(cache))
-    rows = []
-    with ProcessPoolExecutor() as pool:
-        for model in options.models or [*verdicts.MODELS, *verdicts._RECORDED]:
-            for slowdown in (0.0, 0.005, 0.01):
-                size = max(1, options.pairs // (4 * (os.cpu_count() or 1)))
-                parts = [(model, slowdown, range(i, min(i + size, options.pairs)))
-                         for i in range(0, options.pairs, size)]  # fmt: skip
-                found = [each for done in pool.map(_share, parts) for each in done]
-                mean = {key: float(np.mean([each[key] for each in found])) for key in found[0]}
-                row = {"noise": model, "slowdown": slowdown, "pairs": len(found), **mean}
-                if not slowdown:
-                    row["found"] = ""
-                rows.append(row)
-                print(*(f"{v:.4g}" if isinstance(v, float) else v for v in row.values()),
-                      flush=True)  # fmt: skip
-    if options.out:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        with options.out.open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
-            writer.writeheader()
-            for row in rows:
-                writer.writerow({k: f"{v:.4f}" if isinstance(v, float) else v
-                                 for k, v in row.items()})  # fmt: skip
-    return 0
+    return verdicts.tabulate(parser, arguments, compared, "slowdown", "pairs")
 
 
 if __name__ == "__main__":

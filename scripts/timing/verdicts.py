@@ -20,8 +20,8 @@ import csv
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,9 @@ from harness.run.processes import Ended
 
 VARIANTS, SHAPES = 16, 3
 Noise = npt.NDArray[np.float64]
+Row = dict[str, float]
+Simulated = Callable[[Any, float, int], Row]
+"""(noise, effect, seed) → what one simulation found."""
 
 
 def white(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
@@ -230,13 +233,33 @@ def _covered(found: Timings, p: Planned, effects: dict[str, float]) -> bool:
     return ratio is not None and ratio.low <= truth <= ratio.high
 
 
-def _share(work: tuple[str, float, range]) -> list[dict[str, float]]:
-    model, effect, seeds = work
-    noise = MODELS[model] if model in MODELS else _RECORDED[model].drawn
-    return [simulate(noise, effect, seed) for seed in seeds]
-
-
 _RECORDED: dict[str, Recorded] = {}
+
+
+def models() -> list[str]:
+    """The textbook models' names and, read here, those of the committed runs' noise."""
+    folders = sorted((runs.TABLES / "runs").glob("*"))
+    for cache in ("cold", "warm"):
+        _RECORDED.update(recorded(folders, cache))
+    return [*MODELS, *_RECORDED]
+
+
+def noise_of(model: str) -> Any:
+    return MODELS[model] if model in MODELS else _RECORDED[model].drawn
+
+
+def means(pool: Executor, simulated: Simulated, model: str, effect: float, number: int) -> Row:
+    """What so many simulations find on average, of seeds 0, 1, …; spread over the pool."""
+    size = max(1, number // (4 * (os.cpu_count() or 1)))
+    parts = [range(i, min(i + size, number)) for i in range(0, number, size)]
+    done = [pool.submit(_part, simulated, model, effect, part) for part in parts]
+    made = [each for part in done for each in part.result()]
+    return {key: float(np.mean([each[key] for each in made])) for key in made[0]}
+
+
+def _part(simulated: Simulated, model: str, effect: float, seeds: range) -> list[Row]:
+    noise = noise_of(model)
+    return [simulated(noise, effect, seed) for seed in seeds]
 
 
 def _there(path: Path | None, names: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -249,24 +272,33 @@ def _there(path: Path | None, names: Sequence[str]) -> Iterator[dict[str, Any]]:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--runs", type=int, default=2000)
+    return tabulate(parser, arguments, simulate, "effect", "runs")
+
+
+def tabulate(
+    parser: argparse.ArgumentParser,
+    arguments: list[str] | None,
+    simulated: Simulated,
+    effect: str,
+    number: str,
+) -> int:
+    """One row per noise model and effect, printed and written after each model.
+
+    effect, number: the columns' names for the effect and for how many were simulated.
+    """
     parser.add_argument("--out", type=Path)
     parser.add_argument("--models", nargs="*")
     options = parser.parse_args(arguments)
-    for cache in ("cold", "warm"):
-        _RECORDED.update(recorded(sorted((runs.TABLES / "runs").glob("*")), cache))
-    names = options.models or [*MODELS, *_RECORDED]
+    every = models()
+    names = options.models or every
     rows = list(_there(options.out, names))
     with ProcessPoolExecutor() as pool:
         for model in names:
-            for effect in (0.0, 0.005, 0.01):
-                size = max(1, options.runs // (4 * (os.cpu_count() or 1)))
-                parts = [range(i, min(i + size, options.runs))
-                         for i in range(0, options.runs, size)]  # fmt: skip
-                made = [r for each in pool.map(_share, [(model, effect, p) for p in parts])
-                        for r in each]  # fmt: skip
-                mean = {key: float(np.mean([r[key] for r in made])) for key in made[0]}
-                row = {"noise": model, "effect": effect, "runs": len(made), **mean}
-                if not effect:
+            for size in (0.0, 0.005, 0.01):
+                of = getattr(options, number)
+                row = {"noise": model, effect: size, number: of,
+                       **means(pool, simulated, model, size, of)}  # fmt: skip
+                if not size:
                     row["found"] = ""
                 rows.append({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()})
                 print(*rows[-1].values(), flush=True)

@@ -1,0 +1,31 @@
+"""What stands between two markers of a page, `<!-- name:begin -->` and `<!-- name:end -->`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def keep(page: Path, contents: Mapping[str, str], check: bool, command: str) -> int:
+    """Write each content between its markers; or, to check, only say whether all stand there.
+
+    contents: by the markers' name. command: what makes them anew. Returns the exit code.
+    """
+    text = wanted = page.read_text(encoding="utf-8")
+    for name, content in contents.items():
+        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+        once = wanted.count(begin) == wanted.count(end) == 1
+        if not once or wanted.index(begin) > wanted.index(end):
+            return _fail(f"{page} must hold {begin} and, after it, {end}, once each")
+        wanted = f"{wanted.split(begin)[0]}{begin}\n\n{content}\n\n{end}{wanted.split(end)[1]}"
+    if not check:
+        page.write_text(wanted, encoding="utf-8")
+    elif text != wanted:
+        return _fail(f"{page} is out of date: {command}")
+    return 0
+
+
+def _fail(message: str) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return 1
