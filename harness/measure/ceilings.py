@@ -173,9 +173,9 @@ def measure_ceilings(backend: TimingBackend, rng: np.random.Generator) -> Iterat
     rounds: dict[str, list[Round]] = defaultdict(list)
     with backend.workspace(None, buffers(backend.device), {}) as workspace:
         workspace.noise("input")
-        for records in measure(workspace, entries, ROUNDS, BATCH, rng):
+        for records in measure(workspace, entries, ROUNDS, BATCH, rng, caches=("cold",)):
             for record in records:
-                if isinstance(record, Round) and record.cache == "cold":
+                if isinstance(record, Round):
                     rounds[record.case].append(record)
     for name in dict.fromkeys(CEILING_OF.values()):
         tries = [

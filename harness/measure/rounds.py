@@ -67,6 +67,7 @@ def measure(
     placement: int = 0,
     first_round: int = 0,
     flush: Flush = "clean",
+    caches: Sequence[Cache] = CACHES,
     hooks: Hooks = Hooks(),
 ) -> Iterator[list[Record]]:
     """The records of each round, once it is whole; so that one that is torn leaves no trace.
@@ -81,7 +82,7 @@ def measure(
     for number in range(first_round, first_round + rounds):
         found = []
         for index in rng.permutation(len(entries)):
-            for cache in CACHES:
+            for cache in caches:
                 found += placed.batch(entries[index], cache, number, apart=number == first_round)
         entries = [entry for entry in entries if entry.case.id not in placed.failed]
         state = hooks.conditions(number)

@@ -1,6 +1,6 @@
 """Running ncu over the project's own worker, a portion of the cases at a time.
 
-One process profiles many cases, because starting one and making the inputs costs seconds. A crash
+One process profiles many cases, because starting one costs seconds. A crash
 or a hang loses at most the case that was running: ncu writes what it has when the worker dies, and
 the cases that did not come to their turn are tried again without the guilty one.
 """
@@ -45,11 +45,11 @@ _TAIL = 20_000
 
 
 def portions(cases: Iterable[Case], most: int = PORTION) -> list[tuple[Case, ...]]:
-    """Cases that share a problem, dtype and sizes, and so their inputs; at most so many each."""
-    ordered = sorted(cases, key=lambda case: case.group)
+    """Cases of one problem, those that share their inputs side by side; at most so many each."""
+    ordered = sorted(cases, key=lambda case: (case.problem, case.group))
     found = []
-    for _, group in groupby(ordered, key=lambda case: case.group):
-        same = tuple(group)
+    for _, of_problem in groupby(ordered, key=lambda case: case.problem):
+        same = tuple(of_problem)
         found += [same[i : i + most] for i in range(0, len(same), most)]
     return found
 
@@ -77,7 +77,7 @@ def unfinished(cases: Iterable[Case], seen: Iterable[Record], names: Sequence[st
 
 def file_name(cases: Sequence[Case], part: int) -> str:
     """A report's name in its folder: ncu expands % in it, and a shell other characters."""
-    return re.sub(r"[^\w.=-]+", "-", f"{cases[0].group}-{part}") + ".ncu-rep"
+    return re.sub(r"[^\w.=-]+", "-", f"{cases[0].problem}-{part}") + ".ncu-rep"
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Collector:
     _hopeless: Failure | None = None
 
     def collect(self, job: Job) -> list[Failure]:
-        """Profile the job's cases, which share their inputs. Empty where every one was read."""
+        """Profile the job's cases. Empty where every one was read."""
         if isinstance(self.ncu, Failure):
             self._hopeless = self.ncu
         rest, failures, tries = job.cases, list[Failure](), 0
@@ -243,11 +243,14 @@ class _Process:
         return Ending(None if late else code, said, self._at, self._error, deadline_s)
 
     def _ends_within(self, child: Child, seconds: float) -> bool:
-        end = time.monotonic() + seconds
+        """Whether it ends, with no case taking longer than that."""
+        end, at = time.monotonic() + seconds, self._at
         while not child.ends_within(_POLL_S):
+            self._listen()
+            if self._at != at:
+                end, at = time.monotonic() + seconds, self._at
             if time.monotonic() >= end:
                 return False
-            self._listen()
         return True
 
     def _end_worker(self) -> None:

@@ -44,7 +44,7 @@ def profile(
 ) -> list[Failure]:
     """Collect what `seen` (the journal so far) lacks. Empty where nothing is left out.
 
-    job: makes the worker's job for cases that share their inputs. Raises UsageError for a set that
+    job: makes the worker's job for cases of one problem. Raises UsageError for a set that
     does not exist, before anything runs.
     """
     choose(wanted.sets, None)
@@ -67,7 +67,7 @@ def profile(
             failed = collector.collect(job(part))
             failures += failed
             first = f"FAILED: {failed[0].text.splitlines()[0]}" if failed else "ok"
-            advance(f"{part[0].group}  {len(part)} cases  {first}")
+            advance(f"{part[0].problem}  {len(part)} cases  {first}")
     if not isinstance(ncu, Failure):
         used = collector.selection
         keep(Profiled(

@@ -77,6 +77,8 @@ def profile(arguments: list[str], behaviour: str, detail: str) -> int:
         name = f"{case['problem']}/{case['variant']}/{case['dtype']}"
         name += "".join(f"/{k}={v}" for k, v in (*case["sizes"].items(), *case["launch"].items()))
         tell(f"now {name}")
+        if behaviour == "slow":
+            time.sleep(float(detail))
         if detail and re.search(detail, name) and behaviour in MISHAPS:
             code = mishap(behaviour, tell, lines)
             finish()

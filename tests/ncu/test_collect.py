@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -151,6 +152,15 @@ def test_a_hang_costs_the_case_that_hung_and_keeps_what_was_collected(
     )
 
 
+def test_a_portion_may_take_long_if_none_of_its_cases_does(
+    tmp_path: Path, stub: Ncu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behave(monkeypatch, "slow 0.6")
+    bench = Bench(tmp_path, stub, deadline_s=1.5)
+    assert bench.collect() == []
+    assert bench.counted() == ALL
+
+
 def test_an_ncu_that_does_not_end_with_its_worker_is_ended_too(
     tmp_path: Path, stub: Ncu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,11 +268,14 @@ def test_the_command_states_both_controls_the_ranges_and_the_metrics() -> None:
     assert "--nvtx" in made
 
 
-def test_cases_of_one_size_share_a_process_and_a_large_group_is_divided() -> None:
-    cases = [case(f"v{i}") for i in range(5)] + [case("v0", n=2)]
-    parts = portions(cases, most=2)
-    assert [len(part) for part in parts] == [2, 2, 1, 1]
-    assert all(len({c.group for c in part}) == 1 for part in parts)
+def test_cases_of_one_problem_share_a_process_and_many_are_divided() -> None:
+    other = replace(case("v0"), problem="reduce_max")
+    cases = [case(f"v{i}", n=n) for i in range(3) for n in (1024, 2)] + [other]
+    parts = portions(cases, most=4)
+    assert [len(part) for part in parts] == [1, 4, 2]
+    assert all(len({c.problem for c in part}) == 1 for part in parts)
+    sizes = [c.sizes["n"] for part in parts[1:] for c in part]
+    assert sum(a != b for a, b in pairwise(sizes)) == 1, "inputs are made once"
 
 
 def test_a_resumed_run_collects_only_what_another_try_could_give(
@@ -289,10 +302,10 @@ def test_an_earlier_report_is_never_overwritten(bench: Bench) -> None:
     bench.collect()
     bench.collect(case("v7"))
     names = [path.name for path in bench.collector.reports]
-    assert names == [f"reduce_sum-float32-n=1024-{part}.ncu-rep" for part in (1, 2)]
+    assert names == [f"reduce_sum-{part}.ncu-rep" for part in (1, 2)]
     assert all(path.exists() for path in bench.collector.reports)
 
 
 def test_a_file_name_holds_nothing_that_ncu_or_a_shell_expands() -> None:
     odd = Case("a%p b", "v0", "float32", {"n": 1})
-    assert file_name([odd], 1) == "a-p-b-float32-n=1-1.ncu-rep"
+    assert file_name([odd], 1) == "a-p-b-1.ncu-rep"
