@@ -126,7 +126,13 @@ class TimedWorkspace(Workspace, Protocol):
         """
 
     def bounds(self, reference: Mapping[str, Array], bound: Mapping[str, Array | float]) -> None:
-        """What results that vary from launch to launch are held to: float64, of each output."""
+        """What results are held to on the device: float64, of each output."""
+
+    def error(self, case: Case, built: Built | None, draw: int = 0) -> float | str | None:
+        """The same launch as `run`, held to its bounds on the device.
+
+        The worst error as a share of its bound, or what is wrong; None where it cannot tell.
+        """
 
     def ready(self, case: Case, built: Built | None, right: Right) -> str:
         """Launch once, so that nothing is loaded any more; why that was not right, or nothing."""

@@ -5,15 +5,17 @@ from __future__ import annotations
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from harness.backends.base import Array, Execution, Workspace
+from harness.backends.base import Array, Execution, TimedWorkspace, Workspace
 from harness.build.compile import Built
 from harness.cases import Case
-from harness.errors import DeviceFault, DeviceLost, HarnessError
+from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError
 from harness.problem import Buffer, Problem, numpy_dtype
 from harness.records import Phase, Verified
 from harness.run.verify import Check, check
@@ -39,6 +41,7 @@ class Inputs:
         self.values = problem.inputs(case.sizes, case.dtype, generator(seed, *key), draw)
         self.reference = problem.reference(case.sizes, case.dtype, self.values)
         self.tolerance = problem.tolerance(case.sizes, case.dtype, self.values)
+        self._usable = False
 
     def verify(
         self, workspace: Workspace, case: Case, built: Built | None, phase: Phase
@@ -51,11 +54,34 @@ class Inputs:
             raise
         except HarnessError as error:
             execution, result = Execution({}), Check(False, str(error))
-        verified = Verified(
+        self._usable |= result.ok
+        return self._verified(case, phase, result), execution
+
+    def verify_on_device(
+        self, workspace: TimedWorkspace, case: Case, built: Built | None, phase: Phase
+    ) -> Verified:
+        """The same, as far as possible without reading back what may be gigabytes.
+
+        The workspace must have this draw's bounds. The host looks at the first case, with which it
+        finds the reference and the bounds usable, and at whatever the device finds wrong, which it
+        can describe: another launch, and right only if both were.
+        """
+        found: float | str | None = None
+        if self._usable:
+            with suppress(LaunchError):
+                found = workspace.error(case, built, self.draw)
+        if isinstance(found, float):
+            return self._verified(case, phase, Check(True, error=found))
+        verified, _ = self.verify(workspace, case, built, phase)
+        if found and verified.ok:
+            return replace(verified, ok=False, reason=f"right in one launch, in another: {found}")
+        return verified
+
+    def _verified(self, case: Case, phase: Phase, result: Check) -> Verified:
+        return Verified(
             case.problem, case.variant, case.dtype, case.sizes, case.launch,
             phase, self.draw, result.ok, result.reason, result.error,
         )  # fmt: skip
-        return verified, execution
 
 
 def by_group(cases: Iterable[Case]) -> Iterable[list[Case]]:

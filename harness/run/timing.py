@@ -67,7 +67,7 @@ def _is_right(
     tell: Telling,
 ) -> bool:
     tell.now(case.id)
-    verified, _ = inputs.verify(workspace, case, job.built.get(case.id), "before")
+    verified = inputs.verify_on_device(workspace, case, job.built.get(case.id), "before")
     reason = verified.reason
     if verified.ok:
         right = workspace.right(case, job.built.get(case.id))

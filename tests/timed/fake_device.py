@@ -185,6 +185,13 @@ class FakeWorkspace:
         faults = [self._audited()] if (self._guard or self._changed()) else []
         return Execution({"output": self._y.copy()}, tuple(faults), poison=poison(draw))
 
+    def error(self, case: Case, built: Built | None, draw: int = 0) -> float | str | None:
+        found = self.run(case, built, draw)
+        if found.faults:
+            return "; ".join(found.faults)
+        errors = np.abs(self._y.astype(np.float64) - self._reference) / self._bound
+        return self._out_of_bounds() or float(errors.max())
+
     def right(self, case: Case, built: Built | None) -> Right | str:
         first, varies = self._hash(), False
         for _ in range(3):

@@ -1,5 +1,5 @@
 // Kernels that watch over memory around what is timed, outside its events: they fill it, say by a
-// hash whether a bit of it has changed, and count results that are out of bounds.
+// hash whether a bit of it has changed, and hold results to their bounds.
 //
 // A Region is a stretch of memory. Every kernel takes an array of them and works on all at once:
 // grid (any, regions), block 256.
@@ -76,48 +76,60 @@ extern "C" __global__ void fill_noise(float* values, unsigned long long count) {
     }
 }
 
-// Adds to *wrong how many of `count` results lie further from the reference than the bound allows.
-// NaN is wrong. is_scalar: bound is one number for all. Grid any, block 256.
+// What results come to beside their reference. worst: the largest error as a share of its bound, as
+// a float's bits, which order like the numbers where none is negative.
+struct Judged {
+    unsigned int wrong;
+    unsigned int worst;
+};
+
+// Adds to *judged how many of `count` results lie further from the reference than the bound allows,
+// and how far the worst lies. NaN is wrong. is_scalar: bound is one number for all. Zero before the
+// launch; grid any, block 256.
 template <typename T>
-__device__ __forceinline__ void count_wrong(const T* results, const double* reference,
-                                            const double* bound, unsigned int is_scalar,
-                                            unsigned long long count, unsigned int* wrong) {
+__device__ __forceinline__ void judge(const T* results, const double* reference,
+                                      const double* bound, unsigned int is_scalar,
+                                      unsigned long long count, Judged* judged) {
     const unsigned long long threads = 1ull * gridDim.x * blockDim.x;
     unsigned long long i = 1ull * blockIdx.x * blockDim.x + threadIdx.x;
-    unsigned int mine = 0;
+    unsigned int wrong = 0;
+    double worst = 0.0;
     for (; i < count; i += threads) {
         const double error = fabs(static_cast<double>(results[i]) - reference[i]);
-        if (!(error <= bound[is_scalar ? 0 : i])) ++mine;
+        const double allowed = bound[is_scalar ? 0 : i];
+        if (!(error <= allowed)) ++wrong;
+        if (error > 0.0) worst = fmax(worst, error / allowed);
     }
-    if (mine) atomicAdd(wrong, mine);
+    if (wrong) atomicAdd(&judged->wrong, wrong);
+    if (worst > 0.0) atomicMax(&judged->worst, __float_as_uint(__double2float_ru(worst)));
 }
 
-#define COUNT_WRONG(name, type)                                                                  \
-    extern "C" __global__ void count_wrong_##name(                                               \
-        const type* results, const double* reference, const double* bound,                       \
-        unsigned int is_scalar, unsigned long long count, unsigned int* wrong) {                 \
-        count_wrong(results, reference, bound, is_scalar, count, wrong);                         \
+#define JUDGE(name, type)                                                                        \
+    extern "C" __global__ void judge_##name(const type* results, const double* reference,        \
+                                            const double* bound, unsigned int is_scalar,         \
+                                            unsigned long long count, Judged* judged) {          \
+        judge(results, reference, bound, is_scalar, count, judged);                              \
     }
-COUNT_WRONG(float64, double)
-COUNT_WRONG(float32, float)
-COUNT_WRONG(int64, long long)
-COUNT_WRONG(int32, int)
-COUNT_WRONG(int16, short)
-COUNT_WRONG(int8, signed char)
-COUNT_WRONG(uint64, unsigned long long)
-COUNT_WRONG(uint32, unsigned int)
-COUNT_WRONG(uint16, unsigned short)
-COUNT_WRONG(uint8, unsigned char)
-COUNT_WRONG(bool, unsigned char)
+JUDGE(float64, double)
+JUDGE(float32, float)
+JUDGE(int64, long long)
+JUDGE(int32, int)
+JUDGE(int16, short)
+JUDGE(int8, signed char)
+JUDGE(uint64, unsigned long long)
+JUDGE(uint32, unsigned int)
+JUDGE(uint16, unsigned short)
+JUDGE(uint8, unsigned char)
+JUDGE(bool, unsigned char)
 
 // The small floats become doubles by way of float.
-#define COUNT_WRONG_SMALL(name, type)                                                            \
+#define JUDGE_SMALL(name, type)                                                            \
     struct as_##name {                                                                           \
         type value;                                                                              \
         __device__ explicit operator double() const { return static_cast<float>(value); }        \
     };                                                                                           \
-    COUNT_WRONG(name, as_##name)
-COUNT_WRONG_SMALL(float16, __half)
-COUNT_WRONG_SMALL(bfloat16, __nv_bfloat16)
-COUNT_WRONG_SMALL(float8_e4m3, __nv_fp8_e4m3)
-COUNT_WRONG_SMALL(float8_e5m2, __nv_fp8_e5m2)
+    JUDGE(name, as_##name)
+JUDGE_SMALL(float16, __half)
+JUDGE_SMALL(bfloat16, __nv_bfloat16)
+JUDGE_SMALL(float8_e4m3, __nv_fp8_e4m3)
+JUDGE_SMALL(float8_e5m2, __nv_fp8_e5m2)

@@ -20,6 +20,7 @@ SOURCE = Path(__file__).with_name("watch.cu")
 _BLOCK = (256, 1, 1)
 _MOST_HASHES = 4096
 _REGION = np.dtype([("start", "u8"), ("bytes", "u8"), ("is_zeroed", "u4"), ("unused", "u4")])
+_JUDGED = np.dtype([("wrong", "u4"), ("worst", "f4")])
 
 
 class Regions:
@@ -50,7 +51,7 @@ class Watch:
         self._hashes = cuda.mem_alloc(8 * _MOST_HASHES)
         self._host = cuda.pagelocked_zeros(_MOST_HASHES, np.uint64)
         self._used, self._rows = 0, list[int]()
-        self._counter = cuda.mem_alloc(4)
+        self._judged = cuda.mem_alloc(_JUDGED.itemsize)
 
     def fill(self, regions: Regions, pattern: int) -> None:
         """Enqueued: every region holds the pattern, four bytes, or zeros where it must be zero."""
@@ -94,16 +95,17 @@ class Watch:
         """Random floats into memory that is only moved."""
         self._noise.prepared_call((self._most_blocks, 1), _BLOCK, address, count)
 
-    def wrong_results(self, output: Allocation, bounds: Bounds) -> int:
-        """How many results lie further from the reference than the bound allows."""
-        kernel = self._module.get_function(f"count_wrong_{output.buffer.dtype}").prepare("PPPIQP")
-        cuda.memset_d32_async(int(self._counter), 0, 1, self._stream)
+    def judged(self, output: Allocation, bounds: Bounds) -> tuple[int, float]:
+        """How many results are wrong, and the worst error as a share of what its bound allows."""
+        kernel = self._module.get_function(f"judge_{output.buffer.dtype}").prepare("PPPIQP")
+        cuda.memset_d32_async(int(self._judged), 0, 2, self._stream)
         kernel.prepared_async_call(
             (self._most_blocks, 1), _BLOCK, self._stream, output.address,
-            bounds.reference, bounds.bound, int(bounds.is_scalar), bounds.count, self._counter,
+            bounds.reference, bounds.bound, int(bounds.is_scalar), bounds.count, self._judged,
         )  # fmt: skip
         self._stream.synchronize()
-        return int(cuda.from_device(self._counter, (1,), np.uint32)[0])
+        [found] = cuda.from_device(self._judged, (1,), _JUDGED)
+        return int(found["wrong"]), float(found["worst"])
 
     def _grid(self, regions: Regions) -> tuple[int, int]:
         each = -(-regions.nbytes // (16 * _BLOCK[0]))

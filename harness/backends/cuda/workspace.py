@@ -36,7 +36,7 @@ from harness.backends.cuda.turns import empty_kernels
 from harness.backends.cuda.watch import Bounds, Regions, Watch
 from harness.build.compile import Built
 from harness.cases import Case, Flush
-from harness.problem import Buffer, Problem
+from harness.problem import Buffer, Problem, Role
 from harness.records import Cache
 
 _CACHES: tuple[Cache, ...] = ("cold", "warm", "cold")
@@ -44,6 +44,9 @@ _CACHES: tuple[Cache, ...] = ("cold", "warm", "cold")
 
 _AROUND: Mapping[Cache, int] = {"cold": 5, "warm": 3}
 """Kernels around a timed launch: one holds, one poisons, one hashes, and a clean flush has two."""
+
+_BEYOND_DOUBLES = ("int64", "uint64")
+"""Types whose numbers a double may round: the host compares them."""
 
 _OUTSIDE = "a kernel wrote {} the buffer `{}`"
 
@@ -138,26 +141,42 @@ class CudaWorkspace:
     # Verified launches
 
     def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
-        pattern = poison(draw)
+        after, faults = self._run(case, built, draw, ("output", "zeroed"))
+        outputs = {b.name: after[b.name] for b in self._buffers if b.role == "output"}
+        return Execution(outputs, faults, poison=poison(draw))
+
+    def error(self, case: Case, built: Built | None, draw: int = 0) -> float | str | None:
+        outputs = [b for b in self._buffers if b.role == "output"]
+        if any(b.dtype in _BEYOND_DOUBLES for b in outputs):
+            return None
+        _, faults = self._run(case, built, draw, ("zeroed",))
+        if faults:
+            return "; ".join(faults)
+        try:
+            return self._out_of_bounds() or max(self._judged(b.name)[1] for b in outputs)
+        except cuda.MemoryError:  # none for the references: the host has some
+            return None
+
+    def _run(
+        self, case: Case, built: Built | None, draw: int, roles: Sequence[Role]
+    ) -> tuple[dict[str, Array], tuple[str, ...]]:
+        """One launch: the buffers of these roles as it left them, and what it did wrong besides."""
         steps, module = self._calls(case, built), self._module(built)
         with self._faults_of(case), nvtx.annotate(case.id, domain=NVTX_DOMAIN):
-            self._watch.fill(self._to_fill, pattern)
+            self._watch.fill(self._to_fill, poison(draw))
             self._restore(case, module)
             for step in steps:
                 step()
             self._stream.synchronize()
             after = {
-                b.name: self._memory[b.name].download()
-                for b in self._buffers
-                if b.role in ("output", "zeroed")
+                b.name: self._memory[b.name].download() for b in self._buffers if b.role in roles
             }
             faults = broken_promises(self._buffers, case.overwrites, self._inputs, after)
             self._restore(case, module)
             self._stream.synchronize()
             if changed := self.audit():
                 faults = (*faults, changed)
-        outputs = {b.name: after[b.name] for b in self._buffers if b.role == "output"}
-        return Execution(outputs, faults, poison=pattern)
+        return after, faults
 
     def right(self, case: Case, built: Built | None) -> Right | str:
         """What the case's results come to, right after a launch that was verified.
@@ -198,13 +217,18 @@ class CudaWorkspace:
 
     def _out_of_bounds(self) -> str:
         """How many of the results that stand in the outputs now are out of bounds, or nothing."""
-        if not self._bounds:
-            reference, bound = self._held_to
-            self._bounds = {n: Bounds(reference[n], bound[n]) for n in reference}
-        for name, bounds in self._bounds.items():
-            if wrong := self._watch.wrong_results(self._memory[name], bounds):
-                return f"`{name}` is wrong in {wrong:,} of {bounds.count:,} elements"
+        for name in self._held_to[0]:
+            wrong, _ = self._judged(name)
+            if wrong:
+                return f"`{name}` is wrong in {wrong:,} of {self._bounds[name].count:,} elements"
         return ""
+
+    def _judged(self, name: str) -> tuple[int, float]:
+        """Of an output as it stands: wrong results, and the worst error as a share of its bound."""
+        if name not in self._bounds:
+            reference, bound = self._held_to
+            self._bounds[name] = Bounds(reference[name], bound[name])
+        return self._watch.judged(self._memory[name], self._bounds[name])
 
     # Timed launches
 
