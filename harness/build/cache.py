@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from harness import children, source_text
 from harness.errors import CompileError, CompilerStopped
 
@@ -41,13 +43,12 @@ def entry_of(key: str, make: Callable[[Path], About]) -> tuple[Path, About, bool
         made["headers"] = {str(Path(p).resolve()): sha256(Path(p)) for p in made["headers"]}
         made["files"] = {path.name: sha256(path) for path in work.iterdir()}
         (work / "about.json").write_text(json.dumps(made, indent=1))
-        # Two processes may build the same unit: the first to finish wins, both are equal.
-        shutil.rmtree(entry, ignore_errors=True)
-        try:
-            work.rename(entry)
-        except OSError:
-            if not entry.exists():
-                raise
+        # Two processes may build the same unit: the first to finish wins, both are equal. What it
+        # wrote is left alone, as whoever has found it may be reading it.
+        with FileLock(CACHE / ".lock"):
+            if _current(entry) is None:
+                shutil.rmtree(entry, ignore_errors=True)
+                work.rename(entry)
     about = _current(entry)
     if about is None:
         raise CompileError(f"{entry} cannot be read back; delete it and run again")

@@ -9,6 +9,7 @@ to what was verified.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -33,7 +34,13 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
     buffers = problem.buffers(first.sizes, first.dtype)
     scratch = Scratch(job.scratch)
     tell.now("", 600)  # inputs and references of the largest size take a processor a while
-    draws = [Inputs(problem, first, job.seed, draw, job.fresh) for draw in DRAWS]
+    with ThreadPoolExecutor() as pool:  # each draw by a problem of its own, which may hold state
+        draws = list(pool.map(
+            lambda draw: Inputs(
+                problems.load(problem.folder), first, job.seed, draw, job.fresh
+            ),
+            DRAWS,
+        ))  # fmt: skip
     scratch.keep("input", draws[0].values)
     sound, found = list(job.cases), dict[str, Right]()
     with backend.workspace(problem, buffers, draws[0].values) as workspace:
