@@ -3,33 +3,31 @@
     python scripts/readme_table.py            rewrite what stands between the markers
     python scripts/readme_table.py --check    exit 1 if it is out of date
 
-Reads each run's results.csv and run.json, so that every number in README.md can be found in one.
+One row per problem and type, at its largest size with a cold L2 cache: the first variant, the
+fastest one, the library. Every number is in the run that the row leads to.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import math
 import os
 import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from harness.measure.statistics import Interval
+from harness import load
+from harness.analysis.ladder import Ladder, Rung, inverse, ladders
+from harness.errors import HarnessError
 from harness.report import format as fmt
+from harness.tables import Run
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 ROOT = Path(__file__).resolve().parents[1]
-BEFORE_SIZES = ("problem", "variant", "dtype")
-"""The columns of results.csv before the sizes and launch keys; `backend` is the first after."""
-
-
-class Outdated(Exception):
-    """A run's tables are of an older format."""
+HEAD = ("problem", "size", "first variant", "fastest variant", "× first", "library", "× library",
+        "of ceiling")  # fmt: skip
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,18 +48,17 @@ def main(arguments: list[str] | None = None) -> int:
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         return _fail(f"{options.readme} must hold {BEGIN} and, after it, {END}, once each")
     try:
-        parts = [section(folder, options.readme.parent) for folder in folders]
-    except Outdated as error:
+        content = "\n".join(section([load(f) for f in folders], options.readme.parent))
+    except HarnessError as error:
         return _fail(str(error))
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    wanted = f"{before}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{after}"
+    wanted = f"{text.split(BEGIN)[0]}{BEGIN}\n\n{content}\n\n{END}{text.split(END)[1]}"
     if options.check:
         if text != wanted:
             return _fail(f"{options.readme} is out of date: make readme")
         print(f"{options.readme} agrees with {len(folders)} committed run(s)")
         return 0
     options.readme.write_text(wanted, encoding="utf-8")
-    print(f"wrote {len(folders)} table(s) into {options.readme}")
+    print(f"wrote {len(folders)} problem(s) into {options.readme}")
     return 0
 
 
@@ -70,121 +67,68 @@ def _fail(message: str) -> int:
     return 1
 
 
-def section(folder: Path, relative_to: Path) -> str:
-    """One run: where it comes from, then a table for each problem and dtype."""
-    info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    results = pd.read_csv(folder / "results.csv")
-    if "shown" not in results:
-        raise Outdated(
-            f"{folder / 'results.csv'} does not say which rows are shown\n"
-            f"  redraw the run: python -m harness report {folder}"
-        )
-    tables = [
-        table(own, info) for _, own in results[results.cache == "cold"].groupby(
-            ["problem", "dtype"], sort=False
-        )
+def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
+    """The table, and below it which rows were measured where, when and at what commit."""
+    yield _row(HEAD)
+    yield "|---|---|---|---|---:|---|---:|---:|"
+    measured: dict[str, list[str]] = defaultdict(list)
+    for run in runs:
+        largest = {(x.problem, x.dtype): x for x in reversed(ladders(run))}
+        types = defaultdict(int)
+        for problem, _ in largest:
+            types[problem] += 1
+        report = f"{Path(os.path.relpath(run.folder, relative_to)).as_posix()}/report.html"
+        for (problem, dtype), ladder in sorted(largest.items()):
+            name = f"{problem} {dtype}" if types[problem] > 1 else problem
+            yield _row([f"[{name}]({report})", *_cells(ladder)])
+        measured[_occasion(run.info)] += sorted(types)
+    yield ""
+    yield "Times are with a cold L2 cache, ± half of their 95 % interval.\n"
+    yield "Measured on"
+    for occasion, problems in measured.items():
+        yield f"- {occasion}: {', '.join(problems)}"
+
+
+def _cells(ladder: Ladder) -> list[str]:
+    """Every column but the first; empty where nothing sound was measured."""
+    first, best = ladder.baseline, ladder.winner
+    library = next(iter(ladder.libraries), None)
+    versus_first = best.versus_baseline.ratio if best and best.versus_baseline else None
+    versus_library = inverse(library.versus_winner) if library else None
+    faster = versus_library.ratio if versus_library else None
+    percent = best.percent if best else None
+    return [
+        fmt.assignments(ladder.sizes), _timed(first), _timed(best),
+        fmt.times(versus_first) if versus_first else "", _timed(library),
+        fmt.times(faster) if faster else "", "" if percent is None else fmt.percent(percent),
     ]  # fmt: skip
-    return "\n\n".join([origin(info, folder, relative_to), *tables])
+
+
+def _timed(rung: Rung | None) -> str:
+    return f"`{rung.planned.variant}` {fmt.time_interval(rung.time)}" if rung else ""
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def origin(info: dict[str, Any], folder: Path, relative_to: Path) -> str:
-    """`Measured on an NVIDIA H200 on 1 January 2026 at commit 0123456: [report](…)`."""
-    device, versions = info.get("device") or {}, info.get("versions") or {}
+    """`Measured on NVIDIA H200, 1 January 2026, commit 0123456: [report](…), [results.csv](…).`"""
+    path = Path(os.path.relpath(folder, relative_to)).as_posix()
+    return (f"Measured on {_occasion(info)}: [report]({path}/report.html), "
+            f"[results.csv]({path}/results.csv).")  # fmt: skip
+
+
+def _occasion(info: Any) -> str:
+    """On what device, when, and at what commit."""
     commit = info.get("commit") or {}
-    parts = [f"Measured on {device.get('name', 'a GPU')}"]
-    if versions.get("driver"):
-        parts.append(f"driver {versions['driver']}")
+    parts = [(info.get("device") or {}).get("name", "a GPU")]
     if info.get("started"):
         parts.append(datetime.fromisoformat(info["started"]).strftime("%-d %B %Y"))
     if commit.get("id"):
         changed = " with changes" if commit.get("dirty") else ""
         parts.append(f"commit `{commit['id'][:10]}`{changed}")
-    path = Path(os.path.relpath(folder, relative_to)).as_posix()
-    return f"{', '.join(parts)}: [report]({path}/report.html), [results.csv]({path}/results.csv)."
-
-
-def table(results: pd.DataFrame, info: dict[str, Any]) -> str:
-    """A row per variant, at the launch shape that the report shows; the largest size in full."""
-    problem = str(results.problem.iloc[0])
-    about = (info.get("problems") or {}).get(problem) or {}
-    sizes, launch = key_columns(results)
-    keys = sorted(
-        {tuple(int(x) for x in row) for row in results[sizes].itertuples(index=False)},
-        key=lambda key: -results[_at(results, sizes, key)].bytes.max(),
-    )
-    baseline = about.get("baseline", "baseline")
-    head = ["variant", "launch", f"time at {_size(sizes, keys[0])}", "GB/s", "of ceiling",
-            f"× {baseline}", "verdict"]  # fmt: skip
-    head += [f"GB/s at {_size(sizes, key)}" for key in keys[1:]]
-    lines = ["| " + " | ".join(head) + " |", "|---|---|" + "---:|" * 4 + "---|"
-             + "---:|" * len(keys[1:])]  # fmt: skip
-    for variant in dict.fromkeys(results.variant):
-        own = results[results.variant == variant]
-        rows = [shown(own[_at(own, sizes, key)]) for key in keys]
-        cells = [f"`{variant}`", *_cells(rows[0], launch, variant == baseline)]
-        cells += [_rate(row) for row in rows[1:]]
-        lines.append("| " + " | ".join(cells) + " |")
-    title = f": {about['title']}" if about.get("title") else ""
-    return f"**{problem}** ({results['dtype'].iloc[0]}){title}\n\n" + "\n".join(lines)
-
-
-def key_columns(results: pd.DataFrame) -> tuple[list[str], list[str]]:
-    """The sizes and the launch keys among the columns before `backend`, in that order there.
-
-    A library is given no launch shape, so that its launch keys are empty. With no library, the
-    sizes are the first columns that suffice to determine the bytes.
-    """
-    between = list(results.columns[len(BEFORE_SIZES) : list(results.columns).index("backend")])
-    between = [key for key in between if results[key].notna().any()]
-    theirs = results[results.library.astype(bool)]
-    if len(theirs):
-        sizes = [key for key in between if theirs[key].notna().all()]
-    else:
-        prefixes = (between[:i] for i in range(1, len(between) + 1))
-        sizes = next(p for p in prefixes if results.groupby(p)["bytes"].nunique().max() == 1)
-    return sizes, [key for key in between if key not in sizes]
-
-
-def _at(results: pd.DataFrame, sizes: list[str], key: tuple[int, ...]) -> pd.Series[bool]:
-    same: pd.Series[bool] = (results[sizes] == list(key)).all(axis=1)
-    return same
-
-
-def _size(sizes: list[str], key: tuple[int, ...]) -> str:
-    return fmt.assignments(dict(zip(sizes, key, strict=True)))
-
-
-def shown(rows: pd.DataFrame) -> dict[str, Any] | str:
-    """The row that the report shows, if it is sound, or the word for why there is none."""
-    sound = rows[rows.shown.astype(bool) & rows.median_ns.notna() & rows.verdict.ne("invalid")]
-    if len(sound):
-        return {str(key): value for key, value in sound.iloc[0].items()}
-    words = set(rows.status)
-    return "failed" if words & {"failed", "ok"} else "skipped"
-
-
-def _cells(row: dict[str, Any] | str, launch: list[str], is_baseline: bool) -> list[str]:
-    if isinstance(row, str):
-        return ["", row, "", "", "", ""]
-    shape = ", ".join(f"{k} {int(row[k])}" for k in launch if not _missing(row[k]))
-    time = Interval(*(float(row[k]) for k in ("median_ns", "ci_low_ns", "ci_high_ns")))
-    percent = row["pct_of_ceiling"]
-    ratio, word = "", ""
-    if is_baseline:
-        ratio, word = "1", "baseline"
-    elif not _missing(row["speedup"]):
-        speedup = Interval(*(float(row[k]) for k in ("speedup", "speedup_low", "speedup_high")))
-        ratio, word = fmt.times(speedup), str(row["verdict"])
-    of_ceiling = "" if _missing(percent) else fmt.percent(float(percent))
-    return [shape, fmt.time_interval(time), _rate(row), of_ceiling, ratio, word]
-
-
-def _rate(row: dict[str, Any] | str) -> str:
-    return row if isinstance(row, str) else fmt.three(float(row["gbps"]))
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    return ", ".join(parts)
 
 
 if __name__ == "__main__":

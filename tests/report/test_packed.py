@@ -74,6 +74,14 @@ def test_packed_runs_share_what_their_pages_need(run: tables.Run) -> None:
                 assert (page.parent / link).resolve().exists(), (page, link)
 
 
+def test_folders_of_the_machine_stay_behind(run: tables.Run) -> None:
+    about = run.folder / "run.json"
+    command = "python -m harness run --out /home/me/runs/one --config bench.yaml"
+    about.write_text(json.dumps({**run.info, "command": command}))
+    kept = json.loads((pack(run, "one") / "run.json").read_text())
+    assert kept["command"] == "python -m harness run --out one --config bench.yaml"
+
+
 def test_packing_twice_gives_the_same_bytes(run: tables.Run) -> None:
     one, other = pack(run, "one"), pack(run, "other")
     for name in ("journal.jsonl.gz", "counters.csv.gz", "report.html"):

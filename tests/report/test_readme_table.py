@@ -10,7 +10,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pandas as pd
 import pytest
 from synthetic_runs import BLOCKS, SIZES, WRONG, Bench
 
@@ -67,12 +66,11 @@ def test_the_table_replaces_what_stands_between_the_markers(
     text = (project / "README.md").read_text()
     assert text.startswith("# Title\n")
     assert text.endswith("\n\nThe end.\n")
-    assert "old" not in text
-    assert "time at n = 2²⁸ | GB/s | of ceiling" in text
-    assert "| `v9_vectorized` | block 256 | 252" in text
-    assert "| `v5_wrong` |  | failed |" in text
-    assert "NVIDIA H200" in text
-    assert "commit `0123456789`" in text
+    assert "\nold\n" not in text
+    assert "| [reduce_sum](reports/h200/reduce_sum/report.html) | n = 2²⁸ |" in text
+    assert "`v9_vectorized` 252" in text
+    assert "v5_wrong" not in text, "what failed is no fastest variant"
+    assert re.search(r"^- NVIDIA H200, .*, commit `0123456789`: reduce_sum$", text, re.MULTILINE)
     assert "nan" not in text
 
 
@@ -103,33 +101,37 @@ def test_a_readme_with_no_markers_is_left_alone(
     assert "results:begin" in capsys.readouterr().err
 
 
-def test_sizes_are_told_from_launch_keys_with_and_without_a_library(
-    script: ModuleType, bench: Make, few: dict[str, float], tmp_path: Path
-) -> None:
-    for gbps in (few, {k: v for k, v in few.items() if k != "torch"}):
-        results = bench(gbps=gbps, rounds=6, sizes=SIZES[:2]).timed(tmp_path).results
-        assert script.key_columns(results) == (["n"], ["block"])
-
-
-def test_a_speed_up_is_the_one_that_the_report_shows(script: ModuleType, project: Path) -> None:
+def test_the_figures_are_those_that_the_report_shows(script: ModuleType, project: Path) -> None:
     assert _run(script, project) == 0
-    run = tables.load(project / "reports" / "h200" / "reduce_sum")
-    [rung] = [r for r in ladders(run)[0].rungs if r.planned.variant == "v9_vectorized"]
-    assert rung.versus_baseline is not None
-    assert rung.versus_baseline.ratio is not None
+    ladder = ladders(tables.load(project / "reports" / "h200" / "reduce_sum"))[0]
+    best, first = ladder.winner, ladder.baseline
+    assert best is not None
+    assert first is not None
+    assert best.versus_baseline is not None
+    assert best.versus_baseline.ratio is not None
     [row] = [line for line in (project / "README.md").read_text().splitlines()
-             if line.startswith("| `v9_vectorized`")]  # fmt: skip
-    assert f"| {fmt.times(rung.versus_baseline.ratio)} | faster |" in row
-    assert f"| {fmt.time_interval(rung.time)} |" in row
+             if line.startswith("| [reduce_sum]")]  # fmt: skip
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[2:5] == [
+        f"`{first.planned.variant}` {fmt.time_interval(first.time)}",
+        f"`{best.planned.variant}` {fmt.time_interval(best.time)}",
+        fmt.times(best.versus_baseline.ratio),
+    ]
 
 
-def test_a_run_of_an_older_format_is_to_be_redrawn(
-    script: ModuleType, project: Path, capsys: pytest.CaptureFixture[str]
+def test_the_libraries_ratio_is_the_fastest_variants_over_it(
+    script: ModuleType, project: Path
 ) -> None:
-    path = project / "reports" / "h200" / "reduce_sum" / "results.csv"
-    pd.read_csv(path).drop(columns="shown").to_csv(path, index=False)
-    assert _run(script, project) == 1
-    assert f"python -m harness report {path.parent}" in capsys.readouterr().err
+    _run(script, project)
+    ladder = ladders(tables.load(project / "reports" / "h200" / "reduce_sum"))[0]
+    [library] = ladder.libraries
+    assert ladder.winner is not None
+    [row] = [line for line in (project / "README.md").read_text().splitlines()
+             if line.startswith("| [reduce_sum]")]  # fmt: skip
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[5] == f"`torch` {fmt.time_interval(library.time)}"
+    shown = float(cells[6].removesuffix("×"))
+    assert shown == pytest.approx(library.time.value / ladder.winner.time.value, rel=0.01)
 
 
 def test_the_readmes_notebook_example_shows_each_variant_at_one_launch_shape(
