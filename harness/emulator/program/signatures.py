@@ -139,12 +139,14 @@ def _half_sums() -> tuple[Signature, ...]:
 SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "add": (
         _row(_INT, "", _same(2, bitwise=True)),
+        _row(("s32",), "", _same(2), "sat"),
         *_float_sums(_same(2)),
         _row(("u16x2", "s16x2"), "", _same(2)),
         *_half_sums(),
     ),
     "sub": (
         _row(_INT, "", _same(2, bitwise=True)),
+        _row(("s32",), "", _same(2), "sat"),
         *_float_sums(_same(2)),
         *_half_sums(),
     ),

@@ -305,3 +305,18 @@ def test_views_of_one_array_alias() -> None:
     run(parse(ptx_kernel(body, ["u64", "u64"])), "k", 1, 32, [out[:32], out[:32]])
     assert out[:32].tolist() == [100 + i for i in range(32)]
     assert not out[32:].any()
+
+
+def test_a_parameter_may_be_read_at_an_address_in_a_register() -> None:
+    body = """
+    ld.param.u64 %a0, [p0];
+    mad.wide.u32 %a0, %i, 4, %a0;
+    mov.b64 %a1, p1;
+    ld.param.u32 %r1, [%a1];
+    ld.param.u32 %r2, [%a1+4];
+    add.u32 %r1, %r1, %r2;
+    st.global.u32 [%a0], %r1;
+    """
+    out = np.zeros(32, np.uint32)
+    run(parse(ptx_kernel(body, ["u64", "u32", "u32"])), "k", 1, 32, [out, 40, 2])
+    assert (out == 42).all()

@@ -245,6 +245,9 @@ template <class A, class B> inline u32 dot2(u32 a, u32 b, u32 c, int first) {
         static_cast<T>(static_cast<std::make_unsigned_t<T>>(high_half<T>(a, b)) + \
                        static_cast<std::make_unsigned_t<T>>(c)))
 
+// The sum of two s32, or their difference, clamped to their range.
+i32 clamped(i64 sum) { return static_cast<i32>(std::clamp<i64>(sum, INT32_MIN, INT32_MAX)); }
+
 #define BITWISE(N, T)                                                    \
     OP2("add/" N, T, T, T, static_cast<T>(a + b))                        \
     OP2("sub/" N, T, T, T, static_cast<T>(a - b))                        \
@@ -417,6 +420,8 @@ std::vector<Entry> computing_entries() {
         TESTED("f32", f32) TESTED("f64", f64)
 
         BITWISE("u16", u16) BITWISE("u32", u32) BITWISE("u64", u64)
+        OP2("add.sat/s32", i32, i32, i32, clamped(i64(a) + b))
+        OP2("sub.sat/s32", i32, i32, i32, clamped(i64(a) - b))
         INTEGER("u16", u16) INTEGER("u32", u32) INTEGER("u64", u64)
         INTEGER("s16", i16) INTEGER("s32", i32) INTEGER("s64", i64)
         OP1("abs/s16", i16, i16, static_cast<i16>(a < 0 ? 0 - a : a))

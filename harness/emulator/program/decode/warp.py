@@ -28,6 +28,7 @@ class WarpDecoder(OperandReader):
     def _op_shfl(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
+        modifiers = _sync_first(modifiers)
         if modifiers[:1] != ["sync"] or len(modifiers) != 2 or types != ["b32"]:
             raise self.unknown()
         if modifiers[1] not in ("up", "down", "bfly", "idx"):
@@ -42,6 +43,7 @@ class WarpDecoder(OperandReader):
     def _op_vote(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
+        modifiers = _sync_first(modifiers)
         if modifiers[:1] != ["sync"] or len(modifiers) != 2 or len(types) != 1:
             raise self.unknown()
         mode = modifiers[1]
@@ -187,3 +189,8 @@ class WarpDecoder(OperandReader):
             if isinstance(operand, Register):
                 self.check_type(operand, type_)
         return barrier
+
+
+def _sync_first(modifiers: list[str]) -> list[str]:
+    """`vote.ballot.sync` is `vote.sync.ballot`: ptxas takes either."""
+    return sorted(modifiers, key=lambda modifier: modifier != "sync")

@@ -206,3 +206,14 @@ def test_the_larger_integer_or_zero() -> None:
     for opcode in ("max.relu.s32", "max.s32.relu"):  # the latter is how nvcc writes it
         found = elementwise(f"{opcode} $0, $1, $2;", [("b32", a), ("b32", b)], "b32", np.int32)
         assert (found == np.maximum(np.maximum(a.view(np.int32), b.view(np.int32)), 0)).all()
+
+
+def test_a_sum_that_saturates_stays_in_the_range_of_its_type() -> None:
+    low, high = -(1 << 31), (1 << 31) - 1
+    values = np.array([low, low + 1, -7, -1, 0, 1, 99, high - 1, high], np.int32)
+    a, b = (grid.reshape(-1) for grid in np.meshgrid(values, values))
+    sources = [("b32", a), ("b32", b)]
+    for name, sign in (("add", 1), ("sub", -1)):
+        found = elementwise(f"{name}.sat.s32 $0, $1, $2;", sources, "b32", np.int32)
+        exact = a.astype(np.int64) + sign * b.astype(np.int64)
+        assert (found == np.clip(exact, low, high)).all()

@@ -143,3 +143,17 @@ def test_votes_matches_and_reductions(compile_ptx: CompilePtx, drawn: str) -> No
             sum(1 << i for i, v in enumerate(warp) if v & 1),
             2 * all(v < 8 for v in warp) + (3 in warp), xor + sum(warp) * 256,
         ]  # fmt: skip
+
+
+def test_sync_may_stand_before_or_after_what_is_done() -> None:
+    body = """
+    ld.param.u64 %a0, [p0];
+    mad.wide.u32 %a0, %i, 8, %a0;
+    setp.lt.u32 %p1, %i, 5;
+    vote.ballot.sync.b32 %r1, %p1, -1;
+    shfl.idx.sync.b32 %r2, %i, 7, 31, -1;
+    st.global.v2.u32 [%a0], {%r1, %r2};
+    """
+    out = np.zeros((32, 2), np.uint32)
+    run(parse(ptx_kernel(body, ["u64"])), "k", 1, 32, [out])
+    assert (out == (31, 7)).all()

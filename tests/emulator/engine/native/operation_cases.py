@@ -303,7 +303,8 @@ def _integers() -> Iterator[Group]:
     yield Group(("fns.b32 $0, $1, $2, $3",), "u32", ("u32", "shift", "shift"))
     yield Group(("fns.b32 $0, $1, $2, -3", "fns.b32 $0, $1, $2, 0", "fns.b32 $0, $1, $2, 2"), "u32",
                 ("u32", "shift"))  # fmt: skip
-    yield Group(("min.s32.relu $0, $1, $2", "max.s32.relu $0, $1, $2"), "s32", ("s32", "s32"))
+    yield Group(("min.s32.relu $0, $1, $2", "max.s32.relu $0, $1, $2", "add.sat.s32 $0, $1, $2",
+                 "sub.sat.s32 $0, $1, $2"), "s32", ("s32", "s32"))  # fmt: skip
     yield Group(("add.u16x2 $0, $1, $2", "add.s16x2 $0, $1, $2", "min.u16x2 $0, $1, $2",
                  "max.u16x2 $0, $1, $2", "min.s16x2 $0, $1, $2", "max.s16x2 $0, $1, $2",
                  "min.s16x2.relu $0, $1, $2", "max.s16x2.relu $0, $1, $2"), "u16x2",

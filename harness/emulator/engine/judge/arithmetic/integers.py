@@ -242,3 +242,10 @@ def find_nth_set(word: Array, base: Array, offset: Array) -> Array:
     hit = np.where(n == 0, is_set & (place == start), hit)
     found = np.where(hit.any(axis=-1), np.argmax(hit, axis=-1), 0xFFFFFFFF)
     return found.astype(np.uint32)
+
+
+def saturated_sum(subtracts: bool, a: Array, b: Array) -> Array:
+    """The sum or difference of s32, clamped to their range."""
+    wide = b.astype(np.int64)
+    total = a.astype(np.int64) + (-wide if subtracts else wide)
+    return np.clip(total, -(1 << 31), (1 << 31) - 1).astype(np.int32)

@@ -123,6 +123,8 @@ def _integer(op: Op) -> Function:
         return partial(integers.multiply_24, "hi" in variant)
     if op.name == "shf":
         return partial(integers.funnel_shift, "l" in variant, "wrap" in variant)
+    if "sat" in variant:
+        return partial(integers.saturated_sum, op.name == "sub")
     if "relu" in variant:
         extreme = _INTEGER[op.name]
         return lambda a, b: np.maximum(extreme(a, b), a.dtype.type(0))
