@@ -131,9 +131,9 @@ def _of_branches(
     yield Counter(name.format("_threads_divergent"), diverged, "branch", PTX)
     yield Counter(name.format("_threads_uniform"), total - diverged, "branch", PTX)
     if total:
-        uniform = (total - diverged) / total
+        uniform = 100 * (total - diverged) / total
         name = "smsp__sass_average_branch_targets_threads_uniform.pct"
-        yield Counter(name, uniform, "ratio", PTX)
+        yield Counter(name, uniform, "%", PTX)
 
 
 def _jumps(program: Program) -> list[int]:
@@ -213,19 +213,22 @@ def _access_kinds(program: Program) -> dict[int, str]:
 
 
 def _has_no_reading(opcode: str) -> bool:
-    """Instructions whose cost is a model: tensor-core accesses, copies, atomics on vectors."""
-    name, modifiers, _ = split_opcode(opcode)
+    """Instructions whose cost is a model: tensor-core accesses, copies, atomics on vectors.
+
+    And those on a single half, which become a loop around a compare-and-swap of its word.
+    """
+    name, modifiers, types = split_opcode(opcode)
     if name in ("atom", "red"):
-        return not {"v2", "v4", "v8"}.isdisjoint(modifiers)
+        return not {"v2", "v4", "v8"}.isdisjoint(modifiers) or types[-1] in ("f16", "bf16")
     return name in ("wmma", "ldmatrix", "stmatrix", "cp")
 
 
 def _kind(op: Op, program: Program) -> str:
     """ld, st, atom or red; an atomic whose result is never read is a reduction, as in SASS.
 
-    Compare-and-swap and exchange have no such form.
+    Compare-and-swap, exchange and the addition of halves have no such form.
     """
-    if op.name != "atom" or op.variant[1] in ("cas", "exch"):
+    if op.name != "atom" or op.variant[1] in ("cas", "exch") or "." in op.variant[1]:
         return op.name
     read = {s.slot for b in program.blocks for o in b.ops for s in o.registers_read()}
     read |= {slot for b in program.blocks for slot in b.live_out}

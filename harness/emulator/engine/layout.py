@@ -28,7 +28,8 @@ BLOCK = np.dtype([
 JUMP, BRANCH, SWITCH, BARRIER, EXIT = range(5)
 SPACES = {"global": 0, "shared": 1, "local": 2, "": 3, "const": 4}
 REDUCTIONS = {"": 0, "popc": 1, "and": 2, "or": 3}
-ONE_BY_ONE, COUNTS_UP, COMPARES = range(3)
+ONE_BY_ONE, COUNTS_UP, COMPARES, COMBINED, UNCOUNTED, VECTOR = range(6)
+"""How an atomic is served; of a vector, VECTOR and the number of its elements."""
 DONE, PAUSED, SUSPECT, OVER_BUDGET = range(4)
 
 

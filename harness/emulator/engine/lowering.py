@@ -19,7 +19,15 @@ from harness.emulator.engine.library import Machine
 from harness.emulator.engine.lowering_arithmetic import ComputingEncoder
 from harness.emulator.engine.register_rows import NOWHERE, Unsupported, lane_bytes
 from harness.emulator.memory import grid_workspace
-from harness.emulator.program.access_kinds import BLOCK_ATOMIC, access_kinds, wavefront_rule
+from harness.emulator.program.access_kinds import (
+    BLOCK_ATOMIC,
+    COMBINED,
+    COUNTS_UP,
+    UNCOUNTED,
+    VECTOR,
+    access_kinds,
+    atomic_rule,
+)
 from harness.emulator.program.decode.matrix import per_register
 from harness.emulator.program.ir import (
     Barrier,
@@ -37,7 +45,10 @@ from harness.emulator.program.liveness import needed_ops
 from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
-_COSTS = {"count up": layout.COUNTS_UP, "cas": layout.COMPARES}
+_COSTS = {
+    COUNTS_UP: layout.COUNTS_UP, "cas": layout.COMPARES, COMBINED: layout.COMBINED,
+    UNCOUNTED: layout.UNCOUNTED,
+}  # fmt: skip
 _CLAMPS, _A_BY_COLUMNS, _B_BY_COLUMNS = 1, 2, 4  # of a product of matrices
 
 
@@ -182,8 +193,10 @@ class _Encoder(ComputingEncoder):
     def _op_atom(self, op: Op) -> None:
         type_ = op.source_types[2]
         values = [self.read(s, type_) for s in op.sources[2:]]
-        rule = wavefront_rule(self.program, op, wanted=bool(self.wanted))
+        rule = atomic_rule(self.program, op, wanted=bool(self.wanted))
         cost = _COSTS.get(rule, layout.ONE_BY_ONE)
+        if rule.startswith(VECTOR):
+            cost = layout.VECTOR + int(rule.removeprefix(VECTOR))
         results = [self.widened(op, optional=True)] if op.results else [NOWHERE]
         self._access(
             f"atom.{op.variant[1]}/{type_}", op, results, values, TYPE_SIZES[type_], len(values),

@@ -11,9 +11,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from harness.emulator.program.ir import Constant, Op, Program, Register
+from harness.emulator.program.ir import Constant, Op, Program, Register, Source, Special
 from harness.emulator.program.liveness import always_one
 from harness.emulator.program.signatures import split_opcode
+from harness.emulator.program.uniformity import varying_registers
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
 Array = NDArray[Any]
@@ -58,15 +59,45 @@ def _word(op: Op) -> str:
     return op.result_types[0] if op.name == "ld" else op.source_types[2]
 
 
-def wavefront_rule(program: Program, op: Op, *, wanted: bool) -> str:
-    """Which rule an atomic's wavefronts follow: its operation, or `count up`.
+COUNTS_UP, COMBINED, UNCOUNTED, VECTOR = "count up", "combined", "uncounted", "vector of "
+_BY_BITS = ("and", "or", "xor")
 
-    That is the addition of 1 whose result nobody reads, for which machine code has a form of its
-    own. `wanted` says whether somebody reads the result.
+
+def atomic_rule(program: Program, op: Op, *, wanted: bool) -> str:
+    """How the machine code serves an atomic: one of the rules above, or its operation.
+
+    A shared addition of 1 whose result nobody reads has a form of its own. On an address that is
+    the same for all threads, the lanes of a warp are combined and one of them goes to memory. Of a
+    vector's elements the first is counted for all. `wanted`: whether somebody reads the result.
     """
-    operation, one = op.variant[1], op.sources[2]
-    counts_up = operation == "add" and not wanted and op.source_types[2] == "u32" and (
-        (isinstance(one, Constant) and one.bits == 1)
-        or (isinstance(one, Register) and one.slot in program.once(always_one))
-    )  # fmt: skip
-    return "count up" if counts_up else operation
+    if len(op.variant) == 3:
+        return UNCOUNTED if op.variant[2] == "0" else VECTOR + op.variant[2]
+    space, operation = op.variant
+    counts = operation == "add" and not wanted and op.source_types[2] == "u32"
+    if counts and space != "global" and _is_one(program, op):
+        return COUNTS_UP
+    return COMBINED if _combines(program, op, wanted=wanted) else operation
+
+
+def _is_one(program: Program, op: Op) -> bool:
+    one = op.sources[2]
+    if isinstance(one, Constant):
+        return one.bits == 1
+    return isinstance(one, Register) and one.slot in program.once(always_one)
+
+
+def _combines(program: Program, op: Op, *, wanted: bool) -> bool:
+    """As ptxas 13.0 does for sm_80 and sm_90, by its machine code."""
+    space, operation = op.variant
+    type_ = op.source_types[2]
+    if space not in ("global", "shared") or type_[0] not in "us" or type_[1:] == "16":
+        return False
+    same = operation == "add" and _is_uniform(program, op.sources[2])
+    reduced = type_[1:] == "32" and not wanted and operation in ("add", "min", "max", *_BY_BITS)
+    return (same or reduced) and _is_uniform(program, op.sources[0])
+
+
+def _is_uniform(program: Program, source: Source) -> bool:
+    if isinstance(source, Register):
+        return source.slot not in program.once(varying_registers)
+    return not isinstance(source, Special)

@@ -40,7 +40,7 @@ def test_a_warp_diverges_where_its_lanes_go_both_ways(limit: int, diverged: int)
     """Blocks of 48 threads: a whole warp and half a one."""
     report = run(parse(ptx_kernel(below(limit))), "k", 5, 48, [])
     assert counts(report) == (5 * 2, 5 * diverged, 5 * (2 - diverged))
-    assert report.counter(UNIFORM).value == (2 - diverged) / 2
+    assert report.counter(UNIFORM).value == 100 * (2 - diverged) / 2
     (branch,) = branches(report)
     assert (branch.opcode, branch.branches, branch.diverged_warps) == ("bra", 10, 5 * diverged)
 

@@ -24,6 +24,7 @@ from harness.emulator.engine.judge.memory.global_memory import GlobalMemory
 from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
 from harness.emulator.memory.grid_workspace import workspace_registers
 from harness.emulator.memory.sectors import touch
+from harness.emulator.program.access_kinds import UNCOUNTED
 from harness.emulator.program.ir import Program
 
 Array = NDArray[Any]
@@ -180,7 +181,7 @@ class Chunk:
         self, space: str, lanes: Active, site: int, addresses: Array, operation: str,
         operands: tuple[Array, ...], wanted: bool, cost: str,
     ) -> Array:  # fmt: skip
-        """An atomic; `wanted` says whether its result is read, `cost` names its wavefront rule."""
+        """An atomic; `wanted` says whether its result is read, `cost` is its `atomic_rule`."""
         if space == "":
             spaces = self._spaces(addresses)
             if len(spaces) > 1:
@@ -200,7 +201,8 @@ class Chunk:
                     "out of bounds", "one atomic on several buffers at once is not supported",
                     site, lanes, 0,
                 )  # fmt: skip
-            self.counts.global_access(lanes, site, addresses, width, atomic=True)
+            if cost != UNCOUNTED:
+                self.counts.global_atomic(lanes, site, addresses, width, cost)
             offsets = addresses - owner.base
             touch(owner.sectors_read, offsets)
             touch(owner.sectors_written, offsets)

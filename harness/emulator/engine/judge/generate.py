@@ -22,7 +22,7 @@ from harness.emulator.engine.judge.lanes import Active
 from harness.emulator.engine.judge.runtime import RUNTIME
 from harness.emulator.errors import UnknownInstruction
 from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
-from harness.emulator.program.access_kinds import wavefront_rule
+from harness.emulator.program.access_kinds import atomic_rule
 from harness.emulator.program.ir import (
     Barrier,
     Block,
@@ -333,12 +333,12 @@ class _Generator:
         )
 
     def _op_atom(self, op: Op) -> None:
-        space, operation = op.variant
+        space, operation = op.variant[:2]
         values = [
             self._read(s, t) for s, t in zip(op.sources[2:], op.source_types[2:], strict=True)
         ]
         wanted = bool(self.wanted)
-        cost = wavefront_rule(self.program, op, wanted=wanted)
+        cost = atomic_rule(self.program, op, wanted=wanted)
         call = (
             f"chunk.atomic({space!r}, lanes, {op.site}, {self._address(op)}, {operation!r}, "
             f"({', '.join(values)},), {wanted}, {cost!r})"

@@ -161,11 +161,18 @@ inline void count_collisions(Context& c, i32 site, u32 active, const Collisions&
 }
 
 inline void count_global_atomic(Context& c, const Op& op, const Buffer& buffer,
-                                const Access& access) {
+                                Access access) {
+    if (op.cost == NOT_COUNTED) return;
     const Collisions met = collisions(access);
     count_collisions(c, op.site, access.active, met);
-    const int at_once = global_sectors(access),
-              sectors = global_atomic_sectors(access, met, at_once);
+    const bool vector = op.cost > VECTOR;
+    if (vector) access.width *= op.cost - VECTOR;
+    const int at_once = global_sectors(access);
+    int sectors = at_once;
+    if (op.cost != COMBINED) {
+        sectors = global_atomic_sectors(access, met, at_once);
+        if (vector) sectors = std::max(sectors, at_once);
+    }
     c.counts.requests[op.site]++;
     c.counts.sectors[op.site] += sectors;
     c.counts.colliding[op.site] |= sectors != at_once;

@@ -188,10 +188,12 @@ inline Wavefronts shared_wavefronts(const Access& access, bool is_load) {
     return {conflicts(access, served), phases(access.active, served)};
 }
 
-enum AtomicCost : i32 { ONE_BY_ONE, COUNTS_UP, COMPARES };
+// COMBINED: one lane goes to memory for those on its address. VECTOR and the number of elements.
+enum AtomicCost : i32 { ONE_BY_ONE, COUNTS_UP, COMPARES, COMBINED, NOT_COUNTED, VECTOR };
 
 // Lanes are served one at a time in each bank, even on the same word.
 inline Wavefronts shared_atomic_wavefronts(const Access& access, i32 cost) {
+    if (cost == COMBINED) return {1, 1};
     if (cost == COUNTS_UP) {
         Access words = access;
         words.width = WORD_BYTES;

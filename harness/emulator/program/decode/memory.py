@@ -107,6 +107,8 @@ class MemoryDecoder(CallDecoder):
         space = self._own_space(space, where)
         if space == "param" and isinstance(where, Memory) and self.is_own_param(where.base):
             return self.load_param(where, made, kind)
+        if space == "param" and isinstance(where, Memory) and where.base in self.registers:
+            space = "const"  # an address among the kernel's parameters, which cost nothing either
         base, offset, address_type = self._place(space, where)
         if isinstance(base, SymbolAddress) and base.space == "param":
             self.inside(self.params[base.name], base.offset, count * TYPE_SIZES[kind])
@@ -188,7 +190,7 @@ class MemoryDecoder(CallDecoder):
                 Op("atom", (space, operation), made, (kind,) * len(made), (base, offset, *read),
                    (address_type, "s64", *(kind,) * len(read)), self.site)
             ]  # fmt: skip
-        # Every element is an atomic of its own, as the manual has it.
+        # Every element is an atomic of its own, as the manual has it; the first counts for all.
         out = []
         parts = [o.items for o in (*target, *values) if isinstance(o, Group)]
         if len(parts) != len(target) + 1 or {len(p) for p in parts} != {int(width[0][1:])}:
@@ -196,7 +198,8 @@ class MemoryDecoder(CallDecoder):
         for i, element in enumerate(zip(*parts, strict=True)):
             at = Constant((offset.bits + i * TYPE_SIZES[kind]) & ((1 << 64) - 1))
             made = tuple(self.result(r) for r in element[: len(target)])
-            out.append(Op("atom", (space, operation), made, (kind,) * len(made),
+            counts_for = "0" if i else str(len(parts[0]))
+            out.append(Op("atom", (space, operation, counts_for), made, (kind,) * len(made),
                           (base, at, self.source(element[-1], kind)),
                           (address_type, "s64", kind), self.site))  # fmt: skip
         return out

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from harness.emulator.engine.judge.lanes import Active
 from harness.emulator.engine.raw_counts import RawCounts
+from harness.emulator.program.access_kinds import COMBINED, COUNTS_UP, VECTOR
 from harness.silicon import memory_rules
 
 Array = NDArray[Any]
@@ -17,22 +18,32 @@ Array = NDArray[Any]
 class AccessCounts(RawCounts):
     """Counts that take each access of a selection of lanes."""
 
-    def global_access(
-        self, lanes: Active, site: int, addresses: Array, width: int, *, atomic: bool = False
-    ) -> None:
+    def global_access(self, lanes: Active, site: int, addresses: Array, width: int) -> None:
         """One request per warp, and its sectors."""
         self.requests[site] += lanes.warps
         rows = addresses.shape[0]
         laid_out, active = lanes.to_warps(addresses), lanes.warp_mask(rows)
-        if atomic:
-            laid_out, active = memory_rules.by_address(laid_out, active)
-            self._atomic(lanes, site, laid_out, active, lanes.n_rows // rows)
+        sectors = memory_rules.global_sectors(laid_out, active, width)
+        self.sectors[site] += int(sectors.sum()) * (lanes.n_rows // rows)
+
+    def global_atomic(
+        self, lanes: Active, site: int, addresses: Array, width: int, rule: str
+    ) -> None:
+        """The same of an atomic; `rule` says whether lanes on one address take turns."""
+        self.requests[site] += lanes.warps
+        rows = addresses.shape[0]
+        laid_out, active = lanes.to_warps(addresses), lanes.warp_mask(rows)
+        laid_out, active = memory_rules.by_address(laid_out, active)
+        self._atomic(lanes, site, laid_out, active, lanes.n_rows // rows)
+        if rule.startswith(VECTOR):
+            width *= int(rule.removeprefix(VECTOR))
+        sectors = at_once = memory_rules.global_sectors(laid_out, active, width)
+        if rule != COMBINED:
             sectors = memory_rules.global_atomic_sectors(laid_out, active)
-            at_once = memory_rules.global_sectors(laid_out, active, width)
+            if rule.startswith(VECTOR):
+                sectors = np.maximum(sectors, at_once)
             if np.any(sectors != at_once):
                 self.colliding.add(site)
-        else:
-            sectors = memory_rules.global_sectors(laid_out, active, width)
         self.sectors[site] += int(sectors.sum()) * (lanes.n_rows // rows)
 
     def global_contiguous(self, lanes: Active, site: int, starts: Array, width: int) -> None:
@@ -63,10 +74,14 @@ class AccessCounts(RawCounts):
         times = lanes.n_rows // rows
         laid_out, active = memory_rules.by_address(lanes.to_warps(addresses), lanes.warp_mask(rows))
         self._atomic(lanes, site, laid_out, active, times)
-        cost = memory_rules.shared_atomic_wavefronts(
-            laid_out, active, operation, counts_up=operation == "count up"
-        )
         self.shared_requests[site] += lanes.warps
+        if operation == COMBINED:
+            self.wavefronts[site] += lanes.warps
+            self.wavefronts_ideal[site] += lanes.warps
+            return
+        cost = memory_rules.shared_atomic_wavefronts(
+            laid_out, active, operation, counts_up=operation == COUNTS_UP
+        )
         self.wavefronts[site] += int(cost.sum()) * times
         self.wavefronts_ideal[site] += lanes.warps * (2 if operation == "cas" else 1)
 
