@@ -36,9 +36,11 @@ class FirstWrites:
                 if known.all():
                     break
                 known |= written[first + byte] != 0
+            if word == 0:
+                begins = known
             if not known.all():
                 self._uninitialised.read(
-                    allocation.name, size, site, word, lanes, offsets, ~known, None
+                    allocation.name, size, site, word, lanes, offsets, ~known, None, begins
                 )
 
     @staticmethod

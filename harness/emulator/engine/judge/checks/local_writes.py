@@ -42,10 +42,12 @@ class LocalWrites:
                 if known.all():
                     break
                 known = known | self._written[first + i]
+            if word == 0:
+                begins = known
             if not known.all():
                 ids = None if self._holds is None else self._holds[first[~known]]
                 self.uninitialised.read(
-                    "local memory", size, site, word, lanes, addresses, ~known, ids
+                    "local memory", size, site, word, lanes, addresses, ~known, ids, begins
                 )
 
     def write(

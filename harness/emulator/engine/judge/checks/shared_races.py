@@ -338,9 +338,10 @@ class SharedRaces:
         if unknown.any():
             ids = None if self._holds is None else self._holds[_plus(cells.index, i)][unknown]
             unknown = unknown if cells.rows is not None else lanes.full(unknown[None])
-            word = i // each
+            first = np.max([self._written[_plus(cells.index, k)] for k in range(each)], axis=0) >= 0
+            first = first if cells.rows is not None else lanes.full(first[None])
             self.uninitialised.read(
-                "shared memory", size, site, word, lanes, addresses, unknown, ids
+                "shared memory", size, site, i // each, lanes, addresses, unknown, ids, first
             )
 
 

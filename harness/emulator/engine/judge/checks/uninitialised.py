@@ -3,9 +3,10 @@
 To read such a word is no fault by itself. A struct is copied with its padding, a merge sort reads
 one element past the end and then does not look at it, the compiler moves loads to where the source
 has none. To use it is one: as an address, in a branch, in an atomic, a vote or what is printed, or
-by storing it to global memory. In between it goes from register to register, lane to lane and
-through shared and local memory; what is computed from it is as bad, unless a defined operand
-decides alone (`false and x`, the other side of a selection).
+by storing it to global memory, but for padding, which a vector access copies along behind what is
+written. In between it goes from register to register, lane to lane and through shared and local
+memory; what is computed from it is as bad, unless a defined operand decides alone (`false and x`,
+the other side of a selection).
 
 As long as there is no such value, this costs a test for each basic block and store. From then on
 every block is gone through again, after it has executed and after each of its stores, for what it
@@ -14,6 +15,7 @@ did to them. A word of which a part is written counts as written.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -56,6 +58,7 @@ class _Read:
     site: int | None  # of the read; None for a register, which is told where it is used
     lanes: Array
     at: Array
+    padding: bool = False  # it may be: what comes before it in the same access is written
 
 
 class Uninitialised:
@@ -94,15 +97,22 @@ class Uninitialised:
 
     def read(
         self, memory: str, size: int, site: int, word: int, lanes: Active, addresses: Array,
-        unknown: Array, ids: Ids | None,
+        unknown: Array, ids: Ids | None, begins: Array | None = None,
     ) -> None:  # fmt: skip
         """A load has just read a `word` that is not written, in the lanes where it is `unknown`.
 
-        `ids` are those of values that were stored there since, 0 where there is none.
+        `ids` are those of values that were stored there since, 0 where there is none. `begins`:
+        lanes where the first word of the access is written, so that this one may be padding.
         """
         at = lanes.full(addresses)[unknown] + word * size
         text = f"read of {size} bytes at offset {{}} of {memory}, which nothing has written"
-        self._note("uninitialised", text, site, word, lanes.lanes()[unknown], at, ids)
+        numbers = lanes.lanes()[unknown]
+        some = np.zeros(len(numbers), np.bool_) if begins is None else begins[unknown]
+        for padding, chosen in ((True, some), (False, ~some)):
+            if chosen.any():
+                own = None if ids is None else ids[chosen]
+                self._note("uninitialised", text, site, word, numbers[chosen], at[chosen], own,
+                           padding=padding)  # fmt: skip
 
     def shuffled(
         self, lanes: Active, site: int, mode: str, b: Array, c: Array, mask: Array
@@ -125,11 +135,14 @@ class Uninitialised:
 
     def _note(
         self, kind: str, text: str, site: int, word: int, numbers: Array, at: Array,
-        ids: Ids | None = None,
+        ids: Ids | None = None, *, padding: bool = False,
     ) -> None:  # fmt: skip
-        self._reads.append(_Read(kind, text, site, numbers, at))
+        read = _Read(kind, text, site, numbers, at, padding)
+        self._reads.append(read)
         dense = np.zeros(self._geometry.blocks * self._geometry.threads, np.int32)
         own = np.int32(len(self._reads))
+        if padding:  # what is computed from it is not: see `computed`
+            self._reads.append(dataclasses.replace(read, padding=False))
         dense[numbers] = own if ids is None else np.where(ids != 0, ids, own)
         self._found.setdefault((site, word), []).append(dense)
 
@@ -200,6 +213,15 @@ class Uninitialised:
             memory.forget(where[here], addresses[at[here]] + word * size, size, ids[here])
             left[here] = 0
         return left
+
+    def padding(self, ids: Ids) -> Array:
+        """Where values may be padding that was copied along."""
+        found: Array = np.array([False, *(read.padding for read in self._reads)])[ids]
+        return found
+
+    def computed(self, ids: Ids) -> Ids:
+        """What comes of such values is no padding any more."""
+        return np.where(self.padding(ids), ids + 1, ids)
 
     def accuse(self, ids: Ids, where: Array, user: int | None) -> None:
         """Raise KernelFault if any lane holds such a value, for the first that does."""
@@ -305,9 +327,11 @@ class _Pass:
             for word, each in enumerate(ids[2:]):
                 if each is not None:
                     size = TYPE_SIZES[op.source_types[2 + word]]
-                    self._use(
-                        [self.uninitialised.put(stored, self.where, word, size, each)], op.site
-                    )
+                    left = self.uninitialised.put(stored, self.where, word, size, each)
+                    if word and len(ids) > 3:
+                        before = np.zeros(len(left), np.int32) if ids[2] is None else ids[2]
+                        left[self.uninitialised.padding(left) & (before == 0)] = 0
+                    self._use([left], op.site)
         elif op.name in EFFECTS:
             self._use(ids, op.site)
         return [self._computed(at, op, ids)] * len(op.results)
@@ -321,16 +345,18 @@ class _Pass:
         for each in bad[1:]:
             mixed = np.where(mixed != 0, mixed, each)
         if op.name in ("and", "or"):
+            mixed = self.uninitialised.computed(mixed)
             return np.where(self._decided(at, op, op.name, ids), 0, mixed)
         if op.name in ("setp", "set") and len(ids) == 3 and ids[2] is None:
             name = next((m for m in op.variant if m in ("and", "or")), "")
+            mixed = self.uninitialised.computed(mixed)
             return np.where(self._decided(at, op, name, ids, 2), 0, mixed)
         if op.name == "selp" and ids[2] is None:
             chosen = self._value(at, op, 2)
             if chosen is not None:
                 on, off = (np.int32(0) if each is None else each for each in ids[:2])
                 return np.where(chosen, on, off)
-        return mixed
+        return mixed if op.name == "mov" else self.uninitialised.computed(mixed)
 
     def _shuffled(self, at: int, op: Op, ids: Ids | None) -> Ids | None:
         b, c = (self._value(at, op, n, flat=False) for n in (1, 2))
