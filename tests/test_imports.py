@@ -43,6 +43,16 @@ MAY_USE: dict[str, set[str]] = {
     "report": BASE | {"tables", "measure", "ncu", "analysis", "comparison"},
 }
 """Part → the parts it may import. `commands` and `__main__` stand above all of them."""
+ROOMS_OF_THE_EMULATOR: dict[str, set[str]] = {
+    "errors": set(),
+    "results": set(),
+    "ptx": {"errors"},
+    "program": {"errors", "ptx"},
+    "memory": {"errors", "ptx", "program"},
+    "engine": {"errors", "ptx", "program", "memory", "results"},
+    "launch": {"errors", "ptx", "program", "memory", "engine", "results"},
+}
+"""Room → the rooms that it may use."""
 WITHOUT_GPU = (
     "tables",
     "analysis",
@@ -83,6 +93,31 @@ def test_a_part_imports_only_what_lies_below_it(part: str) -> None:
 
 def _is_part(name: str) -> bool:
     return (HARNESS / name).is_dir() or (HARNESS / f"{name}.py").exists()
+
+
+@pytest.mark.parametrize("room", ROOMS_OF_THE_EMULATOR)
+def test_a_room_of_the_emulator_imports_only_what_lies_below_it(room: str) -> None:
+    allowed = ROOMS_OF_THE_EMULATOR[room] | {room}
+    files = _files(f"emulator/{room}")
+    assert files
+    for path in files:
+        for name in _imports(path):
+            pieces = name.split(".")
+            if pieces[:2] == ["harness", "emulator"] and len(pieces) > 2:
+                assert pieces[2] in allowed, f"{path.relative_to(HARNESS)} imports {name}"
+
+
+def test_every_room_of_the_emulator_is_listed() -> None:
+    rooms = {p.stem for p in (HARNESS / "emulator").iterdir() if not p.name.startswith("__")}
+    assert rooms == set(ROOMS_OF_THE_EMULATOR)
+
+
+def test_only_launch_and_the_judge_itself_know_the_judge() -> None:
+    judge = HARNESS / "emulator" / "engine" / "judge"
+    for path in (HARNESS / "emulator").rglob("*.py"):
+        if judge not in path.parents and path.name != "launch.py":
+            for name in _imports(path):
+                assert not name.startswith("harness.emulator.engine.judge"), f"{path}: {name}"
 
 
 def test_every_part_is_listed() -> None:

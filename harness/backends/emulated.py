@@ -9,6 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from harness import emulator
 from harness.backends.base import (
     Array,
@@ -94,15 +96,21 @@ class EmulatedWorkspace:
             b.name: self._inputs[b.name].copy() if b.role == "input" else poisoned(b)
             for b in self._buffers
         }
+        written = {
+            b.name: np.zeros(b.nbytes, np.bool_)
+            for b in self._buffers
+            if b.role in ("output", "scratch")
+        }
         counts: list[Counted] = []
         lines: list[SourceLine] = []
         faults: tuple[str, ...] = ()
         reports = launches(
-            module, case, built, arrays, arch=self._arch, budget=self._budget, jobs=self._jobs
-        )
+            module, case, built, arrays, arch=self._arch, budget=self._budget, jobs=self._jobs,
+            written=written,
+        )  # fmt: skip
         for index, (step, report) in enumerate(zip(case.steps, reports, strict=False)):
             counts += [
-                Counted(case.id, index, step.kernel, c.name, float(c.value), c.unit, c.provenance)
+                Counted(case.id, index, step.kernel, c.name, *_normalised(c), c.provenance)
                 for c in report.counters
             ]
             lines += line_counts(case.id, index, report.instructions)
@@ -134,11 +142,14 @@ def launches(
     budget: int,
     jobs: int = 1,
     observe: bool = False,
+    written: Mapping[str, Array] | None = None,
 ) -> Iterator[emulator.LaunchReport]:
     """Execute a case's steps on the arrays, which change in place: one report per step.
 
+    `written`: for arrays that hold nothing at first, which of their bytes have been written.
     The one with a fault is the last. Raises LaunchError and EmulatorError for what cannot be run.
     """
+    known = written or {}
     for step in case.steps:
         symbol = kernel_name(step.kernel, built, case.source)
         bound = scalar_or_buffer(module.kernels[symbol].params, step, case.source)
@@ -154,10 +165,18 @@ def launches(
             max_thread_instructions=budget,
             jobs=jobs,
             observe=observe,
+            written={n: known[a] for n, a in enumerate(bound) if isinstance(a, str) and a in known},
         )
         yield report
         if report.faults:
             return
+
+
+def _normalised(counter: emulator.Counter) -> tuple[float, str]:
+    """Value and unit, of a percentage as a ratio, as a reading of ncu's is kept."""
+    if counter.unit == "%":
+        return counter.value / 100, "ratio"
+    return float(counter.value), counter.unit
 
 
 def fault_texts(report: emulator.LaunchReport) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from harness import children
 from harness.build import toolchain
-from harness.emulator.native import library
+from harness.emulator.engine import library
 from harness.errors import HarnessError
 from harness.ncu import tool as ncu
 from harness.ncu.failures import Failure

@@ -24,7 +24,7 @@ from types import FrameType
 
 from harness.build import cache
 from harness.commands.options import Asked
-from harness.emulator.native import library
+from harness.emulator.engine import library
 from harness.errors import UsageError
 from harness.matrix import model
 from harness.run.folder import fresh, point_latest

@@ -6,20 +6,21 @@
 `docs/emulator.md` has the rest.
 """
 
-from harness.emulator.counts import Counter, InstructionCount
 from harness.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError, UnknownInstruction
-from harness.emulator.faults import Fault
 from harness.emulator.launch import launch, variables
-from harness.emulator.observed import Observed
-from harness.emulator.parser import parse
-from harness.emulator.ptx import Kernel, Module, Param
-from harness.emulator.report import LaunchReport
-from harness.emulator.traits import Trait, traits
+from harness.emulator.ptx.features import Feature, features
+from harness.emulator.ptx.parser import parse
+from harness.emulator.ptx.syntax import Kernel, Module, Param
+from harness.emulator.results.counters import Counter, InstructionCount
+from harness.emulator.results.faults import Fault
+from harness.emulator.results.observed import Observed
+from harness.emulator.results.report import LaunchReport
 
 __all__ = [
     "Counter",
     "EmulatorError",
     "Fault",
+    "Feature",
     "InstructionCount",
     "Kernel",
     "LaunchError",
@@ -28,10 +29,9 @@ __all__ = [
     "Observed",
     "Param",
     "PtxSyntaxError",
-    "Trait",
     "UnknownInstruction",
+    "features",
     "launch",
     "parse",
-    "traits",
     "variables",
 ]

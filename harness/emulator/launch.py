@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from harness.emulator import arguments, cooperative, module_variables, reference
-from harness.emulator.faults import Fault
-from harness.emulator.generate import Generated, generate
-from harness.emulator.global_memory import GlobalMemory
-from harness.emulator.kernel_names import find_kernel
-from harness.emulator.native import run as native
-from harness.emulator.observed import Observer
-from harness.emulator.program import Program
-from harness.emulator.ptx import Kernel, Module
-from harness.emulator.report import EngineName, LaunchReport
-from harness.emulator.setting import Asked, settle
-from harness.emulator.tally import Tally
-from harness.emulator.translate import translate
+from harness.emulator.engine import native
+from harness.emulator.engine.configuration import Requested, configure
+from harness.emulator.engine.counters import Counted
+from harness.emulator.engine.judge import run as judge
+from harness.emulator.memory import arguments, grid_workspace, module_variables
+from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.program.ir import Program
+from harness.emulator.program.translate import translate
+from harness.emulator.ptx.kernel_names import find_kernel
+from harness.emulator.ptx.syntax import Kernel, Module
+from harness.emulator.results.faults import Fault
+from harness.emulator.results.observed import Observed
+from harness.emulator.results.report import EngineName, LaunchReport
 
 Array = NDArray[Any]
 
@@ -29,7 +29,7 @@ Array = NDArray[Any]
 class _Device:
     """What outlives a launch: translated kernels, and the contents of module variables."""
 
-    programs: dict[str, tuple[Program, Generated]]
+    programs: dict[str, Program]
     variables: dict[str, Array]
 
 
@@ -49,6 +49,7 @@ def launch(
     engine: Literal["auto", "numpy"] = "auto",
     jobs: int = 1,
     observe: bool = False,
+    written: Mapping[int, Array] | None = None,
 ) -> LaunchReport:
     """Execute a kernel on the CPU; arrays among the arguments are changed in place.
 
@@ -61,38 +62,42 @@ def launch(
     in the NumPy engine. That one alone runs with `engine="numpy"`. `jobs`: blocks that may run at
     the same time where that changes nothing.
     `observe`: take note of every byte that is read and written, which the NumPy engine alone does.
+    `written`: for arguments that hold nothing yet, by position: for each byte whether anything has
+    written it. To use what a byte holds that nothing wrote is then a fault; the arrays are brought
+    up to date, so that they can be given to the next launch.
     Raises UnknownInstruction and LaunchError before anything has run.
     """
     arguments.check_module(module, kernel)
     arguments.one_of("engine", engine, ("auto", "numpy"))
     observe = arguments.flag("observe", observe)
     entry = find_kernel(module, kernel)
-    program, generated = _translated(module, entry)
-    asked = Asked(
+    program = _translated(module, entry)
+    asked = Requested(
         grid, block, shared_bytes, arch, chunk_threads, max_thread_instructions, checks, jobs
     )
-    setting = settle(program, entry, asked)
+    configuration = configure(program, entry, asked)
     memory, params = _memory(module, entry, program, args, names)
-    tally = Tally(len(program.sites), len(program.blocks))
+    arguments.track_first_writes(program, memory, params, args, written)
     by: EngineName = "numpy"
-    observer = Observer(memory, len(_device(module).variables)) if observe else None
-    if observer is None and engine == "auto" and not native.why_not(program, setting):
+    observed: tuple[Observed, ...] = ()
+    if not observe and engine == "auto" and not native.why_not(program, configuration):
         try:
-            fault = native.run(program, setting, memory, params, tally)
+            fault, counts = native.run(program, configuration, memory, params)
             by = "native"
         except native.GivenUp:
             memory, params = _memory(module, entry, program, args, names)
-            tally = Tally(len(program.sites), len(program.blocks))
-            fault = reference.run(program, generated, setting, memory, params, tally)
+            arguments.track_first_writes(program, memory, params, args, written)
+            fault, counts, _ = judge.run(program, configuration, memory, params)
             if fault is None:
                 native.cleared(program)
     else:
-        fault = reference.run(program, generated, setting, memory, params, tally, observer)
+        variables = len(_device(module).variables) if observe else None
+        fault, counts, observed = judge.run(program, configuration, memory, params, variables)
     faults: tuple[Fault, ...] = () if fault is None else (fault,)
-    printed = tuple(text for _, text in sorted(tally.printed, key=lambda entry: entry[0]))
+    printed = tuple(text for _, text in sorted(counts.printed, key=lambda entry: entry[0]))
     return LaunchReport(
-        entry.name, setting.grid, setting.block, setting.shared_bytes, faults, printed, by, program,
-        tally, tuple(memory.allocations), observer.observed if observer else (),
+        entry.name, configuration.grid, configuration.block, configuration.shared_bytes, faults,
+        printed, by, Counted(program, counts, tuple(memory.allocations)), observed,
     )  # fmt: skip
 
 
@@ -103,15 +108,14 @@ def variables(module: Module) -> dict[str, Array]:
     """
     arguments.check_module(module, "")
     contents = _device(module).variables
-    module_variables.place(GlobalMemory(), module, contents)
+    module_variables.place(AddressSpace(), module, contents)
     return {name: contents[name] for name in module_variables.writable(module)}
 
 
-def _translated(module: Module, kernel: Kernel) -> tuple[Program, Generated]:
+def _translated(module: Module, kernel: Kernel) -> Program:
     programs = _device(module).programs
     if kernel.name not in programs:
-        program = translate(module, kernel)
-        programs[kernel.name] = program, generate(program)
+        programs[kernel.name] = translate(module, kernel)
     return programs[kernel.name]
 
 
@@ -125,11 +129,11 @@ def _device(module: Module) -> _Device:
 def _memory(
     module: Module, kernel: Kernel, program: Program, args: Sequence[Any],
     names: Sequence[str] | None,
-) -> tuple[GlobalMemory, bytes]:  # fmt: skip
+) -> tuple[AddressSpace, bytes]:  # fmt: skip
     """The address space of a launch, and its packed parameters."""
-    memory = GlobalMemory()
+    memory = AddressSpace()
     module_variables.place(memory, module, _device(module).variables)
     params = arguments.pack(kernel, args, names, memory)
-    if cooperative.synchronises_grid(program):
-        cooperative.place_workspace(memory)
+    if grid_workspace.synchronises_grid(program):
+        grid_workspace.place_workspace(memory)
     return memory, params

@@ -46,9 +46,9 @@ def of(
     executed: Mapping[str, set[int]],
 ) -> Iterator[str]:
     """Clauses on the kernels of a variant. executed: of each PTX file that was, the lines."""
-    found: dict[str, list[tuple[str, emulator.Trait]]] = {}
+    found: dict[str, list[tuple[str, emulator.Feature]]] = {}
     for ptx, symbol in _kernels(cases, built):
-        for trait in emulator.traits(modules[ptx], symbol):
+        for trait in emulator.features(modules[ptx], symbol):
             found.setdefault(trait.kind, []).append((str(ptx), trait))
     expected = _expected(problem, cases)
     for kind, text in _TEXTS.items():

@@ -9,7 +9,7 @@ import pytest
 from harness.build import compile as compiler
 from harness.build.compile import Unit
 from harness.build.parameters import Parameter, kernel_parameters
-from harness.emulator.parser import parse
+from harness.emulator.ptx.parser import parse
 
 SOURCE = """\
 struct Pair { int a; double b; };

@@ -14,7 +14,7 @@ from harness.build.units import unit
 from harness.cases import Case, Step
 from harness.dtypes import BY_NAME
 from harness.emulator import parse
-from harness.emulator.ptx import Instruction
+from harness.emulator.ptx.syntax import Instruction
 from harness.errors import CompileError
 
 SOURCE = """\

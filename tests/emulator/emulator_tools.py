@@ -15,6 +15,7 @@ from harness.emulator import LaunchReport, Module, launch, parse
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "kernels"
+FAULTY, CORRECT = (Path(__file__).parent / name for name in ("faulty", "correct"))
 
 CompilePtx = Callable[..., Module]
 

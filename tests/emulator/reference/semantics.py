@@ -71,6 +71,10 @@ def _arithmetic(type_: str) -> None:
     two, three = f"{kind} {kind}", f"{kind} {kind} {kind}"
     _define(f"add.{type_}", kind, two, lambda a, b: a + b)
     _define(f"sub.{type_}", kind, two, lambda a, b: a - b)
+    if type_ == "s32":
+        low, high = -(1 << 31), (1 << 31) - 1
+        _define("add.sat.s32", kind, two, lambda a, b: min(max(of(a) + of(b), low), high))
+        _define("sub.sat.s32", kind, two, lambda a, b: min(max(of(a) - of(b), low), high))
     _define(f"mul.lo.{type_}", kind, two, lambda a, b: of(a) * of(b))
     _define(f"mul.hi.{type_}", kind, two, lambda a, b: of(a) * of(b) >> bits)
     _define(f"mad.lo.{type_}", kind, three, lambda a, b, c: of(a) * of(b) + c)

@@ -1,0 +1,263 @@
+"""A launch's counters by Nsight Compute's names, made of what was counted while it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from harness.emulator.engine.instruction_counts import instruction_counts
+from harness.emulator.engine.raw_counts import RawCounts
+from harness.emulator.memory.address_space import Allocation
+from harness.emulator.program import flops
+from harness.emulator.program.ir import Branch, Jump, Op, Program
+from harness.emulator.program.signatures import split_opcode
+from harness.emulator.ptx.syntax import TYPE_SIZES
+from harness.emulator.results.counters import (
+    EXACT,
+    MODEL,
+    PTX,
+    Counter,
+    InstructionCount,
+    Provenance,
+)
+from harness.silicon.memory_rules import MEASURED_SHARED_ATOMICS
+
+REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
+SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a launch counted, with what that means: its program and its buffers."""
+
+    program: Program
+    counts: RawCounts
+    buffers: tuple[Allocation, ...]
+
+    def instructions(self) -> tuple[InstructionCount, ...]:
+        return instruction_counts(self.program, self.counts)
+
+    def counters(self, instructions: tuple[InstructionCount, ...]) -> tuple[Counter, ...]:
+        return counters(self.program, self.counts, instructions, self.buffers)
+
+    def operation(self, opcode: str) -> str:
+        name, modifiers, _ = split_opcode(opcode)
+        return ".".join([name, *modifiers])
+
+    def place(self, site: int) -> str:
+        location = self.program.sites[site].location
+        return str(location) if location else ""
+
+
+def counters(
+    program: Program, counts: RawCounts, instructions: tuple[InstructionCount, ...],
+    buffers: Iterable[Allocation],
+) -> tuple[Counter, ...]:  # fmt: skip
+    """The counters of a launch."""
+    warps = sum(i.warps for i in instructions)
+    threads = sum(i.threads for i in instructions)
+    on = sum(i.threads_predicated_on for i in instructions)
+    out = [
+        Counter("smsp__inst_executed.sum", warps, "inst", PTX),
+        Counter("smsp__thread_inst_executed.sum", threads, "inst", PTX),
+        Counter("smsp__thread_inst_executed_pred_on.sum", on, "inst", PTX),
+    ]
+    if warps:
+        ratio = "smsp__thread_inst_executed{}_per_inst_executed.ratio"
+        out.append(Counter(ratio.format(""), threads / warps, "", PTX))
+        out.append(Counter(ratio.format("_pred_on"), on / warps, "", PTX))
+    kinds = program.once(_access_kinds)
+    requests, sectors = dict.fromkeys(("ld", "st", "red", "atom"), 0), dict[str, int]()
+    shared = dict.fromkeys(("ld", "st", "atom"), 0)
+    modelled = set()
+    for site, each in enumerate(instructions):
+        kind = kinds.get(site, "")
+        if kind in requests or (kind and each.global_requests):
+            requests[kind] = requests.get(kind, 0) + each.global_requests
+            sectors[kind] = sectors.get(kind, 0) + each.global_sectors
+            if each.global_requests and _has_no_reading(each.opcode):
+                modelled |= {(kind, REQUESTS), (kind, SECTORS)}
+            if site in counts.colliding:
+                modelled.add((kind, SECTORS))
+            shared_kind = "atom" if kind == "red" else kind
+            if shared_kind in shared:
+                shared[shared_kind] += each.shared_requests
+    for kind, value in requests.items():
+        prefix = "smsp__sass_l1tex_" if kind.endswith("bypass") else "l1tex__"
+        for pattern, count, unit in (
+            (REQUESTS, value, "request"),
+            (SECTORS, sectors.get(kind, 0), "sector"),
+        ):
+            name = pattern.format(kind).replace("l1tex__", prefix)
+            certainty = MODEL if (kind, pattern) in modelled else EXACT
+            out.append(Counter(name, count, unit, certainty))
+    certainty, ideal_certainty = _shared_provenance(program, instructions)
+    out += [
+        Counter(
+            "memory_l1_wavefronts_shared",
+            sum(i.shared_wavefronts for i in instructions), "wavefront", certainty,
+        ),
+        Counter(
+            "memory_l1_wavefronts_shared_ideal",
+            sum(i.shared_wavefronts_ideal for i in instructions), "wavefront", ideal_certainty,
+        ),
+    ]  # fmt: skip
+    out += [
+        Counter(f"shared_{kind}_instructions", value, "inst", PTX) for kind, value in shared.items()
+    ]
+    barriers = sum(i.warps for i in instructions if _is_barrier(i.opcode))
+    out.append(Counter("barrier_instructions", barriers, "inst", PTX))
+    out += _of_branches(program, counts, instructions)
+    out += _of_arithmetic(instructions)
+    out += _of_atomics(instructions)
+    out += _of_sectors(buffers)
+    return tuple(out)
+
+
+def _of_branches(
+    program: Program, counts: RawCounts, instructions: tuple[InstructionCount, ...]
+) -> Iterator[Counter]:
+    """Warps that executed a branch, and those of them whose lanes parted.
+
+    As in machine code, where this was read on an H200, a jump without a condition, a call and a
+    return from one are branches on which all lanes agree; the kernel's own return is none.
+    """
+    choices = sum(each.branches for each in instructions)
+    jumps = sum(counts.block_warps[number] for number in program.once(_jumps))
+    diverged = sum(each.diverged_warps for each in instructions)
+    total = choices + jumps
+    name = "smsp__sass_branch_targets{}.sum"
+    yield Counter(name.format(""), total, "branch", PTX)
+    yield Counter(name.format("_threads_divergent"), diverged, "branch", PTX)
+    yield Counter(name.format("_threads_uniform"), total - diverged, "branch", PTX)
+    if total:
+        uniform = 100 * (total - diverged) / total
+        name = "smsp__sass_average_branch_targets_threads_uniform.pct"
+        yield Counter(name, uniform, "%", PTX)
+
+
+def _jumps(program: Program) -> list[int]:
+    """Basic blocks that end in an instruction which always goes to the same place.
+
+    nvcc writes `@%p bra A; bra.uni B;`, which is one branch in machine code: a jump with nothing
+    between it and the branch that leads there is left out.
+    """
+    branches = [b.terminator for b in program.blocks if isinstance(b.terminator, Branch)]
+    chosen = {number for b in branches if not b.guards for number in (b.target, b.otherwise)}
+    return [
+        number
+        for number, block in enumerate(program.blocks)
+        if isinstance(block.terminator, Jump)
+        and (site := block.terminator.site) is not None
+        and not (
+            number in chosen
+            and block.sites == [site]
+            and program.sites[site].opcode.startswith("bra")
+        )
+    ]
+
+
+def _of_arithmetic(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]:
+    kinds, operations = flops.totals(
+        (i.opcode, i.threads_predicated_on) for i in instructions if i.flops
+    )
+    for kind, value in kinds.items():
+        yield Counter(flops.THREADS.format(kind), value, "inst", PTX)
+    for precision, value in operations.items():
+        yield Counter(f"flops_{precision}", value, "flop", PTX)
+
+
+def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]:
+    """How the lanes of a warp meet on addresses.
+
+    It follows from the addresses alone, but of PTX instructions: machine code may add up the lanes
+    of a warp before one of them goes to memory.
+    """
+    of_shared = [i for i in instructions if i.atomic_lanes and i.shared_requests]
+    of_global = [i for i in instructions if i.atomic_lanes and not i.shared_requests]
+    for space, own in (("global", of_global), ("shared", of_shared)):
+        lanes, addresses = sum(i.atomic_lanes for i in own), sum(i.atomic_addresses for i in own)
+        yield Counter(f"{space}_atomic_lanes", lanes, "inst", PTX)
+        yield Counter(f"{space}_atomic_addresses", addresses, "address", PTX)
+        if addresses:
+            most = max(i.atomic_most_lanes for i in own)
+            yield Counter(f"{space}_atomic_lanes_per_address", lanes / addresses, "lane", PTX)
+            yield Counter(f"{space}_atomic_most_lanes_per_address", most, "lane", PTX)
+
+
+def _of_sectors(buffers: Iterable[Allocation]) -> Iterator[Counter]:
+    """Sectors of global memory that the launch touched at all, however often."""
+    touched = [each.touched() for each in buffers]
+    yield Counter("distinct_sectors_read", sum(read for read, _ in touched), "sector", MODEL)
+    yield Counter("distinct_sectors_written", sum(out for _, out in touched), "sector", MODEL)
+
+
+def _is_barrier(opcode: str) -> bool:
+    return opcode.startswith(("bar.", "barrier.")) and not opcode.startswith("bar.warp")
+
+
+def _access_kinds(program: Program) -> dict[int, str]:
+    """For each instruction that accesses memory, which counters it belongs to.
+
+    An asynchronous copy is an LDGSTS in machine code, which Nsight Compute counts on its own.
+    """
+    out: dict[int, str] = {}
+    for block in program.blocks:
+        for op in block.ops:
+            if op.name in ("ld", "st", "atom"):
+                out[op.site] = _kind(op, program)
+            elif op.name == "copy_async":
+                through = ".ca." in program.sites[op.site].opcode
+                out[op.site] = f"ldgsts_cache_{'access' if through else 'bypass'}"
+    return out
+
+
+def _has_no_reading(opcode: str) -> bool:
+    """Instructions whose cost is a model: tensor-core accesses, copies, atomics on vectors.
+
+    And those on a single half, which become a loop around a compare-and-swap of its word.
+    """
+    name, modifiers, types = split_opcode(opcode)
+    if name in ("atom", "red"):
+        return not {"v2", "v4", "v8"}.isdisjoint(modifiers) or types[-1] in ("f16", "bf16")
+    return name in ("wmma", "ldmatrix", "stmatrix", "cp")
+
+
+def _kind(op: Op, program: Program) -> str:
+    """ld, st, atom or red; an atomic whose result is never read is a reduction, as in SASS.
+
+    Compare-and-swap, exchange and the addition of halves have no such form.
+    """
+    if op.name != "atom" or op.variant[1] in ("cas", "exch") or "." in op.variant[1]:
+        return op.name
+    read = {s.slot for b in program.blocks for o in b.ops for s in o.registers_read()}
+    read |= {slot for b in program.blocks for slot in b.live_out}
+    return "atom" if any(r.slot in read for r in op.registers_written()) else "red"
+
+
+def _shared_provenance(
+    program: Program, instructions: tuple[InstructionCount, ...]
+) -> tuple[Provenance, Provenance]:
+    """Exact unless an executed shared access has no rule read off hardware."""
+    cost: Provenance = EXACT
+    ideal: Provenance = EXACT
+    if any(i.shared_wavefronts and _has_no_reading(i.opcode) for i in instructions):
+        return MODEL, MODEL
+    for block in program.blocks:
+        for op in block.ops:
+            if not instructions[op.site].shared_wavefronts:
+                continue
+            if op.name == "atom":
+                ideal = MODEL
+                size = TYPE_SIZES[op.source_types[2]]
+                if (
+                    op.variant[1] not in MEASURED_SHARED_ATOMICS
+                    or size != 4
+                    or op.source_types[2].startswith("f")
+                ):
+                    cost = MODEL
+            elif op.name in ("ld", "st"):
+                types = op.result_types if op.name == "ld" else op.source_types[2:]
+                if TYPE_SIZES[types[0]] * len(types) > 4:
+                    ideal = MODEL
+    return cost, ideal

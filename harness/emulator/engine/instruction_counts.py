@@ -1,0 +1,60 @@
+"""What is counted: a launch's counters, each with where it comes from, and what an instruction did.
+
+An instruction's own counts follow from those of the basic blocks that it is in.
+"""
+
+from __future__ import annotations
+
+from harness.emulator.engine.raw_counts import RawCounts
+from harness.emulator.program.flops import operations
+from harness.emulator.program.ir import Branch, Program, Switch
+from harness.emulator.results.counters import InstructionCount
+
+
+def instruction_counts(program: Program, counts: RawCounts) -> tuple[InstructionCount, ...]:
+    """The counts of every instruction, from those of the basic blocks."""
+    warps, threads = [0] * len(program.sites), [0] * len(program.sites)
+    on = [0] * len(program.sites)
+    for number, block in enumerate(program.blocks):
+        for site in block.sites:
+            warps[site] += counts.block_warps[number]
+            threads[site] += counts.block_lanes[number]
+            on[site] += counts.block_lanes[number]
+        if block.guarded_site is not None:
+            on[block.guarded_site] += counts.block_lanes[number]
+        if isinstance(block.terminator, Branch):
+            site = block.terminator.site
+            warps[site] += counts.block_warps[number]
+            threads[site] += counts.block_lanes[number]
+            if not block.terminator.guards:
+                on[site] += counts.taken_lanes[number]
+    branches, diverged = [0] * len(program.sites), [0] * len(program.sites)
+    for number, site in program.once(_choices):
+        branches[site] += counts.block_warps[number]
+        diverged[site] += counts.diverged_warps[number]
+    per_thread = program.once(_operations)
+    return tuple(
+        InstructionCount(
+            each.opcode, each.ptx_line, each.location.file if each.location else "",
+            each.location.line if each.location else 0, warps[i], threads[i], on[i],
+            counts.requests[i], counts.sectors[i], counts.shared_requests[i], counts.wavefronts[i],
+            counts.wavefronts_ideal[i], branches[i], diverged[i], counts.atomic_lanes[i],
+            counts.atomic_addresses[i], counts.atomic_most_lanes[i], per_thread[i] * on[i],
+        )
+        for i, each in enumerate(program.sites)
+    )  # fmt: skip
+
+
+def _choices(program: Program) -> list[tuple[int, int]]:
+    """(basic block, site) of the branches whose lanes may go different ways; no guards."""
+    return [
+        (number, block.terminator.site)
+        for number, block in enumerate(program.blocks)
+        if isinstance(block.terminator, Switch)
+        or (isinstance(block.terminator, Branch) and not block.terminator.guards)
+    ]
+
+
+def _operations(program: Program) -> list[int]:
+    """Floating-point operations that each instruction is for a thread."""
+    return [operations(each.opcode) for each in program.sites]

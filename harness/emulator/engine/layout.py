@@ -1,0 +1,93 @@
+"""The structs that Python and `machine/machine.h` share, field by field."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_double, c_int32, c_int64, c_uint32, c_void_p
+
+import numpy as np
+
+MAX_RESULTS = 8
+MAX_SOURCES = 12
+LANES = 32
+
+OP = np.dtype([
+    ("handler", "i4"), ("site", "i4"), ("width", "i4"), ("count", "i4"), ("space", "i4"),
+    ("kind", "i4"), ("cost", "i4"), ("wide_base", "i4"), ("immediate", "i8"),
+    ("result", "i4", MAX_RESULTS), ("source", "i4", MAX_SOURCES),
+])  # fmt: skip
+
+BLOCK = np.dtype([
+    (name, "i4")
+    for name in (
+        "first", "last", "ending", "target", "otherwise", "predicate", "taken_if", "charge",
+        "reduction", "result", "barrier", "first_target", "targets",
+    )
+])  # fmt: skip
+
+JUMP, BRANCH, SWITCH, BARRIER, EXIT = range(5)
+SPACES = {"global": 0, "shared": 1, "local": 2, "": 3, "const": 4}
+REDUCTIONS = {"": 0, "popc": 1, "and": 2, "or": 3}
+ONE_BY_ONE, COUNTS_UP, COMPARES, COMBINED, UNCOUNTED, VECTOR = range(6)
+"""How an atomic is served; of a vector, VECTOR and the number of its elements."""
+DONE, PAUSED, SUSPECT, OVER_BUDGET = range(4)
+
+
+class Buffer(ctypes.Structure):
+    """A buffer of global memory."""
+
+    _fields_ = [
+        ("base", c_int64), ("size", c_int64), ("data", c_void_p), ("sectors_read", c_void_p),
+        ("sectors_written", c_void_p), ("writable", c_int32), ("watched", c_int32),
+        ("written", c_void_p), ("read", c_void_p), ("saved", c_void_p), ("filled", c_void_p),
+    ]  # fmt: skip
+
+
+class Launch(ctypes.Structure):
+    """Everything that a run needs to know."""
+
+    _fields_ = [
+        ("ops", c_void_p), ("blocks", c_void_p), ("switch_targets", c_void_p),
+        ("buffers", POINTER(Buffer)), ("constants", c_void_p), ("constant_offsets", c_void_p),
+        ("special_offsets", c_void_p), ("op_count", c_int32), ("block_count", c_int32),
+        ("site_count", c_int32), ("buffer_count", c_int32), ("constant_count", c_int32),
+        ("register_bytes", c_int32), ("zeroed_bytes", c_int32), ("grid", c_uint32 * 3),
+        ("block", c_uint32 * 3), ("shared_bytes", c_int32), ("shared_static", c_int32),
+        ("local_bytes", c_int32), ("global_grain", c_int32), ("shared_grain", c_int32),
+        ("local_grain", c_int32), ("checks", c_int32), ("jobs", c_int32),
+        ("global_one_width", c_int32), ("shared_one_width", c_int32), ("budget", c_int64),
+    ]  # fmt: skip
+
+
+BY_SITE = (
+    "requests", "sectors", "colliding", "shared_requests", "wavefronts", "wavefronts_ideal",
+    "atomic_lanes", "atomic_addresses", "atomic_most_lanes",
+)  # fmt: skip
+BY_BLOCK = ("block_warps", "block_lanes", "taken_lanes", "diverged_warps")
+
+
+class Counts(ctypes.Structure):
+    """Arrays of 64-bit counts, by site and by basic block."""
+
+    _fields_ = [(name, c_void_p) for name in (*BY_SITE, *BY_BLOCK)]
+
+
+class Verdict(ctypes.Structure):
+    """How a run ended; `block_number` is a basic block, `block` the number of a thread block."""
+
+    _fields_ = [
+        ("outcome", c_int32), ("reason", c_int32), ("site", c_int32), ("block_number", c_int32),
+        ("block", c_int64), ("thread", c_int32), ("padding", c_int32), ("ticks", c_int64),
+    ]  # fmt: skip
+
+
+def declare(library: ctypes.CDLL) -> None:
+    """Give the library's functions their types."""
+    library.machine_begin.argtypes = [POINTER(Launch), POINTER(Counts)]
+    library.machine_begin.restype = c_void_p
+    library.machine_run.argtypes = [c_void_p, c_double, POINTER(Verdict)]
+    library.machine_run.restype = None
+    library.machine_restore.argtypes = [c_void_p]
+    library.machine_restore.restype = None
+    library.machine_end.argtypes = [c_void_p]
+    library.machine_end.restype = None

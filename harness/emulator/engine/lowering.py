@@ -1,0 +1,341 @@
+"""Lays a `Program` out for the warp machine: registers as rows, operations as numbers.
+
+An operation of the program becomes one of the machine's, or a few: a comparison that is combined
+with a predicate, for example, is a comparison and a combination. What the machine has no
+operation for raises `Unsupported`, and the program is left to the NumPy engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.engine import layout
+from harness.emulator.engine.library import Machine
+from harness.emulator.engine.lowering_arithmetic import ComputingEncoder
+from harness.emulator.engine.register_rows import NOWHERE, Unsupported, lane_bytes
+from harness.emulator.memory import grid_workspace
+from harness.emulator.program.access_kinds import (
+    BLOCK_ATOMIC,
+    COMBINED,
+    COUNTS_UP,
+    UNCOUNTED,
+    VECTOR,
+    access_kinds,
+    atomic_rule,
+)
+from harness.emulator.program.decode.matrix import per_register
+from harness.emulator.program.ir import (
+    Barrier,
+    Block,
+    Branch,
+    Constant,
+    Exit,
+    Jump,
+    Op,
+    Program,
+    Switch,
+    terminator_reads,
+)
+from harness.emulator.program.liveness import needed_ops
+from harness.emulator.program.waiting_loops import waiting_loops
+from harness.emulator.ptx.syntax import TYPE_SIZES
+
+_COSTS = {
+    COUNTS_UP: layout.COUNTS_UP, "cas": layout.COMPARES, COMBINED: layout.COMBINED,
+    UNCOUNTED: layout.UNCOUNTED,
+}  # fmt: skip
+_CLAMPS, _A_BY_COLUMNS, _B_BY_COLUMNS = 1, 2, 4  # of a product of matrices
+
+
+@dataclass
+class Encoded:
+    """A program as the machine takes it.
+
+    `constants` holds a lane's worth of each row that never changes; those that depend on the
+    launch are listed in `params` (number, offset into the parameters, bytes) and `symbols`
+    (number, name, offset), and are zero here.
+    """
+
+    ops: NDArray[Any]
+    blocks: NDArray[Any]
+    switch_targets: NDArray[np.int32]
+    constants: NDArray[np.uint64]
+    constant_offsets: NDArray[np.int32]
+    special_offsets: NDArray[np.int32]
+    register_bytes: int
+    zeroed_bytes: int
+    params: list[tuple[int, int, int]] = field(default_factory=list)
+    symbols: list[tuple[int, str, int]] = field(default_factory=list)
+
+
+def encode(program: Program, machine: Machine) -> Encoded:
+    """Raises Unsupported for what the machine cannot do."""
+    if program.once(waiting_loops).heads:
+        raise Unsupported("a loop that waits for another thread")
+    if grid_workspace.synchronises_grid(program):
+        raise Unsupported("a barrier of the whole grid")
+    return _Encoder(program, machine).encoded()
+
+
+class _Encoder(ComputingEncoder):
+    def __init__(self, program: Program, machine: Machine) -> None:
+        super().__init__(program, machine)
+        self.kinds = program.once(access_kinds)
+        if BLOCK_ATOMIC in self.kinds:
+            raise Unsupported("atomics of block scope")
+
+    def encoded(self) -> Encoded:
+        blocks: list[tuple[int, ...]] = []
+        targets: list[int] = []
+        for block in self.program.blocks:
+            first = len(self.ops)
+            for op, wanted in needed_ops(block):
+                self.wanted = wanted
+                self._op(op)
+            ending = self._ending(block, targets)
+            charge = len(block.sites) + isinstance(block.terminator, Branch)
+            blocks.append((first, len(self.ops), *ending, charge))
+        return Encoded(
+            np.array(self.ops, layout.OP), _blocks(blocks), np.array(targets, np.int32),
+            np.array(self.values, np.uint64), np.array(self.places, np.int32),
+            np.array(self.specials, np.int32), self.rows.bytes, self.zeroed_bytes, self.params,
+            self.symbols,
+        )  # fmt: skip
+
+    # --- operations -----------------------------------------------------------------------
+
+    def _op(self, op: Op) -> None:
+        self.check_written(op.registers_read(), op.site)
+        self.begin()
+        special = getattr(self, f"_op_{op.name}", None)
+        if special is not None:
+            special(op)
+        else:
+            self.computed(op)
+        for name, row, narrow in self.after:
+            self.emit(name, [row], [narrow])
+        self.note_written(op.registers_written())
+
+    def _op_param(self, op: Op) -> None:
+        offset = op.sources[0]
+        assert isinstance(offset, Constant)
+        for i, type_ in enumerate(op.result_types):
+            if self.result(op, i, optional=True) == NOWHERE:
+                continue
+            row = self.param(op.variant[0], offset.bits + i * TYPE_SIZES[type_], type_)
+            self.emit(f"mov/{lane_bytes(type_)}", [self.widened(op, i)], [row])
+
+    def _op_cvta(self, op: Op) -> None:
+        direction, space = op.variant
+        base, _ = self.window(space)
+        row = self.read(op.sources[0], "u64")
+        if not base:
+            self.emit("mov/8", [self.result(op)], [row])
+            return
+        name = "sub/u64" if direction == "to" else "add/u64"
+        self.emit(name, [self.result(op)], [row, self.constant(base, 8)])
+
+    # --- memory ---------------------------------------------------------------------------
+
+    def _address(self, op: Op) -> tuple[int, bool, int]:
+        """Row of the base, whether it has 64 bits, offset."""
+        offset = op.sources[1]
+        assert isinstance(offset, Constant)
+        signed = offset.bits - (1 << 64) if offset.bits >> 63 else offset.bits
+        wide = op.source_types[0] == "u64"
+        return self.read(op.sources[0], op.source_types[0]), wide, signed
+
+    def _access(
+        self, name: str, op: Op, results: list[int], values: list[int], size: int, count: int,
+        cost: int = 0,
+    ) -> None:  # fmt: skip
+        base, wide, offset = self._address(op)
+        space = layout.SPACES.get(op.variant[0])
+        if space is None:
+            raise Unsupported(f"{name} in {op.variant[0]} space")
+        self.emit(
+            name, results, [base, *values], site=op.site, width=size, count=count, space=space,
+            kind=self.kinds[op.site], cost=cost, wide_base=wide, immediate=offset,
+        )  # fmt: skip
+
+    def _op_ld(self, op: Op) -> None:
+        type_ = op.result_types[0]
+        size = TYPE_SIZES[type_]
+        sign = "s" if type_[0] == "s" else "u"
+        name = f"ld/{sign}{8 * size}" if size < 4 else f"ld/{size}"
+        if len(op.results) > layout.MAX_RESULTS:
+            self._load_bytes(op)
+            return
+        results = [self.widened(op, i, optional=True) for i in range(len(op.results))]
+        self._access(name, op, results, [], size, len(op.results))
+
+    def _load_bytes(self, op: Op) -> None:
+        """A fragment of sixteen bytes, which are loaded as words."""
+        if op.result_types[0] != "u8":
+            raise Unsupported(f"ld of {len(op.results)} {op.result_types[0]}")
+        words = [self.temporary(4) for _ in range(len(op.results) // 4)]
+        self._access("ld/4", op, words, [], 4, len(words))
+        for i in range(len(op.results)):
+            field = [self.constant(8 * (i % 4), 4), self.constant(8, 4)]
+            self.emit("bfe/u32", [self.widened(op, i)], [words[i // 4], *field])
+
+    def _op_st(self, op: Op) -> None:
+        type_ = op.source_types[2]
+        values = [self.read(s, type_) for s in op.sources[2:]]
+        size = TYPE_SIZES[type_]
+        self._access(f"st/{size}", op, [], values, size, len(values))
+
+    def _op_atom(self, op: Op) -> None:
+        type_ = op.source_types[2]
+        values = [self.read(s, type_) for s in op.sources[2:]]
+        rule = atomic_rule(self.program, op, wanted=bool(self.wanted))
+        cost = _COSTS.get(rule, layout.ONE_BY_ONE)
+        if rule.startswith(VECTOR):
+            cost = layout.VECTOR + int(rule.removeprefix(VECTOR))
+        results = [self.widened(op, optional=True)] if op.results else [NOWHERE]
+        self._access(
+            f"atom.{op.variant[1]}/{type_}", op, results, values, TYPE_SIZES[type_], len(values),
+            cost,
+        )  # fmt: skip
+
+    def _op_copy_async(self, op: Op) -> None:
+        rows = self.sources(op)
+        self.emit("copy_async", [], rows, site=op.site, immediate=int(op.variant[0]))
+
+    def _op_copy_commit(self, op: Op) -> None:
+        self.emit("copy_commit", [], [], site=op.site)
+
+    def _op_copy_wait(self, op: Op) -> None:
+        newest = int(op.variant[0]) if op.variant else -1
+        self.emit("copy_wait", [], [], site=op.site, immediate=newest)
+
+    # --- warps ----------------------------------------------------------------------------
+
+    def _warp(self, op: Op, name: str) -> None:
+        rows = self.sources(op)
+        results = [self.result(op, i, optional=i > 0) for i in range(len(op.results))]
+        self.emit(name, results, rows, site=op.site)
+
+    def _op_shfl(self, op: Op) -> None:
+        self._warp(op, f"shfl.{op.variant[0]}")
+
+    def _op_vote(self, op: Op) -> None:
+        self._warp(op, f"vote.{op.variant[0]}")
+
+    def _op_match(self, op: Op) -> None:
+        self._warp(op, f"match.{op.variant[0]}/{lane_bytes(op.source_types[0])}")
+
+    def _op_redux(self, op: Op) -> None:
+        self._warp(op, f"redux.{op.variant[0]}/{op.source_types[0]}")
+
+    def _op_activemask(self, op: Op) -> None:
+        self._warp(op, "activemask")
+
+    def _op_elect(self, op: Op) -> None:
+        self._warp(op, "elect")
+
+    def _op_syncwarp(self, op: Op) -> None:
+        self._warp(op, "syncwarp")
+
+    def _op_fence(self, op: Op) -> None:
+        self.emit("fence", [], [], site=op.site)
+
+    def _op_assertfail(self, op: Op) -> None:
+        self.emit("left to the judge", [], [], site=op.site)
+
+    # --- tensor cores ---------------------------------------------------------------------
+
+    def _product(self, op: Op, types: Sequence[str], rows: list[int], *shape: int) -> None:
+        """Operands that there is no room for stand in operations before it."""
+        room = layout.MAX_SOURCES
+        first, *more = [rows[i : i + room] for i in range(0, len(rows), room)]
+        for each in reversed(more):
+            self.emit("more operands", [], each)
+        results = [self.result(op, i, optional=True) for i in range(len(op.results))]
+        self.emit(f"{op.name}/{'.'.join(types)}", results, first, site=op.site,
+                  immediate=_bytes(*shape))  # fmt: skip
+
+    def _op_mma(self, op: Op) -> None:
+        m, k = (int(v) for v in op.variant[:2])
+        flags = _CLAMPS * ("satfinite" in op.variant)
+        self._product(op, op.variant[2:6], self.sources(op), m, 8, k, flags)
+
+    def _op_wmma(self, op: Op) -> None:
+        m, n, k = (int(v) for v in op.variant[:3])
+        flags = _CLAMPS * ("satfinite" in op.variant)
+        flags |= _A_BY_COLUMNS * (op.variant[3] == "col") | _B_BY_COLUMNS * (op.variant[4] == "col")
+        types = op.variant[5:9]
+        rows, given = [], self.sources(op)
+        needed = (m * k // per_register(types[1]), k * n // per_register(types[2]),
+                  m * n // per_register(types[3]))  # fmt: skip
+        for elements, count in zip(needed, op.variant[9:12], strict=True):
+            rows += given[: elements // layout.LANES]  # what more there is repeats them
+            given = given[int(count) :]
+        self._product(op, types, rows, m, n, k, flags)
+
+    def _op_fragment_address(self, op: Op) -> None:
+        base, stride, lane = self.sources(op)
+        if op.source_types[0] != "u64":
+            base = self.made("extend/u32", 8, base)
+        shape = _bytes(*(int(v) for v in op.variant))
+        self.emit(op.name, [self.result(op)], [base, stride, lane], site=op.site, immediate=shape)
+
+    _op_column_address = _op_fragment_address
+
+    def _op_matrix_rows(self, op: Op) -> None:
+        results = [self.result(op, i, optional=True) for i in range(len(op.results))]
+        self.emit(op.name, results, self.sources(op), site=op.site, immediate=len(results))
+
+    _op_transpose_8x8 = _op_matrix_rows
+
+    # --- endings --------------------------------------------------------------------------
+
+    def _ending(self, block: Block, targets: list[int]) -> tuple[int, ...]:
+        """Fields of a block from `ending` on, without `charge`."""
+        end = block.terminator
+        self.check_written(terminator_reads(end), end.site)
+        if isinstance(end, Jump):
+            return (layout.JUMP, end.target, 0, 0, 0, 0, NOWHERE, 0, 0, 0)
+        if isinstance(end, Branch):
+            predicate = self.read(end.predicate, "pred")
+            return (layout.BRANCH, end.target, end.otherwise, predicate, int(end.taken_if), 0,
+                    NOWHERE, 0, 0, 0)  # fmt: skip
+        if isinstance(end, Switch):
+            first = len(targets)
+            targets += end.targets
+            index = self.read(end.index, "u32")
+            return (layout.SWITCH, 0, 0, index, 0, 0, NOWHERE, 0, first, len(end.targets))
+        if isinstance(end, Barrier):
+            return self._barrier(end)
+        if not isinstance(end, Exit):
+            self.emit("left to the judge", [], [], site=end.site)
+        return (layout.EXIT, 0, 0, 0, 0, 0, NOWHERE, 0, 0, 0)
+
+    def _barrier(self, end: Barrier) -> tuple[int, ...]:
+        if not isinstance(end.number, Constant) or end.count is not None or end.arrives:
+            raise Unsupported("a barrier of some of the block's warps")
+        predicate = self.read(end.predicate, "pred") if end.predicate is not None else 0
+        if end.result is not None and end.result.slot in self.written:
+            raise Unsupported("a barrier that writes a register which may be read before")
+        result = self.offsets[end.result.slot] if end.result is not None else NOWHERE
+        return (layout.BARRIER, end.target, 0, predicate, 0, layout.REDUCTIONS[end.reduction],
+                result, end.number.bits, 0, 0)  # fmt: skip
+
+
+def _bytes(*values: int) -> int:
+    """An immediate that is made of bytes."""
+    return int.from_bytes(bytes(values), "little")
+
+
+def _blocks(rows: list[tuple[int, ...]]) -> NDArray[Any]:
+    out = np.zeros(len(rows), layout.BLOCK)
+    names = ("first", "last", "ending", "target", "otherwise", "predicate", "taken_if",
+             "reduction", "result", "barrier", "first_target", "targets", "charge")  # fmt: skip
+    for i, name in enumerate(names):
+        out[name] = [row[i] for row in rows]
+    return out

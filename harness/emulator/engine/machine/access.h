@@ -1,0 +1,183 @@
+// Where a warp's memory instruction goes, and what that counts.
+
+#pragma once
+
+#include "costs.h"
+#include "machine.h"
+
+namespace machine {
+
+// The address space of `global_memory.py`.
+constexpr int SLOT_BITS = 36;
+constexpr i64 SHARED_WINDOW = i64(1) << 46;
+constexpr i64 LOCAL_WINDOW = SHARED_WINDOW + (i64(1) << 32);
+constexpr i64 WINDOW_BYTES = i64(1) << 24;
+
+enum Verb { READ, WRITE, UPDATE };
+
+// --- addresses ----------------------------------------------------------------------------------
+
+inline Access addressed(const Context& c, const Op& op, int width) {
+    Access access;
+    access.active = c.active;
+    access.width = width;
+    if (op.wide_base) {
+        const i64* base = c.row<i64>(op.source[0]);
+        for (int i = 0; i < LANES; i++) access.address[i] = base[i] + op.immediate;
+    } else {  // 32 bits wrap around before they are widened
+        const u32* base = c.row<u32>(op.source[0]);
+        const u32 offset = static_cast<u32>(op.immediate);
+        for (int i = 0; i < LANES; i++) access.address[i] = base[i] + offset;
+    }
+    survey(access);
+    return access;
+}
+
+inline bool within(const Access& access, i64 window) {
+    return access.low >= window && access.high < window + WINDOW_BYTES;
+}
+
+// The state space of generic addresses, which become addresses in it.
+inline i32 resolved(const Op& op, Access& access) {
+    if (op.space != GENERIC) return op.space;
+    if (access.high < SHARED_WINDOW) return GLOBAL;
+    for (const auto& [space, window] : {std::pair{SHARED, SHARED_WINDOW}, {LOCAL, LOCAL_WINDOW}}) {
+        if (!within(access, window)) continue;
+        for (int i = 0; i < LANES; i++) access.address[i] -= window;
+        access.low -= window, access.high -= window;
+        return space;
+    }
+    throw Suspicion{MIXED_SPACES, op.site, 0};
+}
+
+inline void aligned(i32 site, const Access& access, int to) {
+    i64 bits = 0;
+    each_lane(access.active, [&](int i) { bits |= access.address[i]; });
+    if (bits & (to - 1)) throw Suspicion{MISALIGNED, site, 0};
+}
+
+// Addresses may be anything, and a row of them may wrap around: nothing is added to them here.
+inline void within_bounds(i32 site, const Access& access, i64 base, i64 size) {
+    const i64 last = base + size - access.width;
+    if (access.low < base || access.low > last || access.high < base || access.high > last)
+        throw Suspicion{OUTSIDE, site, 0};
+}
+
+// The one buffer that every lane's access lies in. Accesses to several at once are rare.
+inline Buffer& buffer_of(const Context& c, const Op& op, const Access& access, int unit,
+                         Verb verb) {
+    const i64 slot = (access.low >> SLOT_BITS) - 1;
+    if (slot < 0 || slot >= c.launch->buffer_count) throw Suspicion{OUTSIDE, op.site, 0};
+    Buffer& buffer = c.launch->buffers[slot];
+    within_bounds(op.site, access, buffer.base, buffer.size);
+    if (access.in_a_row ? (access.low & (unit - 1)) != 0 : unit > 1) aligned(op.site, access, unit);
+    if (verb != READ && !buffer.writable) throw Suspicion{READ_ONLY, op.site, 0};
+    return buffer;
+}
+
+inline void inside(i32 site, const Access& access, i64 size, int unit) {
+    within_bounds(site, access, 0, size);
+    if (unit > 1) aligned(site, access, unit);
+}
+
+// --- counts -------------------------------------------------------------------------------------
+
+inline void mark(u8* sectors, const Buffer& buffer, const Access& access) {
+    if (access.in_a_row) {
+        const i64 first = (access.low - buffer.base) >> SECTOR_SHIFT;
+        const i64 last = (access.high + access.width - 1 - buffer.base) >> SECTOR_SHIFT;
+        std::memset(sectors + first, 1, last - first + 1);
+        return;
+    }
+    each_lane(access.active,
+              [&](int i) { sectors[(access.address[i] - buffer.base) >> SECTOR_SHIFT] = 1; });
+}
+
+// The pattern of an access by all active lanes, whose cost is worked out if it is a new one.
+template <class Cost>
+const Pattern& pattern_of(Context& c, const Op& op, const Access& access, i64 unit, Cost cost) {
+    Pattern& pattern = c.patterns[&op - c.launch->ops];
+    const i64 first = access.address[__builtin_ctz(access.active)];
+    if (pattern.active == access.active && !((pattern.first ^ first) & (unit - 1))) {
+        i64 changed = 0;
+        for (int i = 0; i < LANES; i++)
+            changed |= (access.address[i] - first - pattern.relative[i]) & c.mask[i];
+        if (!changed) return pattern;
+    }
+    pattern.active = access.active;
+    pattern.first = first;
+    for (int i = 0; i < LANES; i++) pattern.relative[i] = access.address[i] - first;
+    const Wavefronts costs = cost();
+    pattern.spent = costs.spent, pattern.ideal = costs.ideal;
+    pattern.leaders = pattern.alone = 0;
+    if (access.in_a_row) {
+        pattern.leaders = pattern.alone = access.active;
+        return pattern;
+    }
+    for (u32 left = access.active; left;) {
+        const int leader = __builtin_ctz(left);
+        u32 same = 0;
+        each_lane(left, [&](int i) {
+            same |= static_cast<u32>(access.address[i] == access.address[leader]) << i;
+        });
+        pattern.leaders |= 1u << leader;
+        if (!(same & (same - 1))) pattern.alone |= 1u << leader;
+        left &= ~same;
+    }
+    return pattern;
+}
+
+inline const Pattern& shared_pattern(Context& c, const Op& op, const Access& access, bool is_load) {
+    return pattern_of(c, op, access, WORD_BYTES,
+                      [&] { return shared_wavefronts(access, is_load); });
+}
+
+inline const Pattern& global_pattern(Context& c, const Op& op, const Access& access) {
+    return pattern_of(c, op, access, i64(1) << SECTOR_SHIFT,
+                      [&] { return Wavefronts{global_sectors(access), 0}; });
+}
+
+inline void count_global(Context& c, const Op& op, const Buffer& buffer, const Access& access,
+                         int sectors, Verb verb) {
+    if (op.space == UNCOUNTED) return;
+    c.counts.requests[op.site]++;
+    c.counts.sectors[op.site] += sectors;
+    if (verb == READ)
+        mark(buffer.sectors_read, buffer, access);
+    else
+        mark(buffer.sectors_written, buffer, access);
+}
+
+inline void count_shared(Context& c, i32 site, int spent, int ideal) {
+    c.counts.shared_requests[site]++;
+    c.counts.wavefronts[site] += spent;
+    c.counts.wavefronts_ideal[site] += ideal;
+}
+
+inline void count_collisions(Context& c, i32 site, u32 active, const Collisions& met) {
+    c.counts.atomic_lanes[site] += __builtin_popcount(active);
+    c.counts.atomic_addresses[site] += met.addresses;
+    c.counts.atomic_most_lanes[site] = std::max<i64>(c.counts.atomic_most_lanes[site], met.most);
+}
+
+inline void count_global_atomic(Context& c, const Op& op, const Buffer& buffer,
+                                Access access) {
+    if (op.cost == NOT_COUNTED) return;
+    const Collisions met = collisions(access);
+    count_collisions(c, op.site, access.active, met);
+    const bool vector = op.cost > VECTOR;
+    if (vector) access.width *= op.cost - VECTOR;
+    const int at_once = global_sectors(access);
+    int sectors = at_once;
+    if (op.cost != COMBINED) {
+        sectors = global_atomic_sectors(access, met, at_once);
+        if (vector) sectors = std::max(sectors, at_once);
+    }
+    c.counts.requests[op.site]++;
+    c.counts.sectors[op.site] += sectors;
+    c.counts.colliding[op.site] |= sectors != at_once;
+    mark(buffer.sectors_read, buffer, access);
+    mark(buffer.sectors_written, buffer, access);
+}
+
+}  // namespace machine

@@ -1,0 +1,209 @@
+// What a warp's memory instruction costs: the rules of `silicon/memory_rules.py`, one warp at a
+// time.
+
+#pragma once
+
+#include <algorithm>
+
+#include "machine.h"
+
+namespace machine {
+
+constexpr int BANKS = 32;
+constexpr int WORD_BYTES = 4;
+constexpr int SECTOR_SHIFT = 5;
+
+// Addresses of a warp's access; those of inactive lanes mean nothing.
+struct Access {
+    u32 active;
+    int width;  // bytes a lane
+    i64 address[LANES];
+    i64 low, high;  // of the active lanes
+    bool in_a_row;  // every lane is active and follows the one before
+};
+
+inline void survey(Access& access) {
+    i64 low = INT64_MAX, high = INT64_MIN;
+    bool in_a_row = access.active == EVERYBODY;
+    if (in_a_row) {
+        const i64 first = access.address[0];
+        i64 off = 0;
+        for (int i = 0; i < LANES; i++) off |= access.address[i] - first - i64(i) * access.width;
+        in_a_row = off == 0;
+        if (in_a_row) {
+            access.low = first, access.high = first + i64(LANES - 1) * access.width;
+            access.in_a_row = true;
+            return;
+        }
+        for (int i = 0; i < LANES; i++) {
+            low = std::min(low, access.address[i]);
+            high = std::max(high, access.address[i]);
+        }
+    } else {
+        each_lane(access.active, [&](int i) {
+            low = std::min(low, access.address[i]);
+            high = std::max(high, access.address[i]);
+        });
+    }
+    access.low = low, access.high = high, access.in_a_row = false;
+}
+
+// Which values have been seen, of at most a warp's lanes, and how often.
+class Seen {
+   public:
+    // How often the value was seen before.
+    int add(i64 value) {
+        int at = static_cast<int>((static_cast<u64>(value) * 0x9E3779B97F4A7C15u) >> 58);
+        for (; used_ >> at & 1; at = (at + 1) % SLOTS)
+            if (values_[at] == value) return times_[at]++;
+        used_ |= u64(1) << at;
+        values_[at] = value;
+        times_[at] = 1;
+        return 0;
+    }
+
+   private:
+    static constexpr int SLOTS = 64;
+    u64 used_ = 0;
+    i64 values_[SLOTS];
+    u8 times_[SLOTS];
+};
+
+inline int global_sectors(const Access& access) {
+    if (access.in_a_row) {
+        const i64 last = access.high + access.width - 1;
+        return static_cast<int>((last >> SECTOR_SHIFT) - (access.low >> SECTOR_SHIFT) + 1);
+    }
+    if (access.low >> SECTOR_SHIFT == access.high >> SECTOR_SHIFT) return 1;
+    i64 before = -1;
+    int steps = 0;
+    bool ascends = true;
+    each_lane(access.active, [&](int i) {
+        const i64 sector = access.address[i] >> SECTOR_SHIFT;
+        steps += sector != before;
+        ascends &= sector >= before;
+        before = sector;
+    });
+    if (ascends) return steps;
+    Seen seen;
+    int sectors = 0;
+    each_lane(access.active,
+              [&](int i) { sectors += seen.add(access.address[i] >> SECTOR_SHIFT) == 0; });
+    return sectors;
+}
+
+// Lanes of an atomic that meet on an address take turns: the k-th of them goes in round k.
+struct Collisions {
+    u8 round[LANES];
+    int addresses, most;
+};
+
+inline Collisions collisions(const Access& access) {
+    Collisions met{{}, 0, 0};
+    Seen seen;
+    each_lane(access.active, [&](int i) {
+        const int before = seen.add(access.address[i]);
+        met.round[i] = static_cast<u8>(before);
+        met.addresses += before == 0;
+        met.most = std::max(met.most, before + 1);
+    });
+    return met;
+}
+
+// Each round costs its distinct sectors.
+inline int global_atomic_sectors(const Access& access, const Collisions& met, int at_once) {
+    if (met.most <= 1) return at_once;
+    Seen seen;
+    int sectors = 0;
+    each_lane(access.active, [&](int i) {
+        sectors += seen.add((access.address[i] >> SECTOR_SHIFT) * LANES + met.round[i]) == 0;
+    });
+    return sectors;
+}
+
+// Distinct words in the fullest bank of a phase, which is some of the lanes.
+inline int fullest_bank(const Access& access, u32 lanes) {
+    if (!lanes) return 0;
+    const int words = std::max(1, access.width / WORD_BYTES);
+    i64 held[BANKS][LANES * 4 / BANKS + LANES];
+    u8 count[BANKS] = {};
+    int most = 0;
+    each_lane(lanes, [&](int i) {
+        for (int w = 0; w < words; w++) {
+            const i64 word = access.address[i] / WORD_BYTES + w;
+            const int bank = word % BANKS;
+            bool known = false;
+            for (int k = count[bank] - 1; k >= 0 && !known; k--) known = held[bank][k] == word;
+            if (known) continue;
+            held[bank][count[bank]++] = word;
+            most = std::max<int>(most, count[bank]);
+        }
+    });
+    return most;
+}
+
+inline int conflicts(const Access& access, int lanes_a_phase) {
+    int sum = 0;
+    for (int first = 0; first < LANES; first += lanes_a_phase) {
+        const u32 phase = lanes_a_phase == LANES ? EVERYBODY : ((1u << lanes_a_phase) - 1) << first;
+        sum += fullest_bank(access, access.active & phase);
+    }
+    return sum;
+}
+
+inline int phases(u32 active, int lanes_a_phase) {
+    int count = 0;
+    for (int first = 0; first < LANES; first += lanes_a_phase) {
+        const u32 phase = lanes_a_phase == LANES ? EVERYBODY : ((1u << lanes_a_phase) - 1) << first;
+        count += (active & phase) != 0;
+    }
+    return count;
+}
+
+// Whether a load is served in phases of twice the length.
+inline bool merges(const Access& access) {
+    for (const int partner : {1, 2}) {
+        bool all = true;
+        each_lane(access.active, [&](int i) {
+            const int other = i ^ partner;
+            all &= !(access.active >> other & 1) || access.address[i] == access.address[other];
+        });
+        if (all) return true;
+    }
+    return false;
+}
+
+struct Wavefronts {
+    int spent, ideal;
+};
+
+inline Wavefronts shared_wavefronts(const Access& access, bool is_load) {
+    const int lanes = LANES * WORD_BYTES / std::max(access.width, WORD_BYTES);
+    if (lanes == LANES) {
+        const bool simple = access.in_a_row || access.low / WORD_BYTES == access.high / WORD_BYTES;
+        return {simple ? 1 : fullest_bank(access, access.active), 1};
+    }
+    if (access.in_a_row) return {LANES / lanes, LANES / lanes};
+    const int served = is_load && merges(access) ? std::min(2 * lanes, LANES) : lanes;
+    return {conflicts(access, served), phases(access.active, served)};
+}
+
+// COMBINED: one lane goes to memory for those on its address. VECTOR and the number of elements.
+enum AtomicCost : i32 { ONE_BY_ONE, COUNTS_UP, COMPARES, COMBINED, NOT_COUNTED, VECTOR };
+
+// Lanes are served one at a time in each bank, even on the same word.
+inline Wavefronts shared_atomic_wavefronts(const Access& access, i32 cost) {
+    if (cost == COMBINED) return {1, 1};
+    if (cost == COUNTS_UP) {
+        Access words = access;
+        words.width = WORD_BYTES;
+        return {fullest_bank(words, access.active), 1};
+    }
+    int in_bank[BANKS] = {}, most = 0;
+    each_lane(access.active, [&](int i) {
+        most = std::max(most, ++in_bank[access.address[i] / WORD_BYTES % BANKS]);
+    });
+    return cost == COMPARES ? Wavefronts{2 * most, 2} : Wavefronts{most, 1};
+}
+
+}  // namespace machine

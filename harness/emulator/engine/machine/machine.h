@@ -1,0 +1,235 @@
+// A warp machine: what a launch is made of, as Python lays it out, and the state of a warp.
+//
+// A register is a row of 32 lanes. Lanes are 4 bytes wide, or 8 for 64-bit types; narrower types
+// are kept extended in 4 bytes, and a predicate is 0 or all ones, so that it is a mask as it is.
+// The structs marked "shared with Python" are declared a second time in `layout.py`.
+
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace machine {
+
+using u8 = uint8_t;
+using u16 = uint16_t;
+using u32 = uint32_t;
+using u64 = uint64_t;
+using i8 = int8_t;
+using i16 = int16_t;
+using i32 = int32_t;
+using i64 = int64_t;
+
+constexpr int LANES = 32;
+constexpr int MAX_RESULTS = 8;
+constexpr int MAX_SOURCES = 12;
+constexpr u32 EVERYBODY = 0xFFFFFFFF;
+
+enum Space : i32 { GLOBAL, SHARED, LOCAL, GENERIC, UNCOUNTED };
+enum Kind : i32 { PLAIN, VOLATILE, ATOMIC };
+enum Ending : i32 { JUMP, BRANCH, SWITCH, BARRIER, EXIT };
+enum Reduction : i32 { NO_REDUCTION, POPC, AND, OR };
+
+// --- shared with Python -------------------------------------------------------------------------
+
+// One operation. Results and sources are byte offsets into a warp's registers.
+struct Op {
+    i32 handler;
+    i32 site;
+    i32 width;  // of a memory access: bytes a word
+    i32 count;  // and words
+    i32 space;
+    i32 kind;
+    i32 cost;       // of an atomic: the rule for its wavefronts
+    i32 wide_base;  // whether the address register has 64 bits
+    i64 immediate;
+    i32 result[MAX_RESULTS];
+    i32 source[MAX_SOURCES];
+};
+
+struct Block {
+    i32 first, last;  // operations
+    i32 ending;
+    i32 target, otherwise;
+    i32 predicate;  // byte offset, also of a switch's index
+    i32 taken_if;
+    i32 charge;  // instructions, for the budget
+    i32 reduction, result;
+    i32 barrier;                // the barrier's number
+    i32 first_target, targets;  // of a switch, in `switch_targets`
+};
+
+struct Buffer {
+    i64 base;
+    i64 size;
+    u8* data;
+    u8* sectors_read;
+    u8* sectors_written;
+    i32 writable;
+    i32 watched;   // whether the kernel may write it
+    u64* written;  // stamps, one for each grain; set by the machine
+    u64* read;
+    u8* saved;  // by page: whether its contents from before the launch are kept
+    u8* filled;  // by byte, 0 where nothing has written it; null if it came with its contents
+};
+
+struct Launch {
+    const Op* ops;
+    const Block* blocks;
+    const i32* switch_targets;
+    Buffer* buffers;
+    const u8* constants;          // a lane's worth of each: 8 bytes
+    const i32* constant_offsets;  // where their rows are in a warp's registers
+    const i32* special_offsets;   // by number, -1 where the program does not read it
+    i32 op_count, block_count, site_count, buffer_count, constant_count;
+    i32 register_bytes;  // of a warp
+    i32 zeroed_bytes;    // registers that a thread may read before it writes them come first
+    u32 grid[3], block[3];
+    i32 shared_bytes, shared_static, local_bytes;
+    i32 global_grain, shared_grain, local_grain;
+    i32 checks;
+    i32 jobs;
+    i32 global_one_width, shared_one_width;  // whether all stores there are equally wide
+    i64 budget;
+};
+
+// Counts of a launch, by site or by basic block.
+struct Counts {
+    i64 *requests, *sectors, *colliding;
+    i64 *shared_requests, *wavefronts, *wavefronts_ideal;
+    i64 *atomic_lanes, *atomic_addresses, *atomic_most_lanes;
+    i64 *block_warps, *block_lanes, *taken_lanes, *diverged_warps;
+};
+
+// How a run ended, or why it stopped.
+enum Outcome : i32 { DONE, PAUSED, SUSPECT, OVER_BUDGET };
+
+struct Verdict {
+    i32 outcome;
+    i32 reason;  // a Reason
+    i32 site;
+    i32 block_number;  // a basic block
+    i64 block;         // a thread block
+    i32 thread;
+    i32 padding;
+    i64 ticks;
+};
+
+// --- state --------------------------------------------------------------------------------------
+
+// Why a run was given up: the judge finds out what it was, if it was anything.
+enum Reason : i32 {
+    NO_REASON, OUTSIDE, MISALIGNED, READ_ONLY, UNWRITTEN, RACE, BARRIERS, MASK, MIXED_SPACES,
+    LEFT_TO_REFERENCE, BAD_SWITCH, TOO_LONG,
+};
+
+struct Suspicion {
+    Reason reason;
+    i32 site;
+    int lane;
+};
+
+struct Pending {
+    i32 block;
+    u32 lanes;
+};
+
+// An asynchronous copy under way, of a warp's instruction.
+struct Copy {
+    u32 lanes;
+    i32 site;
+    i32 width;
+    i64 target[LANES];
+    i64 group[LANES];
+    u8 data[LANES][16];
+};
+
+struct Warp {
+    u8* registers;
+    int number;
+    u32 threads;  // the lanes that the block has
+    u32 exited;
+    u32 waiting;     // lanes at a barrier
+    i32 waiting_at;  // its basic block
+    u64 synced;      // the epoch of the warp's last meeting
+    int pending_count;
+    Pending pending[LANES];  // lanes that wait for their turn, by basic block
+    std::vector<Copy> copies;
+    i64 committed[LANES];
+};
+
+// What an operation's addresses looked like the last time: costs do not change with a shift of all
+// of them, by a word in shared memory and by a sector in global memory.
+struct Pattern {
+    u32 active = 0;
+    i64 first;            // of the lowest active lane
+    i64 relative[LANES];  // to that
+    int spent, ideal;     // wavefronts, or sectors
+    u32 leaders;          // the first lane at each address
+    u32 alone;            // of those, the ones that no other lane follows
+};
+
+class Checks;
+class Undo;
+
+// What an operation works on: a warp, its active lanes, and what belongs to its block.
+struct Context {
+    const Launch* launch;
+    Counts counts;
+    u8* registers;
+    u32 active;
+    bool full;
+    alignas(64) i32 mask[LANES];  // all ones for an active lane
+    Pattern* patterns;            // by operation
+    Warp* warp;
+    u64 block;  // number of the thread block
+    u8* shared;
+    u64 *shared_written, *shared_read;  // stamps
+    u8* local;                          // of the block's first thread
+    u32* local_written;                 // the block that wrote a word last, plus one
+    Checks* checks;                     // null if they are off
+    Undo* undo;
+
+    void activate(u32 lanes) {
+        if (lanes == active) return;
+        active = lanes;
+        full = lanes == EVERYBODY;
+        for (int i = 0; i < LANES; i++) mask[i] = -static_cast<i32>(lanes >> i & 1);
+    }
+    template <class T>
+    T* row(i32 offset) const {
+        return reinterpret_cast<T*>(registers + offset);
+    }
+    int thread(int lane) const { return warp->number * LANES + lane; }
+};
+
+using Handler = void (*)(Context&, const Op&);
+
+struct Entry {
+    const char* name;
+    Handler handler;
+};
+
+std::vector<Entry> computing_entries();
+std::vector<Entry> rounding_entries();
+std::vector<Entry> conversion_entries();
+std::vector<Entry> half_entries();
+std::vector<Entry> warp_entries();
+std::vector<Entry> matrix_entries();
+std::vector<Entry> memory_entries();
+std::vector<Entry> copy_entries();
+
+// The lanes whose value in a row of masks is set.
+inline u32 lanes_set(const i32* row) {
+    u32 set = 0;
+    for (int i = 0; i < LANES; i++) set |= static_cast<u32>(row[i] != 0) << i;
+    return set;
+}
+
+template <class Function>
+inline void each_lane(u32 lanes, Function function) {
+    for (; lanes; lanes &= lanes - 1) function(__builtin_ctz(lanes));
+}
+
+}  // namespace machine

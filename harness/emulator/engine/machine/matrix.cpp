@@ -1,0 +1,316 @@
+// Tensor-core instructions, as in `matrix.py`, which says which lane holds which element.
+//
+// Products are exact; their sums are taken in double precision, integers' exactly, and rounded once.
+// All lanes take part: where some are missing, the launch is left to the judge.
+
+#include <algorithm>
+
+#include "checks.h"
+#include "halves.h"
+
+namespace machine {
+namespace {
+
+constexpr int COLUMNS = 8;  // of a product that is worked out at once, and of every `mma`
+constexpr int MOST_ROWS = 32, MOST_COLUMNS = 32, MOST_DEPTH = 64;
+constexpr int MOST_HELD = 8;  // elements in a register
+
+// An immediate is made of bytes.
+inline int part(const Op& op, int number) { return op.immediate >> 8 * number & 0xFF; }
+
+enum : int { CLAMPS = 1, A_BY_COLUMNS = 2, B_BY_COLUMNS = 4 };
+
+void whole_warp(const Context& c, const Op& op) {
+    if (!c.full) throw Suspicion{LEFT_TO_REFERENCE, op.site, 0};
+}
+
+void meet(Context& c, const Op& op) {
+    whole_warp(c, op);
+    if (c.checks) c.checks->meet(*c.warp);
+}
+
+// Operands beyond those that an operation has room for stand in operations before it.
+i32 source(const Op& op, int number) {
+    return (&op - number / MAX_SOURCES)->source[number % MAX_SOURCES];
+}
+
+void more_operands(Context&, const Op&) {}
+
+// --- types of elements --------------------------------------------------------------------------
+
+// `read` takes the elements that a register holds over the warp, lane after lane; `write` puts them.
+
+template <class H> struct Packed {
+    using Number = f64;
+    using Word = u32;
+    static constexpr int HELD = 2;
+    static void read(const Word* row, f64* out) {
+        u16 raw[LANES * HELD];
+        std::memcpy(raw, row, sizeof raw);
+        for (int i = 0; i < LANES * HELD; i++) out[i] = static_cast<f64>(H::widen(raw[i]));
+    }
+    static void write(Word* row, const f64* in, bool) {
+        u16 raw[LANES * HELD];
+        for (int i = 0; i < LANES * HELD; i++) raw[i] = H::narrow(in[i]);
+        std::memcpy(row, raw, sizeof raw);
+    }
+};
+
+template <class T> struct Single {
+    using Number = f64;
+    using Word = T;
+    static constexpr int HELD = 1;
+    static void read(const Word* row, f64* out) {
+        for (int i = 0; i < LANES; i++) out[i] = static_cast<f64>(row[i]);
+    }
+    static void write(Word* row, const f64* in, bool) {
+        for (int i = 0; i < LANES; i++) row[i] = static_cast<T>(in[i]);
+    }
+};
+
+struct Tf32 {
+    using Number = f64;
+    using Word = u32;
+    static constexpr int HELD = 1;
+    static void read(const Word* row, f64* out) {
+        for (int i = 0; i < LANES; i++) out[i] = static_cast<f64>(bits_of<f32>(row[i] & 0xFFFFE000));
+    }
+};
+
+template <class T> struct Bytes {
+    using Number = i32;
+    using Word = u32;
+    static constexpr int HELD = 4;
+    static void read(const Word* row, i32* out) {
+        T raw[LANES * HELD];
+        std::memcpy(raw, row, sizeof raw);
+        for (int i = 0; i < LANES * HELD; i++) out[i] = raw[i];
+    }
+};
+
+template <bool has_sign> struct Nibbles {
+    using Number = i32;
+    using Word = u32;
+    static constexpr int HELD = 8;
+    static void read(const Word* row, i32* out) {
+        u8 raw[LANES * HELD / 2];
+        std::memcpy(raw, row, sizeof raw);
+        for (int i = 0; i < LANES * HELD / 2; i++) {
+            const i32 low = raw[i] & 15, high = raw[i] >> 4;
+            out[2 * i] = has_sign ? (low ^ 8) - 8 : low;
+            out[2 * i + 1] = has_sign ? (high ^ 8) - 8 : high;
+        }
+    }
+};
+
+struct Int32 {
+    using Number = i64;
+    using Word = i32;
+    static constexpr int HELD = 1;
+    static void read(const Word* row, i64* out) {
+        for (int i = 0; i < LANES; i++) out[i] = row[i];
+    }
+    static void write(Word* row, const i64* in, bool clamps) {
+        for (int i = 0; i < LANES; i++) {
+            const i64 most = INT32_MAX, least = INT32_MIN;
+            row[i] = static_cast<i32>(clamps ? std::max(least, std::min(most, in[i])) : in[i]);
+        }
+    }
+};
+
+// --- products -----------------------------------------------------------------------------------
+
+template <class N> struct Eight {
+    typedef N Vector __attribute__((vector_size(COLUMNS * sizeof(N))));
+};
+
+// Eight columns of a product; `pitch` is the number of columns of `b` and of the product.
+template <class N> void multiply(const N* a, const N* b, N* out, int rows, int depth, int pitch) {
+    using Vector = typename Eight<N>::Vector;
+    constexpr int AT_ONCE = 4;
+    for (int i = 0; i < rows; i += AT_ONCE) {
+        Vector sums[AT_ONCE] = {};
+        for (int k = 0; k < depth; k++) {
+            Vector line;
+            std::memcpy(&line, b + k * pitch, sizeof line);
+            for (int r = 0; r < AT_ONCE; r++) sums[r] += a[(i + r) * depth + k] * line;
+        }
+        for (int r = 0; r < AT_ONCE; r++) std::memcpy(out + (i + r) * pitch, &sums[r], sizeof(Vector));
+    }
+}
+
+// Doubles times doubles are not exact: their sums are taken one by one, as BLAS does.
+void multiply_fused(const f64* a, const f64* b, f64* out, int rows, int depth) {
+    for (int i = 0; i < rows; i++) {
+        f64 sums[COLUMNS] = {};
+        for (int k = 0; k < depth; k++)
+            for (int j = 0; j < COLUMNS; j++) sums[j] = std::fma(a[i * depth + k], b[k * COLUMNS + j], sums[j]);
+        std::memcpy(out + i * COLUMNS, sums, sizeof sums);
+    }
+}
+
+template <class A, class N>
+void multiplied(const N* a, const N* b, N* out, int rows, int columns, int depth) {
+    if constexpr (std::is_same_v<A, Single<f64>>) {
+        multiply_fused(a, b, out, rows, depth);
+    } else {
+        for (int j = 0; j < columns; j += COLUMNS)
+            multiply(a, b + j, out + j, rows, depth, columns);
+    }
+}
+
+// The product plus c as d, both with so many elements a lane; `place(lane, i)` says where they are.
+template <class C, class D, class N, class Place>
+void accumulate(Context& c, const Op& op, const N* product, int held, int first, Place place) {
+    using Sum = typename C::Number;
+    Sum given[LANES * MOST_HELD], total[MOST_ROWS * MOST_COLUMNS];
+    for (int r = 0; r < held / C::HELD; r++) {
+        C::read(c.row<typename C::Word>(source(op, first + r)), given);
+        for (int lane = 0; lane < LANES; lane++)
+            for (int j = 0; j < C::HELD; j++) {
+                const int at = place(lane, r * C::HELD + j);
+                total[at] = static_cast<Sum>(product[at]) + given[lane * C::HELD + j];
+            }
+    }
+    for (int r = 0; r < held / D::HELD; r++) {
+        if (op.result[r] < 0) continue;
+        for (int lane = 0; lane < LANES; lane++)
+            for (int j = 0; j < D::HELD; j++)
+                given[lane * D::HELD + j] = total[place(lane, r * D::HELD + j)];
+        D::write(c.row<typename D::Word>(op.result[r]), given, part(op, 3) & CLAMPS);
+    }
+}
+
+template <class D, class A, class B, class C> void mma(Context& c, const Op& op) {
+    using N = typename A::Number;
+    constexpr int HELD = A::HELD, ACROSS = 4 * HELD;  // of a register, in the four lanes of a row
+    whole_warp(c, op);
+    const int rows = part(op, 0), depth = part(op, 2), blocks = rows / COLUMNS;
+    alignas(64) N a[16 * MOST_DEPTH], b[MOST_DEPTH * COLUMNS], product[16 * COLUMNS];
+    N given[LANES * MOST_HELD];
+    const int a_registers = rows * depth / LANES / HELD, b_registers = COLUMNS * depth / LANES / HELD;
+    for (int r = 0; r < a_registers; r++) {
+        A::read(c.row<typename A::Word>(source(op, r)), given);
+        N* start = a + r % blocks * 8 * depth + r / blocks * ACROSS;
+        for (int g = 0; g < 8; g++) std::memcpy(start + g * depth, given + g * ACROSS, ACROSS * sizeof(N));
+    }
+    for (int r = 0; r < b_registers; r++) {
+        B::read(c.row<typename B::Word>(source(op, a_registers + r)), given);
+        for (int g = 0; g < 8; g++)
+            for (int j = 0; j < ACROSS; j++) b[(r * ACROSS + j) * COLUMNS + g] = given[g * ACROSS + j];
+    }
+    multiplied<A>(a, b, product, rows, COLUMNS, depth);
+    accumulate<C, D>(c, op, product, rows / 4, a_registers + b_registers, [](int lane, int i) {
+        return i / 2 * 2 * LANES + lane * 2 + i % 2;
+    });
+}
+
+// A lane holds consecutive elements in the order of memory; returns how many registers.
+template <class A, class N> int fragment(
+    Context& c, const Op& op, int first, int rows, int columns, bool by_columns, N* out) {
+    const int held = rows * columns / LANES;
+    N given[LANES * MOST_HELD], flipped[MOST_ROWS * MOST_COLUMNS];
+    N* flat = by_columns ? flipped : out;
+    for (int r = 0; r < held / A::HELD; r++) {
+        A::read(c.row<typename A::Word>(source(op, first + r)), given);
+        for (int lane = 0; lane < LANES; lane++)
+            for (int j = 0; j < A::HELD; j++)
+                flat[lane * held + r * A::HELD + j] = given[lane * A::HELD + j];
+    }
+    for (int i = 0; by_columns && i < rows; i++)
+        for (int j = 0; j < columns; j++) out[i * columns + j] = flipped[j * rows + i];
+    return held / A::HELD;
+}
+
+template <class D, class A, class B, class C> void wmma(Context& c, const Op& op) {
+    using N = typename A::Number;
+    whole_warp(c, op);
+    const int m = part(op, 0), n = part(op, 1), k = part(op, 2), flags = part(op, 3);
+    alignas(64) N a[MOST_ROWS * 16], b[16 * MOST_COLUMNS], product[MOST_ROWS * MOST_COLUMNS];
+    int used = fragment<A>(c, op, 0, m, k, flags & A_BY_COLUMNS, a);
+    used += fragment<B>(c, op, used, k, n, flags & B_BY_COLUMNS, b);
+    multiplied<A>(a, b, product, m, n, k);
+    const int held = m * n / LANES;
+    accumulate<C, D>(c, op, product, held, used, [=](int lane, int i) { return lane * held + i; });
+}
+
+// --- addresses ----------------------------------------------------------------------------------
+
+// Of a lane's element of a matrix of so many columns, kept in memory by rows or by columns.
+template <bool by_columns> void element_address(Context& c, const Op& op) {
+    meet(c, op);
+    const u64 held = part(op, 0), columns = part(op, 1), size = part(op, 2), which = part(op, 3);
+    u64* r = c.row<u64>(op.result[0]);
+    const u64* base = c.row<u64>(op.source[0]);
+    const u32* stride = c.row<u32>(op.source[1]);
+    const u32* lane = c.row<u32>(op.source[2]);
+    for (int i = 0; i < LANES; i++) {
+        const u64 number = lane[i] * held + which, row = number / columns, column = number % columns;
+        r[i] = base[i] + (by_columns ? column * stride[i] + row : row * stride[i] + column) * size;
+    }
+}
+
+// From the addresses of rows, which lanes 8i to 8i + 7 give for matrix i, to those of words.
+void matrix_rows(Context& c, const Op& op) {
+    meet(c, op);
+    const int count = part(op, 0);
+    u64 rows[LANES], bits = 0;
+    std::memcpy(rows, c.row<u64>(op.source[0]), sizeof rows);
+    for (int i = 0; i < 8 * count; i++) bits |= rows[i];
+    if (bits & 15) throw Suspicion{MISALIGNED, op.site, 0};
+    for (int n = 0; n < count; n++) {
+        if (op.result[n] < 0) continue;
+        u64* r = c.row<u64>(op.result[n]);
+        for (int i = 0; i < LANES; i++) r[i] = rows[8 * n + i / 4] + 4 * (i % 4);
+    }
+}
+
+// Each register, taken as an 8 × 8 matrix of halves over the warp.
+void transpose(Context& c, const Op& op) {
+    whole_warp(c, op);
+    const int count = part(op, 0);
+    u16 before[4][8][8], after[8][8];
+    for (int n = 0; n < count; n++) std::memcpy(before[n], c.row<u32>(op.source[n]), sizeof after);
+    for (int n = 0; n < count; n++) {
+        if (op.result[n] < 0) continue;
+        for (int i = 0; i < 8; i++)
+            for (int j = 0; j < 8; j++) after[j][i] = before[n][i][j];
+        std::memcpy(c.row<u32>(op.result[n]), after, sizeof after);
+    }
+}
+
+using F16s = Packed<F16>;
+using BF16s = Packed<BF16>;
+
+#define OF_BYTES(NAME, F)                                                                     \
+    {NAME "/s32.s8.s8.s32", F<Int32, Bytes<i8>, Bytes<i8>, Int32>},                           \
+    {NAME "/s32.u8.u8.s32", F<Int32, Bytes<u8>, Bytes<u8>, Int32>},
+
+#define OF_FLOATS(NAME, F)                                                                    \
+    {NAME "/f32.f16.f16.f32", F<Single<f32>, F16s, F16s, Single<f32>>},                       \
+    {NAME "/f32.f16.f16.f16", F<Single<f32>, F16s, F16s, F16s>},                              \
+    {NAME "/f16.f16.f16.f32", F<F16s, F16s, F16s, Single<f32>>},                              \
+    {NAME "/f16.f16.f16.f16", F<F16s, F16s, F16s, F16s>},                                     \
+    {NAME "/f32.bf16.bf16.f32", F<Single<f32>, BF16s, BF16s, Single<f32>>},                   \
+    {NAME "/f32.tf32.tf32.f32", F<Single<f32>, Tf32, Tf32, Single<f32>>},                     \
+    {NAME "/f64.f64.f64.f64", F<Single<f64>, Single<f64>, Single<f64>, Single<f64>>},
+
+}  // namespace
+
+std::vector<Entry> matrix_entries() {
+    return {
+        OF_FLOATS("mma", mma) OF_BYTES("mma", mma)
+        {"mma/s32.s8.u8.s32", mma<Int32, Bytes<i8>, Bytes<u8>, Int32>},
+        {"mma/s32.u8.s8.s32", mma<Int32, Bytes<u8>, Bytes<i8>, Int32>},
+        {"mma/s32.s4.s4.s32", mma<Int32, Nibbles<true>, Nibbles<true>, Int32>},
+        {"mma/s32.u4.u4.s32", mma<Int32, Nibbles<false>, Nibbles<false>, Int32>},
+        {"mma/s32.s4.u4.s32", mma<Int32, Nibbles<true>, Nibbles<false>, Int32>},
+        {"mma/s32.u4.s4.s32", mma<Int32, Nibbles<false>, Nibbles<true>, Int32>},
+        OF_FLOATS("wmma", wmma) OF_BYTES("wmma", wmma)
+        {"more operands", more_operands},
+        {"fragment_address", element_address<false>}, {"column_address", element_address<true>},
+        {"matrix_rows", matrix_rows}, {"transpose_8x8", transpose},
+    };
+}
+
+}  // namespace machine

@@ -1,0 +1,215 @@
+// Loads, stores and atomics: what they move.
+
+#include "halves.h"
+#include "rows.h"
+#include "stores.h"
+#include "undo.h"
+
+namespace machine {
+namespace {
+
+// --- local memory: a row for each thread --------------------------------------------------------
+
+u8* local_of(const Context& c, int lane) {
+    return c.local + static_cast<i64>(c.thread(lane)) * c.launch->local_bytes;
+}
+
+u32* local_words(const Context& c, int lane, i64 address) {
+    const i64 grain = c.launch->local_grain, row = (c.launch->local_bytes + grain - 1) / grain;
+    return c.local_written + c.thread(lane) * row + address / grain;
+}
+
+void note_local(const Context& c, const Op& op, const Access& access, bool writes) {
+    const i64 count = std::max(1, access.width / c.launch->local_grain);
+    const u32 mark = static_cast<u32>(c.block + 1);
+    each_lane(access.active, [&](int i) {
+        u32* words = local_words(c, i, access.address[i]);
+        for (i64 w = 0; w < count; w++) {
+            if (writes)
+                words[w] = mark;
+            else if (words[w] != mark)
+                throw Suspicion{UNWRITTEN, op.site, i};
+        }
+    });
+}
+
+// --- loads --------------------------------------------------------------------------------------
+
+template <class T, class Place>
+void fetch(Context& c, const Op& op, u32 active, Place place) {
+    for (int k = 0; k < op.count; k++) {
+        if (op.result[k] < 0) continue;
+        Cell<T>* row = c.row<Cell<T>>(op.result[k]);
+        each_lane(active, [&](int i) {
+            T value;
+            std::memcpy(&value, place(i) + k * sizeof(T), sizeof(T));
+            row[i] = Stored<T>::put(value);
+        });
+    }
+}
+
+template <class T>
+void load(Context& c, const Op& op) {
+    Access access = addressed(c, op, sizeof(T) * op.count);
+    const i32 space = resolved(op, access);
+    if (space == SHARED) {
+        inside(op.site, access, c.launch->shared_bytes, sizeof(T) * op.count);
+        const Pattern& pattern = shared_pattern(c, op, access, true);
+        count_shared(c, op.site, pattern.spent, pattern.ideal);
+        note_shared_reads(c, op, access, pattern);
+        fetch<T>(c, op, c.active, [&](int i) { return c.shared + access.address[i]; });
+    } else if (space == LOCAL) {
+        inside(op.site, access, c.launch->local_bytes, sizeof(T) * op.count);
+        if (c.checks) note_local(c, op, access, false);
+        fetch<T>(c, op, c.active, [&](int i) { return local_of(c, i) + access.address[i]; });
+    } else {
+        Buffer& buffer = buffer_of(c, op, access, sizeof(T) * op.count, READ);
+        const Pattern& pattern = global_pattern(c, op, access);
+        note_global_reads(c, op, buffer, access, pattern);
+        read_filled(c, op, buffer, access, sizeof(T));
+        count_global(c, op, buffer, access, pattern.spent, READ);
+        const u8* start = buffer.data - buffer.base;
+        if (access.in_a_row && sizeof(T) >= 4 && op.count == 1 && op.result[0] >= 0)
+            std::memcpy(c.row<T>(op.result[0]), start + access.low, LANES * sizeof(T));
+        else
+            fetch<T>(c, op, c.active, [&](int i) { return start + access.address[i]; });
+    }
+}
+
+// --- stores -------------------------------------------------------------------------------------
+
+// A lane's vector, as bytes.
+template <class T>
+void gather(const Context& c, const Op& op, int lane, u8* bytes) {
+    for (int k = 0; k < op.count; k++) {
+        const T value = Stored<T>::get(c.row<Cell<T>>(op.source[k + 1])[lane]);
+        std::memcpy(bytes + k * sizeof(T), &value, sizeof(T));
+    }
+}
+
+template <class T>
+void store(Context& c, const Op& op) {
+    Access access = addressed(c, op, sizeof(T) * op.count);
+    const i32 space = resolved(op, access);
+    u8 value[MAX_SOURCES * sizeof(T)];
+    const auto bytes = [&](int i) {
+        gather<T>(c, op, i, value);
+        return static_cast<const u8*>(value);
+    };
+    if (space == SHARED) {
+        inside(op.site, access, c.launch->shared_bytes, sizeof(T) * op.count);
+        const Pattern& pattern = shared_pattern(c, op, access, false);
+        count_shared(c, op.site, pattern.spent, pattern.ideal);
+        put_shared(c, op.site, op.kind, access, bytes);
+    } else if (space == LOCAL) {
+        inside(op.site, access, c.launch->local_bytes, sizeof(T) * op.count);
+        if (c.checks) note_local(c, op, access, true);
+        each_lane(access.active, [&](int i) {
+            std::memcpy(local_of(c, i) + access.address[i], bytes(i), access.width);
+        });
+    } else {
+        Buffer& buffer = buffer_of(c, op, access, sizeof(T) * op.count, WRITE);
+        count_global(c, op, buffer, access, global_pattern(c, op, access).spent, WRITE);
+        put_global(c, op, buffer, access, bytes);
+        fill(c, buffer, access);
+    }
+}
+
+// --- atomics ------------------------------------------------------------------------------------
+
+// Lanes take their turn in ascending order.
+template <class T, class F>
+void atomic(Context& c, const Op& op, F applied) {
+    Access access = addressed(c, op, sizeof(T));
+    const i32 space = resolved(op, access);
+    Buffer* buffer = nullptr;
+    if (space == SHARED) {
+        inside(op.site, access, c.launch->shared_bytes, sizeof(T));
+        const Wavefronts cost = shared_atomic_wavefronts(access, op.cost);
+        count_shared(c, op.site, cost.spent, cost.ideal);
+        count_collisions(c, op.site, access.active, collisions(access));
+    } else if (space == LOCAL) {
+        inside(op.site, access, c.launch->local_bytes, sizeof(T));
+        if (c.checks) note_local(c, op, access, false);
+    } else {
+        buffer = &buffer_of(c, op, access, sizeof(T), UPDATE);
+        count_global_atomic(c, op, *buffer, access);
+        read_filled(c, op, *buffer, access, sizeof(T));
+    }
+    const Cell<T>* firsts = c.row<Cell<T>>(op.source[1]);
+    const Cell<T>* seconds = c.row<Cell<T>>(op.source[op.count == 2 ? 2 : 1]);
+    Cell<T>* result = op.result[0] >= 0 ? c.row<Cell<T>>(op.result[0]) : nullptr;
+    each_lane(access.active, [&](int i) {
+        u8* place;
+        if (buffer) {
+            c.undo->keep(*buffer, access.address[i] - buffer->base);
+            place = buffer->data - buffer->base + access.address[i];
+            if (c.checks && buffer->watched)
+                note_update(c, op, i, words_of(c, *buffer, access.address[i], sizeof(T)));
+        } else if (space == SHARED) {
+            place = c.shared + access.address[i];
+            if (c.checks) note_update(c, op, i, words_of_shared(c, access.address[i], sizeof(T)));
+        } else {
+            place = local_of(c, i) + access.address[i];
+        }
+        T old, made;
+        const T first = Stored<T>::get(firsts[i]), second = Stored<T>::get(seconds[i]);
+        if (buffer && c.launch->jobs > 1) {
+            T* word = reinterpret_cast<T*>(place);
+            __atomic_load(word, &old, __ATOMIC_RELAXED);
+            do made = applied(old, first, second);
+            while (!__atomic_compare_exchange(word, &old, &made, false, __ATOMIC_RELAXED,
+                                              __ATOMIC_RELAXED));
+        } else {
+            std::memcpy(&old, place, sizeof(T));
+            made = applied(old, first, second);
+            std::memcpy(place, &made, sizeof(T));
+        }
+        if (result) result[i] = Stored<T>::put(old);
+    });
+    if (buffer) fill(c, *buffer, access);
+}
+
+#define ATOMIC_OP(NAME, T, EXPRESSION)                                               \
+    {NAME, [](Context& c, const Op& op) {                                            \
+         atomic<T>(c, op, []([[maybe_unused]] T a, T b, [[maybe_unused]] T d) -> T { \
+             return EXPRESSION;                                                      \
+         });                                                                         \
+     }},
+
+#define ATOMIC_BITS(N, T)              \
+    ATOMIC_OP("atom.add/" N, T, a + b) \
+    ATOMIC_OP("atom.and/" N, T, a & b) \
+    ATOMIC_OP("atom.or/" N, T, a | b)  \
+    ATOMIC_OP("atom.xor/" N, T, a ^ b) \
+    ATOMIC_OP("atom.exch/" N, T, b)    \
+    ATOMIC_OP("atom.cas/" N, T, a == b ? d : a)
+
+#define ATOMIC_HALVES(N, H)                            \
+    ATOMIC_OP("atom.add." N "/u16", u16, sum<H>(a, b)) \
+    ATOMIC_OP("atom.add." N "x2/u32", u32, pair(sum<H>(low(a), low(b)), sum<H>(high(a), high(b))))
+
+#define ATOMIC_ORDER(N, T)                     \
+    ATOMIC_OP("atom.min/" N, T, a < b ? a : b) \
+    ATOMIC_OP("atom.max/" N, T, a > b ? a : b)
+
+}  // namespace
+
+std::vector<Entry> memory_entries() {
+    return {
+        {"ld/u8", load<u8>}, {"ld/s8", load<i8>}, {"ld/u16", load<u16>}, {"ld/s16", load<i16>},
+        {"ld/4", load<u32>}, {"ld/8", load<u64>},
+        {"st/1", store<u8>}, {"st/2", store<u16>}, {"st/4", store<u32>}, {"st/8", store<u64>},
+        ATOMIC_BITS("u32", u32) ATOMIC_BITS("u64", u64)
+        ATOMIC_ORDER("u32", u32) ATOMIC_ORDER("s32", i32)
+        ATOMIC_ORDER("u64", u64) ATOMIC_ORDER("s64", i64)
+        ATOMIC_OP("atom.add/f32", float, a + b)
+        ATOMIC_OP("atom.add/f64", double, a + b)
+        ATOMIC_OP("atom.inc/u32", u32, a >= b ? 0 : a + 1)
+        ATOMIC_OP("atom.dec/u32", u32, a == 0 || a > b ? b : a - 1)
+        ATOMIC_OP("atom.cas/u16", u16, a == b ? d : a)
+        ATOMIC_HALVES("f16", F16) ATOMIC_HALVES("bf16", BF16)
+    };
+}
+
+}  // namespace machine

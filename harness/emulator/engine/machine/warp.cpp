@@ -1,0 +1,184 @@
+// Instructions by which the lanes of a warp see each other, as in `warp.py`.
+//
+// Where the mask names a lane that is not there, or a lane is there that the mask does not name,
+// the launch is left to the judge, which knows what that means.
+
+#include "checks.h"
+#include "rows.h"
+
+namespace machine {
+namespace {
+
+// The lanes that take part, which all executing lanes must agree on.
+u32 members(Context& c, const Op& op, i32 mask_offset) {
+    const u32* masks = c.row<u32>(mask_offset);
+    u32 named = 0;
+    each_lane(c.active, [&](int i) {
+        if (!(masks[i] >> i & 1)) throw Suspicion{MASK, op.site, i};
+        named |= masks[i];
+    });
+    if (named & c.warp->threads & ~c.active) throw Suspicion{MASK, op.site, 0};
+    if (c.checks && c.active == c.warp->threads) c.checks->meet(*c.warp);
+    return named & c.active;
+}
+
+// The members of a lane's own mask: lanes that meet here may belong to several groups.
+u32 group(const Context& c, i32 mask_offset, int lane) {
+    return c.row<u32>(mask_offset)[lane] & c.active;
+}
+
+enum Mode { IDX, UP, DOWN, BFLY };
+
+template <Mode mode>
+void shuffle(Context& c, const Op& op) {
+    members(c, op, op.source[3]);
+    u32 before[LANES];
+    std::memcpy(before, c.row<u32>(op.source[0]), sizeof before);
+    const u32* bs = c.row<u32>(op.source[1]);
+    const u32* cs = c.row<u32>(op.source[2]);
+    u32 taken[LANES];
+    i32 in_range[LANES];
+    for (int i = 0; i < LANES; i++) {
+        const int b = bs[i] & 31, clamp = cs[i] & 31, segment = cs[i] >> 8 & 31;
+        const int top = (i & segment) | (clamp & ~segment);
+        int source = mode == UP     ? i - b
+                     : mode == DOWN ? i + b
+                     : mode == BFLY ? i ^ b
+                                    : (i & segment) | (b & ~segment);
+        const bool ranges = mode == UP ? source >= top : source <= top;
+        source = ranges ? source & 31 : i;
+        // What a lane gives that does not take part, or takes from it, is the judge's to say.
+        if (c.active >> i & ~group(c, op.source[3], i) >> source & 1)
+            throw Suspicion{MASK, op.site, i};
+        taken[i] = before[source];
+        in_range[i] = -static_cast<i32>(ranges);
+    }
+    u32* r = c.row<u32>(op.result[0]);
+    i32* p = op.result[1] >= 0 ? c.row<i32>(op.result[1]) : nullptr;
+    each_lane(c.active, [&](int i) {
+        r[i] = taken[i];
+        if (p) p[i] = in_range[i];
+    });
+}
+
+enum Vote { BALLOT, ALL, ANY, UNI };
+
+template <Vote mode>
+void vote(Context& c, const Op& op) {
+    members(c, op, op.source[1]);
+    const u32 holds = lanes_set(c.row<i32>(op.source[0])) & c.active;
+    u32 answer[LANES];
+    each_lane(c.active, [&](int i) {
+        const u32 who = group(c, op.source[1], i), some = holds & who;
+        if (mode == BALLOT)
+            answer[i] = some;
+        else
+            answer[i] = 0 - static_cast<u32>(mode == ALL   ? some == who
+                                             : mode == ANY ? some != 0
+                                                           : some == who || some == 0);
+    });
+    u32* r = c.row<u32>(op.result[0]);
+    each_lane(c.active, [&](int i) { r[i] = answer[i]; });
+}
+
+template <class T, bool all>
+void match(Context& c, const Op& op) {
+    members(c, op, op.source[1]);
+    const T* values = c.row<T>(op.source[0]);
+    u32 found[LANES];
+    i32 agree[LANES];
+    each_lane(c.active, [&](int i) {
+        const u32 who = group(c, op.source[1], i);
+        u32 same = 0;
+        each_lane(who, [&](int k) { same |= static_cast<u32>(values[k] == values[i]) << k; });
+        found[i] = !all ? same : same == who ? who : 0;
+        agree[i] = -static_cast<i32>(all ? same == who : same != 0);
+    });
+    u32* r = op.result[0] >= 0 ? c.row<u32>(op.result[0]) : nullptr;
+    i32* p = op.result[1] >= 0 ? c.row<i32>(op.result[1]) : nullptr;
+    each_lane(c.active, [&](int i) {
+        if (r) r[i] = found[i];
+        if (p) p[i] = agree[i];
+    });
+}
+
+template <class T, class F>
+void reduce(Context& c, const Op& op, F combine) {
+    members(c, op, op.source[1]);
+    const T* values = c.row<T>(op.source[0]);
+    T answer[LANES];
+    each_lane(c.active, [&](int i) {
+        const u32 who = group(c, op.source[1], i);
+        T total = values[__builtin_ctz(who)];
+        each_lane(who & (who - 1), [&](int k) { total = combine(total, values[k]); });
+        answer[i] = total;
+    });
+    T* r = c.row<T>(op.result[0]);
+    each_lane(c.active, [&](int i) { r[i] = answer[i]; });
+}
+
+#define REDUX(NAME, T, EXPRESSION)                                   \
+    {NAME, [](Context& c, const Op& op) {                            \
+         reduce<T>(c, op, [](T a, T b) -> T { return EXPRESSION; }); \
+     }},
+
+void active_mask(Context& c, const Op& op) {
+    u32* r = c.row<u32>(op.result[0]);
+    each_lane(c.active, [&](int i) { r[i] = c.active; });
+}
+
+void elect(Context& c, const Op& op) {
+    members(c, op, op.source[0]);
+    u32* r = op.result[0] >= 0 ? c.row<u32>(op.result[0]) : nullptr;
+    i32* p = op.result[1] >= 0 ? c.row<i32>(op.result[1]) : nullptr;
+    const u32* masks = c.row<u32>(op.source[0]);
+    u32 leader[LANES];
+    each_lane(c.active, [&](int i) { leader[i] = __builtin_ctz(masks[i] & c.active); });
+    each_lane(c.active, [&](int i) {
+        if (r) r[i] = leader[i];
+        if (p) p[i] = -static_cast<i32>(leader[i] == static_cast<u32>(i));
+    });
+}
+
+void sync_warp(Context& c, const Op& op) { members(c, op, op.source[0]); }
+
+// Registers that a thread may read before it writes them.
+void note_written(Context& c, const Op& op) {
+    u32* written = c.row<u32>(op.result[0]);
+    each_lane(c.active, [&](int i) { written[i] = 1; });
+}
+
+void read_written(Context& c, const Op& op) {
+    if (!c.checks) return;
+    const u32* written = c.row<u32>(op.source[0]);
+    each_lane(c.active, [&](int i) {
+        if (!written[i]) throw Suspicion{UNWRITTEN, op.site, i};
+    });
+}
+
+// Memory is consistent after every instruction here.
+void fence(Context&, const Op&) {}
+
+void left_to_the_judge(Context&, const Op& op) { throw Suspicion{LEFT_TO_REFERENCE, op.site, 0}; }
+
+}  // namespace
+
+std::vector<Entry> warp_entries() {
+    return {
+        {"shfl.idx", shuffle<IDX>}, {"shfl.up", shuffle<UP>},
+        {"shfl.down", shuffle<DOWN>}, {"shfl.bfly", shuffle<BFLY>},
+        {"vote.ballot", vote<BALLOT>}, {"vote.all", vote<ALL>},
+        {"vote.any", vote<ANY>}, {"vote.uni", vote<UNI>},
+        {"match.any/4", match<u32, false>}, {"match.any/8", match<u64, false>},
+        {"match.all/4", match<u32, true>}, {"match.all/8", match<u64, true>},
+        REDUX("redux.add/u32", u32, a + b) REDUX("redux.and/u32", u32, a & b)
+        REDUX("redux.or/u32", u32, a | b) REDUX("redux.xor/u32", u32, a ^ b)
+        REDUX("redux.min/u32", u32, a < b ? a : b) REDUX("redux.max/u32", u32, a > b ? a : b)
+        REDUX("redux.min/s32", i32, a < b ? a : b) REDUX("redux.max/s32", i32, a > b ? a : b)
+        {"activemask", active_mask}, {"elect", elect}, {"syncwarp", sync_warp}, {"fence", fence},
+        {"note written", note_written}, {"read written", read_written},
+        {"left to the judge", left_to_the_judge},
+    };
+}
+
+}  // namespace machine

@@ -1,0 +1,188 @@
+// Tells the checks of every word that an access covers.
+
+#pragma once
+
+#include <algorithm>
+
+#include "access.h"
+#include "checks.h"
+
+namespace machine {
+
+constexpr int NOBODY = -1;
+
+// The stamps of the words that one lane's access covers.
+struct Words {
+    u64 *written, *read;
+    i64 first, count;
+    bool own;        // of the block: what it has not written, nobody has
+    bool one_width;  // of all stores: a narrow one that changes nothing may hide a wide one that does
+};
+
+inline Words words_of(const Context& c, const Buffer& buffer, i64 address, int width) {
+    const int grain = c.launch->global_grain;
+    return {buffer.written, buffer.read, (address - buffer.base) / grain,
+            std::max(1, width / grain), false, c.launch->global_one_width != 0};
+}
+
+inline Words words_of_shared(const Context& c, i64 address, int width) {
+    const int grain = c.launch->shared_grain;
+    return {c.shared_written, c.shared_read, address / grain,
+            std::max(1, width / grain), true, c.launch->shared_one_width != 0};
+}
+
+// With several jobs other blocks stamp the same words meanwhile: each side then first leaves its
+// own stamp, by an exchange, and looks at the other's afterwards, so that one of the two sees it.
+inline bool others_stamp(const Context& c, const Words& words) {
+    return c.launch->jobs > 1 && !words.own;
+}
+
+// Whether nothing stands in the way of a plain access to a word. What an earlier block left in
+// memory of the block's own means nothing, but what only an earlier block has written is not there
+// to be read.
+inline bool may_be_read(const Checks& checks, const Words& words, i64 word, u64 mine) {
+    return checks.clear(words.written[word], mine, checks.start(), !words.own);
+}
+
+inline bool passes(const Checks& checks, const Words& words, i64 word, u64 mine, Verb verb) {
+    const u64 since = words.own ? 0 : checks.start();
+    return (verb == READ ? may_be_read(checks, words, word, mine)
+                         : checks.hides_nothing(words.written[word], words.own)) &
+           checks.clear(words.read[word], mine, since, !words.own);
+}
+
+// --- one lane -----------------------------------------------------------------------------------
+
+// `alone` is false for a lane that stands for several at its address: then a word that it wrote
+// itself is not ordered before all of them.
+inline void note_read(const Context& c, const Op& op, int lane, bool alone, const Words& words) {
+    const Checks& checks = *c.checks;
+    const u64 mine =
+        checks.stamp(c.thread(lane), op.kind, alone ? Stamp::ONE_THREAD : Stamp::ONE_WARP);
+    const int thread = alone ? c.thread(lane) : NOBODY;
+    const bool simple = op.kind == PLAIN && !others_stamp(c, words);
+    for (i64 w = words.first; w < words.first + words.count; w++) {
+        if (simple && passes(checks, words, w, mine, READ)) {
+            words.read[w] = mine;
+            continue;
+        }
+        u64 before = __atomic_load_n(&words.read[w], __ATOMIC_RELAXED);
+        if (simple && checks.says_it_all(before, mine) && may_be_read(checks, words, w, mine))
+            continue;
+        if (words.own) {
+            words.read[w] = checks.joined(checks.of_this_block(before) ? before : 0, mine);
+        } else if (others_stamp(c, words)) {
+            while (!__atomic_compare_exchange_n(&words.read[w], &before,
+                                                checks.joined(before, mine), false,
+                                                __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+            }
+        } else {
+            words.read[w] = checks.joined(before, mine);
+        }
+        const u64 written = __atomic_load_n(&words.written[w], __ATOMIC_SEQ_CST);
+        if (words.own && !checks.of_this_block(written)) throw Suspicion{UNWRITTEN, op.site, lane};
+        if (!checks.harmless(written, *c.warp, thread, op.kind))
+            throw Suspicion{RACE, op.site, lane};
+    }
+}
+
+// `unchanged()` says whether the lane writes what is there already.
+template <class Unchanged>
+void note_write(const Context& c, i32 site, i32 kind, int lane, const Words& words,
+                Unchanged unchanged) {
+    const Checks& checks = *c.checks;
+    const int thread = c.thread(lane);
+    const u64 mine = checks.stamp(thread, kind);
+    const bool simple = kind == PLAIN && !others_stamp(c, words);
+    for (i64 w = words.first; w < words.first + words.count; w++) {
+        if (simple && passes(checks, words, w, mine, WRITE)) {
+            words.written[w] = mine;
+            continue;
+        }
+        const u64 written = others_stamp(c, words)
+                                ? __atomic_exchange_n(&words.written[w], mine, __ATOMIC_SEQ_CST)
+                                : words.written[w];
+        const bool changes = !unchanged();
+        words.written[w] = checks.over(written, mine, changes, words.own);
+        const bool stale = words.own && !checks.of_this_block(written);
+        const bool excused = words.one_width && !changes && !(written & Stamp::CHANGED_AGAIN);
+        if (!stale && !checks.harmless(written, *c.warp, thread, kind) && !excused)
+            throw Suspicion{RACE, site, lane};
+        const u64 read = __atomic_load_n(&words.read[w], __ATOMIC_SEQ_CST);
+        if (words.own && !checks.of_this_block(read)) continue;
+        if (!checks.harmless(read, *c.warp, thread, kind)) throw Suspicion{RACE, site, lane};
+    }
+}
+
+inline void note_update(const Context& c, const Op& op, int lane, const Words& words) {
+    if (words.own)
+        for (i64 w = words.first; w < words.first + words.count; w++)
+            if (!c.checks->of_this_block(words.written[w]))
+                throw Suspicion{UNWRITTEN, op.site, lane};
+    note_write(c, op.site, ATOMIC, lane, words, [] { return false; });
+}
+
+// --- buffers that held nothing before the launch ------------------------------------------------
+
+// A word of which a part is written counts as written.
+inline void read_filled(const Context& c, const Op& op, const Buffer& buffer, const Access& access,
+                        int unit) {
+    if (!c.checks || !buffer.filled) return;
+    each_lane(access.active, [&](int i) {
+        const u8* at = buffer.filled + (access.address[i] - buffer.base);
+        for (int word = 0; word < access.width; word += unit, at += unit)
+            if (std::all_of(at, at + unit, [](u8 byte) { return byte == 0; }))
+                throw Suspicion{UNWRITTEN, op.site, i};
+    });
+}
+
+inline void fill(const Context& c, const Buffer& buffer, const Access& access) {
+    if (!c.checks || !buffer.filled) return;
+    each_lane(access.active, [&](int i) {
+        std::memset(buffer.filled + (access.address[i] - buffer.base), 1, access.width);
+    });
+}
+
+// --- a warp -------------------------------------------------------------------------------------
+
+// Whether all lanes' words follow one another and nothing stands in the way of any of them, which
+// is the usual case. The words are then stamped, all at once.
+inline bool passes_in_a_row(const Context& c, const Access& access, const Words& words, i32 kind,
+                            Verb verb) {
+    if (!access.in_a_row || kind != PLAIN || others_stamp(c, words)) return false;
+    const Checks& checks = *c.checks;
+    const u64 first = checks.stamp(c.thread(0), PLAIN);
+    const int count = static_cast<int>(words.count) * LANES;
+    const int shift = __builtin_ctz(static_cast<unsigned>(words.count));
+    bool clear = true;
+    for (int n = 0; n < count; n++)
+        clear &= passes(checks, words, words.first + n, first + (n >> shift), verb);
+    if (!clear) return false;
+    u64* stamped = (verb == READ ? words.read : words.written) + words.first;
+    for (int n = 0; n < count; n++) stamped[n] = first + (n >> shift);
+    return true;
+}
+
+inline void note_global_reads(const Context& c, const Op& op, const Buffer& buffer,
+                              const Access& access, const Pattern& pattern) {
+    if (!c.checks || !buffer.watched) return;
+    if (passes_in_a_row(c, access, words_of(c, buffer, access.low, access.width), op.kind, READ))
+        return;
+    each_lane(pattern.leaders, [&](int i) {
+        note_read(c, op, i, pattern.alone >> i & 1,
+                  words_of(c, buffer, access.address[i], access.width));
+    });
+}
+
+inline void note_shared_reads(const Context& c, const Op& op, const Access& access,
+                              const Pattern& pattern) {
+    if (!c.checks) return;
+    if (passes_in_a_row(c, access, words_of_shared(c, access.low, access.width), op.kind, READ))
+        return;
+    each_lane(pattern.leaders, [&](int i) {
+        note_read(c, op, i, pattern.alone >> i & 1,
+                  words_of_shared(c, access.address[i], access.width));
+    });
+}
+
+}  // namespace machine

@@ -1,0 +1,215 @@
+"""Runs a launch on the warp machine, or says that the NumPy engine has to.
+
+A run that finds anything wrong, or only doubtful, is given up: the buffers are put back and the
+NumPy engine runs the launch again and judges. What a fault is and how it is told is thus said in
+one place. A program that was suspected wrongly is not tried again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from harness.emulator.engine import layout
+from harness.emulator.engine.configuration import LaunchConfiguration
+from harness.emulator.engine.faults import fault_at, index_of, over_budget
+from harness.emulator.engine.library import Machine, load
+from harness.emulator.engine.lowering import Encoded, encode
+from harness.emulator.engine.raw_counts import RawCounts
+from harness.emulator.engine.register_rows import Unsupported
+from harness.emulator.memory.address_space import AddressSpace, Allocation
+from harness.emulator.memory.arguments import written_allocations
+from harness.emulator.program.access_kinds import grain
+from harness.emulator.program.ir import Program
+from harness.emulator.ptx.syntax import TYPE_SIZES
+from harness.emulator.results.faults import Fault
+
+_MOST_BLOCKS = 1 << 27  # numbers of thread blocks that a stamp has room for
+_SLICE_SECONDS = 0.2  # after which an interrupt is heard
+_APART = 16  # words between what two jobs count, so that they share no cache line
+_WRONGLY_SUSPECTED = "the native engine suspects it wrongly"
+
+
+class GivenUp(Exception):
+    """The machine has doubts; the buffers are as they were before the launch."""
+
+
+def why_not(program: Program, configuration: LaunchConfiguration) -> str:
+    """Why the machine cannot run this launch; empty if it can."""
+    machine = load()
+    if isinstance(machine, str):
+        return machine
+    if _WRONGLY_SUSPECTED in program.remembered:
+        return _WRONGLY_SUSPECTED
+    if configuration.blocks > _MOST_BLOCKS:
+        return "more blocks than it can number"
+    found = program.once(_encoded)
+    return found if isinstance(found, str) else ""
+
+
+def cleared(program: Program) -> None:
+    """The NumPy engine found nothing wrong with what the machine gave up."""
+    program.remembered[_WRONGLY_SUSPECTED] = True
+
+
+def _encoded(program: Program) -> Encoded | str:
+    machine = load()
+    assert isinstance(machine, Machine)
+    try:
+        return encode(program, machine)
+    except Unsupported as missing:
+        return f"it has no {missing}"
+
+
+def run(
+    program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes
+) -> tuple[Fault | None, RawCounts]:
+    """Execute all blocks, or until the budget runs out. Raises GivenUp."""
+    machine, encoded = load(), program.once(_encoded)
+    assert isinstance(machine, Machine)
+    assert isinstance(encoded, Encoded)
+    constants = _constants(encoded, memory, params)
+    buffers = _buffers(program, memory, params)
+    jobs = min(configuration.jobs, configuration.blocks) if jobs_may_share(program) else 1
+    launch = _launch(program, encoded, configuration, jobs, constants, buffers)
+    found = _Counts(program, jobs)
+    written = [(a.written, a.written.copy()) for a in memory.allocations if a.written is not None]
+    verdict = layout.Verdict(outcome=layout.PAUSED)
+    library = machine.library
+    handle = library.machine_begin(ctypes.byref(launch), found.pointers)
+    try:
+        while verdict.outcome == layout.PAUSED:
+            library.machine_run(handle, _SLICE_SECONDS, ctypes.byref(verdict))
+        if verdict.outcome == layout.SUSPECT:
+            library.machine_restore(handle)
+            for now, before in written:
+                now[:] = before
+            raise GivenUp
+    finally:
+        library.machine_end(handle)
+    counts = RawCounts(len(program.sites), len(program.blocks))
+    found.into(counts)
+    if verdict.outcome == layout.OVER_BUDGET:
+        return _over_budget(program, configuration, verdict), counts
+    return None, counts
+
+
+class _Counts:
+    """What each job counts, by site and by basic block."""
+
+    def __init__(self, program: Program, jobs: int) -> None:
+        sizes = dict.fromkeys(layout.BY_SITE, len(program.sites))
+        sizes |= dict.fromkeys(layout.BY_BLOCK, len(program.blocks))
+        ends = np.cumsum(list(sizes.values()))
+        self.places = {
+            name: slice(int(end) - size, int(end))
+            for (name, size), end in zip(sizes.items(), ends, strict=True)
+        }
+        self.values = np.zeros((jobs, int(ends[-1]) + _APART), np.int64)
+        starts = self.values.ctypes.data + self.values.strides[0] * np.arange(jobs)
+        step = self.values.itemsize
+        self.pointers = (layout.Counts * jobs)(*(
+            layout.Counts(*(int(start) + step * at.start for at in self.places.values()))
+            for start in starts
+        ))  # fmt: skip
+
+    def into(self, counts: RawCounts) -> None:
+        """Sums over jobs, or what is the most."""
+        for name, at in self.places.items():
+            combine = np.maximum if name in ("atomic_most_lanes", "colliding") else np.add
+            total = combine.reduce(self.values[:, at]).tolist()
+            if name == "colliding":
+                counts.colliding |= {site for site, collides in enumerate(total) if collides}
+            else:
+                setattr(counts, name, total)
+
+
+def jobs_may_share(program: Program) -> bool:
+    """Whether blocks at the same time give what they give one after another.
+
+    Sums of floats depend on their order, and so does what an atomic returns.
+    """
+    return program.once(_order_is_free)
+
+
+def _order_is_free(program: Program) -> bool:
+    for block in program.blocks:
+        for op in block.ops:
+            if op.name == "atom" and op.variant[0] in ("global", ""):
+                if op.registers_written() or op.variant[1] in ("exch", "cas", "inc", "dec"):
+                    return False
+                if op.source_types[2].startswith("f") or "." in op.variant[1]:
+                    return False
+    return True
+
+
+def _constants(encoded: Encoded, memory: AddressSpace, params: bytes) -> np.ndarray:
+    out = encoded.constants.copy()
+    for row, offset, size in encoded.params:
+        out[row] = int.from_bytes(params[offset : offset + size], "little")
+    bases = {allocation.name: allocation.base for allocation in memory.allocations}
+    for row, name, offset in encoded.symbols:
+        out[row] = bases[name] + offset
+    return out
+
+
+def _buffers(program: Program, memory: AddressSpace, params: bytes) -> ctypes.Array[layout.Buffer]:
+    watched = {id(a) for a in written_allocations(program, memory, params)}
+
+    def described(allocation: Allocation) -> layout.Buffer:
+        sectors = allocation.sectors_read, allocation.sectors_written
+        return layout.Buffer(
+            allocation.base, allocation.size, allocation.data.ctypes.data,
+            *(array.ctypes.data for array in sectors), allocation.writable,
+            id(allocation) in watched,
+            filled=None if allocation.written is None else allocation.written.ctypes.data,
+        )  # fmt: skip
+
+    return (layout.Buffer * len(memory.allocations))(*map(described, memory.allocations))
+
+
+def _launch(
+    program: Program, encoded: Encoded, configuration: LaunchConfiguration, jobs: int,
+    constants: np.ndarray, buffers: ctypes.Array[layout.Buffer],
+) -> layout.Launch:  # fmt: skip
+    grains = program.once(_grains)
+    return layout.Launch(
+        encoded.ops.ctypes.data, encoded.blocks.ctypes.data, encoded.switch_targets.ctypes.data,
+        buffers, constants.ctypes.data, encoded.constant_offsets.ctypes.data,
+        encoded.special_offsets.ctypes.data, len(encoded.ops), len(encoded.blocks),
+        len(program.sites), len(buffers), len(encoded.constants),
+        encoded.register_bytes, encoded.zeroed_bytes, configuration.grid, configuration.block,
+        configuration.shared_bytes, program.shared_static, program.local_bytes, *grains,
+        configuration.checks, jobs, *program.once(_one_width), configuration.budget,
+    )  # fmt: skip
+
+
+def _grains(program: Program) -> tuple[int, int, int]:
+    """The units of the checks, in bytes."""
+    return grain(program, "global"), grain(program, "shared"), grain(program, "local")
+
+
+def _one_width(program: Program) -> tuple[bool, bool]:
+    """Whether all stores and atomics are equally wide: in global and in shared memory."""
+    widths: dict[str, set[int]] = {"global": set(), "shared": set()}
+    for block in program.blocks:
+        for op in block.ops:
+            if op.name in ("st", "atom"):
+                words = 1 if op.name == "atom" else len(op.sources) - 2
+                for space in [op.variant[0]] if op.variant[0] else widths:
+                    widths.get(space, set()).add(words * TYPE_SIZES[op.source_types[2]])
+            elif op.name == "copy_async":
+                widths["shared"].add(int(op.variant[0]))
+    return len(widths["global"]) <= 1, len(widths["shared"]) <= 1
+
+
+def _over_budget(
+    program: Program, configuration: LaunchConfiguration, verdict: layout.Verdict
+) -> Fault:
+    location = program.sites[program.blocks[verdict.block_number].first_site].location
+    where = (
+        index_of(verdict.block, configuration.grid),
+        index_of(verdict.thread, configuration.block),
+    )
+    return fault_at(location, "budget", over_budget(configuration.budget), *where)

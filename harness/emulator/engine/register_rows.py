@@ -1,0 +1,224 @@
+"""Rows of registers for the warp machine, and the operations that work on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from harness.emulator.engine import layout
+from harness.emulator.engine.library import Machine
+from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from harness.emulator.program.ir import (
+    Constant,
+    Op,
+    Program,
+    Register,
+    Source,
+    Special,
+    SymbolAddress,
+)
+from harness.emulator.program.liveness import unwritten_registers
+from harness.emulator.ptx.syntax import TYPE_SIZES
+
+NOWHERE = -1
+
+
+class Unsupported(Exception):
+    """The machine has no operation for something in the program."""
+
+
+def lane_bytes(type_: str) -> int:
+    return 8 if TYPE_SIZES[type_] == 8 else 4
+
+
+class _Rows:
+    """Hands out places in a warp's registers."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def new(self, size: int) -> int:
+        at = self.bytes
+        self.bytes += layout.LANES * size
+        return at
+
+
+class Emitter:
+    """What an encoder keeps: where registers and constants are, and the operations so far."""
+
+    def __init__(self, program: Program, machine: Machine) -> None:
+        self.program, self.machine = program, machine
+        self.rows = _Rows()
+        self.offsets: dict[int, int] = {}
+        may_be_read_first = sorted(program.blocks[0].live_in)
+        for slot in may_be_read_first:
+            self._place(slot)
+        # Beside those, of which lanes something has written them.
+        self.written = {r.slot: self.rows.new(4) for r in program.once(unwritten_registers)}
+        self.zeroed_bytes = self.rows.bytes
+        for slot in range(len(program.registers)):
+            self._place(slot)
+        self.constants: dict[Any, int] = {}  # what, to its number
+        self.values: list[int] = []
+        self.places: list[int] = []
+        self.params: list[tuple[int, int, int]] = []
+        self.symbols: list[tuple[int, str, int]] = []
+        self.specials = [NOWHERE] * len(machine.specials)
+        self.trash = self.rows.new(8)
+        self.ops: list[tuple[Any, ...]] = []
+        self.temporaries: dict[int, list[int]] = {4: [], 8: []}
+        self.begin()
+        self.param_offsets = program.param_offsets()
+        self.wanted: frozenset[int] = frozenset()
+
+    def _place(self, slot: int) -> None:
+        if slot not in self.offsets:
+            self.offsets[slot] = self.rows.new(lane_bytes(self.program.registers[slot].type))
+
+    # --- rows -----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Before an operation of the program: what was only needed for the last one is free."""
+        self.after: list[tuple[str, int, int]] = []  # extensions of its results, to be emitted
+        self.taken = dict.fromkeys(self.temporaries, 0)
+
+    def temporary(self, size: int) -> int:
+        """A row with lanes of so many bytes, until the next operation of the program."""
+        rows, taken = self.temporaries[size], self.taken[size]
+        if taken == len(rows):
+            rows.append(self.rows.new(size))
+        self.taken[size] += 1
+        return rows[taken]
+
+    def constant(self, value: int, size: int) -> int:
+        """A row that holds a value in every lane."""
+        return self._launch_constant(("value", value, size), value, size)
+
+    def _launch_constant(self, key: Any, value: int, size: int) -> int:
+        if key not in self.constants:
+            self.constants[key] = len(self.values)
+            self.values.append(value)
+            # Rows start at multiples of 128: the lowest bit is free to say how wide lanes are.
+            self.places.append(self.rows.new(size) | (size == 8))
+        return self.places[self.constants[key]] & ~1
+
+    def param(self, name: str, offset: int, type_: str) -> int:
+        at, size = self.param_offsets[name] + offset, TYPE_SIZES[type_]
+        row = self._launch_constant(("param", at, type_), 0, lane_bytes(type_))
+        entry = (self.constants["param", at, type_], at, size)
+        if entry not in self.params:
+            self.params.append(entry)
+        return row
+
+    def _symbol(self, symbol: SymbolAddress) -> tuple[int, int]:
+        """The row of an address, and the bytes of its lanes."""
+        if symbol.space in ("shared", "local"):
+            own = self.program.shared if symbol.space == "shared" else self.program.local
+            return self.constant(own[symbol.name] + symbol.offset, 8), 8
+        if symbol.space == "param":
+            raise Unsupported("the address of a parameter")
+        key = ("symbol", symbol.name, symbol.offset)
+        row = self._launch_constant(key, 0, 8)
+        entry = (self.constants[key], symbol.name, symbol.offset)
+        if entry not in self.symbols:
+            self.symbols.append(entry)
+        return row, 8
+
+    def read(self, source: Source, type_: str) -> int:
+        """The row of an operand, in lanes of the type's width."""
+        want = lane_bytes(type_)
+        if isinstance(source, Constant):
+            if type_ == "pred":
+                return self.constant(0xFFFFFFFF if source.bits else 0, 4)
+            bits = source.bits & ((1 << 8 * TYPE_SIZES[type_]) - 1)
+            return self.constant(bits, want)
+        if isinstance(source, Register):
+            row, have = self.offsets[source.slot], lane_bytes(source.type)
+            if TYPE_SIZES[source.type] < TYPE_SIZES[type_] or (type_ == "pred") != (
+                source.type == "pred"
+            ):
+                raise Unsupported(f"a {source.type} register read as {type_}")
+        elif isinstance(source, Special):
+            if source.name not in self.machine.specials:
+                raise Unsupported(f"%{source.name}")
+            number = self.machine.specials[source.name]
+            if self.specials[number] == NOWHERE:
+                self.specials[number] = self.rows.new(4)
+            row, have = self.specials[number], 4
+        else:
+            row, have = self._symbol(source)
+        if have == want:
+            return row
+        narrower = self.temporary(want)
+        self.emit("low/8" if have == 8 else "extend/u32", [narrower], [row])
+        return narrower
+
+    def result(self, op: Op, number: int = 0, *, optional: bool = False) -> int:
+        """The row of a result; somewhere, or with `optional` nowhere, if nobody reads it."""
+        register = op.results[number] if number < len(op.results) else None
+        if register is None or register.slot not in self.wanted:
+            return NOWHERE if optional else self.trash
+        return self.offsets[register.slot]
+
+    def widened(self, op: Op, number: int = 0, *, optional: bool = False) -> int:
+        """The row that a result is to go to, where its register may have wider lanes."""
+        register = op.results[number] if number < len(op.results) else None
+        row = self.result(op, number, optional=optional)
+        type_ = op.result_types[number]
+        if register is None or row in (self.trash, NOWHERE):
+            return row
+        have, want = lane_bytes(type_), lane_bytes(register.type)
+        if have == want:
+            return row
+        if have > want:
+            raise Unsupported(f"a {type_} result in a {register.type} register")
+        narrow = self.temporary(4)
+        sign = "s" if type_[0] == "s" else "u"
+        self.after.append((f"extend/{sign}32", row, narrow))
+        return narrow
+
+    # --- registers that a thread may read before it writes them ---------------------------
+
+    def check_written(self, registers: Iterable[Register], site: int | None) -> None:
+        for register in registers:
+            if register.slot in self.written:
+                self.emit("read written", [], [self.written[register.slot]], site=site or 0)
+
+    def note_written(self, registers: Iterable[Register]) -> None:
+        for register in registers:
+            if register.slot in self.written:
+                self.emit("note written", [self.written[register.slot]], [])
+
+    # --- operations -----------------------------------------------------------------------
+
+    def emit(
+        self, name: str, results: Sequence[int], sources: Sequence[int], *, site: int = 0,
+        width: int = 0, count: int = 0, space: int = 0, kind: int = 0, cost: int = 0,
+        wide_base: bool = False, immediate: int = 0,
+    ) -> None:  # fmt: skip
+        handler = self.machine.operations.get(name)
+        if handler is None:
+            raise Unsupported(name)
+        if len(results) > layout.MAX_RESULTS or len(sources) > layout.MAX_SOURCES:
+            raise Unsupported(f"{name} with so many operands")
+        padded_results = (*results, *[NOWHERE] * (layout.MAX_RESULTS - len(results)))
+        padded_sources = (*sources, *[0] * (layout.MAX_SOURCES - len(sources)))
+        self.ops.append((
+            handler, site, width, count, space, kind, cost, int(wide_base), immediate,
+            padded_results, padded_sources,
+        ))  # fmt: skip
+
+    def sources(self, op: Op) -> list[int]:
+        """The rows of all operands."""
+        return [self.read(s, t) for s, t in zip(op.sources, op.source_types, strict=True)]
+
+    def made(self, name: str, size: int, *sources: int, immediate: int = 0) -> int:
+        """A temporary row that an operation makes of others."""
+        row = self.temporary(size)
+        self.emit(name, [row], sources, immediate=immediate)
+        return row
+
+    def window(self, space: str) -> tuple[int, int]:
+        """Where a state space begins among generic addresses, and its bytes."""
+        base = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space)
+        return (0, SHARED_WINDOW) if base is None else (base, WINDOW_BYTES)

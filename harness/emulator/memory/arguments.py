@@ -1,0 +1,201 @@
+"""What a launch is given, checked before anything runs: each refusal says what would be right.
+
+Arguments are packed as the driver packs them: a parameter after another, each at its alignment.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.errors import LaunchError, shown
+from harness.emulator.memory.address_space import (
+    MAX_ALLOCATIONS,
+    SLOT_BITS,
+    AddressSpace,
+    Allocation,
+)
+from harness.emulator.memory.grid_workspace import WORKSPACE
+from harness.emulator.program.ir import Program
+from harness.emulator.program.written_buffers import ANYWHERE, written_buffers
+from harness.emulator.ptx.syntax import TYPE_SIZES, Kernel, Module, Param
+
+Array = NDArray[Any]
+Dim3 = tuple[int, int, int]
+MOST_BYTES = 1 << (SLOT_BITS - 1)  # of one array
+
+
+def check_module(module: Any, kernel: Any) -> None:
+    if not isinstance(module, Module):
+        raise LaunchError(f"the module is {shown(module)}; pass what parse() returns")
+    if not isinstance(kernel, str):
+        raise LaunchError(f"the kernel is {shown(kernel)}; pass its name")
+
+
+def dim3(what: str, value: Any, limits: Dim3) -> Dim3:
+    """A grid or block as three extents."""
+    parts = [value] if isinstance(value, numbers.Integral) else value
+    if not _is_list(parts) or not 1 <= len(parts) <= 3:
+        raise LaunchError(f"{what} {shown(value)}: give an integer, or one to three of them")
+    extents = [
+        whole(f"{what}.{axis}", part, 1, limit)
+        for axis, part, limit in zip("xyz", (*parts, 1, 1)[:3], limits, strict=True)
+    ]
+    return extents[0], extents[1], extents[2]
+
+
+def whole(what: str, value: Any, least: int, most: int | None = None) -> int:
+    """An integer within bounds."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise LaunchError(f"{what} is {shown(value)}: give an integer")
+    if int(value) < least or (most is not None and int(value) > most):
+        bounds = f"{least} or more" if most is None else f"from {least} to {most}"
+        raise LaunchError(f"{what} is {shown(value)}: it must be {bounds}")
+    return int(value)
+
+
+def flag(what: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise LaunchError(f"{what} is {shown(value)}: give True or False")
+    return bool(value)
+
+
+def one_of(what: str, value: Any, known: Sequence[str]) -> None:
+    if value not in known:
+        raise LaunchError(f"{what} is {shown(value)}: known are {', '.join(known)}")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def pack(kernel: Kernel, args: Any, names: Sequence[str] | None, memory: AddressSpace) -> bytes:
+    """The parameters' bytes; arrays among them are placed in memory."""
+    if not _is_list(args):
+        raise LaunchError(f"args is {shown(args)}: give a list, with one entry a parameter")
+    if len(args) != len(kernel.params):
+        wanted = ", ".join(f"{p.name}: {p.type}" for p in kernel.params) or "none"
+        raise LaunchError(
+            f"kernel `{kernel.name}` takes {len(kernel.params)} arguments, {len(args)} were given; "
+            f"its parameters are {wanted}"
+        )
+    if names is not None and (not _is_list(names) or len(names) != len(args)):
+        raise LaunchError(f"names is {shown(names)}: give a list of {len(args)}, one an argument")
+    packed = bytearray()
+    placed: dict[tuple[int, int], int] = {}
+    for i, (param, arg) in enumerate(zip(kernel.params, args, strict=True)):
+        packed += bytes(-len(packed) % param.align)
+        label = f"`{names[i]}`" if names else f"argument {i} ({param.name})"
+        packed += _pack(label, param, arg, memory, placed)
+    memory.add("kernel parameters", np.frombuffer(bytes(packed), np.uint8), False)
+    if len(memory.allocations) > MAX_ALLOCATIONS:
+        raise LaunchError(f"{len(memory.allocations)} buffers; at most {MAX_ALLOCATIONS}")
+    return bytes(packed)
+
+
+def _pack(
+    label: str, param: Param, arg: Any, memory: AddressSpace, placed: dict[tuple[int, int], int]
+) -> bytes:
+    where = f"{label}, a {param.type},"
+    if isinstance(arg, np.ndarray):
+        if param.size != 8 or param.is_array or param.type[0] == "f":
+            raise LaunchError(f"{where} is an array, but the parameter is not a pointer")
+        return _place(label, where, np.asarray(arg), memory, placed).to_bytes(8, "little")
+    if isinstance(arg, (bytes, np.void)):
+        raw = arg if isinstance(arg, bytes) else arg.tobytes()
+        if len(raw) != param.size:
+            raise LaunchError(f"{where} is {len(raw)} bytes; the parameter has {param.size}")
+        return raw
+    if param.is_array:
+        raise LaunchError(f"{where} is a struct of {param.size} bytes; pass it as bytes")
+    return _pack_float(where, param, arg) if param.type[0] == "f" else _pack_int(where, param, arg)
+
+
+def _place(
+    label: str, where: str, array: Array, memory: AddressSpace, placed: dict[tuple[int, int], int]
+) -> int:
+    """The address of an array; one that is given twice is one buffer."""
+    if array.dtype.hasobject:
+        raise LaunchError(f"{where} holds Python objects; pass an array of numbers")
+    if not array.flags.c_contiguous:
+        raise LaunchError(f"{where} is not contiguous; pass np.ascontiguousarray(...)")
+    if not array.dtype.isnative:
+        native = f"astype({array.dtype.newbyteorder('=').str!r})"
+        raise LaunchError(f"{where} has its bytes in the other order; pass it with .{native}")
+    if array.nbytes > MOST_BYTES:
+        raise LaunchError(f"{where} has {array.nbytes} bytes; an array has at most {MOST_BYTES}")
+    key = (array.__array_interface__["data"][0], array.nbytes)
+    if key not in placed or not array.nbytes:
+        data = array.reshape(-1).view(np.uint8) if array.nbytes else np.empty(0, np.uint8)
+        placed[key] = memory.add(label, data, array.flags.writeable).base
+    return placed[key]
+
+
+def _pack_float(where: str, param: Param, arg: Any) -> bytes:
+    if isinstance(arg, bool) or not isinstance(arg, numbers.Real):
+        raise LaunchError(f"{where} is {shown(arg)}; pass a number")
+    beyond = LaunchError(f"{where} is {shown(arg)}, which is beyond its range")
+    try:
+        value = float(arg)
+    except OverflowError:
+        raise beyond from None
+    with np.errstate(over="ignore"):
+        packed = np.array(value, f"f{param.size}")
+    if math.isfinite(value) and not np.isfinite(packed):
+        raise beyond
+    return packed.tobytes()
+
+
+def _pack_int(where: str, param: Param, arg: Any) -> bytes:
+    if arg is None and param.size == 8:
+        return bytes(8)  # a null pointer
+    if not isinstance(arg, (numbers.Integral, np.bool_)):
+        pointer = ", or an array for a pointer" if param.size == 8 else ""
+        raise LaunchError(f"{where} is {shown(arg)}; pass an integer{pointer}")
+    # PTX does not keep the sign of a parameter, so both ranges of the width are accepted.
+    bits = 8 * TYPE_SIZES[param.type]
+    low, high = -(1 << (bits - 1)), (1 << bits) - 1
+    if not low <= int(arg) <= high:
+        raise LaunchError(f"{where} is {shown(arg)}, outside its {bits} bits ({low} to {high})")
+    return (int(arg) & high).to_bytes(param.size, "little")
+
+
+def written_allocations(program: Program, memory: AddressSpace, params: bytes) -> list[Allocation]:
+    """The buffers that a launch may write."""
+    names = program.once(written_buffers) | {WORKSPACE}
+    if ANYWHERE in names:
+        return memory.allocations
+    starts = program.param_offsets()
+    bases = set()
+    for name in names:
+        param_name, _, offset = name.rpartition("+")
+        if param_name in starts:
+            first = starts[param_name] + int(offset)
+            bases.add(int.from_bytes(params[first : first + 8], "little") >> SLOT_BITS)
+    return [a for a in memory.allocations if a.name in names or a.base >> SLOT_BITS in bases]
+
+
+def track_first_writes(
+    program: Program, memory: AddressSpace, params: bytes, args: Sequence[Any],
+    written: Mapping[int, Array] | None,
+) -> None:  # fmt: skip
+    """Tell the buffers of some arguments which of their bytes something has written."""
+    starts = list(program.param_offsets().values())
+    bases = {allocation.base: allocation for allocation in memory.allocations}
+    for number, known in (written or {}).items():
+        if number not in range(len(args)) or not isinstance(args[number], np.ndarray):
+            raise LaunchError(f"written names argument {shown(number)}, which is no array")
+        size = args[number].nbytes
+        if not isinstance(known, np.ndarray) or known.dtype != np.bool_ or known.shape != (size,):
+            raise LaunchError(
+                f"written[{number}] is {shown(known)}: give {size} bools, one for each byte"
+            )
+        if not (known.flags.c_contiguous and known.flags.writeable):
+            raise LaunchError(f"written[{number}] must be contiguous and writeable")
+        base = int.from_bytes(params[starts[number] : starts[number] + 8], "little")
+        bases[base].written = known.view(np.uint8)

@@ -1,0 +1,103 @@
+"""How an access behaves in a race, and a log by which an old access can still be named.
+
+A check keeps, for each word, a stamp of its last accesses: one integer that holds a number from
+the log, the kind of access and the thread. Numbers ascend, so that what came before a barrier is
+what has a number below the barrier's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from harness.emulator.program.ir import Constant, Op, Program, Register, Source, Special
+from harness.emulator.program.liveness import always_one
+from harness.emulator.program.signatures import split_opcode
+from harness.emulator.program.uniformity import varying_registers
+from harness.emulator.ptx.syntax import TYPE_SIZES
+
+Array = NDArray[Any]
+
+PLAIN, VOLATILE, ATOMIC, BLOCK_ATOMIC = 0, 1, 2, 3
+"""The last: atomic for the threads of its block alone, in memory that other blocks see."""
+
+
+_STRONG = {"relaxed", "acquire", "release", "acq_rel", "sc"}
+
+
+def access_kinds(program: Program) -> list[int]:
+    """For each site whether it is a plain, a volatile or an atomic access, and for whom."""
+    return [access_kind(site.opcode) for site in program.sites]
+
+
+def access_kind(opcode: str) -> int:
+    name, modifiers, _ = split_opcode(opcode)
+    if name in ("atom", "red") or _STRONG & set(modifiers):
+        return BLOCK_ATOMIC if "cta" in modifiers and "shared" not in modifiers else ATOMIC
+    return VOLATILE if "volatile" in modifiers else PLAIN
+
+
+def fences(program: Program) -> list[bool]:
+    """For each site whether it is a fence, too, if it is an atomic access."""
+    orders = {"acquire", "release", "acq_rel", "sc"}
+    return [bool(orders & set(split_opcode(site.opcode)[1])) for site in program.sites]
+
+
+def grain(program: Program, space: str) -> int:
+    """The narrowest word by which a program accesses a state space: the unit of its checks."""
+    sizes = [
+        TYPE_SIZES[_word(op)]
+        for block in program.blocks
+        for op in block.ops
+        if op.name in ("ld", "st", "atom") and op.variant[0] in (space, "")
+    ]
+    return min(sizes, default=4)
+
+
+def _word(op: Op) -> str:
+    return op.result_types[0] if op.name == "ld" else op.source_types[2]
+
+
+COUNTS_UP, COMBINED, UNCOUNTED, VECTOR = "count up", "combined", "uncounted", "vector of "
+_BY_BITS = ("and", "or", "xor")
+
+
+def atomic_rule(program: Program, op: Op, *, wanted: bool) -> str:
+    """How the machine code serves an atomic: one of the rules above, or its operation.
+
+    A shared addition of 1 whose result nobody reads has a form of its own. On an address that is
+    the same for all threads, the lanes of a warp are combined and one of them goes to memory. Of a
+    vector's elements the first is counted for all. `wanted`: whether somebody reads the result.
+    """
+    if len(op.variant) == 3:
+        return UNCOUNTED if op.variant[2] == "0" else VECTOR + op.variant[2]
+    space, operation = op.variant
+    counts = operation == "add" and not wanted and op.source_types[2] == "u32"
+    if counts and space != "global" and _is_one(program, op):
+        return COUNTS_UP
+    return COMBINED if _combines(program, op, wanted=wanted) else operation
+
+
+def _is_one(program: Program, op: Op) -> bool:
+    one = op.sources[2]
+    if isinstance(one, Constant):
+        return one.bits == 1
+    return isinstance(one, Register) and one.slot in program.once(always_one)
+
+
+def _combines(program: Program, op: Op, *, wanted: bool) -> bool:
+    """As ptxas 13.0 does for sm_80 and sm_90, by its machine code."""
+    space, operation = op.variant
+    type_ = op.source_types[2]
+    if space not in ("global", "shared") or type_[0] not in "us" or type_[1:] == "16":
+        return False
+    same = operation == "add" and _is_uniform(program, op.sources[2])
+    reduced = type_[1:] == "32" and not wanted and operation in ("add", "min", "max", *_BY_BITS)
+    return (same or reduced) and _is_uniform(program, op.sources[0])
+
+
+def _is_uniform(program: Program, source: Source) -> bool:
+    if isinstance(source, Register):
+        return source.slot not in program.once(varying_registers)
+    return not isinstance(source, Special)

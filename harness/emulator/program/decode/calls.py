@@ -1,0 +1,70 @@
+"""Parameters of calls, pointers to functions, and calls that the system answers."""
+
+from __future__ import annotations
+
+from harness.emulator.program.decode.operands import OperandReader
+from harness.emulator.program.ir import Op, Register, unsigned
+from harness.emulator.ptx.syntax import TYPE_SIZES, Memory, Operand, Param, Variable
+
+
+class CallDecoder(OperandReader):
+    """What a call of a device function needs of the decoder."""
+
+    def is_own_param(self, name: str) -> bool:
+        """Whether a name is a scalar parameter of a call, which is kept as registers."""
+        name = self.names.get(name, name)
+        return name in self.variables and self.variables[name].space == "param"
+
+    def inside(self, param: Param | Variable, offset: int, size: int) -> None:
+        """Refuse an access beyond a parameter."""
+        if not 0 <= offset <= param.size - size:
+            raise self.unknown(
+                f"{size} bytes at offset {offset} of parameter `{param.name}`, "
+                f"which has {param.size}"
+            )
+
+    def param_register(self, name: str, offset: int, kind: str) -> Register:
+        """The part of a call's parameter at an offset, kept as a register."""
+        name = self.names.get(name, name)
+        if name in self.variables:
+            self.inside(self.variables[name], offset, TYPE_SIZES[kind])
+        name = f"{name}+{offset}"
+        known = self.registers.get(name)
+        if known is not None and TYPE_SIZES[known.type] != TYPE_SIZES[kind]:
+            raise self.unknown("a call's parameter, read in another width than it was written")
+        return self.declare(name, unsigned(kind))
+
+    def load_param(
+        self, where: Memory, results: tuple[Register | None, ...], kind: str
+    ) -> list[Op]:
+        size, plain = TYPE_SIZES[kind], unsigned(kind)
+        out = []
+        for i, result in enumerate(results):
+            source = self.param_register(where.base, where.offset + i * size, kind)
+            out.append(Op("mov", (), (result,), (plain,), (source,), (plain,), self.site))
+        return out
+
+    def store_param(self, where: Memory, values: tuple[Operand, ...], kind: str) -> list[Op]:
+        size, plain = TYPE_SIZES[kind], unsigned(kind)
+        out = []
+        for i, value in enumerate(values):
+            result = self.param_register(where.base, where.offset + i * size, kind)
+            read = self.source(value, plain)
+            out.append(Op("mov", (), (result,), (plain,), (read,), (plain,), self.site))
+        return out
+
+    def system_call(self, name: str, actuals: list[str]) -> list[Op] | None:
+        """The operation of a call that the system answers; None for any other function."""
+        function = self.module.functions.get(name)
+        if function is None or function.body is not None:
+            return None
+        if not all(actual in self.variables for actual in actuals):
+            raise self.unknown("an argument that is no parameter of a call")
+        if name == "vprintf" and len(actuals) == 3:
+            result = self.param_register(actuals[0], 0, "b32")
+            read = tuple(self.param_register(a, 0, "b64") for a in actuals[1:])
+            return [Op("printf", (), (result,), ("u32",), read, ("u64", "u64"), self.site)]
+        if name == "__assertfail" and len(actuals) == 5:
+            read = tuple(self.param_register(actuals[i], 0, "b64") for i in (0, 3))
+            return [Op("assertfail", (), (), (), read, ("u64", "u64"), self.site)]
+        return None

@@ -1,0 +1,228 @@
+"""One PTX instruction to typed operations.
+
+Checks every modifier against what is known and gives every operand its type. Memory and warp-wide
+instructions have readers of their own in `decode_memory` and `decode_warp`; whatever computes from
+registers alone goes by the table in `signatures`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from harness.emulator.program import signatures
+from harness.emulator.program.decode.integers import IntegerDecoder
+from harness.emulator.program.decode.matrix import MatrixDecoder
+from harness.emulator.program.decode.memory import STATE_SPACES, AsyncDecoder
+from harness.emulator.program.decode.warp import WarpDecoder
+from harness.emulator.program.ir import HALVES, Constant, Op, Register, unsigned
+from harness.emulator.ptx.syntax import (
+    TYPE_SIZES,
+    Group,
+    Instruction,
+    Memory,
+    Name,
+    Operand,
+    Pair,
+    Sum,
+)
+
+_CACHE_HINT = "L2::cache_hint"
+
+
+class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
+    """Decodes the instructions of one kernel."""
+
+    def ops(self, instruction: Instruction) -> list[Op]:
+        made = self._ops(instruction)
+        for op in made:
+            operands = (*zip(op.results, op.result_types, strict=True),
+                        *zip(op.sources, op.source_types, strict=True))  # fmt: skip
+            for operand, type_ in operands:
+                if isinstance(operand, Register):
+                    self.check_type(operand, type_)
+        return made
+
+    def _ops(self, instruction: Instruction) -> list[Op]:
+        if any(isinstance(o, Memory) and o.more for o in instruction.operands):
+            raise self.unknown("an address with coordinates")
+        name, modifiers, types = signatures.split_opcode(instruction.opcode)
+        if _CACHE_HINT in modifiers:  # its policy comes last, and changes nothing here
+            modifiers.remove(_CACHE_HINT)
+            opcode = instruction.opcode.replace(f".{_CACHE_HINT}", "")
+            instruction = replace(instruction, opcode=opcode, operands=instruction.operands[:-1])
+        reader = getattr(self, f"_op_{name}", None)
+        if reader is not None:
+            made: list[Op] = reader(instruction, modifiers, types)
+            return made
+        if name in ("min", "max") and len(modifiers) == 2 and modifiers[1] == "relu" and not types:
+            modifiers, types = ["relu"], modifiers[:1]  # `min.s32.relu`
+        if "cc" in modifiers or name in ("addc", "subc", "madc"):
+            return self.with_carry(instruction, name, modifiers, types)
+        matched = signatures.match(name, modifiers, types)
+        if matched is None:
+            raise self.unknown()
+        result_types, source_types = matched
+        results, sources = self.result_and_sources(instruction)
+        if len(sources) != len(source_types):
+            raise self.unknown(f"{len(sources)} source operands for {len(source_types)}")
+        ops: list[Op] = []
+        read = tuple(self.source(s, t, ops) for s, t in zip(sources, source_types, strict=True))
+        ops.append(
+            Op(
+                name, tuple(sorted(modifiers)), (self.result(results),), result_types, read,
+                source_types, self.site,
+            )
+        )  # fmt: skip
+        return ops
+
+    def _op_mov(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        if modifiers or len(types) != 1 or types[0] not in signatures.MOVE_TYPES:
+            raise self.unknown()
+        kind = unsigned(types[0])
+        target, source = self.given(instruction, 2)
+        name, plus = (source.base, source.offset) if isinstance(source, Sum) else ("", 0)
+        if isinstance(source, Name):
+            name = source.text
+        name = self.names.get(name, name)
+        if name in self.frame:
+            offset = Constant(self.frame[name] + plus)
+            return [
+                Op("add", (), (self.result(target),), ("u64",),
+                   (self.declare("!stack", "u64"), offset), ("u64", "u64"), self.site)
+            ]  # fmt: skip
+        if isinstance(source, Group):
+            part = self._fraction(kind, source)
+            sources = tuple(self.source(s, part) for s in source.items)
+            return [
+                Op("pack", (), (self.result(target),), (kind,), sources, (part,) * len(sources),
+                   self.site)
+            ]  # fmt: skip
+        if isinstance(target, Group):
+            part = self._fraction(kind, target)
+            results = tuple(self.result(r) for r in target.items)
+            return [
+                Op("unpack", (), results, (part,) * len(results), (self.source(source, kind),),
+                   (kind,), self.site)
+            ]  # fmt: skip
+        return [
+            Op("mov", (), (self.result(target),), (kind,), (self.source(source, kind),), (kind,),
+               self.site)
+        ]  # fmt: skip
+
+    def _op_cvt(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        if len(types) == 2 and types[1] == "f32" and types[0] in (*HALVES, "tf32"):
+            return self._to_half(instruction, modifiers, types[0])
+        if len(types) != 2 or not set(types) <= signatures.CONVERSION_TYPES:
+            raise self.unknown()
+        if not signatures.converts(modifiers, types[0], types[1]):
+            raise self.unknown()
+        target, source = self.given(instruction, 2)
+        return [
+            Op("cvt", tuple(modifiers), (self.result(target),), (types[0],),
+               (self.source(source, types[1]),), (types[1],), self.site)
+        ]  # fmt: skip
+
+    def _to_half(self, instruction: Instruction, modifiers: list[str], to: str) -> list[Op]:
+        """From float to a half, a pair of them (two operands, the upper first) or tf32."""
+        target, sources = self.result_and_sources(instruction)
+        known = signatures.converts(modifiers, to, "f32")
+        if not known or len(sources) != (2 if to.endswith("x2") else 1):
+            raise self.unknown()
+        return [
+            Op("cvt", tuple(modifiers), (self.result(target),), (to,),
+               tuple(self.source(s, "f32") for s in sources), ("f32",) * len(sources), self.site)
+        ]  # fmt: skip
+
+    def _compare(
+        self, instruction: Instruction, modifiers: list[str], type_: str,
+        results: tuple[Operand, ...], result_type: str,
+    ) -> list[Op]:  # fmt: skip
+        if not modifiers or modifiers[0] not in signatures.COMPARISONS:
+            raise self.unknown()
+        if type_ not in signatures.COMPARE_TYPES or not signatures.compares(modifiers[0], type_):
+            raise self.unknown()
+        if len(results) == 2 and type_ in ("f16", "bf16"):
+            raise self.unknown("a second predicate")
+        combined = modifiers[1:2] != [] and modifiers[1] in signatures.BOOLEANS
+        flushes = [["ftz"]] if type_ in ("f32", "f16", "f16x2") else []
+        if modifiers[1 + combined :] not in ([], *flushes):
+            raise self.unknown()
+        _, *sources = self.given(instruction, 4 if combined else 3)
+        source_types = (type_, type_, "pred")[: len(sources)]
+        ops: list[Op] = []
+        read = tuple(self.source(s, t, ops) for s, t in zip(sources, source_types, strict=True))
+        made = tuple(self.result(r) for r in results)
+        opcode = "setp" if result_type == "pred" else "set"
+        kinds = (result_type,) * len(made)
+        ops.append(Op(opcode, tuple(modifiers), made, kinds, read, source_types, self.site))
+        return ops
+
+    def _op_setp(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        if len(types) != 1:
+            raise self.unknown()
+        target, _ = self.result_and_sources(instruction)
+        results = (target.first, target.second) if isinstance(target, Pair) else (target,)
+        return self._compare(instruction, modifiers, types[0], results, "pred")
+
+    def _op_set(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        if len(types) != 2 or types[0] not in ("u32", "s32", "f32", "u16", "s16", *HALVES):
+            raise self.unknown()
+        if types[0] in HALVES and types[0] != types[1]:
+            raise self.unknown()
+        if types[0] in ("u16", "s16") and types[1] not in ("f16", "bf16"):
+            raise self.unknown()
+        if types[0] == "f32" and types[1] in HALVES:
+            raise self.unknown()
+        target, _ = self.result_and_sources(instruction)
+        kind = types[0] if types[0] in HALVES else unsigned(types[0])
+        return self._compare(instruction, modifiers, types[1], (target,), kind)
+
+    def _op_slct(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        if len(types) != 2 or types[1] not in ("s32", "f32"):
+            raise self.unknown()
+        flushes = [["ftz"]] if types[1] == "f32" else []
+        if types[0] not in signatures.MOVE_TYPES - {"pred"} or modifiers not in ([], *flushes):
+            raise self.unknown()
+        kind = unsigned(types[0])
+        target, *sources = self.given(instruction, 4)
+        source_types = (kind, kind, types[1])
+        read = tuple(self.source(s, t) for s, t in zip(sources, source_types, strict=True))
+        return [
+            Op("slct", tuple(modifiers), (self.result(target),), (kind,), read, source_types,
+               self.site)
+        ]  # fmt: skip
+
+    def _op_cvta(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        to = "to" in modifiers
+        spaces = [m.partition("::")[0] for m in modifiers if m != "to"]
+        if len(spaces) != 1 or spaces[0] not in STATE_SPACES or types != ["u64"]:
+            raise self.unknown()
+        target, source = self.given(instruction, 2)
+        return [
+            Op("cvta", ("to" if to else "from", spaces[0]), (self.result(target),), ("u64",),
+               (self.source(source, types[0]),), ("u64",), self.site)
+        ]  # fmt: skip
+
+    def _op_isspacep(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        if types or len(modifiers) != 1 or modifiers[0].partition("::")[0] not in STATE_SPACES:
+            raise self.unknown()
+        target, source = self.given(instruction, 2)
+        return [
+            Op("isspacep", (modifiers[0].partition("::")[0],), (self.result(target),), ("pred",),
+               (self.source(source, "u64"),), ("u64",), self.site)
+        ]  # fmt: skip
+
+    def _fraction(self, type_: str, parts: Group) -> str:
+        """The type of each part of a register that is put together or taken apart."""
+        bits, count = 8 * TYPE_SIZES[type_], len(parts.items)
+        if count not in (2, 4) or bits // count < 8:
+            raise self.unknown(f"{bits} bits in {count} parts")
+        return f"u{bits // count}"

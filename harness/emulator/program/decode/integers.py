@@ -1,0 +1,70 @@
+"""Integer instructions that the table of signatures has no form for: carries and dot products."""
+
+from __future__ import annotations
+
+from harness.emulator.program.decode.operands import OperandReader
+from harness.emulator.program.ir import Constant, Op, Source, unsigned
+from harness.emulator.ptx.syntax import Instruction
+
+_CARRYING = {"add": 2, "sub": 2, "mad": 3}
+
+
+class IntegerDecoder(OperandReader):
+    """Instructions with a condition code, and those with two types."""
+
+    def with_carry(
+        self, instruction: Instruction, name: str, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        """`add.cc`, `addc`, `addc.cc` and so on; the condition code is a predicate register."""
+        base = name[:3]
+        part = [m for m in modifiers if m in ("lo", "hi")]
+        count = _CARRYING.get(base, 0)
+        if types not in (["u32"], ["s32"], ["u64"], ["s64"]) or not count:
+            raise self.unknown()
+        if len(part) != (base == "mad") or modifiers not in (part, [*part, "cc"]):
+            raise self.unknown()
+        kind = unsigned(types[0])
+        factor = types[0] if part == ["hi"] else kind
+        source_types = ((factor, factor, kind) if base == "mad" else (kind, kind))[:count]
+        target, *sources = self.given(instruction, 1 + count)
+        code = self.declare("!condition code", "pred")
+        carry: Source = code if name.endswith("c") else Constant(0)
+        read = tuple(self.source(s, t) for s, t in zip(sources, source_types, strict=True))
+        written = code if "cc" in modifiers else None
+        return [
+            Op(f"{base}_carry", tuple(part), (self.result(target), written), (kind, "pred"),
+               (*read, carry), (*source_types, "pred"), self.site)
+        ]  # fmt: skip
+
+    def _op_dp4a(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        wanted = 1 if instruction.opcode.startswith("dp2a") else 0
+        if len(modifiers) != wanted or not set(modifiers) <= {"lo", "hi"} or len(types) != 2:
+            raise self.unknown()
+        if not set(types) <= {"u32", "s32"}:
+            raise self.unknown()
+        kind = "s32" if "s32" in types else "u32"
+        target, *sources = self.given(instruction, 4)
+        source_types = (types[0], types[1], kind)
+        read = tuple(self.source(s, t) for s, t in zip(sources, source_types, strict=True))
+        name = instruction.opcode.split(".")[0]
+        return [
+            Op(name, tuple(modifiers), (self.result(target),), (kind,), read, source_types,
+               self.site)
+        ]  # fmt: skip
+
+    _op_dp2a = _op_dp4a
+
+    def _op_vabsdiff4(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
+        """Absolute differences of packed fields; masks, saturation and byte orders are unknown."""
+        name, *words = instruction.opcode.split(".")
+        adds = words[3:]
+        if len(words) < 3 or not set(words[:3]) <= {"u32", "s32"} or adds not in ([], ["add"]):
+            raise self.unknown()
+        target, *sources = self.given(instruction, 4)
+        kinds = (words[1], words[2], "u32")
+        read = tuple(self.source(s, kind) for s, kind in zip(sources, kinds, strict=True))
+        return [Op(name, tuple(adds), (self.result(target),), ("u32",), read, kinds, self.site)]
+
+    _op_vabsdiff2 = _op_vabsdiff4

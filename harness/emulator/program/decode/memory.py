@@ -1,0 +1,250 @@
+"""Loads, stores and atomics to typed operations."""
+
+from __future__ import annotations
+
+from harness.emulator.program.decode.calls import CallDecoder
+from harness.emulator.program.ir import HALVES, Constant, Op, Source, SymbolAddress, unsigned
+from harness.emulator.ptx.syntax import TYPE_SIZES, Group, Instruction, Memory, Number, Operand
+
+STATE_SPACES = {"global", "shared", "local", "const", "param"}
+_WORDS = ("b32", "b64")
+_NUMBERS = ("u32", "s32", "u64", "s64")
+_ATOMICS = {
+    "add": ("u32", "s32", "u64", "f32", "f64", *HALVES), "min": _NUMBERS, "max": _NUMBERS,
+    "and": _WORDS, "or": _WORDS, "xor": _WORDS, "exch": _WORDS, "cas": ("b16", *_WORDS),
+    "inc": ("u32",), "dec": ("u32",),
+}  # fmt: skip
+_SCOPES = {"cta", "cluster", "gpu", "sys"}
+_ORDERS = {
+    "ld": {"weak", "volatile", "relaxed", "acquire"},
+    "st": {"weak", "volatile", "relaxed", "release"},
+    "atom": {"relaxed", "acquire", "release", "acq_rel"},
+    "red": {"relaxed", "release"},
+}
+_SCOPED = {"relaxed", "acquire", "release", "acq_rel"}
+_CACHING = {
+    "ld": {"ca", "cg", "cs", "lu", "cv"}, "st": {"wb", "cg", "cs", "wt"}, "atom": set(),
+    "red": set(),
+}  # fmt: skip
+
+
+class MemoryDecoder(CallDecoder):
+    """The instructions that access memory."""
+
+    def _space(self, modifiers: list[str]) -> tuple[str, list[str]]:
+        """State space of a memory instruction, "" if generic, and its other modifiers."""
+        spaces = [m for m in modifiers if m.partition("::")[0] in STATE_SPACES]
+        others = [m for m in modifiers if m not in spaces]
+        if len(spaces) > 1 or any(s.endswith("::cluster") for s in spaces):
+            raise self.unknown()
+        return (spaces[0].partition("::")[0] if spaces else ""), others
+
+    def _address(self, operand: Operand) -> tuple[Source, Constant, str]:
+        if not isinstance(operand, Memory):
+            raise self.unknown("expected an address in brackets")
+        name = self.names.get(operand.base, operand.base)
+        offset = Constant(operand.offset & ((1 << 64) - 1))
+        if not operand.base:
+            return Constant(operand.offset), Constant(0), "u64"
+        if name in self.frame:
+            return self.declare("!stack", "u64"), Constant(self.frame[name] + operand.offset), "u64"
+        if name in self.registers:
+            register = self.register(name)
+            if register.type in ("pred", "f32", "f64"):
+                raise self.unknown(f"an address in a register of type {register.type}")
+            return register, offset, unsigned(register.type)
+        return self.symbol(name, operand.offset), Constant(0), "u64"
+
+    def _place(self, space: str, operand: Operand) -> tuple[Source, Constant, str]:
+        """The address of an access to a state space; a variable has to be in that space."""
+        base, offset, kind = self._address(operand)
+        if isinstance(base, SymbolAddress) and base.space != (space or "global"):
+            raise self.unknown(f"`{base.name}` is in {base.space} memory")
+        if space == "param" and not isinstance(base, SymbolAddress):
+            raise self.unknown("a parameter that is not named")
+        return base, offset, kind
+
+    def _check_hints(self, name: str, hints: list[str]) -> None:
+        """Refuse an access whose order, scope and caching do not go together.
+
+        All are executed alike: memory is consistent after every instruction.
+        """
+        orders = [h for h in hints if h in _ORDERS[name]]
+        scopes = [h for h in hints if h in _SCOPES]
+        caching = [h for h in hints if h in _CACHING[name]]
+        if len(orders) + len(scopes) + len(caching) < len(hints) or len(caching) > 1:
+            raise self.unknown()
+        if len(orders) > 1 or len(scopes) > 1 or (caching and orders not in ([], ["weak"])):
+            raise self.unknown()
+        # An atomic is relaxed, at the device's scope, where it does not say.
+        scoped = bool(_SCOPED.intersection(orders))
+        if bool(scopes) != scoped and name not in ("atom", "red"):
+            raise self.unknown()
+
+    def _access(self, name: str, modifiers: list[str], types: list[str]) -> tuple[str, int, str]:
+        space, others = self._space(modifiers)
+        width = [m for m in others if m in ("v2", "v4", "v8")]
+        others = [m for m in others if m not in width]
+        prefetches = [m for m in others if m.startswith(("L1::", "L2::")) and "cache_hint" not in m]
+        if name == "ld" and space == "global" and "nc" in others:
+            others.remove("nc")
+        self._check_hints(name, [m for m in others if m not in prefetches])
+        if len(types) != 1 or len(width) > 1:
+            raise self.unknown()
+        count = int(width[0][1:]) if width else 1
+        size = TYPE_SIZES[types[0]]
+        if size * count > 16 or types[0] in ("pred", "b128"):
+            raise self.unknown()
+        return space, count, types[0]
+
+    def _op_ld(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        space, count, kind = self._access("ld", modifiers, types)
+        target, where = self.given(instruction, 2)
+        results = target.items if isinstance(target, Group) else (target,)
+        if len(results) != count:
+            raise self.unknown()
+        made = tuple(self.result(r) for r in results)
+        space = self._own_space(space, where)
+        if space == "param" and isinstance(where, Memory) and self.is_own_param(where.base):
+            return self.load_param(where, made, kind)
+        if space == "param" and isinstance(where, Memory) and where.base in self.registers:
+            space = "const"  # an address among the kernel's parameters, which cost nothing either
+        base, offset, address_type = self._place(space, where)
+        if isinstance(base, SymbolAddress) and base.space == "param":
+            self.inside(self.params[base.name], base.offset, count * TYPE_SIZES[kind])
+            read: tuple[Source, ...] = (Constant(base.offset),)
+            return [Op("param", (base.name,), made, (kind,) * count, read, ("u64",), self.site)]
+        return [
+            Op("ld", (space,), made, (kind,) * count, (base, offset), (address_type, "s64"),
+               self.site)
+        ]  # fmt: skip
+
+    def _op_ldu(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        return self._op_ld(instruction, modifiers, types)
+
+    def _op_st(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        space, count, kind = self._access("st", modifiers, types)
+        where, value = self.given(instruction, 2)
+        values = value.items if isinstance(value, Group) else (value,)
+        if len(values) != count:
+            raise self.unknown()
+        space = self._own_space(space, where)
+        if space == "param" and isinstance(where, Memory) and self.is_own_param(where.base):
+            return self.store_param(where, values, kind)
+        if space in ("param", "const"):
+            raise self.unknown(f"{space} memory cannot be written")
+        base, offset, address_type = self._place(space, where)
+        read = tuple(self.source(v, kind) for v in values)
+        return [
+            Op("st", (space,), (), (), (base, offset, *read),
+               (address_type, "s64", *(kind,) * count), self.site)
+        ]  # fmt: skip
+
+    def _own_space(self, space: str, where: Operand) -> str:
+        """The state space of an access; the instruction may leave it to a variable that it names.
+
+        A struct that is passed to a function, or returned by it, is in local memory.
+        """
+        if not isinstance(where, Memory):
+            return space
+        name = self.names.get(where.base, where.base)
+        known = self.variables.get(name, self.module.globals.get(name))
+        if space == "param" and (name in self.frame or (known and known.space == "local")):
+            return "local"
+        return known.space if known and space == "" else space
+
+    def _op_atom(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        space, others = self._space(modifiers)
+        operations = [m for m in others if m in _ATOMICS]
+        width = [m for m in others if m in ("v2", "v4", "v8")]
+        rest = [m for m in others if m not in (*operations, *width)]
+        if len(operations) != 1 or len(types) != 1 or len(width) > 1:
+            raise self.unknown()
+        reduces = instruction.opcode.startswith("red")
+        if types[0] in HALVES:
+            if rest[-1:] != ["noftz"]:
+                raise self.unknown("without .noftz")
+            rest.pop()
+        self._check_hints("red" if reduces else "atom", rest)
+        if space not in ("", "global", "shared"):
+            raise self.unknown(f"there are no atomics on {space} memory")
+        kind, operation = types[0], operations[0]
+        if kind not in _ATOMICS[operation] or (reduces and operation in ("exch", "cas")):
+            raise self.unknown()
+        if kind in HALVES:
+            operation, kind = f"add.{kind}", "u32" if kind.endswith("x2") else "u16"
+        elif operation not in ("min", "max"):
+            kind = unsigned(kind)
+        values_taken = 2 if operation == "cas" else 1
+        operands = self.given(instruction, values_taken + (1 if reduces else 2))
+        target = () if reduces else operands[:1]
+        where, *values = operands[len(target) :]
+        space = self._own_space(space, where)
+        base, offset, address_type = self._place(space, where)
+        if not width:
+            read = tuple(self.source(v, kind) for v in values)
+            made = tuple(self.result(t) for t in target)
+            return [
+                Op("atom", (space, operation), made, (kind,) * len(made), (base, offset, *read),
+                   (address_type, "s64", *(kind,) * len(read)), self.site)
+            ]  # fmt: skip
+        # Every element is an atomic of its own, as the manual has it; the first counts for all.
+        out = []
+        parts = [o.items for o in (*target, *values) if isinstance(o, Group)]
+        if len(parts) != len(target) + 1 or {len(p) for p in parts} != {int(width[0][1:])}:
+            raise self.unknown()
+        for i, element in enumerate(zip(*parts, strict=True)):
+            at = Constant((offset.bits + i * TYPE_SIZES[kind]) & ((1 << 64) - 1))
+            made = tuple(self.result(r) for r in element[: len(target)])
+            counts_for = "0" if i else str(len(parts[0]))
+            out.append(Op("atom", (space, operation, counts_for), made, (kind,) * len(made),
+                          (base, at, self.source(element[-1], kind)),
+                          (address_type, "s64", kind), self.site))  # fmt: skip
+        return out
+
+    def _op_red(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        return self._op_atom(instruction, modifiers, types)
+
+
+class AsyncDecoder(MemoryDecoder):
+    """`cp.async` without an mbarrier; bulk copies and mbarriers are unknown."""
+
+    def _op_cp(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
+        words = instruction.opcode.split(".")[1:]
+        if words in (["async", "commit_group"], ["async", "wait_all"]):
+            name = "copy_commit" if words[1] == "commit_group" else "copy_wait"
+            return [Op(name, (), (), (), (), (), self.site)]
+        if words == ["async", "wait_group"]:
+            (left,) = self.given(instruction, 1)
+            return [Op("copy_wait", (str(self._literal(left)),), (), (), (), (), self.site)]
+        hints = [w for w in words if w.startswith("L2::") and "cache_hint" not in w]
+        words = [w.partition("::")[0] for w in words if w not in hints]
+        if words not in (["async", "ca", "shared", "global"], ["async", "cg", "shared", "global"]):
+            raise self.unknown()
+        target, source, size, *filled = self.given(instruction, 3, 4)
+        count = self._literal(size)
+        if count not in ((16,) if "cg" in words else (4, 8, 16)):
+            raise self.unknown()
+        ops: list[Op] = []
+        places = (("shared", target), ("global", source))
+        ends = [self._end(s, o, f"!copy {i}", ops) for i, (s, o) in enumerate(places)]
+        read = self.source(filled[0], "u32") if filled else Constant(count)
+        kinds = ("u64", "u64", "u32")
+        ops.append(Op("copy_async", (str(count),), (), (), (*ends, read), kinds, self.site))
+        return ops
+
+    def _literal(self, operand: Operand) -> int:
+        if not isinstance(operand, Number) or not isinstance(operand.value, int):
+            raise self.unknown("expected an integer")
+        return operand.value
+
+    def _end(self, space: str, operand: Operand, name: str, ops: list[Op]) -> Source:
+        """An address as one 64-bit register."""
+        base, offset, kind = self._place(space, operand)
+        register = self.declare(name, "u64")
+        ops.append(Op("cvt", (), (register,), ("u64",), (base,), (kind,), self.site))
+        ops.append(Op("add", (), (register,), ("u64",), (register, offset), ("u64", "u64"),
+                      self.site))  # fmt: skip
+        return register

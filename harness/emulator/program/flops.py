@@ -1,0 +1,78 @@
+"""Floating-point operations, told from PTX instructions.
+
+Nsight Compute counts thread instructions by machine opcode: FADD, FMUL and FFMA, and the same with
+D and H. Read on an H200, a thread instruction counts once whether it works on one half or on two, a
+subtraction is an addition, and bf16 counts under H. So it is here. Divisions, roots and functions
+(`div`, `sqrt`, `rcp`, `ex2`, …), comparisons, `min`, `max`, `neg` and conversions are no such
+instruction in PTX and count nothing, though machine code makes some of FADD, FMUL and FFMA.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from harness.emulator.program.signatures import split_opcode
+
+THREADS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
+PRECISIONS = ("fp16", "fp32", "fp64", "tensor")
+_LETTERS = {"f32": "f", "f64": "d", "f16": "h", "bf16": "h", "f16x2": "h", "bf16x2": "h"}
+_PRECISION = {"f": "fp32", "d": "fp64", "h": "fp16"}
+_OPERATIONS = {"add": "add", "sub": "add", "mul": "mul", "mad": "fma", "fma": "fma"}
+INSTRUCTIONS = tuple(f"{letter}{kind}" for letter in "fdh" for kind in ("add", "mul", "fma"))
+"""Nsight Compute's kinds of thread instruction, as in its counters' names."""
+
+_SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\b")
+_INTEGERS = frozenset({"s8", "u8", "s4", "u4", "b1"})
+_WARP = 32
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """What one thread's part in an instruction is. `instruction`: of INSTRUCTIONS; "" for mma."""
+
+    precision: str
+    instruction: str
+    operations: int
+
+
+@lru_cache(maxsize=4096)
+def arithmetic(opcode: str) -> Arithmetic | None:
+    """Of a PTX opcode; None for what is no floating-point addition or multiplication.
+
+    A matrix instruction of m × n × k is 2·m·n·k operations of a warp, all of whose lanes take part.
+    """
+    name, modifiers, types = split_opcode(opcode)
+    if name == "mma" or (name == "wmma" and "mma" in modifiers):
+        shape = _SHAPE.search(opcode)
+        if shape is None or not _INTEGERS.isdisjoint(opcode.split(".")):
+            return None
+        m, n, k = map(int, shape.groups())
+        return Arithmetic("tensor", "", 2 * m * n * k // _WARP)
+    operation, letter = _OPERATIONS.get(name), _LETTERS.get(types[-1] if types else "")
+    if operation is None or letter is None:
+        return None
+    each = 2 if operation == "fma" else 1
+    return Arithmetic(
+        _PRECISION[letter], letter + operation, each * (2 if types[-1].endswith("x2") else 1)
+    )
+
+
+def operations(opcode: str) -> int:
+    """What an instruction is to the thread that executes it, in floating-point operations."""
+    found = arithmetic(opcode)
+    return found.operations if found else 0
+
+
+def totals(executed: Iterable[tuple[str, int]]) -> tuple[dict[str, int], dict[str, int]]:
+    """Thread instructions by kind, and operations by precision, of (opcode, threads) pairs."""
+    instructions, flops = dict.fromkeys(INSTRUCTIONS, 0), dict.fromkeys(PRECISIONS, 0)
+    for opcode, threads in executed:
+        found = arithmetic(opcode)
+        if found:
+            flops[found.precision] += found.operations * threads
+            if found.instruction:
+                instructions[found.instruction] += threads
+    return instructions, flops

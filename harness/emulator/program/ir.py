@@ -1,0 +1,270 @@
+"""A kernel as typed operations in basic blocks: what is to be computed, not how.
+
+This is the form between PTX and whatever executes it. Names are resolved, every operand has a
+type, calls have become jumps and guards branches; nothing here knows of NumPy, so that a
+generator of another language can start from the same program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from harness.emulator.ptx.syntax import TYPE_SIZES, Location, Param, Variable
+
+Found = TypeVar("Found")
+
+UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
+
+
+def is_float(type_: str) -> bool:
+    return type_ in ("f16", "f32", "f64")  # bf16 has no NumPy type and is kept as its bits
+
+
+def unsigned(type_: str) -> str:
+    """The unsigned integer type of the same size; predicates and floats stay what they are."""
+    return type_ if type_ == "pred" or is_float(type_) else UNSIGNED[TYPE_SIZES[type_]]
+
+
+@dataclass(frozen=True)
+class Register:
+    """A virtual register; `slot` numbers the registers of a program from 0."""
+
+    slot: int
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A literal: `bits` are its bits in the type of the operand that it stands for."""
+
+    bits: int
+
+
+@dataclass(frozen=True)
+class Special:
+    """A special register such as `tid.x`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class SymbolAddress:
+    """The address of a variable in its own state space, plus an offset."""
+
+    space: str
+    name: str
+    offset: int = 0
+
+
+Source = Register | Constant | Special | SymbolAddress
+
+
+@dataclass(frozen=True)
+class Op:
+    """One operation, with one PTX instruction behind it.
+
+    `name` is the meaning (`add`, `mul_wide`, `ld`, …), `variant` what else tells it apart
+    (comparison, rounding, state space, atomic operation, …). `sources[i]` is read as
+    `source_types[i]`; `results[i]` is written as `result_types[i]`, None where discarded.
+    """
+
+    name: str
+    variant: tuple[str, ...]
+    results: tuple[Register | None, ...]
+    result_types: tuple[str, ...]
+    sources: tuple[Source, ...]
+    source_types: tuple[str, ...]
+    site: int
+
+    @property
+    def type(self) -> str:
+        """The type of the first result, or else of the first source."""
+        return (self.result_types or self.source_types)[0]
+
+    def registers_read(self) -> list[Register]:
+        return [s for s in self.sources if isinstance(s, Register)]
+
+    def registers_written(self) -> list[Register]:
+        return [r for r in self.results if r is not None]
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where an operation comes from: one PTX instruction of the kernel as executed."""
+
+    opcode: str
+    ptx_line: int
+    location: Location | None
+
+
+@dataclass(frozen=True)
+class Jump:
+    """Go on at `target`; counts as an instruction when `site` is set (`bra`)."""
+
+    target: int
+    site: int | None = None
+
+
+@dataclass(frozen=True)
+class Branch:
+    """Lanes whose predicate is `taken_if` go to `target`, the others to `otherwise`.
+
+    `guards` is set where the branch stands for the guard of the instruction at `target`: the
+    lanes that skip it have issued it with its predicate off.
+    """
+
+    predicate: Register
+    taken_if: bool
+    target: int
+    otherwise: int
+    site: int
+    guards: bool = False
+
+
+@dataclass(frozen=True)
+class Switch:
+    """`brx.idx`: lane goes to `targets[index]`; or a call through `pointer`, to a function each."""
+
+    index: Register
+    targets: tuple[int, ...]
+    site: int
+    pointer: Register | None = None
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """Wait for the block's threads (or `count` of them) at barrier `number`, go on at `target`.
+
+    With `arrives` (bar.arrive) lanes are counted and go on at once.
+    `reduction` is `popc`, `and` or `or` for bar.red, which reduces `predicate` into `result`.
+    """
+
+    number: Source
+    count: Source | None
+    target: int
+    site: int
+    reduction: str = ""
+    predicate: Register | None = None
+    result: Register | None = None
+    arrives: bool = False
+
+
+@dataclass(frozen=True)
+class Exit:
+    site: int
+
+
+@dataclass(frozen=True)
+class Trap:
+    site: int
+    reason: str = "the kernel executed trap"
+
+
+Terminator = Jump | Branch | Switch | Barrier | Exit | Trap
+
+
+@dataclass
+class Block:
+    """Operations that are executed together. `sites` are counted each time.
+
+    `guarded_site` is an instruction whose guard was counted by the branch before this block.
+    """
+
+    ops: list[Op]
+    terminator: Terminator
+    sites: list[int] = field(default_factory=list)
+    guarded_site: int | None = None
+    live_in: frozenset[int] = frozenset()
+    live_out: frozenset[int] = frozenset()
+
+    @property
+    def first_site(self) -> int:
+        """The instruction by which a message names the block."""
+        return self.sites[0] if self.sites else getattr(self.terminator, "site", 0) or 0
+
+
+@dataclass
+class Program:
+    """A kernel ready to be executed or generated. Blocks are in the order that reconverges."""
+
+    kernel: str
+    params: tuple[Param, ...]
+    registers: tuple[Register, ...]
+    blocks: list[Block]
+    sites: tuple[Site, ...]
+    shared: dict[str, int]
+    shared_static: int
+    local: dict[str, int]
+    local_bytes: int
+    symbols: tuple[Variable, ...]
+    remembered: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def param_offsets(self) -> dict[str, int]:
+        """Where each parameter lies among the bytes of all of them."""
+        offsets, total = {}, 0
+        for param in self.params:
+            total = -(-total // param.align) * param.align
+            offsets[param.name] = total
+            total += param.size
+        return offsets
+
+    def once(self, work: Callable[[Program], Found]) -> Found:
+        """What `work` finds out about this program, worked out at the first time only."""
+        if work not in self.remembered:
+            self.remembered[work] = work(self)
+        found: Found = self.remembered[work]
+        return found
+
+
+def successors(terminator: Terminator) -> tuple[int, ...]:
+    """Block numbers that control may go to."""
+    if isinstance(terminator, (Jump, Barrier)):
+        return (terminator.target,)
+    if isinstance(terminator, Branch):
+        return (terminator.target, terminator.otherwise)
+    if isinstance(terminator, Switch):
+        return tuple(dict.fromkeys(terminator.targets))
+    return ()
+
+
+def terminator_reads(terminator: Terminator) -> list[Register]:
+    """Registers that a terminator needs."""
+    if isinstance(terminator, Branch):
+        return [terminator.predicate]
+    if isinstance(terminator, Switch):
+        return [r for r in (terminator.index, terminator.pointer) if r is not None]
+    if isinstance(terminator, Barrier):
+        operands = (terminator.number, terminator.count, terminator.predicate)
+        return [r for r in operands if isinstance(r, Register)]
+    return []
+
+
+HALVES = ("f16", "f16x2", "bf16", "bf16x2")
+
+
+def element(type_: str) -> str:
+    """The format of one half of a possibly packed type."""
+    return type_.removesuffix("x2")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place that control may go to."""
+
+    label: str
+
+
+@dataclass(frozen=True)
+class To:
+    """A terminator whose targets are labels still; block numbers are put in later."""
+
+    terminator: Any
+    labels: tuple[str, ...] = ()
+    guarded: int | None = None
+
+
+Entry = Mark | To | tuple[Op, int | None]
+"""What stands in a kernel that is one list, before it is cut into basic blocks."""

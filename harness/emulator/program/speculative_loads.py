@@ -1,0 +1,86 @@
+"""Loads that the compiler added to what the source reads, so that nobody is accused of them.
+
+A load from a variable's own fixed address cannot fail, so the compiler may do it where the source
+would not have, and select the result away. Requested only when a race is about to be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.emulator.program.ir import (
+    Constant,
+    Op,
+    Program,
+    SymbolAddress,
+    successors,
+    terminator_reads,
+)
+from harness.emulator.program.liveness import EFFECTS
+
+_Place = tuple[int, int]  # basic block, index of an operation in it
+
+
+class SpeculativeLoads:
+    """Which loads of a program are excused."""
+
+    def __init__(self, program: Program) -> None:
+        self._blocks = program.blocks
+        self._known: dict[int, bool] = {}
+
+    def speculative(self, site: int) -> bool:
+        """A load from a fixed address whose value ends in selections between it and another."""
+        if site not in self._known:
+            places = [
+                (number, i)
+                for number, block in enumerate(self._blocks)
+                for i, op in enumerate(block.ops)
+                if op.site == site and op.name == "ld"
+            ]
+            self._known[site] = bool(places) and all(map(self._only_selected, places))
+        return self._known[site]
+
+    def _op(self, place: _Place) -> Op:
+        return self._blocks[place[0]].ops[place[1]]
+
+    def _only_selected(self, place: _Place) -> bool:
+        load = self._op(place)
+        if not isinstance(load.sources[0], (SymbolAddress, Constant)):
+            return False
+        todo = [(register.slot, place) for register in load.registers_written()]
+        seen = set(todo)
+        while todo:
+            for user, operand in self._users(*todo.pop()):
+                if user is None:
+                    return False
+                op = self._op(user)
+                if op.name == "selp" and operand < 2:
+                    continue
+                if op.name in EFFECTS or not op.results:
+                    return False
+                more = {(register.slot, user) for register in op.registers_written()} - seen
+                seen |= more
+                todo += more
+        return True
+
+    def _users(self, slot: int, place: _Place) -> Iterator[tuple[_Place | None, int]]:
+        """Who reads what a register holds after an operation: (place, operand); None: control."""
+        todo = [(place[0], place[1] + 1)]
+        seen: set[int] = set()
+        while todo:
+            number, first = todo.pop()
+            block = self._blocks[number]
+            for i in range(first, len(block.ops)):
+                op = block.ops[i]
+                for operand, source in enumerate(op.sources):
+                    if getattr(source, "slot", None) == slot:
+                        yield (number, i), operand
+                if any(register.slot == slot for register in op.registers_written()):
+                    break
+            else:
+                if any(register.slot == slot for register in terminator_reads(block.terminator)):
+                    yield None, 0
+                for target in successors(block.terminator):
+                    if target not in seen:
+                        seen.add(target)
+                        todo.append((target, 0))

@@ -1,0 +1,170 @@
+"""Which loops may wait for another thread, and by which registers a pass in vain is told.
+
+A loop that may wait is told by what it does: it branches on the result of an atomic or a volatile
+load of its own. Most that do are not waiting: compare-and-swap until it succeeds, probing of a hash
+table, taking work from a queue. What a pass was good for shows in the registers on which the loop's
+branches depend, the results of its loads and atomics among them: where they are what they were one
+pass ago, the next pass will be the same again, unless another thread changes memory. A counter that
+no branch depends on, as of a back-off, does not hide that. `forward_progress` has what
+follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.emulator.program.access_kinds import PLAIN, access_kind
+from harness.emulator.program.ir import (
+    Block,
+    Mark,
+    Op,
+    Program,
+    Site,
+    Source,
+    Special,
+    To,
+    successors,
+    terminator_reads,
+)
+
+_WARP_SYNCS = frozenset({"syncwarp", "shfl", "vote", "match", "redux", "elect"})
+
+Code = list[Mark | To | tuple[Op, int | None]]
+
+
+@dataclass(frozen=True)
+class WaitingLoops:
+    """`heads`: blocks that a loop which may wait turns around, with the slots to compare.
+
+    `warp_syncs`: blocks by which lanes of a warp meet, with the mask; none if there are no heads.
+    `clocks`: whether the program looks at a clock, by which waiting may end without anybody.
+    """
+
+    heads: Mapping[int, tuple[int, ...]]
+    warp_syncs: Mapping[int, Source]
+    clocks: bool
+
+
+def waiting_loops(program: Program) -> WaitingLoops:
+    """What the scheduler has to know of a program."""
+    blocks = program.blocks
+    heads = {}
+    for head, loop in loops_by_head(blocks, program.sites).items():
+        changing = {r.slot for n in loop for op in blocks[n].ops for r in op.registers_written()}
+        there = blocks[head].live_in & changing | _found(blocks, loop)
+        heads[head] = tuple(sorted(_telling(blocks, loop) & there))
+    warp_syncs = {
+        number: op.sources[-1]
+        for number, block in enumerate(blocks if heads else ())
+        for op in block.ops
+        if op.name in _WARP_SYNCS
+    }
+    sources = (s for block in blocks for op in block.ops for s in op.sources)
+    clocks = any(
+        isinstance(s, Special) and s.name.startswith(("clock", "globaltimer")) for s in sources
+    )
+    return WaitingLoops(heads, warp_syncs, clocks)
+
+
+def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None:
+    """Keep what loops that may wait have read, though it may be used up within a basic block."""
+    for loop in loops_by_head(blocks, sites).values():
+        telling = _telling(blocks, loop)
+        for number in loop:
+            blocks[number].live_out |= telling & _found(blocks, [number])
+
+
+def split_at_warp_syncs(code: Code, new_label: Callable[[], str]) -> Code:
+    """The same code with a new block wherever lanes meet."""
+    out: Code = []
+    last: int | None = None
+    starts = {
+        entry[0].site for entry in code if isinstance(entry, tuple) and entry[0].name in _WARP_SYNCS
+    }
+    for entry in code:
+        site = entry[0].site if isinstance(entry, tuple) else None
+        if site in starts and site != last:
+            out.append(Mark(new_label()))
+        last = site
+        out.append(entry)
+    return out
+
+
+def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, set[int]]:
+    """Blocks that read what another thread may change, in a loop that branches on it: the loop."""
+    found = {}
+    for number, block in enumerate(blocks):
+        tainted = {
+            register.slot
+            for op in block.ops
+            if op.name in ("atom", "ld") and access_kind(sites[op.site].opcode) != PLAIN
+            for register in op.registers_written()
+        }
+        if tainted and number in (loop := _loop(blocks, number)):
+            _taint(blocks, tainted)
+            if any(r.slot in tainted for n in loop for r in terminator_reads(blocks[n].terminator)):
+                found[number] = loop
+    return found
+
+
+def _taint(blocks: Sequence[Block], tainted: set[int]) -> None:
+    """Add the registers that are computed from these."""
+    changed = True
+    while changed:
+        changed = False
+        for block in blocks:
+            for op in block.ops:
+                written = {r.slot for r in op.registers_written()}
+                if not written <= tainted and any(r.slot in tainted for r in op.registers_read()):
+                    tainted |= written
+                    changed = True
+
+
+def _telling(blocks: Sequence[Block], loop: Iterable[int]) -> set[int]:
+    """Registers on which the branches of a loop depend, by what is computed in it."""
+    telling = {r.slot for n in loop for r in terminator_reads(blocks[n].terminator)}
+    changed = True
+    while changed:
+        changed = False
+        for op in (op for n in loop for op in blocks[n].ops):
+            if any(r.slot in telling for r in op.registers_written()):
+                # What is read depends on where, not on what an atomic puts there instead.
+                sources = op.sources[:1] if op.name in ("atom", "ld") else op.sources
+                slots = {slot for s in sources if (slot := getattr(s, "slot", None)) is not None}
+                changed |= not slots <= telling
+                telling |= slots
+    return telling
+
+
+def _found(blocks: Sequence[Block], numbers: Iterable[int]) -> set[int]:
+    """Registers that hold what the loads and atomics of some blocks have read."""
+    return {
+        register.slot
+        for n in numbers
+        for op in blocks[n].ops
+        if op.name in ("atom", "ld")
+        for register in op.registers_written()
+    }
+
+
+def _loop(blocks: Sequence[Block], number: int) -> set[int]:
+    """Blocks that control may come to from one and come back."""
+    onwards = {n: list(successors(block.terminator)) for n, block in enumerate(blocks)}
+    back: dict[int, list[int]] = {n: [] for n in onwards}
+    for n, targets in onwards.items():
+        for target in targets:
+            back[target].append(n)
+    return _reachable(onwards, number) & _reachable(back, number)
+
+
+def _reachable(edges: Mapping[int, Sequence[int]], number: int) -> set[int]:
+    """Blocks that the edges lead to from one, itself only if they come back."""
+    found: set[int] = set()
+    todo = [number]
+    while todo:
+        for target in edges[todo.pop()]:
+            if target not in found:
+                found.add(target)
+                todo.append(target)
+    return found

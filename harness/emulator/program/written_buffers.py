@@ -1,0 +1,52 @@
+"""Which buffers a kernel may write, so that reads of all others need no watching.
+
+An address is followed back through arithmetic to the parameters and variables that it was computed
+from. A pointer that was itself read from memory may lead anywhere.
+"""
+
+from __future__ import annotations
+
+from harness.emulator.program.ir import Constant, Op, Program, Register, SymbolAddress
+
+ANYWHERE = "*"
+
+
+def written_buffers(program: Program) -> frozenset[str]:
+    """`param+offset` of pointers and names of variables; ANYWHERE if an address is not known."""
+    origins: dict[int, frozenset[str]] = {}
+    changed = True
+    while changed:
+        changed = False
+        for block in program.blocks:
+            for op in block.ops:
+                found = _origins(op, origins)
+                for register in op.registers_written():
+                    known = origins.get(register.slot, frozenset())
+                    if not found <= known:
+                        origins[register.slot] = known | found
+                        changed = True
+    out: set[str] = set()
+    for block in program.blocks:
+        for op in block.ops:
+            if op.name in ("st", "atom") and op.variant[0] in ("global", ""):
+                found = _of(op.sources[0], origins)
+                out |= found if found or op.variant[0] == "" else {ANYWHERE}
+    return frozenset(out)
+
+
+def _origins(op: Op, origins: dict[int, frozenset[str]]) -> frozenset[str]:
+    if op.name == "param":
+        offset = op.sources[0]
+        assert isinstance(offset, Constant)
+        return frozenset({f"{op.variant[0]}+{offset.bits}"}) if op.type == "u64" else frozenset()
+    if op.name in ("ld", "atom"):
+        return frozenset({ANYWHERE}) if op.type in ("u64", "s64") else frozenset()
+    return frozenset().union(*(_of(source, origins) for source in op.sources))
+
+
+def _of(source: object, origins: dict[int, frozenset[str]]) -> frozenset[str]:
+    if isinstance(source, Register):
+        return origins.get(source.slot, frozenset())
+    if isinstance(source, SymbolAddress) and source.space in ("global", "const", "param"):
+        return frozenset({source.name})
+    return frozenset()

@@ -1,0 +1,1 @@
+"""PTX text to records of what it says."""

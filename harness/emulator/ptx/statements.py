@@ -1,0 +1,172 @@
+"""What stands within a statement of PTX: operands, and names in the scopes that braces make."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from dataclasses import dataclass, field
+
+from harness.emulator.errors import PtxSyntaxError, shown
+from harness.emulator.ptx.lexer import Tokens, parse_integer
+from harness.emulator.ptx.syntax import (
+    Function,
+    Group,
+    Instruction,
+    Label,
+    Masked,
+    Memory,
+    Name,
+    Number,
+    Operand,
+    Pair,
+    Sum,
+)
+
+_MOST_NESTING = 8
+
+
+@dataclass
+class Scope:
+    """What is declared between a pair of braces: names, and labels from statement `start` on.
+
+    Both maps are from the name in the text to the one that is unique in its function.
+    """
+
+    start: int
+    names: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class StatementReader(Tokens):
+    """Reads operands, with the names that are declared around them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.scopes: list[Scope] = []
+        self.unique = 0
+        self.nesting = 0
+
+    def twice(self, name: str) -> PtxSyntaxError:
+        return PtxSyntaxError(self.line, f"{shown(name)} is defined a second time")
+
+    # --- names ----------------------------------------------------------------------------
+
+    def declare(self, name: str, *, among_all: bool = False) -> str:
+        """A name of an inner scope may repeat one of another scope: make it unique."""
+        if name in self.scopes[-1].names:
+            raise self.twice(name)
+        unique = self.scopes[-1].names[name] = self.unique_name(name, among_all)
+        return unique
+
+    def unique_name(self, name: str, among_all: bool = False) -> str:
+        if len(self.scopes) == 1 and not among_all:
+            return name
+        self.unique += 1
+        return f"{name}@{self.unique}"
+
+    def resolve(self, name: str) -> str:
+        for scope in reversed(self.scopes):
+            if name in scope.names:
+                return scope.names[name]
+        return name
+
+    def leave(self, scope: Scope, function: Function, body: list[Instruction | Label]) -> None:
+        """A scope ends: its labels, which may be used before they stand, get their unique names."""
+        renamed = {name: unique for name, unique in scope.labels.items() if name != unique}
+        if not renamed:
+            return
+        for i in range(scope.start, len(body)):
+            statement = body[i]
+            if isinstance(statement, Instruction):
+                operands = tuple(
+                    Name(renamed[o.text]) if isinstance(o, Name) and o.text in renamed else o
+                    for o in statement.operands
+                )
+                body[i] = dataclasses.replace(statement, operands=operands)
+        for table in renamed.values():
+            if table in function.branch_targets:
+                targets = function.branch_targets[table]
+                function.branch_targets[table] = tuple(renamed.get(t, t) for t in targets)
+
+    # --- operands -------------------------------------------------------------------------
+
+    def operand(self) -> Operand:
+        self.nesting += 1
+        if self.nesting > _MOST_NESTING:
+            raise PtxSyntaxError(self.line, f"more than {_MOST_NESTING} brackets in one another")
+        operand = self._primary()
+        if self.accept("|"):
+            operand = Pair(operand, self._primary())
+        self.nesting -= 1
+        return operand
+
+    def _primary(self) -> Operand:
+        token = self.peek()
+        if token in ("{", "("):
+            return self._group()
+        if token == "[":
+            self.take()
+            return self._memory()
+        if token == "!":
+            self.take()
+            return Name(self.resolve(self.name()), True)
+        if token == "-" or token[:1].isdigit():
+            number = self._number()
+            if isinstance(number.value, int) and self.accept("("):
+                masked = Masked(number.value, self.operand())
+                self.take(")")
+                return masked
+            return number
+        if token[:1] not in "%$_" and not token[:1].isalpha():
+            self.take()
+            raise self.unexpected("an operand", token)
+        name = self.resolve(self.take())
+        if name == "generic" and self.accept("("):
+            name = self.resolve(self.name())
+            self.take(")")
+        if self.peek() in ("+", "-") and (self.peek(1) or "x")[0].isdigit():
+            sign = -1 if self.take() == "-" else 1
+            return Sum(name, sign * self.integer())
+        return Name(name)
+
+    def _group(self) -> Group:
+        close, items = "}" if self.take() == "{" else ")", []
+        while not self.accept(close):
+            items.append(self.operand())
+            if self.peek() != close:
+                self.take(",")
+        return Group(tuple(items))
+
+    def _number(self) -> Number:
+        sign = -1 if self.accept("-") else 1
+        token = self.take()
+        prefix = token[:2].lower()
+        try:
+            if prefix == "0f":
+                bits = int(token[2:], 16)
+                value = struct.unpack("<f", struct.pack("<I", bits))[0]
+                return Number(sign * value, bits ^ (0x80000000 if sign < 0 else 0), 4)
+            if prefix == "0d":
+                bits = int(token[2:], 16)
+                value = struct.unpack("<d", struct.pack("<Q", bits))[0]
+                return Number(sign * value, bits ^ (1 << 63 if sign < 0 else 0), 8)
+            if "." in token:
+                return Number(sign * float(token))
+            return Number(sign * parse_integer(token))
+        except ValueError:
+            raise self.unexpected("a number of up to 64 bits", token) from None
+
+    def _memory(self) -> Memory:
+        base, offset = "", 0
+        if self.peek()[:1].isdigit():
+            offset = self.integer()
+        else:
+            base = self.resolve(self.name())
+            while self.peek() not in ("]", ","):
+                self.accept("+")
+                offset += self.integer()
+        more = []
+        while self.accept(","):
+            more.append(self.operand())
+        self.take("]")
+        return Memory(base, offset, tuple(more))

@@ -1,0 +1,1 @@
+"""What a launch leaves behind: plain data that depends on nothing."""

@@ -1,0 +1,83 @@
+"""What a launch reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, Protocol
+
+from harness.emulator.results.counters import Counter, InstructionCount
+from harness.emulator.results.faults import Fault
+from harness.emulator.results.observed import Observed
+
+EngineName = Literal["native", "numpy"]
+
+
+class Counted(Protocol):
+    """What an engine counted, made into what people read when that is asked for."""
+
+    def instructions(self) -> tuple[InstructionCount, ...]:
+        """In the order of the PTX."""
+
+    def counters(self, instructions: tuple[InstructionCount, ...]) -> tuple[Counter, ...]:
+        """Of the launch; `instructions` are those above."""
+
+    def operation(self, opcode: str) -> str:
+        """An opcode without its types."""
+
+    def place(self, site: int) -> str:
+        """`file:line` of an instruction; empty where it is not known."""
+
+
+@dataclass(frozen=True)
+class LaunchReport:
+    """Everything that a launch left behind but the arrays, which were changed in place.
+
+    Counters and instructions are made of the raw counts when they are first asked for.
+    """
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    faults: tuple[Fault, ...]
+    printed: tuple[str, ...]
+    engine: EngineName
+    _counted: Counted = field(repr=False, compare=False)
+    observed: tuple[Observed, ...] = field(default=(), repr=False, compare=False)
+    """Every buffer byte by byte, if the launch was asked to observe."""
+
+    @cached_property
+    def instructions(self) -> tuple[InstructionCount, ...]:
+        """The counts of each PTX instruction, in the order of the PTX."""
+        return self._counted.instructions()
+
+    @cached_property
+    def counters(self) -> tuple[Counter, ...]:
+        """The counters of the launch."""
+        return self._counted.counters(self.instructions)
+
+    @property
+    def thread_instructions(self) -> int:
+        """Instructions executed by threads whose predicate was on."""
+        return sum(each.threads_predicated_on for each in self.instructions)
+
+    @property
+    def instruction_mix(self) -> dict[str, int]:
+        """Warp instructions by opcode (without its types), most frequent first."""
+        mix: dict[str, int] = {}
+        for each in self.instructions:
+            operation = self._counted.operation(each.opcode)
+            mix[operation] = mix.get(operation, 0) + each.warps
+        return dict(sorted(((k, v) for k, v in mix.items() if v), key=lambda kv: (-kv[1], kv[0])))
+
+    def place(self, first: int) -> str:
+        """`file:line` of an entry in Observed's arrays; empty for 0, or where it is not known."""
+        return self._counted.place(first - 1) if first else ""
+
+    def counter(self, name: str) -> Counter:
+        """A counter by name; KeyError if the launch has none of that name."""
+        for counter in self.counters:
+            if counter.name == name:
+                return counter
+        raise KeyError(name)

@@ -1,0 +1,449 @@
+"""Every computing instruction that the warp machine has, as kernels of a few instructions each.
+
+A `Group` is some instructions on the same operands: `$1`, `$2`, … are registers that hold them and
+`$0` is the result, of which each instruction has its own. Types say what the operands are drawn
+from; `shift` is an amount or a bit position, and there are tame and wild floats for matrices.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.emulator import Module, parse
+from harness.emulator.program import signatures
+from harness.emulator.ptx.syntax import TYPE_SIZES
+
+BLOCKS = 4
+
+
+def size_of(type_: str) -> int:
+    """Bytes of an element that is stored; predicates are stored as words."""
+    return 4 if type_ in ("shift", "pred") else TYPE_SIZES[type_.rsplit(maxsplit=1)[-1]]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Instructions with results of one type from operands of others."""
+
+    instructions: tuple[str, ...]
+    result: str
+    sources: tuple[str, ...]
+    shared: int = 0
+    threads: int = 32 * 15 + 19  # of a block: the last warp is not whole
+
+    @property
+    def name(self) -> str:
+        opcodes = [text.split(maxsplit=1)[0] for text in self.instructions]
+        return f"{opcodes[0]}+{len(opcodes) - 1}({','.join(self.sources)})"
+
+    @property
+    def count(self) -> int:
+        return self.threads * BLOCKS
+
+
+# --- operands ---------------------------------------------------------------------------------
+
+
+def _float_edges(digits: int, bits: int) -> list[int]:
+    """Patterns of a format with so many digits after the point, both signs."""
+    infinite = ((1 << bits - 1 - digits) - 1) << digits
+    one = (infinite >> digits + 1) << digits
+    positive = [
+        0, 1, 2, (1 << digits) - 1, 1 << digits, one - 1, one, one + 1, one + (1 << digits - 1),
+        one - (1 << digits), infinite - 1, infinite, infinite | 1 << digits - 1,
+    ]  # fmt: skip
+    return [*positive, *(p | 1 << bits - 1 for p in positive)]
+
+
+def _edges(type_: str) -> list[int]:
+    if type_ == "shift":
+        return [0, 1, 5, 7, 8, 15, 16, 24, 31, 32, 33, 63, 64, 65, 255, 256, 2**31, 2**32 - 1]
+    bits = 8 * size_of(type_)
+    if type_ in ("f16", "bf16", "f32", "f64", "tf32"):
+        digits = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52, "tf32": 23}[type_]
+        edges = _float_edges(digits, bits)
+        if type_ == "f32":  # where halves and integers end
+            values = [
+                65504,
+                65519.9,
+                65520,
+                2.0**-24,
+                2.0**-25,
+                2.0**31,
+                2.0**32,
+                2.0**63,
+                2.0**64,
+                127.5,
+                254.5,
+                255.5,
+                0.5,
+                1.5,
+                2.5,
+                3.3895314e38,
+                2.0**-133,
+                1.00048828125,
+            ]
+            edges += np.array([*values, *(-v for v in values)], np.float32).view(np.uint32).tolist()
+        if type_ == "f64":
+            values = [
+                65504,
+                65519.99,
+                65520,
+                2.0**-25,
+                3.4028235677973366e38,
+                2.0**-150,
+                1e-45,
+                2.0**63,
+                2.0**64,
+                0.5,
+                2.5,
+                1 + 2.0**-24,
+                1 + 2.0**-9,
+                1e300,
+                1e-300,
+            ]
+            edges += np.array([*values, *(-v for v in values)], np.float64).view(np.uint64).tolist()
+        return [int(e) for e in edges]
+    if type_.endswith("x2"):
+        half = _edges(type_.removesuffix("x2"))
+        return [low | high << 16 for low, high in zip(half, half[5:] + half[:5], strict=True)]
+    top = 1 << bits - 1
+    return [0, 1, 2, 3, 7, 100, top - 1, top, top + 1, 2 * top - 1, 2 * top - 2, top >> 1,
+            0x55555555 & (2 * top - 1), (1 << bits // 2) - 1, 1 << bits // 2]  # fmt: skip
+
+
+def operands(group: Group, seed: int = 0) -> list[np.ndarray]:
+    """An array for each source: pairs of edges, edges at random, neighbours, noise."""
+    random = np.random.default_rng(seed)
+    drawn = [t for t in group.sources if " " not in t]
+    grid = np.array(list(itertools.product(*(_edges(t) for t in drawn[:2]))), np.uint64)
+    grid = random.permutation(grid)[: group.count // 2]
+    out = []
+    for n, type_ in enumerate(group.sources):
+        if " " in type_:
+            out.append(_floats_like(type_, group.count, random))
+            continue
+        values = random.integers(0, 1 << 8 * size_of(type_), group.count, np.uint64)
+        if type_ == "shift":
+            values %= np.uint64(70)
+        edges = np.array(_edges(type_), np.uint64)
+        if n < 2:
+            values[: len(grid)] = grid[:, n]
+        some = random.choice(group.count, group.count // (8 if n < 2 else 2), replace=False)
+        values[some] = random.choice(edges, len(some))
+        if type_ in _ONE:  # close numbers: sums cancel, quotients are near 1
+            count = group.count // 8
+            off = random.integers(0, 64, count, np.uint64)
+            sign = random.integers(0, 2, count, np.uint64) << np.uint64(8 * size_of(type_) - 1)
+            values[-count:] = (np.uint64(_ONE[type_]) + off) | sign
+        out.append(values.astype(f"u{max(size_of(type_), 2)}"))
+    return out
+
+
+_ONE = {"f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000, "f64": 0x3FF << 52,
+        "f16x2": 0x3C003C00, "bf16x2": 0x3F803F80}  # fmt: skip
+
+
+def _floats_like(type_: str, count: int, random: np.random.Generator) -> np.ndarray:
+    """Tame floats have so few digits that sums of their products are exact; wild ones do not."""
+    kind, format_ = type_.split()
+    values = random.integers(-128, 129, 2 * count) / 32
+    if kind == "wild":
+        values = random.normal(size=2 * count) * 2.0 ** random.integers(-20, 20, 2 * count)
+    if format_ in ("f32", "tf32", "f64"):
+        return values[:count].astype(f"f{size_of(type_)}").view(f"u{size_of(type_)}")
+    if format_ == "f16x2":
+        return values.astype(np.float16).view(np.uint32)
+    return (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).view(np.uint32)
+
+
+# --- kernels ----------------------------------------------------------------------------------
+
+
+def register_class(type_: str) -> str:
+    """The letter of the registers that hold a type."""
+    for format_, letter in (("f32", "f"), ("f64", "d"), ("pred", "p")):
+        if type_.endswith(format_) and not type_.endswith("tf32"):
+            return letter
+    return {1: "h", 2: "h", 4: "r", 8: "l"}[size_of(type_)]
+
+
+BITS = {"h": "b16", "r": "b32", "l": "b64", "f": "f32", "d": "f64"}
+_BYTES = {"h": 2, "r": 4, "l": 8, "f": 4, "d": 8}
+
+
+def kernel(group: Group) -> Module:
+    """A parameter for each operand, then one for each instruction's result."""
+    lines, at = [], 0
+    registers = [f"%{register_class(t)}{n + 1}" for n, t in enumerate(group.sources)]
+
+    def place(letter: str) -> str:
+        nonlocal at
+        at += 1
+        lines.append(f"ld.param.u64 %a0, [p{at - 1}];")
+        lines.append(f"mad.wide.u32 %a0, %i, {_BYTES[letter]}, %a0;")
+        return BITS[letter]
+
+    for register in registers:
+        kind = place(register[1])
+        lines.append(f"ld.global.{kind} {register}, [%a0];")
+    for instruction in group.instructions:
+        letter = register_class(group.result)
+        text = instruction.replace("$0", f"%{letter}0")
+        for n in range(len(registers), 0, -1):
+            text = text.replace(f"${n}", registers[n - 1])
+        lines.append(text if text.endswith(";") else text + ";")
+        if letter == "p":
+            lines.append("selp.b32 %r0, 1, 0, %p0;")
+            letter = "r"
+        kind = place(letter)
+        lines.append(f"st.global.{kind} [%a0], %{letter}0;")
+    params = ",\n".join(f".param .u64 p{n}" for n in range(at))
+    declared = "\n".join(f".reg .{kind} %{c}<48>;" for c, kind in (("p", "pred"), *BITS.items()))
+    shared = f".shared .align 16 .b8 s[{group.shared}];" if group.shared else ""
+    body = "\n".join(lines)
+    return parse(f"""
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k({params})
+{{
+{declared}
+.reg .b64 %a<8>;
+.reg .b8 %q<10>;
+.reg .b32 %i, %t, %z<48>;
+{shared}
+mov.u32 %t, %tid.x;
+mov.u32 %i, %ctaid.x;
+mad.lo.u32 %i, %i, {group.threads}, %t;
+{body}
+ret;
+}}
+""")
+
+
+# --- what there is ----------------------------------------------------------------------------
+
+INTEGERS = ("u16", "s16", "u32", "s32", "u64", "s64")
+HALVES = ("f16", "f16x2", "bf16", "bf16x2")
+ORDERED = ("eq", "ne", "lt", "le", "gt", "ge")
+UNORDERED = ("equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan")
+
+
+def _each(pattern: str, *choices: str) -> tuple[str, ...]:
+    """`{}` replaced by every combination of modifiers; `-` in a choice stands for none."""
+    options = [["" if w == "-" else f".{w}" for w in choice.split()] for choice in choices]
+    return tuple(pattern.format(*chosen) for chosen in itertools.product(*options))
+
+
+def _integers() -> Iterator[Group]:
+    for t in INTEGERS:
+        bits, wide = int(t[1:]), f"{t[0]}{2 * int(t[1:])}"
+        two = [f"{name}.{t} $0, $1, $2" for name in
+               ("add", "sub", "mul.lo", "mul.hi", "div", "rem", "min", "max")]  # fmt: skip
+        yield Group(tuple(two), t, (t, t))
+        yield Group((f"mad.lo.{t} $0, $1, $2, $3", f"mad.hi.{t} $0, $1, $2, $3",
+                     f"sad.{t} $0, $1, $2, $3"), t, (t, t, t))  # fmt: skip
+        yield Group((f"shr.{t} $0, $1, $2",), t, (t, "shift"))
+        yield Group(
+            (*(f"setp.{c}.{t} $0, $1, $2" for c in ORDERED),
+             *(f"setp.{c}.{t} $0, $1, $2" for c in ("lo", "ls", "hi", "hs") if t[0] == "u")),
+            "pred", (t, t))  # fmt: skip
+        if t[0] == "s":
+            yield Group((f"abs.{t} $0, $1", f"neg.{t} $0, $1"), t, (t,))
+        if bits < 64:
+            yield Group((f"mul.wide.{t} $0, $1, $2",), wide, (t, t))
+            yield Group((f"mad.wide.{t} $0, $1, $2, $3",), wide, (t, t, wide))
+        if bits > 16:
+            yield Group((f"bfe.{t} $0, $1, $2, $3",), t, (t, "shift", "shift"))
+            yield Group((f"bfind.{t} $0, $1", f"bfind.shiftamt.{t} $0, $1"), "u32", (t,))
+    for bits in (16, 32, 64):
+        u, b = f"u{bits}", f"b{bits}"
+        yield Group(
+            (*(f"{name}.{b} $0, $1, $2" for name in ("and", "or", "xor")), f"not.{b} $0, $1",
+             f"cnot.{b} $0, $1", f"mov.{b} $0, $1"), u, (u, u))  # fmt: skip
+        yield Group((f"shl.{b} $0, $1, $2", f"shr.{b} $0, $1, $2"), u, (u, "shift"))
+        yield Group((f"setp.lt.u32 %p1, $3, 50; selp.{b} $0, $1, $2, %p1",
+                     f"slct.{b}.s32 $0, $1, $2, $3"), u, (u, u, "shift"))  # fmt: skip
+        yield Group((f"slct.{b}.f32 $0, $1, $2, $3", f"slct.ftz.{b}.f32 $0, $1, $2, $3"), u,
+                    (u, u, "f32"))  # fmt: skip
+    for bits in (32, 64):
+        u, b = f"u{bits}", f"b{bits}"
+        yield Group((f"popc.{b} $0, $1", f"clz.{b} $0, $1"), "u32", (u,))
+        yield Group((f"brev.{b} $0, $1",), u, (u,))
+        yield Group((f"bfi.{b} $0, $1, $2, $3, $4",), u, (u, u, "shift", "shift"))
+        carrying = [f"{n}.{u} $0, $1, $2" for n in ("add.cc", "addc", "addc.cc", "subc")]
+        carrying += [f"{n}.{u} $0, $1, $2" for n in ("sub.cc", "subc.cc", "subc", "add.cc")]
+        yield Group(tuple(carrying), u, (u, u))
+        yield Group(
+            tuple(f"{n}.{t} $0, $1, $2, $3" for n, t in (
+                ("mad.lo.cc", u), ("madc.hi.cc", u), ("madc.lo", u), ("mad.hi.cc", f"s{bits}"),
+                ("madc.hi", f"s{bits}"), ("madc.lo.cc", f"s{bits}"), ("madc.hi", u),
+            )), u, (u, u, u))  # fmt: skip
+    yield Group((*_each("shf{}{}.b32 $0, $1, $2, $3", "l r", "wrap clamp"),), "u32",
+                ("u32", "u32", "shift"))  # fmt: skip
+    yield Group(tuple(f"lop3.b32 $0, $1, $2, $3, {n}" for n in (0, 1, 0x80, 0x96, 0xCA, 0xE8, 255)),
+                "u32", ("u32", "u32", "u32"))  # fmt: skip
+    yield Group(("prmt.b32 $0, $1, $2, $3", "vabsdiff4.u32.s32.u32 $0, $1, $2, $3",
+                 *(f"vabsdiff{n}.u32.{a}.{b}{add} $0, $1, $2, $3" for n in (2, 4)
+                   for a in ("u32", "s32") for b in ("u32", "s32") for add in ("", ".add")),
+                 *(f"dp4a.{a}.{b} $0, $1, $2, $3" for a in ("u32", "s32") for b in ("u32", "s32")),
+                 *(f"dp2a.{part}.{a}.{b} $0, $1, $2, $3" for part in ("lo", "hi")
+                   for a in ("u32", "s32") for b in ("u32", "s32"))),
+                "u32", ("u32", "u32", "u32"))  # fmt: skip
+    for t in ("u32", "s32"):
+        yield Group((*_each("mul24{}." + t + " $0, $1, $2", "lo hi"),), t, (t, t))
+        yield Group((*_each("mad24{}." + t + " $0, $1, $2, $3", "lo hi"),), t, (t, t, t))
+        yield Group((*_each("szext{}." + t + " $0, $1, $2", "clamp wrap"),), t, (t, "shift"))
+    yield Group((*_each("bmsk{}.b32 $0, $1, $2", "clamp wrap"),), "u32", ("shift", "shift"))
+    yield Group(("fns.b32 $0, $1, $2, $3",), "u32", ("u32", "shift", "shift"))
+    yield Group(("fns.b32 $0, $1, $2, -3", "fns.b32 $0, $1, $2, 0", "fns.b32 $0, $1, $2, 2"), "u32",
+                ("u32", "shift"))  # fmt: skip
+    yield Group(("min.s32.relu $0, $1, $2", "max.s32.relu $0, $1, $2", "add.sat.s32 $0, $1, $2",
+                 "sub.sat.s32 $0, $1, $2"), "s32", ("s32", "s32"))  # fmt: skip
+    yield Group(("add.u16x2 $0, $1, $2", "add.s16x2 $0, $1, $2", "min.u16x2 $0, $1, $2",
+                 "max.u16x2 $0, $1, $2", "min.s16x2 $0, $1, $2", "max.s16x2 $0, $1, $2",
+                 "min.s16x2.relu $0, $1, $2", "max.s16x2.relu $0, $1, $2"), "u16x2",
+                ("u16x2", "u16x2"))  # fmt: skip
+
+
+def _predicates() -> Iterator[Group]:
+    two = "setp.lt.u32 %p1, $1, 7; setp.gt.u32 %p2, $2, 7; "
+    yield Group(
+        (*(two + f"{name}.pred $0, %p1, %p2" for name in ("and", "or", "xor")),
+         two + "not.pred $0, %p2", two + "mov.pred $0, %p2",
+         *(two + f"setp.lt.{join}.u32 $0, $1, $2, %p2" for join in ("and", "or", "xor")),
+         *(two + f"setp.lt.{join}.u32 $0, $1, $2, !%p1" for join in ("and", "or")),
+         two + "setp.lt.and.u32 %p2|$0, $1, $2, %p2", two + "setp.lt.or.u32 $0|%p3, $1, $2, %p2",
+         "setp.lt.u32 %p3|$0, $1, $2"), "pred", ("shift", "shift"))  # fmt: skip
+    yield Group(("set.lt.u32.u32 $0, $1, $2", "set.ge.s32.s32 $0, $1, $2",
+                 two + "set.lt.and.u32.u32 $0, $1, $2, %p2"), "u32", ("u32", "u32"))  # fmt: skip
+    yield Group(("set.lt.f32.u32 $0, $1, $2",), "f32", ("u32", "u32"))
+    for t in ("f32", "f64"):
+        yield Group((f"set.ltu.u32.{t} $0, $1, $2",), "u32", (t, t))
+    yield Group(("set.gt.ftz.f32.f32 $0, $1, $2",), "f32", ("f32", "f32"))
+    for space in ("global", "shared", "local", "const"):
+        place = "cvta.shared.u64 %l5, %l5; " if space == "shared" else ""
+        yield Group((f"mov.u64 %l5, $1; {place}isspacep.{space} $0, %l5",
+                     f"isspacep.{space} $0, $1"), "pred", ("u64",))  # fmt: skip
+    yield Group(("cvta.local.u64 $0, $1", "cvta.to.shared.u64 $0, $1", "cvta.global.u64 $0, $1"),
+                "u64", ("u64",))  # fmt: skip
+
+
+def _floats() -> Iterator[Group]:
+    for t in ("f32", "f64"):
+        ftz, sat = ("- ftz", "- sat") if t == "f32" else ("-", "-")
+        two, three = f".{t} $0, $1, $2", f".{t} $0, $1, $2, $3"
+        for name in ("add", "sub", "mul"):
+            yield Group(_each(name + "{}{}{}" + two, "- rn rz rm rp", ftz, sat), t, (t, t))
+        for name in ("fma", "mad"):
+            yield Group(_each(name + "{}{}{}" + three, "rn rz rm rp", ftz, sat), t, (t, t, t))
+        directions = "rn rz rm rp"
+        yield Group((*_each("div{}{}" + two, directions, ftz),
+                     *(_each("div{}{}" + two, "approx full", ftz) if t == "f32" else ())),
+                    t, (t, t))  # fmt: skip
+        yield Group((*_each("rcp{}{}" + f".{t} $0, $1", directions, ftz),
+                     *_each("sqrt{}{}" + f".{t} $0, $1", directions, ftz),
+                     f"rcp.approx.ftz.{t} $0, $1", f"rsqrt.approx.{t} $0, $1",
+                     f"rsqrt.approx.ftz.{t} $0, $1", *_each("neg{}" + f".{t} $0, $1", ftz),
+                     *_each("abs{}" + f".{t} $0, $1", ftz)), t, (t,))  # fmt: skip
+        for name in ("min", "max"):
+            single = ("- NaN", "- xorsign.abs") if t == "f32" else ("-", "-")
+            yield Group(_each(name + "{}{}{}" + two, ftz, *single), t, (t, t))
+        yield Group((f"copysign.{t} $0, $1, $2",), t, (t, t))
+        yield Group(
+            _each("testp{}" + f".{t} $0, $1", "finite infinite number notanumber normal subnormal"),
+            "pred",
+            (t,),
+        )
+        yield Group(tuple(f"setp.{c}{f}.{t} $0, $1, $2" for c in (*ORDERED, *UNORDERED)
+                          for f in (("", ".ftz") if t == "f32" else ("",))),
+                    "pred", (t, t))  # fmt: skip
+    texts = [f"{name}.approx{ftz}.f32 $0, $1" for name in ("ex2", "lg2", "sin", "cos")
+             for ftz in ("", ".ftz")]  # fmt: skip
+    yield Group((*texts, "tanh.approx.f32 $0, $1"), "f32", ("f32",))
+
+
+def _halves() -> Iterator[Group]:
+    for t in HALVES:
+        two, three, brain = f".{t} $0, $1, $2", f".{t} $0, $1, $2, $3", t.startswith("bf")
+        ftz, sat = ("-", "-") if brain else ("- ftz", "- sat")
+        flushes = ("",) if brain else ("", ".ftz")
+        for name in ("add", "sub", "mul"):
+            yield Group(_each(name + "{}{}{}" + two, "- rn", ftz, sat), t, (t, t))
+        yield Group((*_each("fma.rn{}{}" + three, ftz, "- relu"),
+                     *_each("fma.rn{}{}" + three, ftz, sat)), t, (t, t, t))  # fmt: skip
+        for name in ("min", "max"):
+            yield Group(_each(name + "{}{}{}" + two, ftz, "- NaN", "- xorsign.abs"), t, (t, t))
+        yield Group((*_each("neg{}" + f".{t} $0, $1", ftz), *_each("abs{}" + f".{t} $0, $1", ftz),
+                     f"ex2.approx{'.ftz' if brain else ''}.{t} $0, $1",
+                     f"tanh.approx.{t} $0, $1"), t, (t,))  # fmt: skip
+        both = "; selp.u32 %r10, 1, 0, %p1; selp.u32 %r11, 2, 0, %p2; add.u32 $0, %r10, %r11"
+        third = "setp.lt.u32 %p3, %t, 100; "
+        if t.endswith("x2"):
+            some = "mov.b32 $0, $1; and.b32 %r9, %t, 1; setp.eq.u32 %p1, %r9, 0; @%p1 "
+            yield Group((f"{some}fma.rn.relu.{t} $0, $1, $2, $3",), t, (t, t, t))
+            yield Group((*(f"setp.{c}{f}.{t} %p1|%p2, $1, $2{both}" for c in (*ORDERED, *UNORDERED)
+                           for f in flushes),
+                         f"{third}setp.lt.or.{t} %p1|%p2, $1, $2, %p3{both}",
+                         f"set.lt.u32.{t} $0, $1, $2",
+                         f"{third}set.lt.xor.u32.{t} $0, $1, $2, %p3",
+                         f"set.geu{flushes[-1]}.{t}.{t} $0, $1, $2"), "u32", (t, t))  # fmt: skip
+            continue
+        yield Group((*(f"setp.{c}{f}.{t} $0, $1, $2" for c in (*ORDERED, *UNORDERED)
+                       for f in flushes),
+                     f"{third}setp.gt.and.{t} $0, $1, $2, %p3"), "pred", (t, t))  # fmt: skip
+        yield Group((f"set.lt.u32.{t} $0, $1, $2", f"set.lt.s32.{t} $0, $1, $2"), "u32", (t, t))
+        yield Group((f"set.lt.u16.{t} $0, $1, $2", f"set.neu{flushes[-1]}.s16.{t} $0, $1, $2",
+                     f"set.ge.{t}.{t} $0, $1, $2"), "u16", (t, t))  # fmt: skip
+
+
+def _conversions() -> Iterator[Group]:
+    integers, reals = ("u8", "s8", *INTEGERS), ("f16", "bf16", "f32", "f64")
+    for source, to in itertools.product((*integers, *reals), repeat=2):
+        yield _converted(to, source, "- rn rz rm rp rni rzi rmi rpi", "- ftz", "- sat")
+    for to in ("f16", "bf16", "f16x2", "bf16x2", "tf32"):
+        others = ("- ftz", "- sat") if to in reals else ()
+        yield _converted(to, "f32", "rn rna rz rm rp", "- relu", "- satfinite", *others)
+
+
+def _converted(to: str, source: str, *choices: str) -> Group:
+    """Those modifiers that there are."""
+    modifiers = [m.strip(".").split(".") if m else [] for m in _each("{}" * len(choices), *choices)]
+    known = [m for m in modifiers if signatures.converts(m, to, source)]
+    operands_ = "$0, $1, $2" if to.endswith("x2") else "$0, $1"
+    return Group(
+        tuple(".".join(["cvt", *words, to, source]) + " " + operands_ for words in known), to,
+        (source,) * (2 if to.endswith("x2") else 1))  # fmt: skip
+
+
+def _wide_results() -> Iterator[Group]:
+    # Registers that are wider than what is put into them.
+    yield Group(("cvt.s8.s32 $0, $1", "cvt.s16.s32 $0, $1", "cvt.u8.u32 $0, $1"), "s64", ("s32",))
+    yield Group(("cvt.rni.s8.f32 $0, $1", "cvt.rzi.u16.f32 $0, $1"), "u32", ("f32",))
+
+
+def _moves() -> Iterator[Group]:
+    yield Group(("mov.b32 $0, {$1, $2}",), "u32", ("u16", "u16"))
+    yield Group(("mov.b64 $0, {$1, $2}",
+                 "mov.b32 {%h5, %h6}, $1; mov.b64 $0, {%h6, %h5, %h6, %h5}"),
+                "u64", ("u32", "u32"))  # fmt: skip
+    yield Group(("mov.b32 {%h5, %h6}, $1; cvt.u32.u16 $0, %h6",
+                 "mov.b32 {%q5, %q6, %q7, %q8}, $1; mov.b32 $0, {%q6, %q5, %q8, %q5}",
+                 "mov.b32 {%h5, _}, $1; mov.b16 {%q5, %q6}, %h5; mov.b16 %h6, {%q6, %q5}; "
+                 "cvt.u32.u16 $0, %h6"), "u32", ("u32",))  # fmt: skip
+    yield Group(
+        (
+            "mov.b64 {%r5, %r6}, $1; sub.u32 $0, %r5, %r6",
+            "mov.b64 {%h5, %h6, %h7, %h8}, $1; mov.b32 $0, {%h7, %h6}",
+        ),
+        "u32",
+        ("u64",),
+    )
+
+
+ARITHMETIC = (_integers, _predicates, _floats, _halves, _conversions, _wide_results, _moves)
