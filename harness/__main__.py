@@ -114,14 +114,13 @@ def _run(
         told = stopping.code_of(stop)
     except DeviceLost as error:
         lost = str(error)
-    code = told or int(runner.failed or bool(lost))
-    folder.close(code, card)
-    finished = tables.load(folder.path)
-    checks = budget_checks(finished)
+    measured = tables.load(folder.path)
+    checks = budget_checks(measured)
     chosen = {case.id for case in runner.chosen}
-    if code == 0 and any(c.status == "broken" and c.case in chosen for c in checks):
-        code = 1
-        folder.close(code, card)
+    is_broken = any(c.status == "broken" and c.case in chosen for c in checks)
+    code = told or int(runner.failed or bool(lost) or is_broken)
+    folder.close(code, measured, card)
+    finished = tables.load(folder.path)
     page = report.write(finished)
     folder.point_latest()
     results.tell(finished, asked.told)

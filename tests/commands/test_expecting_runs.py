@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -17,6 +18,7 @@ from harness.budgets import Budget
 from harness.commands.budgets import lines
 from harness.comparison.baselines import resolve
 from harness.errors import UsageError
+from harness.run.folder import Folder
 
 pytestmark = pytest.mark.usefixtures("importable", "cache")
 
@@ -56,12 +58,21 @@ def run(matrix: Path, *more: str | Path) -> Result:
 
 
 def test_a_broken_budget_ends_the_run_with_1_and_is_told_with_its_line_everywhere(
-    matrix: Callable[[int, str], Path],
+    matrix: Callable[[int, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    closed: list[int] = []
+    close = Folder.close
+
+    def noted(self: Folder, exit_code: int, *more: Any) -> None:
+        closed.append(exit_code)
+        close(self, exit_code, *more)
+
+    monkeypatch.setattr(Folder, "close", noted)
     path = matrix(32, "{bank_conflicts: none, spills: none, barriers: none}")
     out, where = path.parent / "run", f"kernels/double/v0.cu:{LINE}"
     ended = run(path, "--json", out.parent / "r.json", "--markdown", out.parent / "r.md")
     assert ended.exit_code == 1, ended.output
+    assert closed == [1]  # once, and never as one that passed
     assert "BUDGET BROKEN double/v0/float32/n=1024/block=32" in ended.output
     assert "bank_conflicts is 1,984, expected none (emulator-exact) at" in ended.output
     assert "budgets: 1 kept, 1 broken, 1 not checked" in ended.output
