@@ -132,7 +132,7 @@ def _line(change: Change, timed: bool, scale: float) -> Line:
     elif change.kind == "not compared":
         why = list(dict.fromkeys(t.reason for t in change.times if t.reason))
     css = "failed" if change.closes else ""
-    return Line(case_anchor(change.name), change.name.split("/")[1], about, change.kind, css,
+    return Line(case_anchor(change.name), change.pair.variant, about, change.kind, css,
                 words.MEANINGS[change.kind], cells, bar, why)  # fmt: skip
 
 
