@@ -192,7 +192,7 @@ def _kind(
             return "not compared"
         return "unclear" if "unclear" in said else "same"
     improved = any(not f.is_worse and f.what in {"spilled bytes", "occupancy"} for f in facts)
-    exact = (m.gauge.decides and not m.is_worse and m.new.provenance in gauges.EXACT for m in moved)
+    exact = (m.gauge.decides and not m.is_worse and m.is_exact for m in moved)
     if improved or any(exact):
         return "better"
     return "changed" if facts or moved else "same"

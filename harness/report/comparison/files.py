@@ -118,7 +118,8 @@ def _counter(m: Moved) -> dict[str, Any]:
     figures = m.place.figures if m.place else None
     return {
         "counter": m.gauge.key, "words": m.gauge.quantity.words, "unit": m.gauge.quantity.unit,
-        "base": m.base.value, "new": m.new.value, "provenance": m.new.provenance,
+        "base": m.base.value if m.base else None, "new": m.new.value if m.new else None,
+        "provenance": m.provenance,
         "worse": m.is_worse, "decides": m.decides,
         "file": m.place.file if m.place else None, "line": m.place.line if m.place else None,
         "line_base": figures[0] if figures else None, "line_new": figures[1] if figures else None,

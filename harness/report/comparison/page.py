@@ -193,10 +193,10 @@ def _counters(judgement: Judgement) -> Table:
             mark = "worse" if m.is_worse else "better"
             table.rows.append(
                 Row([Cell(change.name, css="name"), Cell(q.words, mark=mark),
-                     Cell(show(q, m.base.value), m.base.value),
-                     Cell(show(q, m.new.value), m.new.value),
+                     *(Cell(show(q, r.value), r.value) if r else none("none")
+                       for r in (m.base, m.new)),
                      Cell(str(place), css="short") if place else none(),
-                     Cell(own) if own else none(), Cell(m.new.provenance)])
+                     Cell(own) if own else none(), Cell(m.provenance)])
             )  # fmt: skip
     return table
 

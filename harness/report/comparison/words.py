@@ -102,7 +102,8 @@ def rate(change: TimeChange | None) -> str:
 def moved(each: Moved) -> str:
     """`shared-memory wavefronts over the ideal 1.00× → 16.5× at v3.cu:31`."""
     q = each.gauge.quantity
-    text = f"{q.words} {show(q, each.base.value)} → {show(q, each.new.value)}"
+    was, now = (show(q, r.value) if r else "none" for r in (each.base, each.new))
+    text = f"{q.words} {was} → {now}"
     return f"{text} at {each.place}" if each.place else text
 
 
