@@ -86,6 +86,8 @@ class Compiled:
     """Of the kernel's machine code alone."""
     waves: Real | None = None
     """The grid's blocks over those that all multiprocessors hold at once, as ncu counts waves."""
+    local_at: str = ""
+    """`file:line` with most of what spills or lies on the stack; empty where nothing does."""
     kind: Literal["compiled"] = "compiled"
 
 

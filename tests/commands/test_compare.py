@@ -181,3 +181,42 @@ def test_a_command_that_cannot_be_carried_out_says_why_and_exits_with_2(
     ended = typed("compare", *(x.format(base=folders[0]) for x in arguments))
     assert ended.code == 2
     assert said in ended.said
+
+
+FIRST = """\
+extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
+    __shared__ DTYPE tile[32][32];
+    DTYPE part[64], sum = 0;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    for (int k = 0; k < 64; ++k) part[k] = input[min(i + k, n - 1)];
+    for (int k = 0; k < n && k < 99; ++k)
+        sum += part[(k * n) & 63];
+    tile[lane][threadIdx.x / 32] = sum;
+    __syncwarp();
+    const DTYPE seen = tile[lane][threadIdx.x / 32];
+    if (i < n) output[i] = 2 * input[i] + 0 * seen;
+}
+"""
+
+
+@pytest.mark.fault(
+    "the first bank conflict and the first local memory of a kernel that had neither",
+    outcome="`compare --gate` exits with 1 and names both with their .cu lines",
+)
+@pytest.mark.usefixtures("importable", "cache")
+def test_the_first_of_their_kind_close_the_gate_with_their_lines(
+    typed: Typed, folder: Path
+) -> None:
+    def emulated(out: str) -> Path:
+        ended = typed("run", "--config", folder / "bench.yaml", "--backend", "emulator", "--quiet",
+                      "--out", folder / out, "--launch", "block=128")  # fmt: skip
+        assert ended.code == 0, ended.said
+        return folder / out
+
+    base = emulated("base")
+    (folder / "kernels" / "double" / "v0.cu").write_text(FIRST)
+    ended = typed("compare", base, emulated("new"), "--gate")
+    assert ended.code == 1, ended.said
+    assert "shared-memory wavefronts over the ideal none → 32.0× at double/v0.cu:8" in ended.said
+    assert "local memory of twice 0" in ended.said
+    assert "256 B at double/v0.cu:7" in ended.said

@@ -148,13 +148,18 @@ def test_where_both_were_timed_the_time_decides_and_counters_only_tell() -> None
     ("was", "now", "kind"),
     [
         ({}, {"spill_bytes": 4}, "worse"),
+        ({}, {"stack_bytes": 256}, "worse"),
+        ({"stack_bytes": 256}, {}, "better"),
+        ({"spill_bytes": 8, "stack_bytes": 8}, {"stack_bytes": 256}, "worse"),
+        ({}, {"kernel": "another", "spill_bytes": 4}, "worse"),
+        ({"kernel": "another", "stack_bytes": 8}, {}, "better"),
         ({}, {"occupancy": 0.75}, "worse"),
         ({}, {"registers": 40}, "changed"),
         ({"spill_bytes": 16}, {}, "better"),
         ({"registers": 40}, {}, "changed"),
     ],
 )
-def test_spills_and_occupancy_decide_and_registers_are_told(
+def test_spills_local_memory_and_occupancy_decide_and_registers_are_told(
     was: dict[str, float], now: dict[str, float], kind: str
 ) -> None:
     base, new = emulated(source="ab", **was), emulated({"x": 1.0}, source="cd", **now)
@@ -162,3 +167,19 @@ def test_spills_and_occupancy_decide_and_registers_are_told(
     assert found.kind == kind
     assert found.facts
     assert judge(base, new).code == (kind == "worse")
+
+
+def test_spills_are_told_with_their_line_and_once() -> None:
+    after = emulated({"x": 1.0}, source="cd", spill_bytes=16, stack_bytes=24,
+                     local_at="/somewhere/kernels/sum/v1.cu:31")  # fmt: skip
+    found = change(emulated(), after)
+    [fact] = found.facts
+    assert (fact.what, str(fact.place)) == ("spilled bytes", "sum/v1.cu:31")
+    assert words.closing(found) == ["spilled bytes of kernel 0\u202fB → 16\u202fB at sum/v1.cu:31"]
+    [better] = change(after, emulated()).facts
+    assert better.place is None
+
+
+def test_a_function_that_nothing_of_ours_compiled_has_no_local_memory_to_compare() -> None:
+    kernels = {"v0": Kernel(None), "v1": Kernel(None, is_library=True)}
+    assert change(run(kernels), run(kernels)).facts == []

@@ -97,7 +97,8 @@ def _case(change: Change) -> dict[str, Any]:
         "times": [_time(t) for t in change.times],
         "compiled": [
             {"what": f.what, "kernel": f.kernel, "base": f.base, "new": f.new,
-             "worse": f.is_worse, "decides": f.decides}
+             "worse": f.is_worse, "decides": f.decides,
+             "file": f.place.file if f.place else None, "line": f.place.line if f.place else None}
             for f in change.facts
         ],
         "counters": [_counter(m) for m in change.moved],

@@ -18,10 +18,11 @@ from harness.tables import Run
 MEANINGS: Mapping[str, str] = {
     "newly faulty": "it failed, and did not before",
     "slower": "certainly slower, among all that was compared, and beyond the floor",
-    "worse": "a counter that is exact, spills or occupancy got worse",
+    "worse": "a counter that is exact, spills, local memory or occupancy got worse",
     "no longer run": "it was sound before, and was not run to its end now",
     "faster": "certainly faster, among all that was compared, and beyond the floor",
-    "better": "a counter that is exact, spills or occupancy got better, and none worse",
+    "better": "a counter that is exact, spills, local memory or occupancy got better, and none "
+              "worse",
     "mended": "it failed before, and is sound now",
     "changed": "something changed that decides nothing",
     "unclear": "neither a difference nor its absence is certain",
@@ -51,7 +52,8 @@ def _share(value: float) -> str:
 
 
 _FACTS: Mapping[str, Callable[[float], str]] = {
-    "shared memory": fmt.data, "spilled bytes": fmt.data, "occupancy": _share,
+    "shared memory": fmt.data, "spilled bytes": fmt.data, "local memory": fmt.data,
+    "occupancy": _share,
 }  # fmt: skip
 
 _MOST_NAMED = 3
@@ -110,7 +112,8 @@ def moved(each: Moved) -> str:
 def fact(each: Fact) -> str:
     """`registers of block_sums 16 → 18`."""
     shown = _FACTS.get(each.what, fmt.count)
-    return f"{each.what} of {each.kernel} {shown(each.base)} → {shown(each.new)}"
+    text = f"{each.what} of {each.kernel} {shown(each.base)} → {shown(each.new)}"
+    return f"{text} at {each.place}" if each.place else text
 
 
 def closing(change: Change) -> list[str]:
