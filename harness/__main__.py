@@ -45,6 +45,7 @@ app = typer.Typer(
 
 _PIPE_CLOSED = 141
 _KEPT = "a run keeps what its journal has: go on with the same command and --out FOLDER"
+_BLAMELESS = "the GPU failed, and no kernel is blamed; when it is back: the same command with --out"
 
 ROUGH = "--quick: one size per problem and few rounds; take its figures for rough ones"
 
@@ -129,7 +130,7 @@ def _run(
     for warning in finished.info.get("warnings") or ():
         console.print(f"BEWARE {warning}", markup=False)
     if lost:
-        console.print(f"STOPPED {lost}", markup=False)
+        console.print(f"STOPPED {lost}\n  {_BLAMELESS} {folder.path}", markup=False)
     if runner.without_ceilings:
         console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)
     for failure in runner.unprofiled:
