@@ -13,7 +13,8 @@ import pytest
 
 from harness import storage
 from harness.errors import JournalError
-from harness.records import Finished, Journal, read_journal
+from harness.journal import Journal, read_journal
+from harness.records import Finished
 from harness.storage import replace_text
 
 ROOT = Path(__file__).parents[1]
@@ -119,7 +120,7 @@ def test_a_journal_has_one_writer_at_a_time(path: Path) -> None:
 
 HOLD = (
     "import sys, time; from pathlib import Path\n"
-    "from harness.records import Journal\n"
+    "from harness.journal import Journal\n"
     "with Journal(Path(sys.argv[1])):\n"
     "    print('held', flush=True); time.sleep(600)\n"
 )

@@ -22,6 +22,7 @@ from harness.cases import Case, Device, Shape
 from harness.current import AT_TEST_SIZES, current
 from harness.errors import DeviceLost
 from harness.job import Job
+from harness.journal import Journal, read_journal
 from harness.matrix import model, plan
 from harness.measure.ceilings import PROBED
 from harness.measure.timings import Timings, placements_that_choose
@@ -32,7 +33,6 @@ from harness.records import (
     Ceiling,
     Counted,
     Finished,
-    Journal,
     Outcome,
     Planned,
     Record,
@@ -40,7 +40,6 @@ from harness.records import (
     Round,
     Uncounted,
     Verified,
-    read_journal,
 )
 from harness.run import machine, renewal
 from harness.run.compilation import Compilation, built_again, compile_all, described

@@ -10,8 +10,8 @@ from pandas.api.types import is_numeric_dtype
 
 from harness import inert
 from harness.errors import JournalError
+from harness.journal import read_journal
 from harness.near import did_you_mean
-from harness.records import read_journal
 from harness.tables import about
 from harness.tables.packed import COUNTERS, ENDING, JOURNAL, named
 from harness.tables.run import Run

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from harness import report, tables
 from harness.__main__ import app
 from harness.errors import JournalError
-from harness.records import Journal
+from harness.journal import Journal
 from harness.tables import packed
 
 Make = Callable[..., Bench]

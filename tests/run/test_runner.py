@@ -9,8 +9,9 @@ import pytest
 
 from harness import tables
 from harness.backends.emulated import emulated_device
+from harness.journal import Journal, read_journal
 from harness.matrix import model
-from harness.records import Finished, Journal, Outcome, Verified, read_journal
+from harness.records import Finished, Outcome, Verified
 from harness.run.runner import Runner
 
 FAULTY = Path(__file__).parents[1] / "faulty" / "bench.yaml"
