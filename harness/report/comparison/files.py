@@ -149,8 +149,7 @@ def markdown(judgement: Judgement) -> str:
     rest = words.folded(judgement)
     lines += ["", *([f"Without a row: {rest}.", ""] if rest else [])]
     lines += ["<details><summary>What was compared</summary>", ""]
-    lines += [f"- base: {markdown_text(words.side(judgement.base))}"]
-    lines += [] if judgement.in_rounds else [f"- new: {markdown_text(words.side(judgement.new))}"]
+    lines += [f"- {name}: {markdown_text(text)}" for name, text in words.sides(judgement)]
     around = judgement.setting
     apart = words.differences([*around.machine, *around.method, *around.context])
     lines += [f"- {markdown_text(text)}" for text in [*apart, *words.looked_at(judgement)]]

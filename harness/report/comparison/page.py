@@ -89,7 +89,7 @@ def _page(judgement: Judgement) -> Page:
         has_bars=any(line.bar for _, line in lines),
         folded=words.folded(judgement),
         diffs=list(_diffs(judgement)),
-        sides=_sides(judgement),
+        sides=words.sides(judgement),
         apart=words.differences([*around.machine, *around.method, *around.context]),
         looked=list(words.looked_at(judgement)),
         meanings=[(k, words.MEANINGS[k]) for k in words.MEANINGS if judgement.counts[k]],
@@ -159,15 +159,6 @@ def _diffs(judgement: Judgement) -> Iterator[tuple[str, Difference]]:
         if (p.problem, p.variant) not in seen:
             seen.add((p.problem, p.variant))
             yield f"{p.problem}/{p.variant}", difference(base, new)
-
-
-def _sides(judgement: Judgement) -> list[tuple[str, str]]:
-    if judgement.in_rounds:
-        beside = judgement.new.info.get("beside") or {}
-        commit = str(beside.get("commit") or "")[:10]
-        given = ", commit ".join(filter(None, [str(beside.get("base") or "the base"), commit]))
-        return [("base", given), ("new", words.side(judgement.new))]
-    return [("base", words.side(judgement.base)), ("new", words.side(judgement.new))]
 
 
 def _counters(judgement: Judgement) -> Table:

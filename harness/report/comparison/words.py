@@ -234,6 +234,16 @@ def side(run: Run) -> str:
     return ", ".join(filter(None, parts))
 
 
+def sides(judgement: Judgement) -> list[tuple[str, str]]:
+    """`base` and `new`, and what each is: a run, or a commit whose kernels stand in the new one."""
+    base = side(judgement.base)
+    if judgement.in_rounds:
+        beside = judgement.new.info.get("beside") or {}
+        commit = str(beside.get("commit") or "")[:10]
+        base = ", commit ".join(filter(None, [str(beside.get("base") or "the base"), commit]))
+    return [("base", base), ("new", side(judgement.new))]
+
+
 def device(run: Run) -> str:
     return str((run.info.get("device") or {}).get("name") or "an unknown device")
 
