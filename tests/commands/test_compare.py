@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +11,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from typing_commands import harness
 
+from harness import report
 from harness.__main__ import main
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
 
 KERNEL = "reduce_sum/v3_no_bank_conflict.cu"
 SEQUENTIAL = """\
@@ -63,13 +62,9 @@ def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 def emulate(kernels: Path, out: Path, code: int = 0) -> Path:
-    command = [
-        sys.executable, "-m", "harness", "run", "--backend", "emulator", "--kernels", kernels,
-        "--out", out, "--quiet", "--only", "reduce_sum/v0_global_memory",
-        "--only", "reduce_sum/v3_no_bank_conflict",
-    ]  # fmt: skip
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300,
-                           env=ENVIRONMENT)  # fmt: skip
+    ended = harness("run", "--backend", "emulator", "--kernels", kernels, "--out", out, "--quiet",
+                    "--only", "reduce_sum/v0_global_memory",
+                    "--only", "reduce_sum/v3_no_bank_conflict")  # fmt: skip
     assert ended.returncode == code, ended.stdout + ended.stderr
     return out
 
@@ -88,11 +83,14 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]
     )
     assert small.count("2**16") == small.count("block: [256]") == 1
     matrix.write_text(small)
-    base, again = emulate(kernels, here / "base"), emulate(kernels, here / "again")
-    source = kernels / KERNEL
-    assert source.read_text().count(SEQUENTIAL) == 1
-    source.write_text(source.read_text().replace(SEQUENTIAL, INTERLEAVED))
-    return base, again, emulate(kernels, here / "new", code=1)  # a budget tells it, too
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(report, "write_pages", lambda run: run.folder)  # figures take seconds
+        base, again = emulate(kernels, here / "base"), emulate(kernels, here / "again")
+        source = kernels / KERNEL
+        assert source.read_text().count(SEQUENTIAL) == 1
+        source.write_text(source.read_text().replace(SEQUENTIAL, INTERLEAVED))
+        new = emulate(kernels, here / "new", code=1)  # a budget tells it, too
+    return base, again, new
 
 
 def test_a_run_compared_with_itself_opens_the_gate(

@@ -95,6 +95,7 @@ def test_a_broken_budget_ends_the_run_with_1_and_is_told_with_its_line_everywher
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("without_pages")
 def test_kept_budgets_are_counted_and_a_changed_one_is_judged_without_doing_anything_anew(
     matrix: Callable[[int, str], Path],
 ) -> None:
@@ -135,6 +136,7 @@ def test_broken_budgets_of_several_cases_are_told_once_and_reasons_are_summed_up
     assert list(lines([])) == []
 
 
+@pytest.mark.usefixtures("without_pages")
 def test_a_run_is_kept_by_a_name_when_it_has_ended_failed_or_not(
     matrix: Callable[[int, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
