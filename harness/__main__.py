@@ -45,6 +45,7 @@ app = typer.Typer(
 
 _PIPE_CLOSED = 141
 _KEPT = "a run keeps what its journal has: go on with the same command and --out FOLDER"
+_BLAMELESS = "the GPU failed, and no kernel is blamed; when it is back: the same command with --out"
 
 ROUGH = "--quick: one size per problem and few rounds; take its figures for rough ones"
 
@@ -114,14 +115,13 @@ def _run(
         told = stopping.code_of(stop)
     except DeviceLost as error:
         lost = str(error)
-    code = told or int(runner.failed or bool(lost))
-    folder.close(code, card)
-    finished = tables.load(folder.path)
-    checks = budget_checks(finished)
+    measured = tables.load(folder.path)
+    checks = budget_checks(measured)
     chosen = {case.id for case in runner.chosen}
-    if code == 0 and any(c.status == "broken" and c.case in chosen for c in checks):
-        code = 1
-        folder.close(code, card)
+    is_broken = any(c.status == "broken" and c.case in chosen for c in checks)
+    code = told or int(runner.failed or bool(lost) or is_broken)
+    folder.close(code, measured, card)
+    finished = tables.load(folder.path)
     page = report.write(finished)
     folder.point_latest()
     results.tell(finished, asked.told)
@@ -130,7 +130,7 @@ def _run(
     for warning in finished.info.get("warnings") or ():
         console.print(f"BEWARE {warning}", markup=False)
     if lost:
-        console.print(f"STOPPED {lost}", markup=False)
+        console.print(f"STOPPED {lost}\n  {_BLAMELESS} {folder.path}", markup=False)
     if runner.without_ceilings:
         console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)
     for failure in runner.unprofiled:

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
+from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
+from rich.text import Text
+
+from harness import inert
 
 Advance = Callable[[str], None]
 
+
+class _Inert(Console):
+    """Whatever is printed, a terminal obeys only what the console itself says to it."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=inert.text(segment.text))
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str(inert.text(text), **how)
+
+
 # `x.cu:100:` is a place in a file and no emoji, and `a[0]` no markup.
-console = Console(highlight=False, soft_wrap=True, emoji=False, markup=False)
+console: Console = _Inert(highlight=False, soft_wrap=True, emoji=False, markup=False)
 if not console.is_terminal:
-    console = Console(highlight=False, soft_wrap=True, emoji=False, markup=False, width=200)
+    console = _Inert(highlight=False, soft_wrap=True, emoji=False, markup=False, width=200)
 
 
 @contextmanager

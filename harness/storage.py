@@ -7,7 +7,6 @@ refuses becomes one sentence.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import tempfile
 import threading
@@ -15,9 +14,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from filelock import lock_descriptor
+
 from harness.errors import JournalError
 
-_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL)
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
 """From file systems that know no locks: two runs into one folder are then not noticed."""
 
 IsWhole = Callable[[bytes], bool]
@@ -75,16 +76,18 @@ class Appended:
             content = content[os.write(self._file, content) :]
 
     def _alone(self) -> None:
+        """Lock the file itself: closing it frees it, however this process ends."""
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise JournalError(
-                f"{self._path}: another run is writing into this folder\n"
-                "  wait for it to end, or name another folder with --out"
-            ) from None
+            is_ours = lock_descriptor(self._file, blocking=False)
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
+            return
+        if not is_ours:
+            raise JournalError(
+                f"{self._path}: another run is writing into this folder\n"
+                "  wait for it to end, or name another folder with --out"
+            )
 
     def _mend(self, is_whole: IsWhole) -> None:
         """Cut a torn line behind the last newline, so that the next one starts on its own."""

@@ -32,12 +32,14 @@ from pathlib import Path
 from types import FrameType
 
 from harness import emulator, tables
+from harness.comparison import judge
 from harness.emulator.errors import PtxSyntaxError
 from harness.errors import ConfigError, ExpressionError, HarnessError, JournalError
 from harness.matrix import model
 from harness.matrix.expressions import Expression, Number
 from harness.ncu import container, reader
 from harness.ncu.failures import Failure
+from harness.report.comparison import files
 
 ROOT = Path(__file__).resolve().parents[1]
 DEADLINE_S = 10.0
@@ -118,6 +120,7 @@ def _journal(content: bytes, folder: Path) -> None:
         _told(error)
         return
     tables.write(run)
+    _compared(run)
 
 
 _RUN_JSON = json.dumps({"backend": "cuda", "timing": {"confidence": 0.95, "same_within": 0.01}})
@@ -127,9 +130,22 @@ def _run_json(content: bytes, folder: Path) -> None:
     (folder / "run.json").write_bytes(content)
     (folder / "journal.jsonl").write_bytes(b"")
     try:
-        repr(tables.load(folder))
+        run = tables.load(folder)
     except JournalError as error:
         _told(error)
+        return
+    repr(run)
+    _compared(run)
+
+
+def _compared(run: tables.Run) -> None:
+    """What a comparison says, with the run on either side."""
+    plain = tables.Run(run.folder, json.loads(_RUN_JSON), run.records)
+    for sides in ((plain, run), (run, plain)):
+        judgement = judge(*sides)
+        files.markdown(judgement)
+        files.junit(judgement)
+        json.dumps(files.as_data(judgement))
 
 
 def _ncu(content: bytes, folder: Path) -> None:

@@ -20,7 +20,6 @@ from readme_table import ROOT, origin
 from harness import load
 from harness.analysis.ladder import Ladder, Rung, ladders, short_names
 from harness.commands.resolved import rows
-from harness.commands.results import escaped
 from harness.errors import HarnessError
 from harness.matrix import model
 from harness.matrix.variants import Problem, Variant
@@ -197,6 +196,11 @@ def _prose(text: str) -> str:
     """Text as Markdown shows it, with the code in it left as it is."""
     parts = re.split(r"(`[^`]+`)", text)
     return "".join(_code(p[1:-1]) if i % 2 else escaped(p) for i, p in enumerate(parts))
+
+
+def escaped(text: str) -> str:
+    """Our own prose: only what its authors write and Markdown would take for its own."""
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("_", "\\_")
 
 
 def _code(text: str) -> str:

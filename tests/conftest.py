@@ -136,6 +136,14 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
 
 
+@pytest.fixture
+def without_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs in this process write their tables alone: figures and pages take seconds."""
+    from harness import report
+
+    monkeypatch.setattr(report, "write_pages", lambda run: run.folder / "report.html")
+
+
 @pytest.fixture(autouse=True)
 def _commands_after_commands() -> Iterator[None]:
     """A command that ends badly lets no process be started any more; the next test may."""

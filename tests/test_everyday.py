@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import typing_commands
 
 from harness import load
 from harness.records import Renewed
@@ -19,10 +20,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "
 
 
 def harness(here: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "harness", *arguments]
-    return subprocess.run(
-        command, cwd=here, capture_output=True, text=True, timeout=300, env=ENVIRONMENT
-    )
+    return typing_commands.harness(*arguments, cwd=here)
 
 
 @pytest.fixture(scope="module")

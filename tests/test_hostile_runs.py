@@ -6,11 +6,13 @@ import ast
 import csv
 import json
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -18,8 +20,21 @@ from harness import __main__ as program
 from harness import report as pages
 from harness import tables
 from harness.analysis import source_lines
+from harness.commands import results
 from harness.errors import JournalError
-from harness.records import Outcome, Planned, Round, to_json
+from harness.records import (
+    Compiled,
+    Counted,
+    Outcome,
+    Planned,
+    Record,
+    Remark,
+    Round,
+    SourceLine,
+    Uncounted,
+    Verified,
+    to_json,
+)
 
 HARNESS = Path(__file__).parents[1] / "harness"
 INFO: dict[str, Any] = {
@@ -139,6 +154,8 @@ def test_a_line_that_no_run_writes_is_refused_with_its_number(made: Make, body: 
         ({"timing": {"confidence": 2, "same_within": 0}}, "timing.confidence: "),
         ({"device": {"sm_count": 2**70}}, "device.sm_count: "), ({"sources": ["a"]}, "sources: "),
         ({"problems": {"p": 5}}, "problems.p: "), ({"versions": "new"}, "versions: "),
+        ({"commit": {"id": 5}}, "commit.id: "), ({"warnings": "none"}, "warnings: "),
+        ({"card": [1]}, "card: "), ({"driver": 580}, "driver: "), ({"started": 2026}, "started: "),
     ],
 )  # fmt: skip
 def test_a_run_json_that_no_run_writes_is_refused_with_its_key(
@@ -167,7 +184,7 @@ def test_what_is_no_file_is_not_waited_for(made: Make, name: str) -> None:
     outcome="an apostrophe before it makes it text",
 )
 def test_a_formula_is_inert_in_the_csv(made: Make) -> None:
-    evil = ("=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1)", "\t=1", "\r=1", " =1", "\n=1", "＝1")
+    evil = ("=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(1)", " =1", "\u3000=1", "＝1", "﹢1")
     lines = [planned(case=f"{e}{i}", variant=e, problem=e, launch={e: 1}, builds_on=e)
              for i, e in enumerate(evil)]  # fmt: skip
     failed = [line(to_json(Outcome(f"{e}{i}", "failed", e))) for i, e in enumerate(evil)]
@@ -180,6 +197,94 @@ def test_a_formula_is_inert_in_the_csv(made: Make) -> None:
                 cells += cell.startswith("'")
                 assert not cell.lstrip().startswith(("=", "+", "-", "@", "＝")), row
     assert cells == 6 * len(evil)  # five cells of each case, and its launch key's heading
+
+
+ACTS = {
+    "clears the screen": "\x1b[2J", "sets the window's title": "\x1b]0;x\x07",
+    "a link": "\x1b]8;;file:///etc/passwd\x1b\\", "writes over the line": "\rok",
+    "CSI of 8 bits": "\x9b31m", "turns the direction": "\u202eko", "isolates": "\u2067x",
+    "takes back": "x\b\b", "ends the line": "\u2028ok", "has no shape": "v\u200b0\ufeff",
+    "forges a line": "x\nok",
+}  # fmt: skip
+MARKUP = "<b>|`*_[x](http://x)@all#1</b>"
+FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028\u202e\u2067\ufeff]")
+
+
+def hostile(folder: Path, act: str, failed: bool) -> Path:
+    """A run in which whatever can be named or said has the act in it."""
+    folder.mkdir()
+    name = f"{act}{MARKUP}"
+    sizes, launch, kernel = {name: 1}, {name: 64}, f"k{name}"
+    case = f"{name}/{name}/{name}/{name}=1/{name}=64"
+    ended = Outcome(case, "failed", f"{name}\nand {name}") if failed else Outcome(case, "ok")
+    records: list[Record] = [
+        Planned(case, name, name, name, sizes, launch, 8, 1, True, False, (kernel,), name,
+                {name: name}, {"spills": "none"}),
+        Compiled(case, 0, kernel, "a" * 64, "b", 9, 0, 16, 0, 64, 0.5, name, "c", 1.0),
+        Verified(name, name, name, sizes, launch, "test", 0, not failed, name, 0.5),
+        Counted(case, 0, kernel, name, 5.0, name, "emulator-exact"),
+        SourceLine(case, 0, name, 3, 1, 32, 1, 4, 0, 0),
+        Uncounted(case, 0, f"{name}2", f"not collected: {name}"),
+        Remark(name, name, name, name, "emulator-exact"),
+        ended,
+    ]  # fmt: skip
+    said = {
+        "id": name, "device": {"name": f"{name}{failed}", "arch": name}, "driver": name,
+        "commit": {"id": name}, "warnings": [name], "versions": {"nvcc": name, name: name},
+        "problems": {name: {"title": name, "baseline": name}}, "sources": {name: "a" * 64},
+        "machine": {"cpu": name}, "command": name, "started": "2026-01-01",
+    }  # fmt: skip
+    (folder / "run.json").write_text(json.dumps({**INFO, **said}))
+    (folder / "journal.jsonl").write_text("".join(line(to_json(record)) for record in records))
+    return folder
+
+
+@pytest.mark.fault(
+    "names, reasons, remarks and devices with a terminal's commands, carriage returns, or marks "
+    "that turn the direction of writing",
+    outcome="they stand as their escapes on the terminal, in Markdown, CSV, JUnit and the pages",
+)
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+def test_what_would_act_where_it_is_shown_is_shown_as_its_escape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], act: str
+) -> None:
+    base, new = (hostile(tmp_path / name, act, name == "new") for name in ("base", "new"))
+    made = {kind: tmp_path / f"compared.{kind}" for kind in ("md", "xml", "json")}
+    commands = [
+        ["report", str(new)],
+        ["compare", str(base), str(new), "--markdown", str(made["md"]), "--junit",
+         str(made["xml"]), "--json", str(made["json"])],
+        ["trend", str(base), str(new), "--out", str(tmp_path / "trend")],
+    ]  # fmt: skip
+    for command in commands:
+        monkeypatch.setattr(sys, "argv", ["harness", *command])
+        with pytest.raises(SystemExit) as ended:
+            program.main()
+        assert not ended.value.code, command
+    said = capsys.readouterr()
+    wanted = results.Wanted(markdown=tmp_path / "results.md")
+    results.tell(tables.load(new), wanted)
+    texts = {
+        path: path.read_text()
+        for path in sorted(tmp_path.rglob("*"))
+        if path.suffix in {".html", ".csv", ".md", ".xml", ".json"} and path.name != "run.json"
+    }
+    assert {path.name for path in texts} >= {
+        "report.html", "comparison.html", "trend.html", "results.csv", "counters.csv",
+        "budgets.csv", "trend.csv", "results.md", "compared.md", "compared.xml", "compared.json",
+    }  # fmt: skip
+    texts[Path("terminal")] = said.out + said.err + capsys.readouterr().out
+    for path, text in texts.items():
+        assert not FORBIDDEN.search(text), path
+    escape = act.encode("unicode_escape").decode().replace("\\\\", "\\")
+    for name in ("terminal", "results.csv", "compared.xml"):
+        [text] = (text for path, text in texts.items() if path.name == name)
+        assert escape in text, name
+    ElementTree.parse(made["xml"])
+    comment = re.sub(r"(?<!\\)`[^`]*`", "", made["md"].read_text())  # inside backticks nothing acts
+    assert "<b>" not in comment
+    assert not re.search(r"[@#]\w", comment)
+    assert not re.search(r"(?<!\\)\]\(", comment)
 
 
 @pytest.mark.fault(

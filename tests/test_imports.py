@@ -9,12 +9,13 @@ HARNESS = Path(__file__).parents[1] / "harness"
 
 BASE = {
     "errors", "cases", "dtypes", "near", "records", "strict_yaml", "progress", "silicon", "problem",
-    "current", "source_text", "budgets", "children", "storage",
+    "current", "source_text", "budgets", "children", "storage", "inert", "journal",
 }  # fmt: skip
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
     "budgets": set(),
-    "progress": set(),
+    "inert": set(),
+    "progress": {"inert"},
     "children": set(),
     "deadline": set(),
     "storage": {"errors"},
@@ -25,7 +26,8 @@ MAY_USE: dict[str, set[str]] = {
     "source_text": set(),
     "dtypes": {"errors", "near"},
     "cases": {"errors"},
-    "records": {"errors", "storage"},
+    "records": set(),
+    "journal": {"errors", "records", "storage"},
     "current": {"records"},
     "problem": {"errors", "dtypes", "deadline"},
     "emulator": {"silicon"},

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from typing_commands import harness
 
 from harness import __version__, load
 from harness.commands import resolved
@@ -22,11 +23,6 @@ from harness.matrix import model
 
 ROOT = Path(__file__).parent.parent
 FAULTY = ROOT / "tests" / "faulty" / "bench.yaml"
-
-
-def harness(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "harness", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
 def emulate(out: Path, *only: str, matrix: Path = FAULTY) -> subprocess.CompletedProcess[str]:
@@ -37,7 +33,9 @@ def emulate(out: Path, *only: str, matrix: Path = FAULTY) -> subprocess.Complete
 def test_a_run_in_which_every_case_is_ok_exits_with_0_and_prints_the_report_last(
     tmp_path: Path,
 ) -> None:
-    ended = emulate(tmp_path / "run", "double/right")
+    command = [sys.executable, "-m", "harness", "run", "--config", FAULTY, "--backend", "emulator",
+               "--out", tmp_path / "run", "--only", "double/right"]  # fmt: skip
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.splitlines()[-1] == str(tmp_path / "run" / "report.html")
     files = {path.name for path in (tmp_path / "run").iterdir()}
@@ -223,11 +221,7 @@ def test_a_folder_of_problems_may_lie_anywhere(tmp_path: Path) -> None:
         "dtypes: [float32]\nsizes: {test: {n: [8]}, bench: {n: [4096]}}\nbaseline: right\n"
         "variants:\n  right:\n    steps: [{kernel: run, grid: 64, block: 64, args: [x, y, n]}]\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-m", "harness", "run", "--backend", "emulator", "--kernels", "own"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    ended = harness("run", "--backend", "emulator", "--kernels", "own", cwd=tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert list(load(tmp_path / "reports" / "latest").outcomes) == ["twice/right/float32/n=4096"]
 
@@ -245,11 +239,7 @@ def test_a_fault_in_one_problem_is_said_once_and_the_others_run(tmp_path: Path) 
     text = problem.read_text()
     assert text.count("nbytes = np.dtype") == 1
     problem.write_text(text.replace("nbytes = np.dtype", "nbytes = 1 // 0 * np.dtype"))
-    ended = subprocess.run(
-        [sys.executable, "-m", "harness", "run", "--backend", "emulator"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    ended = harness("run", "--backend", "emulator", cwd=tmp_path)
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert ended.stdout.count("ZeroDivisionError") == 1
     assert "FAILED faulty/right/float32/n=4096/block=64 and 3 more" in ended.stdout
@@ -296,11 +286,7 @@ def test_a_runs_tables_can_be_printed_and_loaded_by_a_notebook(tmp_path: Path) -
     outcome="The command is refused, and nothing is written where one stands.",
 )
 def test_an_empty_out_is_refused(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "harness", "run", "--backend", "emulator", "--out", ""],
-        cwd=tmp_path, capture_output=True, text=True, timeout=120,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    ended = harness("run", "--backend", "emulator", "--out", "", cwd=tmp_path)
     assert ended.returncode == 2
     assert "it is empty" in ended.stderr
     assert list(tmp_path.iterdir()) == []

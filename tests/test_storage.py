@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ import pytest
 
 from harness import storage
 from harness.errors import JournalError
-from harness.records import Finished, Journal, read_journal
+from harness.journal import Journal, read_journal
+from harness.records import Finished
 from harness.storage import replace_text
 
+ROOT = Path(__file__).parents[1]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 BROKEN = OSError(errno.EIO, os.strerror(errno.EIO))
 
@@ -112,6 +116,50 @@ def test_a_journal_has_one_writer_at_a_time(path: Path) -> None:
         Journal(path)
     with Journal(path) as journal:
         journal.append(RECORDS[2])
+
+
+HOLD = (
+    "import sys, time; from pathlib import Path\n"
+    "from harness.journal import Journal\n"
+    "with Journal(Path(sys.argv[1])):\n"
+    "    print('held', flush=True); time.sleep(600)\n"
+)
+
+
+@pytest.mark.fault(
+    "a run that died while it was writing into its folder",
+    outcome="The journal's lock frees itself, and the same command goes on.",
+)
+def test_the_journal_of_a_dead_run_is_free(path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(JournalError, match="another run is writing into this folder"):
+            Journal(path)
+    finally:
+        process.kill()
+        process.wait()
+    with Journal(path) as journal:
+        journal.append(RECORDS[2])
+    assert list(read_journal(path)) == RECORDS[:3]
+    assert list(path.parent.iterdir()) == [path]  # no file of a lock is left beside it
+
+
+@pytest.mark.parametrize("code", ["ENOLCK", "ENOSYS", "ENOTSUP"])
+def test_a_file_system_that_knows_no_locks_is_written_to(
+    path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    def refuse(file: int, blocking: bool) -> bool:
+        raise OSError(getattr(errno, code), "no locks here")
+
+    monkeypatch.setattr(storage, "lock_descriptor", refuse)
+    with Journal(path) as journal:
+        journal.append(RECORDS[2])
+    assert list(read_journal(path)) == RECORDS[:3]
 
 
 @pytest.mark.fault(

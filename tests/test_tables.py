@@ -14,17 +14,8 @@ from scipy import stats
 
 from harness import tables
 from harness.errors import JournalError, UsageError
-from harness.records import (
-    Ceiling,
-    Compiled,
-    Counted,
-    Journal,
-    Outcome,
-    Planned,
-    Record,
-    Round,
-    Verified,
-)
+from harness.journal import Journal
+from harness.records import Ceiling, Compiled, Counted, Outcome, Planned, Record, Round, Verified
 from harness.tables import Run
 
 INFO = {"backend": "cuda", "timing": {"confidence": 0.95, "same_within": 0.01}}

@@ -102,7 +102,7 @@ class _Checker:
                             "" if kept else where or self._line(p, name, budget))  # fmt: skip
 
     def _figure(self, p: Planned, name: str, budget: Budget) -> tuple[Answer, str]:
-        """The figure that the budget is about; the kernel where it is one kernel's."""
+        """The figure that the budget is about; where it is one kernel's, that or its line."""
         if name in _COMPILED:
             return self._made(p, name, budget)
         if name == BANK_CONFLICTS:
@@ -118,7 +118,8 @@ class _Checker:
         for each in made:
             value = float(getattr(each, _COMPILED[name]))
             if not budget.holds(value):
-                return Reading(value, "measured"), f"kernel {each.kernel}"
+                spilled = self._of_this_run(each.local_at) if name == "spills" else ""
+                return Reading(value, "measured"), spilled or f"kernel {each.kernel}"
         return BY_KEY[name.replace("_", "-")].find(self._readings, p), ""
 
     def _conflicts(self, p: Planned) -> Answer:
@@ -145,10 +146,12 @@ class _Checker:
         worst = max(self._lines[p.case], key=beyond, default=None)
         if worst is None or beyond(worst) <= 0:
             return ""
-        # A run with two sides has a copy of the sources; whoever mends one wants its own place.
-        _, copied, own = worst.file.rpartition(f"{self._run.folder.name}/kernels/")
-        file = f"kernels/{own}" if copied and self._run.info.get("beside") else worst.file
-        return f"{file}:{worst.line}"
+        return self._of_this_run(f"{worst.file}:{worst.line}")
+
+    def _of_this_run(self, place: str) -> str:
+        """A run with two sides has a copy of the sources; whoever mends one wants its own place."""
+        _, copied, own = place.rpartition(f"{self._run.folder.name}/kernels/")
+        return f"kernels/{own}" if copied and self._run.info.get("beside") else place
 
 
 def _read(p: Planned, text: str) -> Budget:

@@ -58,6 +58,9 @@ class Missing:
         return self.reason.partition(":")[0]
 
 
+NOTHING = Missing(NOT_APPLICABLE)
+"""Of a ratio with nothing to divide by: the kernel does none of it."""
+
 Answer = Reading | Missing
 
 
@@ -156,5 +159,5 @@ def ratio(over: Answer, under: Answer) -> Answer:
     assert isinstance(over, Reading)
     assert isinstance(under, Reading)
     if not under.value:
-        return Missing(NOT_APPLICABLE)
+        return NOTHING
     return Reading(over.value / under.value, weakest([over, under]))

@@ -19,7 +19,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 from harness import children
-from harness.build import cache, toolchain
+from harness.build import cache, local_memory, toolchain
 from harness.build.clusters import declare, symbol_of
 from harness.build.toolchain import Toolchain
 from harness.build.units import Unit, explained, unit
@@ -48,6 +48,8 @@ class Resources:
     stack_bytes: int
     sass_sha256: str = ""
     """Of the kernel's machine code alone, without names and line numbers."""
+    local_at: str = ""
+    """`file:line` with most of what spills or lies on the stack; empty where nothing does."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def build(one: Unit, compiler: Toolchain | None = None) -> Built:
     Raises CompileError with nvcc's own message.
     """
     compiler = compiler or toolchain.find()
-    key = one.key(compiler, "kernels, variables")
+    key = one.key(compiler, "kernels, variables, local memory")
     try:
         entry, about, was_cached = cache.entry_of(key, lambda work: _compile(one, compiler, work))
     except CompileError as error:
@@ -128,14 +130,16 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
     said = cache.run(one.source, [compiler.nvcc, f"-arch={one.arch}", "-lineinfo", *one.flags,
                                   "-Xptxas", "-v", "-cubin", "-o", str(cubin),
                                   str(ptx)])  # fmt: skip
-    code = machine_code(cubin)
+    code, local = machine_code(cubin), local_memory.places(cubin)
     headers = cache.dependencies(depends, one.include)
     for path in (depends, work / "unit.cu"):
         path.unlink(missing_ok=True)
     return {
         "source_sha256": cache.sha256(one.source),
         "kernels": {
-            name: asdict(replace(found, sass_sha256=code.get(name, "")))
+            name: asdict(
+                replace(found, sass_sha256=code.get(name, ""), local_at=local.get(name, ""))
+            )
             for name, found in resources(said).items()
         },
         "names": names,

@@ -154,9 +154,8 @@ def _save(option: str, path: Path, text: str) -> None:
 
 def _tell(judgement: Judgement) -> None:
     around = judgement.setting
-    console.print(f"base: {words.side(judgement.base)}", markup=False)
-    if not judgement.in_rounds:
-        console.print(f"new:  {words.side(judgement.new)}", markup=False)
+    for name, text in words.sides(judgement):
+        console.print(f"{name + ':':5} {text}", markup=False)
     for text in words.differences([*around.machine, *around.method, *around.context]):
         console.print(f"  {text}", markup=False)
     console.print()

@@ -11,10 +11,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from harness.commands.options import Config, Kernels
 from harness.errors import UsageError
+from harness.journal import read_journal
 from harness.matrix import model
 from harness.matrix.values import name as checked_name
 from harness.progress import console
-from harness.records import Outcome, read_journal
+from harness.records import Outcome
 from harness.run import devices, machine
 from harness.run.runner import Runner
 

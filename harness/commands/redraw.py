@@ -12,10 +12,11 @@ from harness.analysis.budgets import checks
 from harness.commands import budgets, completion, results
 from harness.commands.options import AsJson, AsMarkdown, Quiet
 from harness.errors import UsageError
+from harness.journal import Journal
 from harness.ncu import stage
 from harness.ncu.failures import Failure
 from harness.progress import console
-from harness.records import Counted, Journal
+from harness.records import Counted
 from harness.run.folder import LATEST
 from harness.tables import packed
 

@@ -18,6 +18,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from harness import inert
 from harness.analysis import budgets
 from harness.analysis.checks import checks
 from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, ladders
@@ -258,15 +259,18 @@ def markdown(found: Sequence[Sheet]) -> str:
     parts = []
     for sheet in found:
         rule = ["---" if i < sheet.texts else "---:" for i in range(len(sheet.columns))]
-        rows = [sheet.columns, rule, *([escaped(c.text) for c in row] for row in sheet.rows)]
+        rows = [
+            list(map(inert.markdown, sheet.columns)),
+            rule,
+            *([inert.markdown(c.text) for c in row] for row in sheet.rows),
+        ]
         lines = [f"| {' | '.join(row)} |" for row in rows]
-        parts.append("\n".join([*([f"**{sheet.title}**", ""] if sheet.title else []), *lines]))
+        parts.append(
+            "\n".join(
+                [*([f"**{inert.markdown(sheet.title)}**", ""] if sheet.title else []), *lines]
+            )
+        )
     return "\n\n".join(parts) + "\n"
-
-
-def escaped(text: str) -> str:
-    """Text as Markdown shows it, in a table's cell too."""
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("_", "\\_")
 
 
 def as_data(run: Run, found: Sequence[Ladder]) -> dict[str, Any]:

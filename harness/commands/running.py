@@ -76,7 +76,7 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
         told = results.Wanted(quiet, as_json, as_markdown)
         asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
         if in_sandbox:
-            raise typer.Exit(sandbox.run(asked))
+            raise typer.Exit(_kept(asked, baseline, sandbox.run)[0])
         before = watching.files(asked) if watch else {}
         code, folder = _kept(asked, baseline, carry_out)
         if watch:
@@ -128,9 +128,7 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
         wanted = Wanted(tuple(metrics), ncu, Settings(cache_control, clock_control))
         told = results.Wanted(quiet, as_json, as_markdown)
         asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told, wanted)
-        if in_sandbox:
-            raise typer.Exit(sandbox.run(asked))
-        raise typer.Exit(_kept(asked, baseline, carry_out)[0])
+        raise typer.Exit(_kept(asked, baseline, sandbox.run if in_sandbox else carry_out)[0])
 
 
 def _kept(asked: Asked, baseline: str | None, carry_out: CarryOut) -> tuple[int, Path]:

@@ -40,10 +40,11 @@ _MORE_THREADS = 4096
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run(asked: Asked) -> int:
-    """The exit code of this command inside the sandbox. Raises UsageError where none can be made.
+def run(asked: Asked) -> tuple[int, Path]:
+    """This command inside the sandbox: its exit code, and the run's folder.
 
-    The run's folder is made here, because inside only it can be written to.
+    The folder is made here, because inside only it can be written to. Raises UsageError where no
+    sandbox can be made.
     """
     asked.told.check()
     program = shutil.which("bwrap")
@@ -53,7 +54,7 @@ def run(asked: Asked) -> int:
             "  install it (Debian, Ubuntu: apt-get install bubblewrap), or run without --sandbox "
             "what you trust"
         )
-    arguments = [each for each in sys.argv[1:] if each != "--sandbox"]
+    arguments = list(_inner(sys.argv[1:]))
     try:
         folder = asked.out or fresh(datetime.now(timezone.utc))
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +68,17 @@ def run(asked: Asked) -> int:
         raise UsageError(f"--sandbox: {error.filename}: {error.strerror}") from None
     if (folder / "run.json").exists():
         point_latest(folder)
-    return code
+    return code, folder
+
+
+def _inner(arguments: Sequence[str]) -> Iterator[str]:
+    """What the command inside is given: all but what is done outside, before and after it."""
+    left = iter(arguments)
+    for each in left:
+        if each == "--save-baseline":
+            next(left, None)  # its name
+        elif each != "--sandbox" and not each.startswith("--save-baseline="):
+            yield each
 
 
 def _inside(program: str, asked: Asked, folder: Path, arguments: Sequence[str]) -> int:

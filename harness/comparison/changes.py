@@ -9,6 +9,7 @@ from typing import Literal
 from harness.analysis.readings import Readings
 from harness.comparison import gauges
 from harness.comparison.gauges import Moved
+from harness.comparison.lines import Place, place
 from harness.comparison.pairs import Pair, Side
 from harness.comparison.sources import made_from, source_changed
 from harness.comparison.times import TimeChange
@@ -30,16 +31,25 @@ APART = frozenset({"new", "gone", "not run", "no longer run", "not compared"})
 Code = Literal["identical", "changed", "unknown"]
 
 
+What = Literal["spilled bytes", "local memory", "occupancy", "registers", "shared memory"]
+DECIDES: Sequence[What] = ("spilled bytes", "local memory", "occupancy")
+"""Registers and shared memory cost something only where fewer warps fit or registers spill."""
+
+
 @dataclass(frozen=True)
 class Fact:
-    """What the compiler made of one kernel, before and after. decides: whether it closes a gate."""
+    """What the compiler made of one kernel, before and after. decides: whether it closes a gate.
 
-    what: Literal["registers", "spilled bytes", "shared memory", "occupancy"]
+    place: the line of the new source that it comes from, where the machine code tells.
+    """
+
+    what: What
     kernel: str
     base: float
     new: float
     is_worse: bool
     decides: bool
+    place: Place | None = None
 
 
 @dataclass(frozen=True)
@@ -191,8 +201,8 @@ def _kind(
         if not times or said == {"not compared"}:
             return "not compared"
         return "unclear" if "unclear" in said else "same"
-    improved = any(not f.is_worse and f.what in {"spilled bytes", "occupancy"} for f in facts)
-    exact = (m.gauge.decides and not m.is_worse and m.new.provenance in gauges.EXACT for m in moved)
+    improved = any(not f.is_worse and f.what in DECIDES for f in facts)
+    exact = (m.gauge.decides and not m.is_worse and m.is_exact for m in moved)
     if improved or any(exact):
         return "better"
     return "changed" if facts or moved else "same"
@@ -211,30 +221,47 @@ def _new_remarks(base: Side, new: Side) -> list[str]:
 def _facts(base: Side, new: Side, *, decide: bool) -> list[Fact]:
     """What the compiler made, kernel by kernel where both launch the same ones.
 
-    Registers and shared memory cost something only where fewer warps fit or registers spill, which
-    are told themselves and decide.
+    Where they launch others, what spills or lies on a stack is still told: of the kernel on either
+    side that has most of it.
     """
     was, now = (side.run.compiled.get(side.case, []) for side in (base, new))
-    if [made.kernel for made in was] != [made.kernel for made in now]:
+    if not was or not now:
         return []
+    if [made.kernel for made in was] != [made.kernel for made in now]:
+        return _local(max(was, key=_spilled), max(now, key=_spilled), new, decide)
     found = []
     for one, other in zip(was, now, strict=True):
-        for fact in (
-            _fact("spilled bytes", one, one.spill_bytes, other.spill_bytes, 1, decide),
-            _fact("occupancy", one, one.occupancy, other.occupancy, -1, decide),
-            _fact("registers", one, one.registers, other.registers, 1, False),
-            _fact("shared memory", one, one.shared_bytes, other.shared_bytes, 1, False),
-        ):
-            if fact:
-                found.append(fact)
+        found += [
+            *_local(one, other, new, decide),
+            *_fact("occupancy", other, one.occupancy, other.occupancy, -1, decide),
+            *_fact("registers", other, one.registers, other.registers, 1, decide),
+            *_fact("shared memory", other, one.shared_bytes, other.shared_bytes, 1, decide),
+        ]
     return sorted(found, key=lambda f: not f.decides)
 
 
+def _spilled(made: Compiled) -> tuple[int, int]:
+    return made.spill_bytes, made.stack_bytes
+
+
+def _local(was: Compiled, now: Compiled, new: Side, decide: bool) -> list[Fact]:
+    """What lies in local memory: spilled registers, arrays, what calls hand over.
+
+    Spilled registers lie on the stack, too: where both moved the same way, they tell of it.
+    """
+    at = place(new, now.local_at)
+    spilled = _fact("spilled bytes", now, was.spill_bytes, now.spill_bytes, 1, decide, at)
+    stack = _fact("local memory", now, was.stack_bytes, now.stack_bytes, 1, decide, at)
+    return spilled + [f for f in stack if f.is_worse not in {s.is_worse for s in spilled}]
+
+
 def _fact(
-    what: Literal["registers", "spilled bytes", "shared memory", "occupancy"],
-    made: Compiled, was: float, now: float, worse: int, decide: bool,
-) -> Fact | None:  # fmt: skip
+    what: What, made: Compiled, was: float, now: float, worse: int, decide: bool,
+    at: Place | None = None,
+) -> list[Fact]:  # fmt: skip
     if was == now:
-        return None
+        return []
     is_worse = worse * (now - was) > 0
-    return Fact(what, made.kernel, float(was), float(now), is_worse, is_worse and decide)
+    decides = is_worse and decide and what in DECIDES
+    return [Fact(what, made.kernel, float(was), float(now), is_worse, decides,
+                 at if is_worse else None)]  # fmt: skip

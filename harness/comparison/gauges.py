@@ -9,18 +9,21 @@ gauge only tells what changed beside it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.analysis.quantities import BY_KEY, Quantity
-from harness.analysis.readings import Reading, Readings
+from harness.analysis.readings import NOTHING, Missing, Reading, Readings
 from harness.comparison.lines import Amount, Place, where
 from harness.comparison.pairs import Side
-from harness.records import SourceLine
+from harness.records import Provenance, SourceLine
 
 WARP = 32
 
 EXACT = frozenset({"measured", "machine-exact", "emulator-exact"})
 """Origins of a value that is the same to the digit however often it is worked out."""
+
+_EMULATED = frozenset({"emulator-exact", "emulator-model"})
+"""Which way a value moved shows also where one side's is exact and the other's a model."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,9 @@ class Gauge:
     """worse: 1 where more is worse, −1 where less is. tolerance: a change up to this part of the
     value is none. needs: worse only where these moved the same way. family: of those that say the
     same of one change, only the first is told. amount: what a line of source has of the cost.
-    shown: two amounts of a line whose quotient is the line's own figure."""
+    shown: two amounts of a line whose quotient is the line's own figure. of_none: what a kernel
+    counts as that does none of it, as one without shared memory has no bank conflict; None where
+    such a kernel cannot be compared."""
 
     key: str
     worse: int
@@ -39,6 +44,7 @@ class Gauge:
     family: str = ""
     amount: Amount | None = None
     shown: tuple[Amount, Amount] | None = None
+    of_none: float | None = None
 
     @property
     def quantity(self) -> Quantity:
@@ -63,7 +69,7 @@ GAUGES: Sequence[Gauge] = (
     Gauge("wavefronts-over-ideal", 1, True, 0.01,
           "every pass through shared memory beyond the ideal is a bank conflict",
           family="shared", amount=lambda x: x.wavefronts - x.wavefronts_ideal,
-          shown=(lambda x: x.wavefronts, lambda x: x.wavefronts_ideal)),
+          shown=(lambda x: x.wavefronts, lambda x: x.wavefronts_ideal), of_none=1.0),
     Gauge("wavefronts", 1, True, 0.01,
           "passes are exact also where the ideal of wide accesses is a model; more of them are "
           "conflicts only where they grow against that ideal",
@@ -82,10 +88,10 @@ GAUGES: Sequence[Gauge] = (
           family="atomics", amount=lambda x: x.atomic_requests),
     Gauge("global-lanes-per-address", 1, False, 0.01,
           "lanes of a warp that meet on an address are served in turn",
-          family="atomics", amount=_met, shown=_PER_ADDRESS),
+          family="atomics", amount=_met, shown=_PER_ADDRESS, of_none=1.0),
     Gauge("shared-lanes-per-address", 1, False, 0.01,
           "lanes of a warp that meet on an address are served in turn",
-          amount=_met, shown=_PER_ADDRESS),
+          amount=_met, shown=_PER_ADDRESS, of_none=1.0),
     Gauge("acting-threads", -1, False, 0.01,
           "a warp takes as long with one lane at work as with 32",
           family="threads", amount=lambda x: WARP * x.warps - x.threads,
@@ -105,11 +111,14 @@ GAUGES: Sequence[Gauge] = (
 
 @dataclass(frozen=True)
 class Moved:
-    """A gauge's value before and after. decides: whether it closes a gate where it is worse."""
+    """A gauge's value before and after; None where the kernel does none of it, before or after.
+
+    decides: whether it closes a gate where it is worse.
+    """
 
     gauge: Gauge
-    base: Reading
-    new: Reading
+    base: Reading | None
+    new: Reading | None
     is_worse: bool
     decides: bool
     place: Place | None
@@ -118,11 +127,23 @@ class Moved:
     @property
     def size(self) -> float:
         """By how many times it moved; infinite from or to 0."""
-        few, many = sorted((abs(self.base.value), abs(self.new.value)))
+        few, many = sorted(abs(value) for value in _numbers(self.gauge, (self.base, self.new)))
         return many / few if few else float("inf")
 
+    @property
+    def provenance(self) -> Provenance:
+        """Of both; where only one side has a value, of that one."""
+        known = self.new or self.base
+        assert known is not None
+        return known.provenance
 
-Values = Mapping[str, tuple[Reading, Reading]]
+    @property
+    def is_exact(self) -> bool:
+        return self.provenance in EXACT
+
+
+Both = tuple[Reading | None, Reading | None]
+Values = Mapping[str, Both]
 
 
 def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: bool) -> list[Moved]:
@@ -130,37 +151,52 @@ def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: boo
 
     timed: whether both sides were, so that their times decide.
     """
-    values: dict[str, tuple[Reading, Reading]] = {}
+    values: dict[str, Both] = {}
     for gauge in GAUGES:
-        was = gauge.quantity.find(readings[0], base.planned)
-        now = gauge.quantity.find(readings[1], new.planned)
-        if (
-            isinstance(was, Reading)
-            and isinstance(now, Reading)
-            and was.provenance == now.provenance  # else counted in two ways
-        ):
+        was = _value(gauge, readings[0], base)
+        now = _value(gauge, readings[1], new)
+        if not isinstance(was, Missing) and not isinstance(now, Missing):
             values[gauge.key] = was, now
     found = []
     for gauge in GAUGES:
         way = _way(gauge, values)
         if not way or any(_way(_BY_KEY[key], values) != way for key in gauge.needs):
             continue
-        was, now = values[gauge.key]
+        both = values[gauge.key]
+        if len(_origins(both)) > 1:  # counted in two ways
+            continue
         is_worse = way == gauge.worse
-        decides = is_worse and gauge.decides and not timed and now.provenance in EXACT
         place = None
         if is_worse and gauge.amount:
             place = where(base, new, gauge.amount, gauge.shown)
-        found.append(Moved(gauge, was, now, is_worse, decides, place))
+        each = Moved(gauge, *both, is_worse, False, place)
+        decides = is_worse and gauge.decides and not timed and each.is_exact
+        found.append(replace(each, decides=decides))
     found.sort(key=lambda m: (not m.decides, not m.is_worse))
     return _one_of_each_family(found)
 
 
+def _value(gauge: Gauge, readings: Readings, side: Side) -> Reading | Missing | None:
+    """None where the kernel does none of it, and that counts as something."""
+    answer = gauge.quantity.find(readings, side.planned)
+    return None if answer == NOTHING and gauge.of_none is not None else answer
+
+
+def _origins(both: Both) -> set[Provenance]:
+    return {reading.provenance for reading in both if reading}
+
+
+def _numbers(gauge: Gauge, both: Both) -> list[float]:
+    of_none = gauge.of_none or 0.0
+    return [reading.value if reading else of_none for reading in both]
+
+
 def _way(gauge: Gauge, values: Values) -> int:
     """1 where its value grew, −1 where it fell, 0 where it stayed or is not known."""
-    if gauge.key not in values:
+    both = values.get(gauge.key)
+    if both is None or not (len(_origins(both)) == 1 or _origins(both) == _EMULATED):
         return 0
-    was, now = (reading.value for reading in values[gauge.key])
+    was, now = _numbers(gauge, both)
     return 0 if abs(now - was) <= gauge.tolerance * abs(was) else 1 if now > was else -1
 
 

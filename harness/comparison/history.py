@@ -15,7 +15,6 @@ from itertools import pairwise
 from statistics import median
 
 import numpy as np
-import ruptures
 
 from harness.analysis.readings import Reading, Readings
 from harness.comparison.gauges import EXACT, GAUGES
@@ -104,6 +103,8 @@ def levels_of_times(points: Sequence[Point]) -> tuple[int, ...]:
     if not scatter:
         return _where_it_differs(points, 0.0)
     penalty = max(PENALTY, 3 * math.log(len(points)))
+    import ruptures  # here: it takes a second, and every command would wait for it
+
     search = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(logs / scatter)
     return tuple(int(at) for at in search.predict(pen=penalty)[:-1])
 

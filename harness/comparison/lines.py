@@ -40,10 +40,10 @@ def where(
     if not before or not after:
         return None
     changed = _unmatched(before, after)
-    there = {(_name(base.run, x.file), x.line, x.step): x for x in before}
+    there = {(shortened(base.run, x.file), x.line, x.step): x for x in before}
     best, most, its_base = None, 0.0, None
     for line in changed:
-        was = there.get((_name(new.run, line.file), line.line, line.step))
+        was = there.get((shortened(new.run, line.file), line.line, line.step))
         grown = amount(line) - (amount(was) if was else 0.0)
         if grown > most:
             best, most, its_base = line, grown, was
@@ -51,12 +51,18 @@ def where(
         return None
     now = _figure(best, shown)
     figures = (_figure(its_base, shown), now) if now is not None else None
-    return Place(_name(new.run, best.file), best.line, figures)
+    return Place(shortened(new.run, best.file), best.line, figures)
+
+
+def place(side: Side, at: str) -> Place | None:
+    """A line that a journal names as `file:line`."""
+    file, _, line = at.rpartition(":")
+    return Place(shortened(side.run, file), int(line)) if file and line.isdecimal() else None
 
 
 def _of(side: Side) -> list[SourceLine]:
     found = side.run.lines.get(side.case, [])
-    return sorted(found, key=lambda x: (x.step, _name(side.run, x.file), x.line))
+    return sorted(found, key=lambda x: (x.step, shortened(side.run, x.file), x.line))
 
 
 def _unmatched(before: list[SourceLine], after: list[SourceLine]) -> list[SourceLine]:
@@ -78,7 +84,7 @@ def _figure(line: SourceLine | None, shown: tuple[Amount, Amount] | None) -> flo
     return over / under if under else None
 
 
-def _name(run: Run, file: str) -> str:
+def shortened(run: Run, file: str) -> str:
     """What run.json calls the file, from the folder of problems on; else its last two parts.
 
     The shortest name, which is the same for both sides of one run.

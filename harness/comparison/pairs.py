@@ -38,6 +38,14 @@ class Pair:
             return self.base.case
         return self.base.case.replace(f"/{p.variant}/", f"/{p.variant.removesuffix(suffix)}/", 1)
 
+    @property
+    def variant(self) -> str:
+        """The variant's name, without that mark."""
+        if self.new:
+            return self.new.planned.variant
+        assert self.base is not None
+        return self.base.planned.variant.removesuffix(suffix_of(self.base.run))
+
 
 def suffix_of(run: Run) -> str:
     """What the base's variants end in, in a run that has both sides; empty in any other."""

@@ -93,10 +93,10 @@ class Folder:
         except OSError as error:
             raise UsageError(f"--out {self.path}: {error.strerror}") from None
 
-    def close(self, exit_code: int, card: Card | None = None) -> None:
+    def close(self, exit_code: int, measured: tables.Run, card: Card | None = None) -> None:
         """Write how the run ended; with a card, what its rounds saw of that."""
         if card:
-            seen = in_between(card, tables.load(self.path).of(Conditions))
+            seen = in_between(card, measured.of(Conditions))
             self._info["warnings"] = [*warnings(card), *seen]
         self._info |= {"finished": datetime.now(timezone.utc).isoformat(), "exit_code": exit_code}
         self._write()

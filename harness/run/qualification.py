@@ -1,4 +1,4 @@
-"""What a variant's verified launches say about each of its launch shapes.
+"""One variant alone: its test sizes verified, and what that says of each of its launch shapes.
 
 A launch shape is good when every test size, on both draws of inputs, and every counted size was
 verified. Whatever is missing has a reason: a wrong result, or how the process ended.
@@ -7,13 +7,108 @@ verified. Whatever is missing has a reason: a wrong result, or how the process e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from harness.cases import Case, Shape
-from harness.records import Verified
+from harness.job import Job
+from harness.records import Finished, Record, Verified
 from harness.run.inputs import DRAWS
+from harness.run.measurement import ATTEMPTS
 from harness.run.processes import Ended
+
+
+class Surroundings(Protocol):
+    """What a qualification needs of the run that it is part of."""
+
+    @property
+    def is_timed(self) -> bool: ...
+    @property
+    def is_stopped(self) -> bool: ...
+    def job(self, task: str, **more: object) -> Job: ...
+    def qualify(self, job: Job, keep: Callable[[Record], None]) -> Ended: ...
+    def keep(self, record: Record) -> None: ...
+    def over_budget(self, case: Case) -> str: ...
+    def finish(
+        self,
+        case: Case,
+        status: str,
+        reason: str = "",
+        again: bool = False,
+        limits: Sequence[str] = (),
+    ) -> None: ...
+
+
+@dataclass
+class Qualification:
+    """One variant's cases: its test sizes verified and, on the emulator, its bench sizes counted.
+
+    tests: the test sizes that can be run, of any variant.
+    """
+
+    run: Surroundings
+    cases: Sequence[Case]
+    tests: Sequence[Case]
+    cores: int
+    _failed: dict[Shape, str] = field(default_factory=dict)
+    _late: set[Shape] = field(default_factory=set)
+    """Of those that failed: by the deadline."""
+    _again: set[Shape] = field(default_factory=set)
+    """Of those that failed: for nothing that they are to blame for."""
+
+    def carry_out(self) -> str:
+        """What became of it, in a word or two. A launch shape that fails has its outcome after it.
+
+        A launch shape that takes the worker down leaves the others to another worker.
+        """
+        name = "/".join((self.cases[0].problem, self.cases[0].variant))
+        if not self._verify():
+            return "interrupted"  # no fault of the variant: a resumed run does it again
+        for case in self.cases:
+            if reason := self._failed.get(case.shape):
+                limits = ("qualify_s",) if case.shape in self._late else ()
+                self.run.finish(case, "failed", reason, case.shape in self._again, limits)
+            elif reason := self.run.over_budget(case):
+                self.run.finish(case, "skipped", reason)
+            elif not self.run.is_timed:
+                self.run.finish(case, "ok")
+        self.run.keep(Finished(f"qualify {name}"))
+        return next((f"FAILED: {why.splitlines()[0]}" for why in self._failed.values()), "ok")
+
+    def _verify(self) -> bool:
+        """Whether it came to an end; False where the run was stopped."""
+        rest, attempts = list(self.cases), 0
+        while rest:
+            shapes = {case.shape for case in rest}
+            tests = [test for test in self.tests if test.shape in shapes]
+            counted = [c for c in rest if not self.run.is_timed and not self.run.over_budget(c)]
+            seen: list[Verified] = []
+
+            def keep(record: Record, seen: list[Verified] = seen) -> None:
+                if isinstance(record, Verified):
+                    seen.append(record)
+                self.run.keep(record)
+
+            job = self.run.job("qualify", tests=tuple(tests), cases=tuple(counted), jobs=self.cores)
+            ended = self.run.qualify(job, keep)
+            if self.run.is_stopped:
+                return False
+            judged = judge(rest, tests, counted, seen)
+            blamed = guilty(judged, (*tests, *counted), ended)
+            self._failed |= judged.wrong
+            if ended.killed or ended.no_memory:  # none of them is to blame: all are tried again
+                attempts += 1
+                if attempts < ATTEMPTS:
+                    rest = [case for case in rest if case.shape in judged.unfinished]
+                    continue
+                blamed = dict.fromkeys(judged.unfinished, ended.reason)
+                self._again |= blamed.keys()
+            elif ended.late:
+                self._late |= blamed.keys()
+            self._failed |= blamed
+            rest = [c for c in rest if c.shape in set(judged.unfinished) - blamed.keys()]
+        return True
 
 
 @dataclass(frozen=True)

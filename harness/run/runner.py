@@ -18,37 +18,26 @@ from harness import problem as problems
 from harness.backends.base import Execution
 from harness.backends.emulated import EmulatorBackend
 from harness.build import compile as compiler
-from harness.cases import Case, Device, Shape
-from harness.current import AT_TEST_SIZES, current
+from harness.cases import Case, Device
+from harness.current import current
 from harness.errors import DeviceLost
 from harness.job import Job
+from harness.journal import Journal, read_journal
 from harness.matrix import model, plan
 from harness.measure.ceilings import PROBED
 from harness.measure.timings import Timings, placements_that_choose
 from harness.ncu import stage as profiling
 from harness.ncu.failures import Failure
 from harness.progress import console, stage
-from harness.records import (
-    Ceiling,
-    Counted,
-    Finished,
-    Journal,
-    Outcome,
-    Planned,
-    Record,
-    Renewed,
-    Round,
-    Uncounted,
-    Verified,
-    read_journal,
-)
+from harness.records import Finished, Outcome, Planned, Record, Renewed
 from harness.run import machine, renewal
 from harness.run.compilation import Compilation, built_again, compile_all, described
 from harness.run.cores import Cores
 from harness.run.inputs import Inputs
-from harness.run.measurement import ATTEMPTS, NO_MEMORY, Effort, Measurement
+from harness.run.known import Known
+from harness.run.measurement import NO_MEMORY, Effort, Measurement
 from harness.run.processes import Ended, Workers
-from harness.run.qualification import guilty, judge, shape_of
+from harness.run.qualification import Qualification, judge
 
 CEILINGS_S = 120
 """Deadline for measuring the machine's ceilings."""
@@ -83,7 +72,6 @@ class Runner:
         self.renewed: list[Renewed] = []
         self.unprofiled: list[Failure] = []
         self.without_ceilings = ""
-        self._counts: list[Record] = []
         self.bench, self.device, self.backend, self.folder = bench, device, backend, folder
         self.workers = Workers()
         self.plan = plan.resolve(bench, device, backend, patterns)
@@ -93,14 +81,7 @@ class Runner:
         ids = {case.id for case in self.cases}
         self._chosen = ids if chosen is None else ids.intersection(chosen)
         self.fresh = secrets.randbits(62) if backend != "emulator" else 0
-        self._ceilings: dict[str, Ceiling] = {}
-        self._planned: dict[str, Planned] = {}
-        self._rounds: dict[str, list[Round]] = defaultdict(list)
-        self._group_of = {case.id: case.group for case in self.cases}
-        self._next_placement: dict[str, int] = defaultdict(int)
-        self._outcomes: dict[str, Outcome] = {}
-        self._stages: set[str] = set()
-        self._verified: dict[Shape, list[Verified]] = defaultdict(list)
+        self._known = Known({case.id: case.group for case in self.cases})
         self._made = Compilation()
 
     @property
@@ -115,7 +96,7 @@ class Runner:
 
     @property
     def failed(self) -> bool:
-        ended = (self._outcomes.get(case.id) for case in self.chosen)
+        ended = (self._known.outcomes.get(case.id) for case in self.chosen)
         wrong = any(outcome is not None and outcome.status == "failed" for outcome in ended)
         return wrong or bool(self.unprofiled) or bool(self.without_ceilings)
 
@@ -131,7 +112,7 @@ class Runner:
             for change in self.renewed:
                 self._journal.append(change)
             for record in current([*known, *self.renewed]):
-                self._note(record)
+                self._known.note(record)
             self._say_what_is_renewed()
             try:
                 self._plan(planned)
@@ -146,32 +127,13 @@ class Runner:
             finally:
                 self.workers.stop()
 
-    def _keep(self, record: Record) -> None:
+    def keep(self, record: Record) -> None:
         self._journal.append(record)
-        self._note(record)
-
-    def _note(self, record: Record) -> None:
-        """What a resumed run must know of the records that are already there."""
-        if isinstance(record, Outcome):
-            self._outcomes[record.case] = record
-        elif isinstance(record, Counted | Uncounted):
-            self._counts.append(record)
-        elif isinstance(record, Finished):
-            self._stages.add(record.stage)
-        elif isinstance(record, Verified) and record.phase in AT_TEST_SIZES:
-            self._verified[shape_of(record)].append(record)
-        elif isinstance(record, Ceiling):
-            self._ceilings[record.name] = record
-        elif isinstance(record, Planned):
-            self._planned[record.case] = record
-        elif isinstance(record, Round) and record.case in self._planned:
-            self._rounds[record.case].append(record)
-            group = self._group_of[record.case]
-            self._next_placement[group] = max(self._next_placement[group], record.placement + 1)
+        self._known.note(record)
 
     def _open(self, cases: Iterable[Case]) -> list[Case]:
         """The cases to be worked on that have not ended."""
-        return [c for c in cases if c.id in self._chosen and c.id not in self._outcomes]
+        return [c for c in cases if c.id in self._chosen and c.id not in self._known.outcomes]
 
     def _as_planned(self) -> list[Planned]:
         driver = machine.driver() if self.is_timed else None
@@ -182,7 +144,7 @@ class Runner:
                 self.plan.works[case.group].bytes, self.plan.works[case.group].flops,
                 case.variant == self.bench.problems[case.problem].baseline, case.is_library,
                 tuple(step.kernel for step in case.steps), case.builds_on,
-                origins.of(case, counted=not self._over_budget(case)), self._expected(case),
+                origins.of(case, counted=not self.over_budget(case)), self._expected(case),
             )
             for case in self.cases
         ]  # fmt: skip
@@ -199,20 +161,20 @@ class Runner:
         return {case.id for case in self.chosen if not (case.skip or case.refusal)}
 
     def _say_what_is_renewed(self) -> None:
-        if not self._outcomes and not self.renewed:
+        if not self._known.outcomes and not self.renewed:
             return  # nothing is there yet
-        kept = sum(case in self._chosen for case in self._outcomes)
+        kept = sum(case in self._chosen for case in self._known.outcomes)
         for line in renewal.said(self.renewed, kept):
             console.print(line, markup=False)
 
     def _plan(self, planned: Sequence[Planned]) -> None:
         # Of cases that are not worked on, what is there still comes from what it came from.
-        now = [p if p.case in self._chosen else self._planned.get(p.case, p) for p in planned]
-        if now != list(self._planned.values()):
-            self._planned.clear()
+        now = [p if p.case in self._chosen else self._known.planned.get(p.case, p) for p in planned]
+        if now != list(self._known.planned.values()):
+            self._known.planned.clear()
             for each in now:
-                self._keep(each)
-            self._keep(Finished("plan"))
+                self.keep(each)
+            self.keep(Finished("plan"))
         untested = self.plan.refused_tests()
         for case in self._open(self.cases):
             if case.skip:
@@ -232,7 +194,8 @@ class Runner:
             f"{self.device.memory_bytes / 2**30:.1f} GiB\n  remove the size from bench.yaml"
         )
 
-    def _over_budget(self, case: Case) -> str:
+    def over_budget(self, case: Case) -> str:
+        """Why the emulator does not count the case, or nothing."""
         if self.is_timed:
             return ""
         limits, work = self.bench.limits, self.plan.works[case.group]
@@ -261,7 +224,7 @@ class Runner:
             elif case.kind == "kernel":
                 made, refusal = described(case, self._made.built[case.id], self.device)
                 for record in made:
-                    self._keep(record)
+                    self.keep(record)
                 if refusal:
                     self.finish(case, "failed", refusal)
 
@@ -293,10 +256,10 @@ class Runner:
 
         On the emulator a case of which that is so has its outcome, unless the journal lost it.
         """
-        if not self.is_timed or f"qualify {case.problem}/{case.variant}" not in self._stages:
+        if not self.is_timed or f"qualify {case.problem}/{case.variant}" not in self._known.stages:
             return False
         tests = [t for t in self.tests if t.id in self._made.ready and t.shape == case.shape]
-        judged = judge([case], tests, (), self._verified[case.shape])
+        judged = judge([case], tests, (), self._known.verified[case.shape])
         return not judged.wrong and not judged.unfinished
 
     def _on_some_cores(self, cases: Sequence[Case]) -> str:
@@ -304,58 +267,14 @@ class Runner:
             return self._qualify_variant(cases, cores)
 
     def _qualify_variant(self, cases: Sequence[Case], cores: int) -> str:
-        """Verify one variant's test sizes, and on the emulator count its bench sizes.
-
-        A launch shape that takes the worker down leaves the others to another worker.
-        """
-        name = "/".join((cases[0].problem, cases[0].variant))
-        rest, failed, seen = list(cases), dict[Shape, str](), list[Verified]()
-        attempts, late, again = 0, set[Shape](), set[Shape]()
-
-        def keep(record: Record) -> None:
-            if isinstance(record, Verified):
-                seen.append(record)
-            self._keep(record)
-
-        while rest:
-            shapes = {case.shape for case in rest}
-            tests = [t for t in self.tests if t.id in self._made.ready and t.shape in shapes]
-            counted = [c for c in rest if not self.is_timed and not self._over_budget(c)]
-            seen.clear()
-            job = self.job("qualify", tests=tuple(tests), cases=tuple(counted), jobs=cores)
-            ended = self._with_the_device(job, self.bench.limits.qualify_s, keep)
-            if self.workers.stopped:
-                return "interrupted"  # no fault of the variant: a resumed run does it again
-            judged = judge(rest, tests, counted, seen)
-            blamed = guilty(judged, (*tests, *counted), ended)
-            failed |= judged.wrong
-            if ended.killed or ended.no_memory:  # none of them is to blame: all are tried again
-                attempts += 1
-                if attempts < ATTEMPTS:
-                    rest = [case for case in rest if case.shape in judged.unfinished]
-                    continue
-                blamed = dict.fromkeys(judged.unfinished, ended.reason)
-                again |= blamed.keys()
-            elif ended.late:
-                late |= blamed.keys()
-            failed |= blamed
-            rest = [c for c in rest if c.shape in set(judged.unfinished) - blamed.keys()]
-        for case in cases:
-            if reason := failed.get(case.shape):
-                limits = ("qualify_s",) if case.shape in late else ()
-                self.finish(case, "failed", reason, case.shape in again, limits)
-            elif reason := self._over_budget(case):
-                self.finish(case, "skipped", reason)
-            elif not self.is_timed:
-                self.finish(case, "ok")
-        self._keep(Finished(f"qualify {name}"))
-        return next((f"FAILED: {reason.splitlines()[0]}" for reason in failed.values()), "ok")
+        tests = [test for test in self.tests if test.id in self._made.ready]
+        return Qualification(self, cases, tests, cores).carry_out()
 
     def _measure_ceilings(self) -> None:
-        if self._ceilings or not self._open(self.cases):
+        if self._known.ceilings or not self._open(self.cases):
             return
         with stage("ceilings", 1) as advance:
-            ended = self._with_the_device(self.job("ceilings"), CEILINGS_S, self._keep)
+            ended = self._with_the_device(self.job("ceilings"), CEILINGS_S, self.keep)
             self.without_ceilings = ended.reason
             advance(ended.reason or "measured")
 
@@ -369,7 +288,8 @@ class Runner:
                 first, timing = cases[0], self.bench.timing
                 problem = self.problems[first.problem]
                 buffers = problem.buffers(first.sizes, first.dtype)
-                planned = [self._planned[case.id] for case in self.cases if case.group == name]
+                known = self._known.planned
+                planned = [known[case.id] for case in self.cases if case.group == name]
                 effort = Effort(
                     timing.looks, placements_that_choose(planned, timing.choosing),
                     timing.rounds_per_placement, timing.batch,
@@ -377,14 +297,21 @@ class Runner:
                 )  # fmt: skip
                 Measurement(
                     self, cases, self.bench.problems[first.problem].baseline, effort,
-                    self._next_placement[name], 3 * sum(b.nbytes for b in buffers),
+                    self._known.next_placement[name], 3 * sum(b.nbytes for b in buffers),
                 ).carry_out()  # fmt: skip
                 advance(f"{name}  {len(cases)} cases")
 
-    # What a measurement needs of the run
+    # What a qualification and a measurement need of the run
+
+    def qualify(self, job: Job, keep: Callable[[Record], None]) -> Ended:
+        return self._with_the_device(job, self.bench.limits.qualify_s, keep)
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.workers.stopped
 
     def do(self, job: Job) -> Ended:
-        return self._with_the_device(job, self.bench.limits.launch_s, self._keep)
+        return self._with_the_device(job, self.bench.limits.launch_s, self.keep)
 
     def _with_the_device(
         self, job: Job, deadline_s: float, keep: Callable[[Record], None]
@@ -409,15 +336,11 @@ class Runner:
         self.workers.expect_more()
 
     def is_open(self, case: Case) -> bool:
-        return case.id not in self._outcomes
+        return case.id not in self._known.outcomes
 
     def timings(self, cases: Sequence[Case]) -> Timings:
         """What the rounds of these cases say so far."""
-        wanted = {case.id for case in cases}
-        planned = {name: p for name, p in self._planned.items() if name in wanted}
-        outcomes = {name: Outcome(name, "ok") for name in planned}
-        rounds = [r for name in wanted for r in self._rounds[name]]
-        return Timings(rounds, planned, outcomes, timing_of(self.bench))
+        return self._known.timings(cases, timing_of(self.bench))
 
     def finish(
         self, case: Case, status: str, reason: str = "", again: bool = False,
@@ -425,7 +348,7 @@ class Runner:
     ) -> None:  # fmt: skip
         """again, limits: when a resumed run is to do it anew; see Outcome."""
         values = {name: float(getattr(self.bench.limits, name)) for name in limits}
-        self._keep(Outcome(case.id, status, reason, again, values))  # type: ignore[arg-type]
+        self.keep(Outcome(case.id, status, reason, again, values))  # type: ignore[arg-type]
 
     def _conclude(self) -> None:
         for case in self._open(self.cases):
@@ -433,12 +356,12 @@ class Runner:
 
     def _profile(self, wanted: profiling.Wanted) -> None:
         """What ncu counts, of every case that is right; a resumed run compiled none of them."""
-        sound = [case for case in self.chosen if self._outcomes[case.id].status == "ok"]
+        sound = [case for case in self.chosen if self._known.outcomes[case.id].status == "ok"]
         again = built_again(sound, self.bench.kernels, self.device.arch)
         self._made.built.update(again)
         self.unprofiled = profiling.profile(
             wanted, sound, lambda cases: self.job("profile", cases=cases), self.folder,
-            self.bench.limits.measure_s, self._counts, self._keep,
+            self.bench.limits.measure_s, self._known.counts, self.keep,
         )  # fmt: skip
 
     def job(self, task: str, **more: object) -> Job:
@@ -451,7 +374,7 @@ class Runner:
             seed=self.bench.timing.seed,
             fresh=self.fresh,
             flush=self.bench.timing.flush,
-            probes=tuple(c.case for c in self._ceilings.values() if c.name in PROBED),
+            probes=tuple(c.case for c in self._known.ceilings.values() if c.name in PROBED),
         )
         job = replace(job, **more)  # type: ignore[arg-type]
         used = {case.id for case in (*job.tests, *job.cases)}

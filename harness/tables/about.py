@@ -40,14 +40,23 @@ class _Beside(_Part):
     suffix: Annotated[str, Field(min_length=1)]
 
 
+class _Commit(_Part):
+    id: str | None = None
+
+
 class _About(_Part):
     backend: str
     timing: _Timing
+    id: str | None = None
+    started: str | None = None
+    driver: str | None = None
+    warnings: list[str] | None = None
+    card: dict[str, Any] | None = None
     device: _Device | None = None
     choice: dict[str, Any] | None = None
     machine: dict[str, Any] | None = None
     compiler: dict[str, Any] | None = None
-    commit: dict[str, Any] | None = None
+    commit: _Commit | None = None
     versions: dict[str, Any] | None = None
     problems: dict[str, dict[str, Any] | None] | None = None
     sources: dict[str, str] | None = None

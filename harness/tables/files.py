@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import unicodedata
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from harness import inert
 from harness.errors import JournalError
+from harness.journal import read_journal
 from harness.near import did_you_mean
-from harness.records import read_journal
 from harness.tables import about
 from harness.tables.packed import COUNTERS, ENDING, JOURNAL, named
 from harness.tables.run import Run
@@ -46,29 +47,18 @@ def write(run: Run) -> None:
     """
     promised = run.results.drop(columns="above_ceiling")
     for table, name in ((promised, "results.csv"), (run.counters, COUNTERS)):
-        safe = table.rename(columns=inert)
-        for column in safe.columns:
-            if not is_numeric_dtype(safe[column]):
-                safe[column] = safe[column].map(inert)
         path = run.folder / name if name != COUNTERS else named(run.folder, COUNTERS)
         how = {"method": "gzip", "mtime": 0} if path.suffix == ENDING else None
-        safe.to_csv(path, index=False, float_format=_number, compression=how)
+        inert_table(table).to_csv(path, index=False, float_format=_number, compression=how)
 
 
-_FORMULA = ("=", "+", "-", "@")
-"""What a formula begins with, behind spaces and in full width too."""
-
-
-def inert(cell: Any) -> Any:
-    """Text that a spreadsheet would take for a formula, with an apostrophe that makes it text.
-
-    A carriage return, which would end a row where it is not quoted, becomes a space.
-    """
-    if not isinstance(cell, str):
-        return cell
-    cell = cell.replace("\r", " ")
-    is_formula = unicodedata.normalize("NFKC", cell).lstrip()[:1] in _FORMULA
-    return f"'{cell}" if is_formula else cell
+def inert_table(table: pd.DataFrame) -> pd.DataFrame:
+    """With no text that a spreadsheet or a terminal would act on, in a heading or a cell."""
+    safe = table.rename(columns=inert.cell)
+    for column in safe.columns:
+        if not is_numeric_dtype(safe[column]):
+            safe[column] = safe[column].map(inert.cell)
+    return safe
 
 
 def _number(value: Any) -> str:

@@ -50,7 +50,8 @@ def pack(run: Path, target: Path, problem: str = "") -> None:
             for name, sha256 in info["sources"].items()
             if name.partition("/")[0] not in others
         }
-    info["command"] = _without_folders(info["command"])
+    if "command" in info:
+        info["command"] = _without_folders(info["command"])
     replace(target / "run.json", (json.dumps(info, indent=1) + "\n").encode())
     # No time in it, so that the same journal is the same file.
     replace(target / (JOURNAL + ENDING), gzip.compress(content, compresslevel=9, mtime=0))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
 
+from harness import inert
 from harness.current import current
 from harness.measure.statistics import Interval
 from harness.measure.timings import Comparison, Group, Timings, ceiling_over_placements
@@ -36,11 +38,14 @@ R = TypeVar("R", bound=Record)
 
 
 class Run:
-    """What one run measured. `info` is run.json."""
+    """What one run measured. `info` is run.json.
+
+    Whoever made it, no text of it acts where it is shown: see harness/inert.py.
+    """
 
     def __init__(self, folder: Path, info: Mapping[str, Any], records: Iterable[Record]) -> None:
-        self.folder, self.info = folder, info
-        self.records = _without_superseded(current(records))
+        self.folder, self.info = folder, inert.data(dict(info))
+        self.records = _without_superseded(current(map(_inert, records)))
         self.confidence = float(info["timing"]["confidence"])
         self.same_within = float(info["timing"]["same_within"])
 
@@ -238,6 +243,19 @@ class Run:
         return pd.DataFrame([vars(record) for record in self.of(Conditions)]).drop(
             columns="kind", errors="ignore"
         )
+
+
+_LINES = ("reason", "text")
+"""What may have several lines; all other texts are names."""
+
+
+def _inert(record: Record) -> Record:
+    changes: dict[str, Any] = {}
+    for name, value in vars(record).items():
+        safe = inert.text(value) if name in _LINES else inert.data(value)
+        if safe != value:
+            changes[name] = safe
+    return replace(record, **changes) if changes else record
 
 
 def _without_superseded(records: Sequence[Record]) -> list[Record]:

@@ -55,9 +55,17 @@ def line(number: int, **figures: int) -> SourceLine:
     return SourceLine(CASE, 0, "kernels/sum/v0.cu", number, **{**zeros, **figures})
 
 
-def compiled(step: int, spill_bytes: int = 0, occupancy: float = 1.0) -> Compiled:
+def compiled(
+    step: int, spill_bytes: int = 0, occupancy: float = 1.0, local_at: str = ""
+) -> Compiled:
     return Compiled(CASE, step, f"kernel_{step}", "", "", 32, 0, spill_bytes, 0, 256, occupancy,
-                    "warps")  # fmt: skip
+                    "warps", local_at=local_at)  # fmt: skip
+
+
+def test_broken_spills_name_their_line_where_the_machine_code_tells() -> None:
+    at = "/somewhere/kernels/sum/v0.cu:31"
+    found = one({"spills": "none"}, more=[compiled(0, spill_bytes=8, local_at=at)])
+    assert found.text == f"spills is 8, expected none (measured) at {at}"
 
 
 def test_bank_conflicts_are_the_wavefronts_beyond_the_ideal_of_all_launches() -> None:

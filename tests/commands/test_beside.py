@@ -12,15 +12,17 @@ import typer
 from repositories import commit
 from typer.testing import CliRunner, Result
 
+from harness import load
 from harness.__main__ import app
 from harness.backends.emulated import emulated_device
 from harness.commands import compare
 from harness.commands.beside import add
 from harness.commands.options import Asked
 from harness.matrix import plan
+from harness.report.site import write_pages
 from harness.tables import Run
 
-pytestmark = pytest.mark.usefixtures("importable", "cache")
+pytestmark = pytest.mark.usefixtures("importable", "cache", "without_pages")
 
 INTERRUPTED = 130
 OWN = """\
@@ -180,6 +182,7 @@ def test_lines_name_the_file_of_todays_and_pages_show_each_sides_own_source(
     assert ended.exit_code == 1
     assert "BUDGET BROKEN double/v2/float32" in ended.output
     assert "at kernels/double/v2.cu:4" in ended.output
+    write_pages(load("run"))
     page = (repository / "run" / "problems" / "double.html").read_text()
     listed = re.findall("<td><code>(.*?)</code>", page)
     assert sum("tile[32 * (threadIdx.x % 32)] = 2 * input[i]" in row for row in listed) == 1

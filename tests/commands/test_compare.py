@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +11,12 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from typing_commands import harness
 
+from harness import report
 from harness.__main__ import main
 
 ROOT = Path(__file__).parents[2]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80"}
 
 KERNEL = "reduce_sum/v3_no_bank_conflict.cu"
 SEQUENTIAL = """\
@@ -63,13 +62,9 @@ def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 def emulate(kernels: Path, out: Path, code: int = 0) -> Path:
-    command = [
-        sys.executable, "-m", "harness", "run", "--backend", "emulator", "--kernels", kernels,
-        "--out", out, "--quiet", "--only", "reduce_sum/v0_global_memory",
-        "--only", "reduce_sum/v3_no_bank_conflict",
-    ]  # fmt: skip
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300,
-                           env=ENVIRONMENT)  # fmt: skip
+    ended = harness("run", "--backend", "emulator", "--kernels", kernels, "--out", out, "--quiet",
+                    "--only", "reduce_sum/v0_global_memory",
+                    "--only", "reduce_sum/v3_no_bank_conflict")  # fmt: skip
     assert ended.returncode == code, ended.stdout + ended.stderr
     return out
 
@@ -88,11 +83,14 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]
     )
     assert small.count("2**16") == small.count("block: [256]") == 1
     matrix.write_text(small)
-    base, again = emulate(kernels, here / "base"), emulate(kernels, here / "again")
-    source = kernels / KERNEL
-    assert source.read_text().count(SEQUENTIAL) == 1
-    source.write_text(source.read_text().replace(SEQUENTIAL, INTERLEAVED))
-    return base, again, emulate(kernels, here / "new", code=1)  # a budget tells it, too
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(report, "write_pages", lambda run: run.folder)  # figures take seconds
+        base, again = emulate(kernels, here / "base"), emulate(kernels, here / "again")
+        source = kernels / KERNEL
+        assert source.read_text().count(SEQUENTIAL) == 1
+        source.write_text(source.read_text().replace(SEQUENTIAL, INTERLEAVED))
+        new = emulate(kernels, here / "new", code=1)  # a budget tells it, too
+    return base, again, new
 
 
 def test_a_run_compared_with_itself_opens_the_gate(
@@ -181,3 +179,42 @@ def test_a_command_that_cannot_be_carried_out_says_why_and_exits_with_2(
     ended = typed("compare", *(x.format(base=folders[0]) for x in arguments))
     assert ended.code == 2
     assert said in ended.said
+
+
+FIRST = """\
+extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
+    __shared__ DTYPE tile[32][32];
+    DTYPE part[64], sum = 0;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % 32;
+    for (int k = 0; k < 64; ++k) part[k] = input[min(i + k, n - 1)];
+    for (int k = 0; k < n && k < 99; ++k)
+        sum += part[(k * n) & 63];
+    tile[lane][threadIdx.x / 32] = sum;
+    __syncwarp();
+    const DTYPE seen = tile[lane][threadIdx.x / 32];
+    if (i < n) output[i] = 2 * input[i] + 0 * seen;
+}
+"""
+
+
+@pytest.mark.fault(
+    "the first bank conflict and the first local memory of a kernel that had neither",
+    outcome="`compare --gate` exits with 1 and names both with their .cu lines",
+)
+@pytest.mark.usefixtures("importable", "cache")
+def test_the_first_of_their_kind_close_the_gate_with_their_lines(
+    typed: Typed, folder: Path
+) -> None:
+    def emulated(out: str) -> Path:
+        ended = typed("run", "--config", folder / "bench.yaml", "--backend", "emulator", "--quiet",
+                      "--out", folder / out, "--launch", "block=128")  # fmt: skip
+        assert ended.code == 0, ended.said
+        return folder / out
+
+    base = emulated("base")
+    (folder / "kernels" / "double" / "v0.cu").write_text(FIRST)
+    ended = typed("compare", base, emulated("new"), "--gate")
+    assert ended.code == 1, ended.said
+    assert "shared-memory wavefronts over the ideal none → 32.0× at double/v0.cu:8" in ended.said
+    assert "local memory of twice 0" in ended.said
+    assert "256 B at double/v0.cu:7" in ended.said

@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -17,6 +18,7 @@ from harness.budgets import Budget
 from harness.commands.budgets import lines
 from harness.comparison.baselines import resolve
 from harness.errors import UsageError
+from harness.run.folder import Folder
 
 pytestmark = pytest.mark.usefixtures("importable", "cache")
 
@@ -56,12 +58,21 @@ def run(matrix: Path, *more: str | Path) -> Result:
 
 
 def test_a_broken_budget_ends_the_run_with_1_and_is_told_with_its_line_everywhere(
-    matrix: Callable[[int, str], Path],
+    matrix: Callable[[int, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    closed: list[int] = []
+    close = Folder.close
+
+    def noted(self: Folder, exit_code: int, *more: Any) -> None:
+        closed.append(exit_code)
+        close(self, exit_code, *more)
+
+    monkeypatch.setattr(Folder, "close", noted)
     path = matrix(32, "{bank_conflicts: none, spills: none, barriers: none}")
     out, where = path.parent / "run", f"kernels/double/v0.cu:{LINE}"
     ended = run(path, "--json", out.parent / "r.json", "--markdown", out.parent / "r.md")
     assert ended.exit_code == 1, ended.output
+    assert closed == [1]  # once, and never as one that passed
     assert "BUDGET BROKEN double/v0/float32/n=1024/block=32" in ended.output
     assert "bank_conflicts is 1,984, expected none (emulator-exact) at" in ended.output
     assert "budgets: 1 kept, 1 broken, 1 not checked" in ended.output
@@ -84,6 +95,7 @@ def test_a_broken_budget_ends_the_run_with_1_and_is_told_with_its_line_everywher
     }  # fmt: skip
 
 
+@pytest.mark.usefixtures("without_pages")
 def test_kept_budgets_are_counted_and_a_changed_one_is_judged_without_doing_anything_anew(
     matrix: Callable[[int, str], Path],
 ) -> None:
@@ -124,6 +136,7 @@ def test_broken_budgets_of_several_cases_are_told_once_and_reasons_are_summed_up
     assert list(lines([])) == []
 
 
+@pytest.mark.usefixtures("without_pages")
 def test_a_run_is_kept_by_a_name_when_it_has_ended_failed_or_not(
     matrix: Callable[[int, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,7 +96,7 @@ def test_markdown_is_the_same_table(tmp_path: Path) -> None:
     path = tmp_path / "results.md"
     results.tell(run, results.Wanted(quiet=True, markdown=path))
     lines = path.read_text().splitlines()
-    assert lines[0].startswith("**reduce_sum (float32) at n = 2²⁸")
+    assert lines[0].startswith("**reduce\\_sum (float32) at n = 2²⁸")
     assert lines[2].startswith("| variant | launch | time |")
     assert lines[4].startswith("| v9\\_vectorized | block 256 |")
     assert {line.count("|") for line in lines[2:]} == {8}

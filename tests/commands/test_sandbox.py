@@ -155,6 +155,29 @@ def test_the_same_command_runs_inside_walls(folder: Path, bwrap: Path) -> None:
     assert limits["CORE"] == [0, 0]
 
 
+@pytest.mark.parametrize(
+    "asked", [["--save-baseline", "a/b"], ["--save-baseline=a/b"]], ids=["apart", "joined"]
+)
+def test_a_name_that_no_baseline_can_have_is_refused_before_anything_runs(
+    folder: Path, bwrap: Path, asked: list[str]
+) -> None:
+    ended = started(folder, str(bwrap), "profile", "--sandbox", *asked)
+    out, err = ended.communicate(timeout=120)
+    assert ended.returncode == 2, err
+    assert "--save-baseline 'a/b': a name is up to 100 letters" in out
+    assert not (bwrap.parent / "notes.json").exists()
+
+
+def test_a_run_that_did_not_end_inside_is_not_kept(folder: Path, bwrap: Path) -> None:
+    ended = started(folder, str(bwrap), "run", "--sandbox", "--save-baseline", "before", "--quick")
+    out, err = ended.communicate(timeout=120)
+    assert ended.returncode == 7, err
+    assert "not kept as before: the run did not end" in out
+    given, _ = notes(bwrap.parent)
+    assert given[given.index("run") :][:2] == ["run", "--quick"]  # inside, nothing is kept
+    assert not (folder / "reports" / "baselines").exists()
+
+
 def test_ctrl_c_is_handed_on_to_what_runs_inside(folder: Path, bwrap: Path) -> None:
     _stub(bwrap, bwrap.parent, works=True, waits=60)
     running = started(folder, str(bwrap), "run", "--sandbox")
@@ -196,9 +219,11 @@ def test_inside_a_real_sandbox_a_stranger_reaches_nothing(folder: Path) -> None:
         assert "probe()" in text
         problem.write_text(probes + text)
         ended = started(folder, os.environ["PATH"], "run", "--sandbox", "--backend", "emulator",
-                        "--quick", "--out", "run")  # fmt: skip
+                        "--quick", "--out", "run", "--save-baseline=theirs")  # fmt: skip
         out, err = ended.communicate(timeout=300)
     assert ended.returncode == 0, out + err
+    assert "kept as reports/baselines/theirs" in out
+    assert (folder / "reports" / "baselines" / "theirs" / "journal.jsonl.gz").exists()
     found = eval(json.loads((run / "run.json").read_text())["problems"]["double"]["title"])
     assert found.pop("network") == "none"
     assert found.pop("secret") is False

@@ -9,20 +9,30 @@ from two_runs import (
     WAVEFRONTS,
     Kernel,
     emulated,
+    line,
     memory,
     name_of,
     run,
 )
 
+from harness.analysis.readings import Reading
 from harness.comparison import Change, judge
 from harness.comparison.gauges import GAUGES, Gauge, Moved
 from harness.records import Counted
+from harness.report.comparison import words
 from harness.tables import Run
 
 
 def change(base: Run, new: Run, variant: str = "v1") -> Change:
     [found] = [c for c in judge(base, new).changes if c.name == name_of(variant)]
     return found
+
+
+def _wide(wavefronts: float) -> Run:
+    """A run with accesses whose ideal comes from a model."""
+    made = emulated({WAVEFRONTS: wavefronts})
+    model = Counted(name_of("v1"), 0, "kernel", IDEAL, 100.0, "", "emulator-model")
+    return Run(made.folder, made.info, [*made.records, model])
 
 
 def keys(moved: Change) -> dict[str, Moved]:
@@ -49,6 +59,39 @@ def test_a_bank_conflict_is_worse_and_closes_the_gate() -> None:
     assert (back.code, back.changes[0].kind) == (0, "better")
 
 
+def test_the_first_use_of_shared_memory_is_worse_where_it_has_conflicts() -> None:
+    without = emulated({WAVEFRONTS: 0.0, IDEAL: 0.0}, lines=[line(5, warps=1)])
+    after = [line(5, warps=1), line(7, wavefronts=1650, wavefronts_ideal=100)]
+    with_conflicts = emulated({WAVEFRONTS: 1650.0, IDEAL: 100.0}, lines=after)
+    found = change(without, with_conflicts)
+    assert found.kind == "worse"
+    moved = keys(found)["wavefronts-over-ideal"]
+    assert (moved.base, moved.new) == (None, Reading(16.5, "emulator-exact"))
+    assert (moved.decides, str(moved.place)) == (True, "sum/v1.cu:7")
+    assert judge(without, with_conflicts).code == 1
+    said = "shared-memory wavefronts over the ideal none → 16.5× at sum/v1.cu:7"
+    assert words.closing(found) == [said]
+    back = change(with_conflicts, without)
+    assert (back.kind, keys(back)["wavefronts-over-ideal"].new) == ("better", None)
+    free = emulated({WAVEFRONTS: 100.0, IDEAL: 100.0})
+    assert change(without, free).kind == "same"
+    assert change(free, without).kind == "same"
+
+
+def test_the_first_use_is_worse_where_only_the_passes_are_exact_too() -> None:
+    found = change(emulated({WAVEFRONTS: 0.0, IDEAL: 0.0}), _wide(400))
+    assert found.kind == "worse"
+    assert keys(found)["wavefronts"].decides
+    from_narrow = change(emulated({WAVEFRONTS: 100.0, IDEAL: 100.0}), _wide(400))
+    assert from_narrow.kind == "worse", "an exact ideal before, a modelled one now"
+    assert keys(from_narrow)["wavefronts"].decides
+
+
+def test_what_was_not_collected_is_not_taken_for_none() -> None:
+    found = change(emulated({}), emulated({WAVEFRONTS: 1650.0, IDEAL: 100.0}))
+    assert found.moved == []
+
+
 def test_more_passes_without_conflicts_are_no_conflict() -> None:
     found = change(emulated({WAVEFRONTS: 100.0, IDEAL: 100.0}),
                    emulated({WAVEFRONTS: 900.0, IDEAL: 900.0}))  # fmt: skip
@@ -56,12 +99,7 @@ def test_more_passes_without_conflicts_are_no_conflict() -> None:
 
 
 def test_where_the_ideal_is_a_model_the_exact_passes_decide() -> None:
-    def wide(wavefronts: float) -> Run:
-        made = emulated({WAVEFRONTS: wavefronts})
-        model = Counted(name_of("v1"), 0, "kernel", IDEAL, 100.0, "", "emulator-model")
-        return Run(made.folder, made.info, [*made.records, model])
-
-    found = change(wide(100), wide(400))
+    found = change(_wide(100), _wide(400))
     assert found.kind == "worse"
     assert keys(found)["wavefronts"].decides
 
@@ -110,13 +148,18 @@ def test_where_both_were_timed_the_time_decides_and_counters_only_tell() -> None
     ("was", "now", "kind"),
     [
         ({}, {"spill_bytes": 4}, "worse"),
+        ({}, {"stack_bytes": 256}, "worse"),
+        ({"stack_bytes": 256}, {}, "better"),
+        ({"spill_bytes": 8, "stack_bytes": 8}, {"stack_bytes": 256}, "worse"),
+        ({}, {"kernel": "another", "spill_bytes": 4}, "worse"),
+        ({"kernel": "another", "stack_bytes": 8}, {}, "better"),
         ({}, {"occupancy": 0.75}, "worse"),
         ({}, {"registers": 40}, "changed"),
         ({"spill_bytes": 16}, {}, "better"),
         ({"registers": 40}, {}, "changed"),
     ],
 )
-def test_spills_and_occupancy_decide_and_registers_are_told(
+def test_spills_local_memory_and_occupancy_decide_and_registers_are_told(
     was: dict[str, float], now: dict[str, float], kind: str
 ) -> None:
     base, new = emulated(source="ab", **was), emulated({"x": 1.0}, source="cd", **now)
@@ -124,3 +167,19 @@ def test_spills_and_occupancy_decide_and_registers_are_told(
     assert found.kind == kind
     assert found.facts
     assert judge(base, new).code == (kind == "worse")
+
+
+def test_spills_are_told_with_their_line_and_once() -> None:
+    after = emulated({"x": 1.0}, source="cd", spill_bytes=16, stack_bytes=24,
+                     local_at="/somewhere/kernels/sum/v1.cu:31")  # fmt: skip
+    found = change(emulated(), after)
+    [fact] = found.facts
+    assert (fact.what, str(fact.place)) == ("spilled bytes", "sum/v1.cu:31")
+    assert words.closing(found) == ["spilled bytes of kernel 0\u202fB → 16\u202fB at sum/v1.cu:31"]
+    [better] = change(after, emulated()).facts
+    assert better.place is None
+
+
+def test_a_function_that_nothing_of_ours_compiled_has_no_local_memory_to_compare() -> None:
+    kernels = {"v0": Kernel(None), "v1": Kernel(None, is_library=True)}
+    assert change(run(kernels), run(kernels)).facts == []

@@ -37,6 +37,9 @@ class Kernel:
     source: str = "ab"
     registers: int = 16
     spill_bytes: int = 0
+    stack_bytes: int = 0
+    local_at: str = ""
+    kernel: str = "kernel"
     occupancy: float = 1.0
     waves: float | None = 4.0
     status: Any = "ok"
@@ -117,8 +120,9 @@ def _case(
     ]  # fmt: skip
     if not k.is_library:
         records.append(
-            Compiled(case, 0, "kernel", k.source * 32, "cubin", k.registers, 0, k.spill_bytes, 0,
-                     256, k.occupancy, "warps", f"{variant} {k.sass}" if k.sass else "", k.waves)
+            Compiled(case, 0, k.kernel, k.source * 32, "cubin", k.registers, 0, k.spill_bytes,
+                     k.stack_bytes, 256, k.occupancy, "warps",
+                     f"{variant} {k.sass}" if k.sass else "", k.waves, k.local_at)
         )  # fmt: skip
     records += [
         Counted(case, 0, "kernel", metric, value, "", k.provenance)

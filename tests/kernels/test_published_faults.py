@@ -7,11 +7,10 @@ problem.py, so what is tested is that its inputs, reference and tolerance tell r
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typing_commands import harness
 
 from harness import load
 
@@ -30,15 +29,14 @@ def test_each_published_fault_has_its_reason() -> None:
     assert {f"{path.parent.name}/{path.stem}" for path in PUBLISHED.glob("*/*.cu")} == set(REASONS)
 
 
+@pytest.mark.usefixtures("without_pages")
 @pytest.mark.parametrize("problem", sorted(path.name for path in PUBLISHED.iterdir()))
 def test_a_published_fault_is_caught(problem: str, tmp_path: Path) -> None:
     kernels = tmp_path / "kernels"
     shutil.copytree(ROOT / "kernels" / "common", kernels / "common")
     shutil.copytree(PUBLISHED / problem, kernels / problem)
     shutil.copy(ROOT / "kernels" / problem / "problem.py", kernels / problem)
-    command = [sys.executable, "-m", "harness", "run", "--backend", "emulator", "--kernels",
-               str(kernels), "--out", str(tmp_path / "run")]  # fmt: skip
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    ended = harness("run", "--backend", "emulator", "--kernels", kernels, "--out", tmp_path / "run")
     assert ended.returncode == 1, ended.stdout + ended.stderr
     outcomes = load(tmp_path / "run").outcomes
     assert {outcome.status for outcome in outcomes.values()} == {"failed"}

@@ -12,10 +12,11 @@ import stub_ncu
 from harness.cases import Case, Step
 from harness.errors import UsageError
 from harness.job import JOB, Job
+from harness.journal import Journal, read_journal
 from harness.ncu import ranges
 from harness.ncu.stage import Wanted, profile
 from harness.ncu.tool import Settings
-from harness.records import Counted, Journal, Profiled, Record, Uncounted, read_journal
+from harness.records import Counted, Profiled, Record, Uncounted
 
 STEP = Step("kernel", (4, 1, 1), (256, 1, 1), 0, ())
 CASES = [

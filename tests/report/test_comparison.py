@@ -140,6 +140,14 @@ def test_a_comment_stays_below_what_github_takes_and_holds_no_markup(judgement: 
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {4, 7}
 
 
+def test_a_run_with_both_sides_says_which_commit_its_base_is(tmp_path: Path) -> None:
+    beside = {"base": "git:main", "commit": "c0ffee0123456", "suffix": "__base"}
+    both = run({"v0": Kernel(), "v0__base": Kernel()}, folder=tmp_path, beside=beside)
+    judgement = judge(both, both)
+    assert words.sides(judgement)[0] == ("base", "git:main, commit c0ffee0123")
+    assert "- base: git:main, commit c0ffee0123\n- new: run-0, " in files.markdown(judgement)
+
+
 def test_the_sentence_says_how_many_of_each(tmp_path: Path) -> None:
     assert words.headline(timed(tmp_path)) == (
         "Of 62 cases compared, 4 are newly faulty, 8 are slower; 4 are faster, 4 are mended"

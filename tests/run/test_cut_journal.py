@@ -12,8 +12,9 @@ import pytest
 from harness import tables
 from harness.backends.emulated import emulated_device
 from harness.job import Job
+from harness.journal import Journal, read_journal
 from harness.matrix import model
-from harness.records import Journal, Record, from_json, read_journal, to_json
+from harness.records import Record, from_json, to_json
 from harness.run import runner, worker
 from harness.run.processes import Ended
 from harness.run.runner import Runner

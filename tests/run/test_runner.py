@@ -9,8 +9,9 @@ import pytest
 
 from harness import tables
 from harness.backends.emulated import emulated_device
+from harness.journal import Journal, read_journal
 from harness.matrix import model
-from harness.records import Finished, Journal, Outcome, Verified, read_journal
+from harness.records import Finished, Outcome, Verified
 from harness.run.runner import Runner
 
 FAULTY = Path(__file__).parents[1] / "faulty" / "bench.yaml"
@@ -161,20 +162,20 @@ def test_an_interrupted_run_blames_no_variant_and_is_resumed_whole(
         json.dumps({"backend": "emulator", "timing": bench.timing.model_dump()})
     )
     runner = Runner(bench, emulated_device("sm_90"), "emulator", only, tmp_path)
-    keep = Runner._keep
+    keep = Runner.keep
 
     def interrupt(self: Runner, record: object) -> None:
         keep(self, record)  # type: ignore[arg-type]
         if isinstance(record, Verified):
             self.workers.stop()
 
-    monkeypatch.setattr(Runner, "_keep", interrupt)
+    monkeypatch.setattr(Runner, "keep", interrupt)
     runner._conclude = lambda: None  # type: ignore[method-assign]
     runner.run()
     assert runner.workers.stopped
     cut = tables.load(tmp_path)
     assert not any(isinstance(r, Outcome) and r.status == "failed" for r in cut.records)
-    monkeypatch.setattr(Runner, "_keep", keep)
+    monkeypatch.setattr(Runner, "keep", keep)
     resumed = run_matrix(FAULTY, tmp_path, *only)
     assert {o.status for o in resumed.outcomes.values()} == {"ok", "skipped"}
     assert resumed.outcomes["double/right/float32/n=4096/block=64"].status == "ok"

@@ -122,6 +122,12 @@ class FakeWorkspace:
             _flag("lost").touch()
             raise DeviceFault("unspecified launch failure")
 
+    def hang_card(self) -> None:
+        """A launch that never ends, after which the GPU does not answer."""
+        if self._launches > 40 and not _flag("mended").exists():
+            _flag("lost").touch()
+            time.sleep(3600)
+
     def ecc_error(self) -> None:
         if self._launches > 40 and not _flag("mended").exists():
             raise fault(self._case.id, "uncorrectable ECC error encountered")
@@ -276,7 +282,7 @@ MISDEEDS: dict[str, Callable[[FakeWorkspace], None]] = {
     and name in {
         "hang", "crash", "fault", "fault_when_timed", "hang_when_timed", "wrong", "nan",
         "wrong_later", "wrong_sometimes", "change_input", "change_input_when_timed", "write_past",
-        "vary", "lose_card", "ecc_error", "die_once", "die", "dawdle",
+        "vary", "lose_card", "hang_card", "ecc_error", "die_once", "die", "dawdle",
     }
 }  # fmt: skip
 COSTS: dict[str, float] = json.loads(os.environ.get("FAKE_COSTS", "{}"))

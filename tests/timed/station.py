@@ -56,7 +56,7 @@ class Station:
             runner.run()
         except HarnessError as error:
             self.stopped = error
-        there.close(int(runner.failed))
+        there.close(int(runner.failed), tables.load(out))
         return tables.load(out)
 
     def flag(self, name: str) -> Path:

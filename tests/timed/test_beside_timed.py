@@ -51,8 +51,10 @@ def beside(
     monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}:{Path(__file__).parent}")
     monkeypatch.chdir(folder)
     double = folder / "kernels" / "double"
+    # At 95 % the gate is closed for equal times once in eighty runs, as it may be; not here.
     (folder / "bench.yaml").write_text(
-        "timing: {placements: [4], choosing: 0, rounds_per_placement: 2, batch: 4}\n"
+        "timing: {placements: [4], choosing: 0, rounds_per_placement: 2, batch: 4,\n"
+        "         confidence: 0.9999}\n"
     )
     (double / "bench.yaml").write_text(OWN)
     text = (double / "v0.cu").read_text()
@@ -68,7 +70,7 @@ def beside(
         runner = Runner(there.bench, device(), FAKE, there.choice.only, there.path)
         there.open(runner)
         runner.run()
-        there.close(int(runner.failed))
+        there.close(int(runner.failed), load(there.path))
         return int(runner.failed), there.path
 
     def run(costs: dict[str, float]) -> Result:

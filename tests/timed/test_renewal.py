@@ -74,7 +74,7 @@ def again(
         )  # fmt: skip
         there.open(runner)
         runner.run()
-        there.close(int(runner.failed))
+        there.close(int(runner.failed), tables.load(out))
         return tables.load(out)
 
     return run

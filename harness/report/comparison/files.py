@@ -6,7 +6,6 @@ had to go or to mean something else, `form` would be another number.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 from xml.etree import ElementTree
@@ -16,6 +15,8 @@ from harness.comparison.gauges import Moved
 from harness.comparison.judgement import CLOSED, FINE, Judgement
 from harness.comparison.machines import Difference
 from harness.comparison.times import TimeChange
+from harness.inert import markdown as markdown_text
+from harness.inert import markdown_code, xml
 from harness.measure.statistics import Interval
 from harness.report.comparison import words
 from harness.tables import Run
@@ -23,9 +24,6 @@ from harness.tables import Run
 FORM = 1
 MOST_ROWS = 50
 """Of a comment's table: GitHub refuses one of more than 65,536 characters."""
-
-_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML cannot hold."""
 
 
 # JSON
@@ -84,7 +82,7 @@ def _case(change: Change) -> dict[str, Any]:
     return {
         "case": change.name,
         "problem": p.problem,
-        "variant": change.name.split("/")[1],
+        "variant": change.pair.variant,
         "dtype": p.dtype,
         "sizes": dict(p.sizes),
         "launch": dict(p.launch),
@@ -99,7 +97,8 @@ def _case(change: Change) -> dict[str, Any]:
         "times": [_time(t) for t in change.times],
         "compiled": [
             {"what": f.what, "kernel": f.kernel, "base": f.base, "new": f.new,
-             "worse": f.is_worse, "decides": f.decides}
+             "worse": f.is_worse, "decides": f.decides,
+             "file": f.place.file if f.place else None, "line": f.place.line if f.place else None}
             for f in change.facts
         ],
         "counters": [_counter(m) for m in change.moved],
@@ -120,7 +119,8 @@ def _counter(m: Moved) -> dict[str, Any]:
     figures = m.place.figures if m.place else None
     return {
         "counter": m.gauge.key, "words": m.gauge.quantity.words, "unit": m.gauge.quantity.unit,
-        "base": m.base.value, "new": m.new.value, "provenance": m.new.provenance,
+        "base": m.base.value if m.base else None, "new": m.new.value if m.new else None,
+        "provenance": m.provenance,
         "worse": m.is_worse, "decides": m.decides,
         "file": m.place.file if m.place else None, "line": m.place.line if m.place else None,
         "line_base": figures[0] if figures else None, "line_new": figures[1] if figures else None,
@@ -136,11 +136,11 @@ def _interval(value: Interval) -> dict[str, float]:
 
 def markdown(judgement: Judgement) -> str:
     """A comment for a pull request: the answer, the reasons, a table, what was looked at."""
-    lines = [f"**{escaped(words.headline(judgement))}**", ""]
+    lines = [f"**{markdown_text(words.headline(judgement))}**", ""]
     for reason in words.reasons(judgement):
-        lines.append(f"- {reason.kind}: `{_code(words.and_more(reason.cases))}`: "
-                     f"{escaped(reason.text)}")  # fmt: skip
-    lines += [f"- cannot tell: {escaped(text)}" for text in judgement.untold]
+        lines.append(f"- {reason.kind}: `{markdown_code(words.and_more(reason.cases))}`: "
+                     f"{markdown_text(reason.text)}")  # fmt: skip
+    lines += [f"- cannot tell: {markdown_text(text)}" for text in judgement.untold]
     told = [c for c in judgement.changes if c.kind in words.TOLD]
     if told:
         lines += ["", *_table(judgement, told[:MOST_ROWS])]
@@ -149,11 +149,10 @@ def markdown(judgement: Judgement) -> str:
     rest = words.folded(judgement)
     lines += ["", *([f"Without a row: {rest}.", ""] if rest else [])]
     lines += ["<details><summary>What was compared</summary>", ""]
-    lines += [f"- base: {escaped(words.side(judgement.base))}"]
-    lines += [] if judgement.in_rounds else [f"- new: {escaped(words.side(judgement.new))}"]
+    lines += [f"- {name}: {markdown_text(text)}" for name, text in words.sides(judgement)]
     around = judgement.setting
     apart = words.differences([*around.machine, *around.method, *around.context])
-    lines += [f"- {escaped(text)}" for text in [*apart, *words.looked_at(judgement)]]
+    lines += [f"- {markdown_text(text)}" for text in [*apart, *words.looked_at(judgement)]]
     return "\n".join([*lines, "", "</details>", ""])
 
 
@@ -164,26 +163,13 @@ def _table(judgement: Judgement, told: Sequence[Change]) -> list[str]:
     rules = ["---", "---", *(["---:"] * 3 if timed else []), "---"]
     rows = [heads, rules]
     for change in told:
-        cells = [f"`{_code(change.name)}`", change.kind]
+        cells = [f"`{markdown_code(change.name)}`", change.kind]
         if timed:
             cold = words.of_cache(change, "cold")
             cells += [words.time(cold), words.time(words.of_cache(change, "warm")),
                       words.rate(cold)]  # fmt: skip
-        rows.append([*cells, escaped(words.shortly(change))])
+        rows.append([*cells, markdown_text(words.shortly(change))])
     return [f"| {' | '.join(row)} |" for row in rows]
-
-
-def escaped(text: str) -> str:
-    """Text as Markdown shows it, in a table's cell too, without markup of its own."""
-    inert = text.replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
-    for mark in "|_*[]`":
-        inert = inert.replace(mark, f"\\{mark}")
-    return " ".join(inert.split())
-
-
-def _code(text: str) -> str:
-    """Text inside backticks, in a table's cell too."""
-    return " ".join(text.replace("`", "'").replace("|", "\\|").split())
 
 
 # JUnit
@@ -225,8 +211,3 @@ def _skipped(change: Change) -> bool:
 def _why_skipped(change: Change) -> str:
     reason = next((t.reason for t in change.times if t.reason), "") or change.faults[1]
     return f"{change.kind}: {reason}" if reason else change.kind
-
-
-def xml(text: str) -> str:
-    """Without the characters that XML cannot hold; the library escapes the others."""
-    return _FORBIDDEN.sub("\ufffd", text)

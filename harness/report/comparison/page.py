@@ -89,7 +89,7 @@ def _page(judgement: Judgement) -> Page:
         has_bars=any(line.bar for _, line in lines),
         folded=words.folded(judgement),
         diffs=list(_diffs(judgement)),
-        sides=_sides(judgement),
+        sides=words.sides(judgement),
         apart=words.differences([*around.machine, *around.method, *around.context]),
         looked=list(words.looked_at(judgement)),
         meanings=[(k, words.MEANINGS[k]) for k in words.MEANINGS if judgement.counts[k]],
@@ -132,7 +132,7 @@ def _line(change: Change, timed: bool, scale: float) -> Line:
     elif change.kind == "not compared":
         why = list(dict.fromkeys(t.reason for t in change.times if t.reason))
     css = "failed" if change.closes else ""
-    return Line(case_anchor(change.name), change.name.split("/")[1], about, change.kind, css,
+    return Line(case_anchor(change.name), change.pair.variant, about, change.kind, css,
                 words.MEANINGS[change.kind], cells, bar, why)  # fmt: skip
 
 
@@ -161,15 +161,6 @@ def _diffs(judgement: Judgement) -> Iterator[tuple[str, Difference]]:
             yield f"{p.problem}/{p.variant}", difference(base, new)
 
 
-def _sides(judgement: Judgement) -> list[tuple[str, str]]:
-    if judgement.in_rounds:
-        beside = judgement.new.info.get("beside") or {}
-        commit = str(beside.get("commit") or "")[:10]
-        given = ", commit ".join(filter(None, [str(beside.get("base") or "the base"), commit]))
-        return [("base", given), ("new", words.side(judgement.new))]
-    return [("base", words.side(judgement.base)), ("new", words.side(judgement.new))]
-
-
 def _counters(judgement: Judgement) -> Table:
     """Every counter that moved, of every case."""
     columns = [
@@ -193,10 +184,10 @@ def _counters(judgement: Judgement) -> Table:
             mark = "worse" if m.is_worse else "better"
             table.rows.append(
                 Row([Cell(change.name, css="name"), Cell(q.words, mark=mark),
-                     Cell(show(q, m.base.value), m.base.value),
-                     Cell(show(q, m.new.value), m.new.value),
+                     *(Cell(show(q, r.value), r.value) if r else none("none")
+                       for r in (m.base, m.new)),
                      Cell(str(place), css="short") if place else none(),
-                     Cell(own) if own else none(), Cell(m.new.provenance)])
+                     Cell(own) if own else none(), Cell(m.provenance)])
             )  # fmt: skip
     return table
 

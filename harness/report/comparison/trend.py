@@ -19,6 +19,7 @@ from harness.report.figures.style import Figure, Subject, render
 from harness.report.figures.trend import draw_trend
 from harness.report.tables.cells import Cell, Column, Row, Table, show
 from harness.tables import Run
+from harness.tables.files import inert_table
 
 PAGE, CSV = "trend.html", "trend.csv"
 MOST_FIGURES = 24
@@ -40,7 +41,7 @@ class Page:
 def write(history: History, folder: Path) -> Path:
     """trend.html, trend.csv and figures/*.png in a folder of their own; the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    table(history).to_csv(folder / CSV, index=False, float_format="%.10g")
+    inert_table(table(history)).to_csv(folder / CSV, index=False, float_format="%.10g")
     figures = list(_figures(history, folder))
     page = Page(
         headline(history), words.device(history.runs[-1]), _changes(history),

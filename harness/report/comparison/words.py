@@ -18,10 +18,11 @@ from harness.tables import Run
 MEANINGS: Mapping[str, str] = {
     "newly faulty": "it failed, and did not before",
     "slower": "certainly slower, among all that was compared, and beyond the floor",
-    "worse": "a counter that is exact, spills or occupancy got worse",
+    "worse": "a counter that is exact, spills, local memory or occupancy got worse",
     "no longer run": "it was sound before, and was not run to its end now",
     "faster": "certainly faster, among all that was compared, and beyond the floor",
-    "better": "a counter that is exact, spills or occupancy got better, and none worse",
+    "better": "a counter that is exact, spills, local memory or occupancy got better, and none "
+              "worse",
     "mended": "it failed before, and is sound now",
     "changed": "something changed that decides nothing",
     "unclear": "neither a difference nor its absence is certain",
@@ -51,7 +52,8 @@ def _share(value: float) -> str:
 
 
 _FACTS: Mapping[str, Callable[[float], str]] = {
-    "shared memory": fmt.data, "spilled bytes": fmt.data, "occupancy": _share,
+    "shared memory": fmt.data, "spilled bytes": fmt.data, "local memory": fmt.data,
+    "occupancy": _share,
 }  # fmt: skip
 
 _MOST_NAMED = 3
@@ -102,14 +104,16 @@ def rate(change: TimeChange | None) -> str:
 def moved(each: Moved) -> str:
     """`shared-memory wavefronts over the ideal 1.00× → 16.5× at v3.cu:31`."""
     q = each.gauge.quantity
-    text = f"{q.words} {show(q, each.base.value)} → {show(q, each.new.value)}"
+    was, now = (show(q, r.value) if r else "none" for r in (each.base, each.new))
+    text = f"{q.words} {was} → {now}"
     return f"{text} at {each.place}" if each.place else text
 
 
 def fact(each: Fact) -> str:
     """`registers of block_sums 16 → 18`."""
     shown = _FACTS.get(each.what, fmt.count)
-    return f"{each.what} of {each.kernel} {shown(each.base)} → {shown(each.new)}"
+    text = f"{each.what} of {each.kernel} {shown(each.base)} → {shown(each.new)}"
+    return f"{text} at {each.place}" if each.place else text
 
 
 def closing(change: Change) -> list[str]:
@@ -228,6 +232,16 @@ def side(run: Run) -> str:
     parts = [str(info.get("id") or run.folder.name), str(info.get("started", ""))[:10]]
     parts += [f"commit {commit['id'][:10]}{dirty}"] if commit.get("id") else []
     return ", ".join(filter(None, parts))
+
+
+def sides(judgement: Judgement) -> list[tuple[str, str]]:
+    """`base` and `new`, and what each is: a run, or a commit whose kernels stand in the new one."""
+    base = side(judgement.base)
+    if judgement.in_rounds:
+        beside = judgement.new.info.get("beside") or {}
+        commit = str(beside.get("commit") or "")[:10]
+        base = ", commit ".join(filter(None, [str(beside.get("base") or "the base"), commit]))
+    return [("base", base), ("new", side(judgement.new))]
 
 
 def device(run: Run) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 
-from harness import budgets
+from harness import budgets, inert
 from harness.analysis.budgets import Check, checks
 from harness.report.anchors import case_anchor, slug
 from harness.report.links import Links
 from harness.report.tables.cells import Cell, Column, Row, Table, named, none
 from harness.tables import Run
-from harness.tables.files import inert
 
 FILE = "budgets.csv"
 
@@ -30,7 +29,7 @@ def write(run: Run) -> None:
         for c in found:
             value = "" if c.value is None else f"{c.value:.10g}"
             row = [c.case, c.name, str(c.budget), c.status, value, c.provenance, c.where, c.reason]
-            writer.writerow(inert(cell) for cell in row)
+            writer.writerow(map(inert.cell, row))
 
 
 def budget_table(found: Sequence[Check], problem: str, links: Links) -> Table:

@@ -1,0 +1,125 @@
+"""Which source line of a kernel uses local memory most, from its machine code.
+
+The assembler says how many bytes spill or lie on a stack, and not where. Machine code does: local
+memory has instructions of its own, and `-lineinfo` gives each instruction its line. What is counted
+are the instructions that stand there, not how often they are executed.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.common.utils import struct_parse
+from elftools.dwarf.lineprogram import LineProgram
+from elftools.dwarf.structs import DWARFStructs
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+
+_INSTRUCTION = 16
+"""Bytes of a machine instruction since compute capability 7.0."""
+
+_LOCAL = frozenset({0x387, 0x983})
+"""The opcodes of STL and LDL, the lowest 12 bits, since compute capability 7.0."""
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """A kernel's line table: from each address on, `file:line`."""
+
+    addresses: list[int]
+    places: list[str]
+
+    def at(self, address: int) -> str:
+        index = bisect_right(self.addresses, address) - 1
+        return self.places[index] if index >= 0 else ""
+
+
+def places(cubin: Path) -> dict[str, str]:
+    """Kernel → `file:line` with the most loads and stores of local memory.
+
+    The assembler counts what is inlined to the line that calls it.
+    A kernel without any, or without lines, is left out; so are all of a file that is not in the
+    format that cubins have had so far.
+    """
+    try:
+        with cubin.open("rb") as file:
+            return dict(_places(ELFFile(file)))
+    except (ELFError, KeyError, IndexError, ValueError):
+        return {}
+
+
+def _places(elf: ELFFile) -> Iterator[tuple[str, str]]:
+    lines = _line_tables(elf)
+    for section in elf.iter_sections():
+        kernel = section.name.removeprefix(".text.")
+        if section.name == kernel or kernel not in lines:
+            continue
+        found = Counter(lines[kernel].at(address) for address in _local(section.data()))
+        found.pop("", None)
+        if found:
+            yield kernel, max(sorted(found), key=lambda place: found[place])
+
+
+def _local(code: bytes) -> Iterator[int]:
+    """The addresses of loads and stores of local memory."""
+    for address in range(0, len(code), _INSTRUCTION):
+        if int.from_bytes(code[address : address + 2], "little") & 0xFFF in _LOCAL:
+            yield address
+
+
+def _line_tables(elf: ELFFile) -> dict[str, _Lines]:
+    """Kernel → its lines.
+
+    Each kernel has a sequence of rows, which begins with an address that is relocated: the
+    relocations, in their order, say whose sequence is whose.
+    """
+    section = elf.get_section_by_name(".debug_line")
+    relocations = (  # the second up to compute capability 8
+        elf.get_section_by_name(".rela.debug_line") or elf.get_section_by_name(".rel.debug_line")
+    )
+    if section is None or not isinstance(relocations, RelocationSection):
+        return {}
+    symbols = elf.get_section(relocations["sh_link"])
+    begins = sorted(relocations.iter_relocations(), key=lambda each: int(each["r_offset"]))
+    kernels = [str(symbols.get_symbol(each["r_info_sym"]).name) for each in begins]
+    found = list(_sequences(section.data()))
+    if len(found) != len(kernels):
+        return {}
+    return {name.removeprefix(".text."): rows for name, rows in zip(kernels, found, strict=True)}
+
+
+def _sequences(content: bytes) -> Iterator[_Lines]:
+    """The rows of every line program, a sequence at a time."""
+    structs = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8, dwarf_version=2)
+    stream, offset = io.BytesIO(content), 0
+    while offset < len(content):
+        header = struct_parse(structs.Dwarf_lineprog_header, stream, offset)
+        end = offset + header["unit_length"] + structs.initial_length_field_size()
+        program = LineProgram(header, stream, structs, stream.tell(), end)
+        addresses: list[int] = []
+        places: list[str] = []
+        for entry in program.get_entries():
+            row = entry.state
+            if row is None:
+                continue
+            addresses.append(row.address)
+            places.append("" if row.end_sequence else f"{_file(program, row.file)}:{row.line}")
+            if row.end_sequence:
+                yield _Lines(addresses, places)
+                addresses, places = [], []
+        offset = end
+
+
+def _file(program: LineProgram, number: int) -> str:
+    file = program.header["file_entry"][number - 1]
+    name, folder = os.fsdecode(file["name"]), file["dir_index"]
+    if not folder:
+        return name
+    return os.path.join(os.fsdecode(program.header["include_directory"][folder - 1]), name)

@@ -1,0 +1,85 @@
+"""Text that may be a stranger's, made safe for wherever it is shown.
+
+Names, reasons and remarks come from a run's folder, which anybody may have made, and from compilers
+and kernels. What could act where it is shown, or show something other than what it is, stands there
+as its escape: a terminal's commands, a carriage return, marks that turn the direction of writing,
+characters without a shape. A file's own markup is escaped as that kind of file has it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+_ACTS = (
+    "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f"  # commands of terminals; tabs and new lines are kept
+    "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"  # the direction of writing
+    "\\u2028\\u2029"  # new lines to some programs only
+    "\\u180e\\u200b\\u2060-\\u2065\\u206a-\\u206f\\ufeff\\ufff9-\\ufffb"  # without a shape
+    "\\U000e0000-\\U000e007f"
+)
+_IN_TEXT = re.compile(f"[{_ACTS}]")
+_IN_LINE = re.compile(f"[{_ACTS}\\t\\n]")
+
+_FORMULA = ("=", "+", "-", "@")
+"""What a formula begins with, behind spaces and in full width too."""
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML cannot hold."""
+
+_GAP = re.compile("[ \t\n]+")
+"""Not the narrow space between a number and its unit."""
+
+_MENTION = re.compile(r"(?<=[@#])(?=\w)")
+
+
+def text(said: str) -> str:
+    """Of several lines, each where it is: `\\x1b[2J` for what would clear a screen."""
+    return _IN_TEXT.sub(_escape, said.replace("\r\n", "\n"))
+
+
+def line(said: str) -> str:
+    """Of one line: a new line in a name could forge what follows it."""
+    return _IN_LINE.sub(_escape, said)
+
+
+def data(value: Any) -> Any:
+    """Of lists and objects of JSON every text and key, as one line each."""
+    if isinstance(value, str):
+        return line(value)
+    if isinstance(value, dict):
+        return {data(key): data(each) for key, each in value.items()}
+    if isinstance(value, list | tuple) and not (value and isinstance(value[0], float)):
+        return type(value)(data(each) for each in value)
+    return value
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
+
+
+def cell(value: Any) -> Any:
+    """A CSV's cell: text that a spreadsheet would take for a formula begins with an apostrophe."""
+    if not isinstance(value, str):
+        return value
+    is_formula = unicodedata.normalize("NFKC", value).lstrip()[:1] in _FORMULA
+    return f"'{text(value)}" if is_formula else text(value)
+
+
+def markdown(said: str) -> str:
+    """As Markdown shows it, in a table's cell too, with no markup, mention or line of its own."""
+    inert = text(said).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
+    for mark in "|_*[]`~":
+        inert = inert.replace(mark, f"\\{mark}")
+    return _MENTION.sub("<!-- -->", _GAP.sub(" ", inert))
+
+
+def markdown_code(said: str) -> str:
+    """Inside backticks, in a table's cell too."""
+    return _GAP.sub(" ", text(said).replace("`", "'").replace("|", "\\|"))
+
+
+def xml(said: str) -> str:
+    """Without what XML cannot hold; whoever writes the file escapes its markup."""
+    return _NOT_XML.sub("\ufffd", text(said))

@@ -1,0 +1,69 @@
+"""What a run's journal says so far: what need not be done again, and what the rounds tell."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.cases import Case, Shape
+from harness.current import AT_TEST_SIZES
+from harness.measure.timings import Timings
+from harness.records import (
+    Ceiling,
+    Counted,
+    Finished,
+    Outcome,
+    Planned,
+    Record,
+    Round,
+    Uncounted,
+    Verified,
+)
+from harness.run.qualification import shape_of
+
+
+class Known:
+    """What the records say that were there when a run began, and those that it has added since.
+
+    groups: case → the group that it is timed with.
+    """
+
+    def __init__(self, groups: Mapping[str, str]) -> None:
+        self._groups = groups
+        self.planned: dict[str, Planned] = {}
+        self.outcomes: dict[str, Outcome] = {}
+        self.ceilings: dict[str, Ceiling] = {}
+        self.counts: list[Record] = []
+        self.stages: set[str] = set()
+        self.verified: dict[Shape, list[Verified]] = defaultdict(list)
+        """At test sizes."""
+        self.next_placement: dict[str, int] = defaultdict(int)
+        """By the group."""
+        self._rounds: dict[str, list[Round]] = defaultdict(list)
+
+    def note(self, record: Record) -> None:
+        if isinstance(record, Outcome):
+            self.outcomes[record.case] = record
+        elif isinstance(record, Counted | Uncounted):
+            self.counts.append(record)
+        elif isinstance(record, Finished):
+            self.stages.add(record.stage)
+        elif isinstance(record, Verified) and record.phase in AT_TEST_SIZES:
+            self.verified[shape_of(record)].append(record)
+        elif isinstance(record, Ceiling):
+            self.ceilings[record.name] = record
+        elif isinstance(record, Planned):
+            self.planned[record.case] = record
+        elif isinstance(record, Round) and record.case in self.planned:
+            self._rounds[record.case].append(record)
+            group = self._groups[record.case]
+            self.next_placement[group] = max(self.next_placement[group], record.placement + 1)
+
+    def timings(self, cases: Sequence[Case], timing: Mapping[str, Any]) -> Timings:
+        """What the rounds of these cases say so far. timing: as run.json has it."""
+        wanted = {case.id for case in cases}
+        planned = {name: p for name, p in self.planned.items() if name in wanted}
+        outcomes = {name: Outcome(name, "ok") for name in planned}
+        rounds = [r for name in wanted for r in self._rounds[name]]
+        return Timings(rounds, planned, outcomes, timing)
