@@ -84,6 +84,11 @@ class Right:
     held: bool = True
 
 
+LONG_NS = 10e6
+"""A launch that takes so long is alone a batch: what a first launch takes more, some microseconds,
+is beyond what its time is told to."""
+
+
 @dataclass(frozen=True)
 class Batch:
     """Timed launches of one case, and what was found wrong with them.

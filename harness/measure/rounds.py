@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.backends.base import Batch, Right, TimedWorkspace
+from harness.backends.base import LONG_NS, Batch, Right, TimedWorkspace
 from harness.build.compile import Built
 from harness.cases import Case, Flush
 from harness.records import Cache, Conditions, Outcome, Record, Round
@@ -24,7 +24,11 @@ BATCH_NS = 2e6
 """A batch is cut to about this long: a kernel of a millisecond needs no dozen launches."""
 
 FEWEST = 3
-"""Launches of a batch, however long they are."""
+"""Launches of a batch at least, unless one alone is long."""
+
+ROUNDS_NS = 1e9
+"""A case takes part in as many of a placement's rounds as fit into this, and in one at least: what
+is so slow varies little, and the others wait for it."""
 
 CACHES: tuple[Cache, ...] = ("cold", "warm")
 
@@ -81,6 +85,7 @@ def measure(
         yield placed.ended
     for number in range(first_round, first_round + rounds):
         found = []
+        entries = [entry for entry in entries if placed.takes_part(entry, number - first_round)]
         for index in rng.permutation(len(entries)):
             for cache in caches:
                 found += placed.batch(entries[index], cache, number, apart=number == first_round)
@@ -100,6 +105,7 @@ class _Placement:
         self._workspace, self._batch, self._number = workspace, batch, number
         self._flush, self._hooks = flush, hooks
         self._launches: dict[str, int] = {}
+        self._rounds: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
         self._made: Counter[str] = Counter()
         self.failed: set[str] = set()
@@ -119,11 +125,17 @@ class _Placement:
             return False
         tried = self._workspace.time(case, entry.built, "cold", 2, entry.right, flush=self._flush)
         longest = max(max(times) for times in tried.times_ns)
-        launches = int(max(FEWEST, min(self._batch, BATCH_NS / max(longest, 1.0))))
-        self._launches[case.id] = min(launches, self._batch)
+        fewest = 1 if longest >= LONG_NS else FEWEST
+        launches = int(max(fewest, min(self._batch, BATCH_NS / max(longest, 1.0))))
+        self._launches[case.id] = launches = min(launches, self._batch)
+        # A warm launch follows another one.
+        self._rounds[case.id] = max(1, int(ROUNDS_NS / (3 * launches * max(longest, 1.0))))
         self._seconds[case.id] = DEADLINE_S + 50e-9 * longest * self._batch
         self.ended += self._judged(entry, "cold", tried)
         return case.id not in self.failed
+
+    def takes_part(self, entry: Entry, rounds_before: int) -> bool:
+        return rounds_before < self._rounds[entry.case.id]
 
     def batch(self, entry: Entry, cache: Cache, number: int, apart: bool) -> list[Record]:
         """One batch, or nothing more of a case that has failed."""
@@ -137,7 +149,7 @@ class _Placement:
             return wrong
         steps: tuple[tuple[float, ...], ...] = ()
         if apart and len(case.steps) > 1 and not entry.repeat:
-            each = self._timed(entry, cache, max(FEWEST, launches // 2), apart=True)
+            each = self._timed(entry, cache, max(min(FEWEST, launches), launches // 2), apart=True)
             if wrong := self._judged(entry, cache, each):
                 return wrong
             steps = tuple(_rounded(step) for step in zip(*each.times_ns, strict=True))

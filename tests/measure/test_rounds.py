@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.backends.base import Batch, Right
+from harness.backends.base import LONG_NS, Batch, Right
 from harness.build.compile import Built
 from harness.cases import Case, Flush, Step
 from harness.measure.rounds import BATCH_NS, DEADLINE_S, FEWEST, Clock, Entry, Hooks, measure
@@ -173,8 +173,8 @@ def test_drift_cancels_in_the_paired_ratio(entries: list[Entry]) -> None:
 
 @pytest.mark.parametrize(
     ("cost", "launches"),
-    # A batch is cut to 2 ms, and never to fewer than three launches.
-    [(1e3, 10), (200e3, 10), (250e3, 8), (666e3, 3), (5e6, 3), (1e12, 3), (0.0, 10)],
+    # A batch is cut to 2 ms, and not to fewer than three launches unless one takes 10 ms.
+    [(1e3, 10), (200e3, 10), (250e3, 8), (666e3, 3), (9.9e6, 3), (10e6, 1), (1e12, 1), (0.0, 10)],
 )
 def test_a_slow_kernels_batch_is_cut(
     double: Callable[..., Case], cost: float, launches: int
@@ -182,13 +182,27 @@ def test_a_slow_kernels_batch_is_cut(
     workspace = FakeWorkspace({"v0": cost})
     found = of_cache(run(workspace, [Entry(double(), None)], rounds=1))
     assert [len(r.samples_ns) for r in found] == [launches]
-    assert launches == FEWEST or launches * cost <= BATCH_NS
+    assert launches == (1 if cost >= LONG_NS else FEWEST) or launches * cost <= BATCH_NS
+
+
+def test_a_slow_case_takes_part_in_as_many_rounds_as_a_second_holds(entries: list[Entry]) -> None:
+    def rounds_of(cost: float) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for r in of_cache(run(FakeWorkspace({**COST, "v2": cost}), entries, rounds=8)):
+            found.setdefault(r.case.split("/")[1], []).append(r.round)
+        return found
+
+    # A cold launch, and a warm one after another: three in a round.
+    assert rounds_of(40e6)["v2"] == [0, 1, 2, 3, 4, 5, 6, 7]
+    assert rounds_of(100e6)["v2"] == [0, 1, 2]
+    assert rounds_of(10e9)["v2"] == [0], "one at least"
+    assert rounds_of(10e9)["v1"] == [0, 1, 2, 3, 4, 5, 6, 7], "the others have all of theirs"
 
 
 def test_a_slow_case_does_not_cut_the_others_batches(entries: list[Entry]) -> None:
     found = of_cache(run(FakeWorkspace({**COST, "v2": 1e9}), entries))
     lengths = {r.case.split("/")[1]: len(r.samples_ns) for r in found}
-    assert lengths == {"v0": 10, "v1": 10, "v2": 3}
+    assert lengths == {"v0": 10, "v1": 10, "v2": 1}
 
 
 def two_steps(case: Case) -> Case:
@@ -212,7 +226,7 @@ def test_the_steps_of_a_case_with_two_are_timed_apart_from_its_total(
 def test_a_slow_case_with_two_steps_is_still_timed_apart(double: Callable[..., Case]) -> None:
     records = run(FakeWorkspace({"v0": 1e9}), [Entry(two_steps(double()), None)], rounds=1)
     [cold] = of_cache(records)
-    assert cold.steps_ns == ((0.75e9,) * 3, (0.25e9,) * 3)
+    assert cold.steps_ns == ((0.75e9,), (0.25e9,))
 
 
 def test_steps_are_timed_apart_in_the_first_round_only(double: Callable[..., Case]) -> None:
@@ -254,7 +268,7 @@ def test_a_case_is_announced_before_its_batch_with_the_time_that_it_may_take(
     hooks = Hooks(lambda case, seconds: announced.append(
         (case.variant, len(workspace.calls), seconds)))  # fmt: skip
     run(workspace, entries, rounds=2, hooks=hooks)
-    assert len(announced) == 3 + 2 * 2 * 4
+    assert len(announced) == 3 + 2 * (4 + 3), "v1 is too slow for a second round"
     for variant, calls, seconds in announced:
         assert workspace.calls[calls][0] == variant
         slow = variant == "v1" and calls > 2
