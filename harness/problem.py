@@ -37,6 +37,9 @@ _PLANNED = ("buffers", "work")
 
 _ENDLESS = f"not done within {PLANNING_S:g} s, and was stopped"
 
+ARITHMETIC = ("", "tf32")
+"""What a problem may say of its flops."""
+
 Array = npt.NDArray[Any]
 Role = Literal["input", "output", "scratch", "zeroed"]
 
@@ -108,6 +111,9 @@ class Problem(ABC):
 
     title: str = ""
     """One line for the report: what is computed."""
+
+    arithmetic: str = ""
+    """What its flops are done in, where its type does not tell: "tf32", by tensor cores."""
 
     folder: Path = Path()
     """Where its problem.py lies; told when it is loaded."""
@@ -195,6 +201,10 @@ class Checked(Problem):
         self.title = problem.title
         if not isinstance(self.title, str):
             raise ProblemError(f"{path}: title is {self.title!r}; it needs a line of text")
+        self.arithmetic = problem.arithmetic
+        if self.arithmetic not in ARITHMETIC:
+            known = ", ".join(f'"{name}"' for name in ARITHMETIC)
+            raise ProblemError(f"{path}: arithmetic is {self.arithmetic!r}; it is one of {known}")
         self.partly_read = problem.partly_read
         listed = isinstance(self.partly_read, Sequence) and not isinstance(self.partly_read, str)
         if not listed or not all(isinstance(name, str) for name in self.partly_read):

@@ -233,7 +233,7 @@ class Ceiling:
     """A limit of the machine, measured in this run by a small kernel of ours.
 
     name: read_bandwidth, copy_bandwidth, l2_bandwidth, shared_bandwidth (byte/s); fp32_rate,
-    fp64_rate, fp16_rate, tensor_rate (flop/s); empty_kernel (ns).
+    fp64_rate, fp16_rate, tensor_rate, tf32_rate (flop/s); empty_kernel (ns).
     """
 
     name: str

@@ -101,6 +101,11 @@ def _everything(folder: Path) -> None:
             "P(Problem):\n    partly_read = 'x'",
             "partly_read is 'x'; it needs a list",
         ),
+        (
+            "P(Problem):",
+            "P(Problem):\n    arithmetic = 'fp4'",
+            "arithmetic is 'fp4'; it is one of",
+        ),
         ("P(Problem):", "P(Problem):\n    partly_read = 3", "partly_read is 3; it needs a list"),
         ("P(Problem):", "P(Problem):\n    partly_read = ['y']", "partly_read names y: no input"),
         ('return [Buffer("x"', 'return None; [Buffer("x"', "buffers(): it gives no list of Buffer"),

@@ -33,9 +33,10 @@ _MEMORY: Mapping[str, tuple[str, Level]] = {
 }
 _RATES: Mapping[str, str] = {
     "fp32_rate": "FP32", "fp64_rate": "FP64", "fp16_rate": "FP16", "tensor_rate": "tensor",
+    "tf32_rate": "TF32 tensor",
 }  # fmt: skip
-_OF_TYPE: Mapping[str, tuple[str, ...]] = {
-    "float32": ("fp32_rate",), "float64": ("fp64_rate",),
+_OF_ARITHMETIC: Mapping[str, tuple[str, ...]] = {
+    "float32": ("fp32_rate",), "float64": ("fp64_rate",), "tf32": ("fp32_rate", "tf32_rate"),
     "float16": ("fp16_rate", "tensor_rate"), "bfloat16": ("fp16_rate", "tensor_rate"),
 }  # fmt: skip
 
@@ -101,13 +102,13 @@ class Roofline:
         return [sentence for kernel in self.kernels for sentence in kernel.above]
 
 
-def roofs(run: Run, dtypes: Sequence[str]) -> list[Roof]:
-    """Memory's roofs and those of arithmetic in the types that occur, all measured in this run."""
+def roofs(run: Run, arithmetic: Sequence[str]) -> list[Roof]:
+    """Memory's roofs and those of the arithmetic that occurs, all measured in this run."""
     found = []
     for name, (label, level) in _MEMORY.items():
         if c := run.ceilings.get(name):
             found.append(Roof(name, label, Interval(c.value, c.low, c.high), level))
-    wanted = {name for dtype in dtypes for name in _OF_TYPE.get(dtype, ())}
+    wanted = {name for kind in arithmetic for name in _OF_ARITHMETIC.get(kind, ())}
     for name, label in _RATES.items():
         if (c := run.ceilings.get(name)) and name in wanted:
             found.append(Roof(name, label, Interval(c.value, c.low, c.high), None))
@@ -121,7 +122,8 @@ def roofline(
 
     shorts: case → the name that stands beside its point.
     """
-    above = roofs(readings.run, list(dict.fromkeys(p.dtype for p in cases)))
+    kinds = dict.fromkeys(readings.run.arithmetic(p.problem, p.dtype) for p in cases)
+    above = roofs(readings.run, list(kinds))
     kernels, absent = [], {}
     for p in cases:
         found = _kernel(readings, p, shorts[p.case], above)

@@ -1,14 +1,16 @@
 // Matrix multiply-adds by Hopper's warpgroup instruction, FP16 in and FP32 out, 64 x 128 x 16:
 //     flops = grid * (block / 128) * iterations * 8 * 2 * 64 * 128 * 16
+// or of floats that are rounded to TF32, half as deep: 64 x 128 x 8.
 // What the tensor cores of compute capability 9.0 can do at best: unlike mma.sync (tensor_rate in
 // ceilings.cu) it reads both operands from shared memory and runs on while the warps go on.
 //
-//   wgmma_rate: grid a multiple of sm_count, block a multiple of 128, args [sink, iterations, ones]
+//   wgmma_rate, wgmma_tf32_rate: grid a multiple of sm_count, block a multiple of 128,
+//                                args [sink, iterations, ones]
 //
 // Needs the target sm_90a. `ones` is two halves of value 1 (0x3c003c00), of which both operands
 // consist: zero bits would draw less power than a real product, and how a tile lies in shared memory
 // does not matter when all its elements are equal. The accumulators then grow by 16 each time,
-// exactly, up to 2^24.
+// exactly, up to 2^24. As a float the same bits are a number near 0.0078, as good as another.
 
 // A tile in shared memory as the instruction wants it described: address, and the distances of its
 // 8 x 16-byte pieces along K (128 bytes) and along M or N (256 bytes), all in units of 16 bytes.
@@ -20,7 +22,22 @@ __device__ __forceinline__ unsigned long long describe(const unsigned int* tile)
 #define FOUR(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define SIXTEEN(i) FOUR(i), FOUR(i + 4), FOUR(i + 8), FOUR(i + 12)
 
-extern "C" __global__ void wgmma_rate(float* sink, unsigned int iterations, unsigned int ones) {
+// The shape and types of the instruction, and what follows its operands.
+#define WGMMA(shape, flags)                                                                        \
+    asm volatile(                                                                                  \
+        "{ .reg .pred accumulate; setp.eq.u32 accumulate, 0, 0; "                                  \
+        "wgmma.mma_async.sync.aligned." shape " "                                                  \
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                  \
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "         \
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "         \
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "        \
+        "%64, %65, accumulate, " flags "; }"                                                       \
+        : SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48)                                        \
+        : "l"(tile_a), "l"(tile_b))
+
+template <bool is_tf32>
+__device__ __forceinline__ void multiply_matrices(float* sink, unsigned int iterations,
+                                                  unsigned int ones) {
     __shared__ __align__(128) unsigned int a[64 * 16 / 2], b[128 * 16 / 2];
     for (unsigned int i = threadIdx.x; i < 64 * 16 / 2; i += blockDim.x) a[i] = ones;
     for (unsigned int i = threadIdx.x; i < 128 * 16 / 2; i += blockDim.x) b[i] = ones;
@@ -34,16 +51,11 @@ extern "C" __global__ void wgmma_rate(float* sink, unsigned int iterations, unsi
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
         for (unsigned int k = 0; k < 8; ++k) {
-            asm volatile(
-                "{ .reg .pred accumulate; setp.eq.u32 accumulate, 0, 0; "
-                "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
-                "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-                "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-                "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-                "%64, %65, accumulate, 1, 1, 0, 0; }"
-                : SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48)
-                : "l"(tile_a), "l"(tile_b));
+            if (is_tf32) {
+                WGMMA("m64n128k8.f32.tf32.tf32", "1, 1");
+            } else {
+                WGMMA("m64n128k16.f32.f16.f16", "1, 1, 0, 0");
+            }
         }
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
@@ -55,4 +67,13 @@ extern "C" __global__ void wgmma_rate(float* sink, unsigned int iterations, unsi
         total += d[k];
     }
     if (__float_as_uint(total) == 0x7fc0beefu) *sink = total;  // never, which nvcc cannot know
+}
+
+extern "C" __global__ void wgmma_rate(float* sink, unsigned int iterations, unsigned int ones) {
+    multiply_matrices<false>(sink, iterations, ones);
+}
+
+extern "C" __global__ void wgmma_tf32_rate(float* sink, unsigned int iterations,
+                                           unsigned int ones) {
+    multiply_matrices<true>(sink, iterations, ones);
 }

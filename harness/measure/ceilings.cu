@@ -16,6 +16,7 @@
 //   fp64_rate:        as fma_rate
 //   fp16_rate:        as fma_rate
 //   tensor_rate:      grid sm_count * (2048 // block), args [sink, iterations, a_bits, b_bits]
+//   tensor_tf32_rate: as tensor_rate
 //
 // Any other grid is correct too. input and output are 16-byte aligned; count is their length in
 // float4, up to 2^30; sink is one float, which is never written.
@@ -288,8 +289,26 @@ extern "C" __global__ void fp16_rate(float* sink, unsigned int iterations, float
 //
 // mma.sync is what compiled kernels use from sm_80 on. Hopper's warpgroup instructions (wgmma),
 // which read shared memory, are faster still: ceiling_wgmma.cu measures those.
-extern "C" __global__ void tensor_rate(float* sink, unsigned int iterations, unsigned int a_bits,
-                                       unsigned int b_bits) {
+template <bool is_tf32>
+__device__ __forceinline__ void multiply_add(float (&d)[4], unsigned int a, unsigned int b) {
+    if (is_tf32) {
+        asm volatile(
+            "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+            "{%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a), "r"(b));
+    } else {
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+            "{%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a), "r"(b));
+    }
+}
+
+template <bool is_tf32>
+__device__ __forceinline__ void multiply_matrices(float* sink, unsigned int iterations,
+                                                  unsigned int a_bits, unsigned int b_bits) {
     constexpr unsigned int chains = 4;
     float d[chains][4];
 #pragma unroll
@@ -304,11 +323,7 @@ extern "C" __global__ void tensor_rate(float* sink, unsigned int iterations, uns
     for (unsigned int i = 0; i < iterations; ++i) {
 #pragma unroll
         for (unsigned int c = 0; c < chains; ++c) {
-            asm volatile(
-                "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-                "{%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};"
-                : "+f"(d[c][0]), "+f"(d[c][1]), "+f"(d[c][2]), "+f"(d[c][3])
-                : "r"(a_bits), "r"(b_bits));
+            multiply_add<is_tf32>(d[c], a_bits, b_bits);
         }
     }
 
@@ -321,5 +336,16 @@ extern "C" __global__ void tensor_rate(float* sink, unsigned int iterations, uns
         }
     }
     keep(total, sink);
+}
+
+extern "C" __global__ void tensor_rate(float* sink, unsigned int iterations, unsigned int a_bits,
+                                       unsigned int b_bits) {
+    multiply_matrices<false>(sink, iterations, a_bits, b_bits);
+}
+
+// The same of floats that are rounded to TF32, in matrices half as deep: 16 x 8 by 8 x 8.
+extern "C" __global__ void tensor_tf32_rate(float* sink, unsigned int iterations,
+                                            unsigned int a_bits, unsigned int b_bits) {
+    multiply_matrices<true>(sink, iterations, a_bits, b_bits);
 }
 #endif

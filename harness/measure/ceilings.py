@@ -47,6 +47,9 @@ TENSOR_ITERATIONS, TENSOR_CHAINS, TENSOR_FLOPS = 2048, 4, 2 * 16 * 8 * 16
 WGMMA_ITERATIONS, WGMMA_CHAIN, WGMMA_FLOPS = 512, 8, 2 * 64 * 128 * 16
 """wgmma_rate does iterations × chain matrix multiply-adds of 64 × 128 × 16 a warpgroup."""
 
+TF32_SHARE = 2
+"""A multiply-add of TF32 has half the depth of one of FP16, and half its flops."""
+
 ONES = 0x3C003C00
 """Two halves of value 1: operands of zero bits would draw less power than real ones."""
 
@@ -76,6 +79,8 @@ CEILING_OF = {
     "fp16_rate": "fp16_rate",
     "tensor_rate": "tensor_rate",
     "wgmma_rate": "tensor_rate",
+    "tensor_tf32_rate": "tf32_rate",
+    "wgmma_tf32_rate": "tf32_rate",
 }
 """Kernel → the ceiling that it is a try at."""
 
@@ -142,10 +147,12 @@ def _roofline_cases(device: Device, block: int, vectors: int) -> Iterator[tuple[
             flops = some * block // 128 * WGMMA_ITERATIONS * WGMMA_CHAIN * WGMMA_FLOPS
             args = ("sink", WGMMA_ITERATIONS, ONES)
             yield _case("wgmma_rate", some, block, args, source=WGMMA), flops
+            yield _case("wgmma_tf32_rate", some, block, args, source=WGMMA), flops // TF32_SHARE
     if capability >= (8, 0):
         work = threads // 32 * TENSOR_ITERATIONS * TENSOR_CHAINS * TENSOR_FLOPS
-        yield (_case("tensor_rate", grid, block,
-                     ("sink", TENSOR_ITERATIONS, ONES, ONES)), work)  # fmt: skip
+        operands = ("sink", TENSOR_ITERATIONS, ONES, ONES)
+        yield _case("tensor_rate", grid, block, operands), work
+        yield _case("tensor_tf32_rate", grid, block, operands), work // TF32_SHARE
 
 
 def _case(

@@ -247,6 +247,7 @@ def _about(runner: Runner, choice: Choice) -> dict[str, Any]:
                 "title": problem.title,
                 "baseline": bench.problems[name].baseline,
                 "library": bench.problems[name].library,
+                "arithmetic": problem.arithmetic,
             }
             for name, problem in runner.problems.items()
         },

@@ -32,8 +32,11 @@ from harness.records import (
 from harness.tables import notebook, results
 
 NCU_DURATION = "gpu__time_duration.sum"
-_RATES = {"float32": "fp32_rate", "float16": "tensor_rate", "bfloat16": "tensor_rate"}
-"""Type → the ceiling of its arithmetic."""
+_RATES = {
+    "float32": "fp32_rate", "tf32": "tf32_rate", "float16": "tensor_rate",
+    "bfloat16": "tensor_rate",
+}  # fmt: skip
+"""Arithmetic → its ceiling."""
 R = TypeVar("R", bound=Record)
 
 
@@ -117,10 +120,16 @@ class Run:
         """
         cases = [p for p in self.planned.values() if (p.problem, p.dtype) == (problem, dtype)]
         largest = max(cases, key=lambda p: p.bytes)
-        read, rate = self.ceilings.get("read_bandwidth"), self.ceilings.get(_RATES.get(dtype, ""))
+        read = self.ceilings.get("read_bandwidth")
+        rate = self.ceilings.get(_RATES.get(self.arithmetic(problem, dtype), ""))
         if read and rate and largest.flops * read.value > largest.bytes * rate.value:
             return rate
         return read
+
+    def arithmetic(self, problem: str, dtype: str) -> str:
+        """What a problem's flops are done in: its type, unless it says otherwise."""
+        about = (self.info.get("problems") or {}).get(problem) or {}
+        return str(about.get("arithmetic") or dtype)
 
     def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
         """How many times faster `case` is than `against`; the two share problem and sizes."""

@@ -17,6 +17,7 @@ where it cuts the low bits off itself."""
 
 
 class SgemmTf32(Problem):
+    arithmetic = "tf32"
     title = "c[i][j] = Σ tf32(a[i][l]) tf32(b[l][j]), a of m × k, b of k × n, row-major"
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:

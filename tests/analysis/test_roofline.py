@@ -7,6 +7,7 @@ from small_runs import Variant, case_of, run_of
 
 from harness.analysis.readings import Readings
 from harness.analysis.roofline import Roofline, roofline, roofs
+from harness.tables import Run
 
 CEILINGS = {"read_bandwidth": 4e12, "copy_bandwidth": 3.8e12, "l2_bandwidth": 9e12,
             "fp32_rate": 60e12, "fp64_rate": 30e12}  # fmt: skip
@@ -110,6 +111,23 @@ def test_only_the_roofs_of_the_types_that_occur_are_drawn() -> None:
     run = run_of({"v0": Variant()}, ceilings=CEILINGS)
     names = [roof.name for roof in roofs(run, ["float32"])]
     assert names == ["read_bandwidth", "copy_bandwidth", "l2_bandwidth", "fp32_rate"]
+
+
+def test_floats_that_tensor_cores_multiply_are_held_to_the_rate_of_tensor_cores() -> None:
+    rates = {**CEILINGS, "fp32_rate": 65e12, "tf32_rate": 490e12}
+    run = run_of({"v0": Variant(times={256: 1e6}, flops=10**11)}, ceilings=rates)
+    binding = run.binding("reduce_sum", "float32")
+    assert binding is not None
+    assert binding.name == "fp32_rate"
+    assert "invalid" in set(run.results.verdict), "100 TFLOP/s are more than that"
+
+    tf32 = Run(run.folder, {**run.info, "problems": {"reduce_sum": {"arithmetic": "tf32"}}},
+               run.records)  # fmt: skip
+    binding = tf32.binding("reduce_sum", "float32")
+    assert binding is not None
+    assert binding.name == "tf32_rate"
+    assert "invalid" not in set(tf32.results.verdict)
+    assert roofs(tf32, ["tf32"])[-1].label == "TF32 tensor"
 
 
 def test_without_ceilings_nothing_is_above_a_roof() -> None:

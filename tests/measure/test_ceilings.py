@@ -78,13 +78,13 @@ def test_each_ceiling_is_that_of_its_best_shape(small: Device) -> None:
     # A cache of 64 KiB is too small for one tile of l2_bandwidth, so that has no ceiling here.
     assert list(found) == [
         "empty_kernel", "read_bandwidth", "copy_bandwidth", "shared_bandwidth", "fp32_rate",
-        "fp64_rate", "fp16_rate", "tensor_rate",
+        "fp64_rate", "fp16_rate", "tensor_rate", "tf32_rate",
     ]  # fmt: skip
     assert found["read_bandwidth"].value == pytest.approx(4e12, rel=1e-3)
     assert found["copy_bandwidth"].value == pytest.approx(4e12, rel=1e-3)
     assert found["fp32_rate"].value == pytest.approx(6e13, rel=1e-3)
     assert found["empty_kernel"].value == pytest.approx(2.0)  # 1 / 0.5e9 s
-    assert [found[n].unit for n in found] == ["ns"] + ["byte/s"] * 3 + ["flop/s"] * 4
+    assert [found[n].unit for n in found] == ["ns"] + ["byte/s"] * 3 + ["flop/s"] * 5
     for ceiling in found.values():
         assert ceiling.low <= ceiling.value <= ceiling.high
         assert len(ceiling.samples) == ceilings.ROUNDS
@@ -137,6 +137,8 @@ def test_every_case_is_within_the_devices_limits_and_has_its_work(device: Device
                 "fp16_rate": 4 * 8,
                 "tensor_rate": 4 * 2 * 16 * 8 * 16 // 32,
                 "wgmma_rate": 8 * 2 * 64 * 128 * 16 // 128,
+                "tensor_tf32_rate": 4 * 2 * 16 * 8 * 8 // 32,
+                "wgmma_tf32_rate": 8 * 2 * 64 * 128 * 8 // 128,
             }[case.variant]
             assert iterations % 16 == 0
             assert amount == threads * iterations * flops

@@ -132,7 +132,8 @@ CEILINGS = {
     "read_bandwidth": "read bandwidth", "copy_bandwidth": "copy bandwidth",
     "l2_bandwidth": "L2 bandwidth", "shared_bandwidth": "shared-memory bandwidth",
     "fp32_rate": "FP32 rate (fused multiply-add)", "fp64_rate": "FP64 rate",
-    "fp16_rate": "FP16 rate", "tensor_rate": "tensor rate", "empty_kernel": "an empty kernel",
+    "fp16_rate": "FP16 rate", "tensor_rate": "tensor rate", "tf32_rate": "TF32 tensor rate",
+    "empty_kernel": "an empty kernel",
 }  # fmt: skip
 
 
