@@ -54,7 +54,7 @@ def _timing(run: Run, p: Planned, cache: str) -> dict[str, Any]:
     ratio = versus.ratio if versus else None
     # In cache, the memory's ceiling says nothing.
     read = run.ceilings.get("read_bandwidth") if cache == "cold" else None
-    rate = run.ceilings.get("fp32_rate") if p.dtype == "float32" else None
+    rate = run.rate(p.problem, p.dtype)
     above = any(
         work / interval.high > limit.high / 1e9
         for work, limit in ((p.bytes, read), (p.flops, rate))

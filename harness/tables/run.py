@@ -120,11 +120,14 @@ class Run:
         """
         cases = [p for p in self.planned.values() if (p.problem, p.dtype) == (problem, dtype)]
         largest = max(cases, key=lambda p: p.bytes)
-        read = self.ceilings.get("read_bandwidth")
-        rate = self.ceilings.get(_RATES.get(self.arithmetic(problem, dtype), ""))
+        read, rate = self.ceilings.get("read_bandwidth"), self.rate(problem, dtype)
         if read and rate and largest.flops * read.value > largest.bytes * rate.value:
             return rate
         return read
+
+    def rate(self, problem: str, dtype: str) -> Ceiling | None:
+        """The ceiling of a problem's arithmetic; None where it has none or was not measured."""
+        return self.ceilings.get(_RATES.get(self.arithmetic(problem, dtype), ""))
 
     def arithmetic(self, problem: str, dtype: str) -> str:
         """What a problem's flops are done in: its type, unless it says otherwise."""
