@@ -3,7 +3,7 @@ PYTHON ?= python3
 RUN     = .venv/bin/python
 ARGS   ?=
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare readme kernels-page timing-tables reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate readme kernels-page timing-tables reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -45,6 +45,9 @@ benchmark-verdicts: setup  ## how often a verdict is false, and how small a diff
 
 benchmark-compare: setup  ## how often two runs of the same kernels are said to differ: simulated
 	@$(RUN) scripts/timing/comparisons.py --out reports/h200/timing/comparisons.csv $(ARGS)
+
+benchmark-gate: setup   ## does the gate open for equal kernels, and close for 1 % slower ones? (GPU)
+	@$(RUN) scripts/timing/gate.py --out reports/h200/reliability $(ARGS)
 
 readme: setup           ## write README.md's results table from reports/h200/
 	@$(RUN) scripts/readme_table.py

@@ -1,0 +1,112 @@
+"""How often the gate opens for equal kernels and closes for slower ones, on the GPU that is here.
+
+    python scripts/timing/gate.py --out reports/h200/reliability
+
+A commit's kernel is compared with itself, and with the same kernel and a few instructions more, as
+`python -m harness beside git:HEAD --gate` does it. gate.csv has one row per comparison. kernels:
+`equal` or `slower`. code: the exit code, 0 open and 1 closed. change: the time over the commit's
+less 1, with its interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import runs
+
+PROBLEM, VARIANT, SIZE = "tail_effect", "v0_equal_blocks", "n=1056*2**15"
+EXTRA = 2
+"""Rounds added to the kernel's 256 for each element."""
+STORE = "            output[i] = y;\n"
+MORE = f"""\
+            float z = y;
+            for (unsigned int round = 0; round < {EXTRA}; round++) z = fmaf(z, 0.5f, x);
+            if (__float_as_uint(z) == 0x7fc0beefu) y = z;  // never, which nvcc cannot know
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--backend", default="cuda")
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args(arguments)
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        repository = Path(scratch)
+        _commit(repository)
+        for number in range(options.times):
+            for kernels in ("equal", "slower"):
+                _write_kernel(repository, is_slower=kernels == "slower")
+                found = {"kernels": kernels, "number": number,
+                         **_compared(repository, options.backend)}  # fmt: skip
+                print(*found.values(), flush=True)
+                rows.append(found)
+                if options.backend == "cuda":  # each is kept, whatever becomes of the next
+                    runs.write(options.out / "gate.csv", rows)
+    opened = sum(row["code"] == 0 for row in rows if row["kernels"] == "equal")
+    closed = sum(row["code"] == 1 for row in rows if row["kernels"] == "slower")
+    print(f"open for equal kernels: {opened} of {options.times}; "
+          f"closed for slower ones: {closed} of {options.times}")  # fmt: skip
+    return 0
+
+
+def _commit(repository: Path) -> None:
+    """A repository of its own, with the problem as it stands here."""
+    shutil.copy(runs.ROOT / "bench.yaml", repository)
+    for folder in (PROBLEM, "common"):
+        shutil.copytree(runs.ROOT / "kernels" / folder, repository / "kernels" / folder)
+    git = ["git", "-c", "user.name=gate", "-c", "user.email=gate@localhost"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "the kernel as it stands"]):
+        subprocess.run([*git, *words], cwd=repository, check=True)
+
+
+def _write_kernel(repository: Path, is_slower: bool) -> None:
+    name = f"{VARIANT}.cu"
+    text = (runs.ROOT / "kernels" / PROBLEM / name).read_text()
+    if is_slower:
+        assert text.count(STORE) == 1
+        text = text.replace(STORE, MORE + STORE)
+    (repository / "kernels" / PROBLEM / name).write_text(text)
+
+
+def _compared(repository: Path, backend: str) -> Mapping[str, Any]:
+    """One comparison: its exit code, and by how much the kernel's cold time has changed."""
+    about = repository / "comparison.json"
+    about.unlink(missing_ok=True)
+    run = repository / "run"
+    shutil.rmtree(run, ignore_errors=True)
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness", "beside", "git:HEAD", "--gate", "--uncommitted",
+         "--backend", backend, "--only", f"{PROBLEM}/{VARIANT}", "--size", SIZE,
+         "--out", str(run), "--json", str(about)],
+        cwd=repository, capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(runs.ROOT), *sys.path])},
+    )  # fmt: skip
+    if not about.exists():
+        sys.exit(f"the comparison failed\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
+    return {"code": ended.returncode, **_change(json.loads(about.read_text()))}
+
+
+def _change(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without a clock there is none."""
+    [case] = comparison["cases"]
+    ratios = [each["ratio"] for each in case["times"] if each["cache"] == "cold"]
+    if not any(ratios):
+        return {"change": "", "low": "", "high": ""}
+    [ratio] = ratios
+    ends = (("change", "value"), ("low", "low"), ("high", "high"))
+    return {name: f"{ratio[key] - 1:.5f}" for name, key in ends}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
