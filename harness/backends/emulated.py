@@ -110,7 +110,7 @@ class EmulatedWorkspace:
         )  # fmt: skip
         for index, (step, report) in enumerate(zip(case.steps, reports, strict=False)):
             counts += [
-                Counted(case.id, index, step.kernel, c.name, *_normalised(c), c.provenance)
+                Counted(case.id, index, step.kernel, c.name, *normalised(c), c.provenance)
                 for c in report.counters
             ]
             lines += line_counts(case.id, index, report.instructions)
@@ -172,7 +172,7 @@ def launches(
             return
 
 
-def _normalised(counter: emulator.Counter) -> tuple[float, str]:
+def normalised(counter: emulator.Counter) -> tuple[float, str]:
     """Value and unit, of a percentage as a ratio, as a reading of ncu's is kept."""
     if counter.unit == "%":
         return counter.value / 100, "ratio"

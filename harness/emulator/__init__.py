@@ -14,6 +14,7 @@ from harness.emulator.ptx.syntax import Kernel, Module, Param
 from harness.emulator.results.counters import Counter, InstructionCount
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
+from harness.emulator.results.remarks import Remark
 from harness.emulator.results.report import LaunchReport
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Observed",
     "Param",
     "PtxSyntaxError",
+    "Remark",
     "UnknownInstruction",
     "features",
     "launch",

@@ -98,6 +98,7 @@ def launch(
     return LaunchReport(
         entry.name, configuration.grid, configuration.block, configuration.shared_bytes, faults,
         printed, by, Counted(program, counts, tuple(memory.allocations)), observed,
+        tuple(counts.remarks),
     )  # fmt: skip
 
 

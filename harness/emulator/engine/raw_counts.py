@@ -6,6 +6,8 @@ had without counting each instruction when it executes.
 
 from __future__ import annotations
 
+from harness.emulator.results.remarks import Remark
+
 
 class RawCounts:
     """Counts of one launch. Lists are indexed by site or by basic block."""
@@ -27,3 +29,4 @@ class RawCounts:
         self.budget = 0
         self.printed: list[tuple[int, str]] = []  # block number, and what one thread printed
         self.printed_characters = 0
+        self.remarks: list[Remark] = []

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from harness.emulator.results.counters import Counter, InstructionCount
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
+from harness.emulator.results.remarks import Remark
 
 EngineName = Literal["native", "numpy"]
 
@@ -46,6 +47,8 @@ class LaunchReport:
     _counted: Counted = field(repr=False, compare=False)
     observed: tuple[Observed, ...] = field(default=(), repr=False, compare=False)
     """Every buffer byte by byte, if the launch was asked to observe."""
+    remarks: tuple[Remark, ...] = ()
+    """What was let pass though nothing orders it."""
 
     @cached_property
     def instructions(self) -> tuple[InstructionCount, ...]:

@@ -47,6 +47,7 @@ def _execute(
     if observer is not None:
         observer.attach(memory)
     chunk: Chunk | None = None
+    fault: Fault | None = None
     with np.errstate(all="ignore"):
         for first in range(0, configuration.blocks, configuration.chunk_blocks):
             size = min(configuration.chunk_blocks, configuration.blocks - first)
@@ -59,8 +60,11 @@ def _execute(
             try:
                 engine.run(chunk)
             except KernelFault as found:
-                return _fault(found, chunk, program)
-    return None
+                fault = _fault(found, chunk, program)
+                break
+    if checks is not None:
+        counts.remarks = checks.race_report.remarks
+    return fault
 
 
 def _fault(found: KernelFault, chunk: Chunk, program: Program) -> Fault:

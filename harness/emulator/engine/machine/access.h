@@ -7,7 +7,7 @@
 
 namespace machine {
 
-// The address space of `global_memory.py`.
+// The address space of `memory/address_space.py`.
 constexpr int SLOT_BITS = 36;
 constexpr i64 SHARED_WINDOW = i64(1) << 46;
 constexpr i64 LOCAL_WINDOW = SHARED_WINDOW + (i64(1) << 32);

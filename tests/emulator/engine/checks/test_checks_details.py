@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from emulator_tools import CORRECT, FAULTY, CompilePtx, ptx_kernel, run
+from kernel_files import run_file
 
 from harness.emulator import Fault, LaunchReport, Module, launch, parse
 
@@ -16,7 +17,8 @@ def _race(module: Module, *args: object, **keywords: object) -> Fault:
 
 
 def test_a_race_names_both_threads_and_both_lines(compile_ptx: CompilePtx) -> None:
-    fault = _race(compile_ptx(FAULTY / "stencil_in_place.cu"), 1, 64, [np.zeros(66, "f4")])
+    values = np.arange(66, dtype="f4") ** 2
+    fault = _race(compile_ptx(FAULTY / "stencil_in_place.cu"), 1, 64, [values])
     assert fault.message.startswith("write after read: 4 bytes at offset ")
     assert "argument 0" in fault.message
     assert "read it in line 5, with no barrier in between" in fault.message
@@ -80,6 +82,7 @@ def test_two_warps_that_access_a_word_race_if_one_writes(
     body = f"""
     .shared .align 8 .b8 s[16];
     mov.u64 %l0, 0;
+    mov.u32 %r2, 0;
     setp.eq.u32 %p0, %i, 5;
     @%p0 st.shared.u64 [s], %l0;
     @%p0 st.shared.u64 [s+8], %l0;
@@ -122,3 +125,18 @@ def test_spinning_on_a_flag_that_is_never_set_names_the_loop(compile_ptx: Compil
     args = [np.ones(1, np.uint32), np.zeros(32, np.uint32)]
     (fault,) = launch(module, "k", 1, 32, args, max_thread_instructions=10**6).faults
     assert (fault.kind, fault.line) == ("deadlock", 4)
+
+
+def test_writes_that_change_nothing_are_remarked_on_beside_reads(compile_ptx: CompilePtx) -> None:
+    path = CORRECT / "same_value_beside_reads.cu"
+    report = run_file(compile_ptx, path).report
+    lines = path.read_text().split("\n")
+    said = {lines[remark.line - 1].strip(): remark for remark in report.remarks}
+    assert set(said) == {"seven[0] = 7;", "nine[own] = 9;"}
+    for remark in report.remarks:
+        assert remark.count > 0
+        assert "changes nothing, and a read of the same word in line" in str(remark)
+
+
+def test_a_kernel_without_such_writes_has_no_remarks(compile_ptx: CompilePtx) -> None:
+    assert run_file(compile_ptx, CORRECT / "tiled_gemm.cu").report.remarks == ()

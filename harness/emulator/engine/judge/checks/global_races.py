@@ -18,6 +18,7 @@ from harness.emulator.engine.judge.checks.log import (
     KIND_MASK,
     KIND_SHIFT,
     LANE_MASK,
+    SILENT,
     Log,
     of_block_scope,
     tolerated,
@@ -93,11 +94,16 @@ class GlobalRaces:
         width = values[0].dtype.itemsize * len(values)
         if stamps.written is None:
             stamps.written = stamps.new()
+        unchanged = _unchanged(lanes, allocation, addresses, values)
         for i in range(max(1, width // self.grain)):
             cells = _plus(index, i)
+            before = stamps.written[cells]
+            silent = unchanged & ((before == 0) | (before & SILENT != 0))
+            stamp = np.where(silent, stamp | SILENT, stamp & ~SILENT)
             self._check("write after write", lanes, site, allocation, addresses, width,
-                        stamps.written[cells], stamp, values)  # fmt: skip
-            self._after_reads(stamps, cells, lanes, site, allocation, addresses, width, stamp)
+                        before, stamp, unchanged)  # fmt: skip
+            self._after_reads(stamps, cells, lanes, site, allocation, addresses, width, stamp,
+                              unchanged)  # fmt: skip
             stamps.written[cells] = stamp
             if not isinstance(cells, slice):
                 winner = stamps.written[cells]
@@ -183,20 +189,23 @@ class GlobalRaces:
 
     def _after_reads(
         self, stamps: _Stamps, cells: Any, lanes: Active, site: int, allocation: Allocation,
-        addresses: Array, width: int, stamp: Array,
+        addresses: Array, width: int, stamp: Array, unchanged: Array | None = None,
     ) -> None:  # fmt: skip
         for seen in (stamps.read, stamps.read_too):
             if seen is not None:
                 self._check("write after read", lanes, site, allocation, addresses, width,
-                            seen[cells], stamp)  # fmt: skip
+                            seen[cells], stamp, unchanged)  # fmt: skip
 
     # --- verdicts -------------------------------------------------------------------------
 
     def _check(
         self, hazard: str, lanes: Active, site: int, allocation: Allocation, addresses: Array,
-        width: int, before: Array, stamp: Array, values: tuple[Array, ...] = (),
+        width: int, before: Array, stamp: Array, unchanged: Array | None = None,
     ) -> None:  # fmt: skip
-        """Accuse the first lane that another thread's access is not ordered before."""
+        """Accuse the first lane that another thread's access is not ordered before.
+
+        `unchanged`: lanes that write what is there already.
+        """
         doubtful = (before != 0) & self._of_others(before, stamp)
         if not doubtful.any():
             return
@@ -210,7 +219,6 @@ class GlobalRaces:
         same_warp = inside & (earlier // WARP == later // WARP)
         kind = self.race_report.kinds[site]
         guilty &= ~tolerated(before, kind, same_warp, inside)
-        unchanged: Array | None = None
         for i in np.flatnonzero(guilty).tolist():
             within = bool(inside[i])
             position, time = int(at[i]), int(when[i])
@@ -218,11 +226,11 @@ class GlobalRaces:
             own_block = self.log.first_block(self.log.now - 1) + int(own_row[i])
             if self.race_report.handed_over(block, int(earlier[i]), time, own_block, int(later[i])):
                 continue
-            if values:
-                if unchanged is None:
-                    unchanged = _unchanged(lanes, allocation, addresses, values)
-                if unchanged[position]:
-                    continue
+            silent = hazard == "read after write" and bool(before[i] & SILENT)
+            if silent or (unchanged is not None and unchanged[position]):
+                if hazard != "write after write":
+                    self.race_report.let_pass(site, self.log.site(time), hazard)
+                continue
             whom = "" if within else f"block {self.race_report.block_index(block)}, "
             offset = int(lanes.full(addresses)[position]) - allocation.base
             message = (

@@ -21,7 +21,8 @@ Array = NDArray[Any]
 
 KIND_SHIFT = 28
 EVENT_SHIFT = 30
-LANE_MASK = (1 << KIND_SHIFT) - 1
+SILENT = 1 << KIND_SHIFT - 1  # a write that changed nothing, and before which nothing changed
+LANE_MASK = SILENT - 1
 KIND_MASK = 3 << KIND_SHIFT
 
 

@@ -15,6 +15,7 @@ from harness.emulator.engine.judge.lanes import Active
 from harness.emulator.program.access_kinds import ATOMIC, BLOCK_ATOMIC, access_kinds, fences
 from harness.emulator.program.ir import Program
 from harness.emulator.program.speculative_loads import SpeculativeLoads
+from harness.emulator.results.remarks import Remark
 
 Array = NDArray[Any]
 Dim3 = tuple[int, int, int]
@@ -35,6 +36,7 @@ class RaceReport:
         self.speculative_loads = program.once(SpeculativeLoads)
         self._handover = ReleaseAcquire()
         self._fenced = False
+        self._let_pass: dict[tuple[int, int], int] = {}
         self.order: Ordering
 
     # --- names ----------------------------------------------------------------------------
@@ -50,6 +52,24 @@ class RaceReport:
     def line(self, site: int) -> str:
         where = self.program.sites[site]
         return str(where.location.line) if where.location else f"? (PTX line {where.ptx_line})"
+
+    def let_pass(self, site: int, earlier: int, hazard: str) -> None:
+        """A read and a write of a word that nothing orders, but the write changes nothing."""
+        write, read = (earlier, site) if hazard == "read after write" else (site, earlier)
+        self._let_pass[write, read] = self._let_pass.get((write, read), 0) + 1
+
+    @property
+    def remarks(self) -> list[Remark]:
+        return [self._remark(*sites, count) for sites, count in sorted(self._let_pass.items())]
+
+    def _remark(self, write: int, read: int, count: int) -> Remark:
+        location = self.program.sites[write].location
+        file, line = (location.file, location.line) if location else ("", 0)
+        message = (
+            f"a write that changes nothing, and a read of the same word in line {self.line(read)} "
+            "that nothing orders with it"
+        )
+        return Remark(message, file, line, count)
 
     def speculative(self, site: int, earlier: int, hazard: str) -> bool:
         """Whether the read of a hazard is one that the source does not do."""

@@ -22,6 +22,7 @@ from harness.emulator.engine.judge.checks.log import (
     KIND_MASK,
     KIND_SHIFT,
     LANE_MASK,
+    SILENT,
     Log,
     tolerated,
 )
@@ -110,19 +111,18 @@ class SharedRaces:
         floor, stamp = self._begin(lanes, site, addresses, cells)
         if cells.last_of is not None:
             self._at_once(lanes, site, addresses, values, cells)
-        unchanged: Array | None = None
+        unchanged = self._unchanged(lanes, addresses, values, before, cells)
         for i in range(max(1, size * len(values) // self.grain)):
             index = _plus(cells.index, i)
             written = self._written[index]
+            silent = unchanged & (written >= 0) & ((written < floor) | (written & SILENT != 0))
+            stamp = np.where(silent, stamp | SILENT, stamp & ~SILENT)
             doubtful = (written >= floor) & ((written ^ stamp) & LANE_MASK != 0)
             if doubtful.any():
-                if unchanged is None:
-                    unchanged = self._unchanged(lanes, addresses, values, before, cells)
-                doubtful &= ~unchanged
-                self._examine("write after write", lanes, site, addresses,
-                              size * len(values), cells, written, doubtful)  # fmt: skip
+                self._examine("write after write", lanes, site, addresses, size * len(values),
+                              cells, written, doubtful & ~unchanged)  # fmt: skip
             self._after_reads(
-                lanes, site, addresses, size * len(values), cells, index, floor, stamp
+                lanes, site, addresses, size * len(values), cells, index, floor, stamp, unchanged
             )
             self._note_write(index, stamp, cells)
         if self.uninitialised:
@@ -243,23 +243,34 @@ class SharedRaces:
 
     def _after_reads(
         self, lanes: Active, site: int, addresses: Array, width: int, cells: _Cells, index: Any,
-        floor: Any, stamp: Array,
+        floor: Any, stamp: Array, unchanged: Array | None = None,
     ) -> None:  # fmt: skip
         for stamps in (self._read, self._read_too):
             seen = stamps[index]
             doubtful = (seen >= floor) & ((seen ^ stamp) & LANE_MASK != 0)
             if doubtful.any():
                 self._examine(
-                    "write after read", lanes, site, addresses, width, cells, seen, doubtful
+                    "write after read",
+                    lanes,
+                    site,
+                    addresses,
+                    width,
+                    cells,
+                    seen,
+                    doubtful,
+                    unchanged,
                 )
 
     # --- verdicts -------------------------------------------------------------------------
 
     def _examine(
         self, hazard: str, lanes: Active, site: int, addresses: Array, width: int, cells: _Cells,
-        stamps: Array, doubtful: Array,
+        stamps: Array, doubtful: Array, unchanged: Array | None = None,
     ) -> None:  # fmt: skip
-        """Accuse the first doubtful lane that nothing orders or excuses."""
+        """Accuse the first doubtful lane that nothing orders or excuses.
+
+        `unchanged`: lanes that write what is there already.
+        """
         at = np.flatnonzero(doubtful)
         stamps, later = stamps[at], cells.threads[at]
         earlier = stamps & LANE_MASK
@@ -275,6 +286,10 @@ class SharedRaces:
             if self.race_report.handed_over(
                 block, int(earlier[i]), int(when[i]), block, int(later[i])
             ):
+                continue
+            silent = hazard == "read after write" and bool(stamps[i] & SILENT)
+            if silent or (unchanged is not None and unchanged[position]):
+                self.race_report.let_pass(site, self.log.site(int(when[i])), hazard)
                 continue
             offset = int(lanes.full(addresses)[position])
             message = (
