@@ -32,9 +32,10 @@ from harness.backends.base import (
 )
 from harness.backends.cuda.calls import Call, Module, Modules, function_call, kernel_call
 from harness.backends.cuda.memory import Allocation
+from harness.backends.cuda.references import References
 from harness.backends.cuda.stream import NotHeldError, StreamControl
 from harness.backends.cuda.turns import empty_kernels
-from harness.backends.cuda.watch import Bounds, Regions, Watch
+from harness.backends.cuda.watch import Regions, Watch
 from harness.build.compile import Built
 from harness.cases import Case, Flush
 from harness.problem import Buffer, Problem, Role
@@ -71,8 +72,7 @@ class CudaWorkspace:
         self._twins: dict[str, Allocation] = {}
         self._pristine: dict[str, Allocation] = {}
         self._regions: list[Regions] = []
-        self._held_to: tuple[Mapping[str, Array], Mapping[str, Array | float]] = {}, {}
-        self._bounds: dict[str, Bounds] = {}
+        self._references = References(watch, self._memory)
         self._functions: dict[tuple[str, bool], Call] = {}
         self._unheld: set[str] = set()
         self._launches = 0
@@ -154,7 +154,7 @@ class CudaWorkspace:
         if faults:
             return "; ".join(faults)
         try:
-            return self._out_of_bounds() or max(self._judged(b.name)[1] for b in outputs)
+            return self._references.violated() or self._references.error()
         except cuda.MemoryError:  # none for the references: the host has some
             return None
 
@@ -190,7 +190,7 @@ class CudaWorkspace:
             hashes, _ = self._launched(case, built, cache, 1, right)
             if hashes[0] != first:
                 varies = True
-                if wrong := self._out_of_bounds():
+                if wrong := self._references.violated():
                     return wrong
         right = Right(first, varies, case.id not in self._unheld)
         return self.audit() or right
@@ -207,29 +207,12 @@ class CudaWorkspace:
             self._stream.synchronize()
             wrong = ""
             if self._watch.hashes(self._outputs) != [right.hashes]:
-                wrong = self._out_of_bounds() if right.varies else OTHER_RESULT
+                wrong = self._references.violated() if right.varies else OTHER_RESULT
             self._restore(case, module)
             return wrong or self.audit()
 
     def bounds(self, reference: Mapping[str, Array], bound: Mapping[str, Array | float]) -> None:
-        """What results that vary from launch to launch are held to: float64, of each output."""
-        self._free_bounds()
-        self._held_to = reference, bound
-
-    def _out_of_bounds(self) -> str:
-        """How many of the results that stand in the outputs now are out of bounds, or nothing."""
-        for name in self._held_to[0]:
-            wrong, _ = self._judged(name)
-            if wrong:
-                return f"`{name}` is wrong in {wrong:,} of {self._bounds[name].count:,} elements"
-        return ""
-
-    def _judged(self, name: str) -> tuple[int, float]:
-        """Of an output as it stands: wrong results, and the worst error as a share of its bound."""
-        if name not in self._bounds:
-            reference, bound = self._held_to
-            self._bounds[name] = Bounds(reference[name], bound[name])
-        return self._watch.judged(self._memory[name], self._bounds[name])
+        self._references.replace(reference, bound)
 
     # Timed launches
 
@@ -280,7 +263,7 @@ class CudaWorkspace:
                 times.append(self._timed(case, steps, warm_up, module, apart, flush))
             self._watch.note(self._outputs)
             if right and right.varies:
-                hashes[number] = () if self._out_of_bounds() else right.hashes
+                hashes[number] = () if self._references.violated() else right.hashes
         self._restore(case, module)
         found = self._watch.noted()
         return [hashes.get(i, row) for i, row in enumerate(found)], times
@@ -393,14 +376,9 @@ class CudaWorkspace:
         except cuda.Error as error:
             raise fault(case.id, _words(error)) from None
 
-    def _free_bounds(self) -> None:
-        for bounds in self._bounds.values():
-            bounds.free()
-        self._bounds = {}
-
     def _free(self) -> None:
         with contextlib.suppress(cuda.Error):
-            self._free_bounds()
+            self._references.free()
         for regions in self._regions:
             with contextlib.suppress(cuda.Error):
                 regions.free()
@@ -408,7 +386,8 @@ class CudaWorkspace:
         for allocation in {id(each): each for each in every}.values():
             with contextlib.suppress(cuda.Error):
                 allocation.free()
-        self._memory, self._twins, self._pristine, self._regions = {}, {}, {}, []
+        self._memory.clear()
+        self._twins, self._pristine, self._regions = {}, {}, []
 
     def __enter__(self) -> CudaWorkspace:
         return self
