@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.measure.spoiled_rounds import is_throttled_throughout, spoiled
 from harness.measure.statistics import (
     Estimate,
     Interval,
@@ -38,12 +39,6 @@ from harness.records import Ceiling, Outcome, Planned, Record, Round
 
 Group = tuple[str, str, str]
 """Problem, dtype and sizes as text: the cases that are measured together and compared."""
-
-CLOCK_TOLERANCE = 0.01
-"""A round whose multiprocessor clock is further from its group's usual one is left out."""
-
-SPOILED_BY = ("HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown", "HwPowerBrakeSlowdown")
-"""Throttle reasons, as NVML names them, that spoil a round."""
 
 
 @dataclass(frozen=True)
@@ -125,41 +120,17 @@ class Timings:
 
     @cached_property
     def _spoiled(self) -> dict[Group, dict[tuple[int, int], str]]:
-        """Rounds that were throttled, or at another clock than the group's others: left out whole.
-
-        Where most are at other clocks that is how the card runs, and none is left out for it.
-        """
-        clocks: dict[Group, dict[tuple[int, int], list[int]]] = defaultdict(dict)
-        found: dict[Group, dict[tuple[int, int], str]] = {}
-        for rounds in self._rounds.values():
-            for r in rounds:
-                at = r.placement, r.round
-                group = group_of(self._planned[r.case])
-                found.setdefault(group, {})
-                clocks[group].setdefault(at, [])
-                if r.sm_clock_hz:
-                    clocks[group][at].append(r.sm_clock_hz)
-                for reason in r.throttle:
-                    if reason in SPOILED_BY:
-                        found[group][at] = f"throttled: {reason}"
-        for group, by_round in clocks.items():
-            every = [clock for each in by_round.values() for clock in each]
-            usual = median(every) if every else 0.0
-            apart = {
-                at: "another multiprocessor clock"
-                for at, each in by_round.items()
-                if at not in found[group]
-                and any(abs(clock - usual) > CLOCK_TOLERANCE * usual for clock in each)
-            }
-            if 2 * len(apart) <= len(by_round):
-                found[group] |= apart
-        return found
+        """Group → the rounds that are in no figure, and why."""
+        rounds: dict[Group, list[Round]] = defaultdict(list)
+        for found in self._rounds.values():
+            rounds[group_of(self._planned[found[0].case])] += found
+        return {group: spoiled(found) for group, found in rounds.items()}
 
     def is_spoiled(self, placement: int) -> bool:
         """Whether the card was throttled in every round of a placement."""
-        own = [r for found in self._rounds.values() for r in found if r.placement == placement]
-        throttled = {r.round for r in own if not set(SPOILED_BY).isdisjoint(r.throttle)}
-        return bool(own) and {r.round for r in own} == throttled
+        return is_throttled_throughout(
+            r for found in self._rounds.values() for r in found if r.placement == placement
+        )
 
     @cached_property
     def tick(self) -> float:
