@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,13 @@ from harness.build import cache as compile_cache
 from harness.cases import Case, Device, Step
 
 REPOSITORY = Path(__file__).parents[1]
+
+# Who ignores a signal hands that on to every process that it starts, as `nohup make test` does,
+# and a run that ignores Ctrl-C cannot be stopped by it.
+for each in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(each) is signal.SIG_IGN:
+        with suppress(ValueError):  # outside the main thread nothing can be changed
+            signal.signal(each, signal.SIG_DFL)
 
 MATRIX = """\
 problems:
