@@ -48,6 +48,7 @@ class _About(_Part):
     backend: str
     timing: _Timing
     id: str | None = None
+    command: str | None = None
     started: str | None = None
     driver: str | None = None
     warnings: list[str] | None = None

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import gzip
 import json
-import shlex
+import re
 from collections.abc import Collection, Iterable, Iterator
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from harness.storage import replace
 
 JOURNAL, COUNTERS = "journal.jsonl", "counters.csv"
 ENDING = ".gz"
+_FOLDERS = re.compile(r"""(?<![^\s='"])/(?:\S*/)?(?=\S)""")
+"""Of an absolute path in a command line all but its last part."""
+
 ASSETS = "../assets/"
 """Where the pages of packed runs have what they share, seen from a run's folder."""
 
@@ -50,7 +53,7 @@ def pack(run: Path, target: Path, problem: str = "") -> None:
             for name, sha256 in info["sources"].items()
             if name.partition("/")[0] not in others
         }
-    if "command" in info:
+    if info.get("command"):
         info["command"] = _without_folders(info["command"])
     replace(target / "run.json", (json.dumps(info, indent=1) + "\n").encode())
     # No time in it, so that the same journal is the same file.
@@ -70,8 +73,7 @@ def unpack(folder: Path) -> None:
 
 def _without_folders(command: str) -> str:
     """A command line whose absolute paths are cut to their last part: the rest is one machine's."""
-    words = shlex.split(command)
-    return shlex.join(PurePath(w).name if PurePath(w).is_absolute() else w for w in words)
+    return _FOLDERS.sub("", command)
 
 
 def _without(problems: Collection[str], lines: Iterable[bytes]) -> Iterator[bytes]:

@@ -88,10 +88,17 @@ def test_packed_runs_share_what_their_pages_need(run: tables.Run) -> None:
 @pytest.mark.usefixtures("without_pages")
 def test_folders_of_the_machine_stay_behind(run: tables.Run) -> None:
     about = run.folder / "run.json"
-    command = "python -m harness run --out /home/me/runs/one --config bench.yaml"
+    command = "python -m harness run --out /home/me/runs/one --config bench.yaml --json=/tmp/a.json"
     about.write_text(json.dumps({**run.info, "command": command}))
     kept = json.loads((pack(run, "one") / "run.json").read_text())
-    assert kept["command"] == "python -m harness run --out one --config bench.yaml"
+    assert kept["command"] == "python -m harness run --out one --config bench.yaml --json=a.json"
+
+
+@pytest.mark.usefixtures("without_pages")
+def test_a_command_that_no_shell_could_read_is_kept_all_the_same(run: tables.Run) -> None:
+    about = run.folder / "run.json"
+    about.write_text(json.dumps({**run.info, "command": "run --only 'a"}))
+    assert json.loads((pack(run, "one") / "run.json").read_text())["command"] == "run --only 'a"
 
 
 def test_packing_twice_gives_the_same_bytes(
