@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from harness.emulator.engine.judge.checks.uninitialised import Uninitialised
+from harness.emulator.engine.judge.checks.unwritten_words import unwritten_words
 from harness.emulator.engine.judge.lanes import Active
 from harness.emulator.memory.address_space import Allocation
 
@@ -28,20 +29,11 @@ class FirstWrites:
         if written is None:
             return
         offsets = addresses - allocation.base
-        flat = lanes.full(offsets)
-        for word in range(count):
-            first = flat + word * size
-            known = written[first] != 0
-            for byte in range(1, size):
-                if known.all():
-                    break
-                known |= written[first + byte] != 0
-            if word == 0:
-                begins = known
-            if not known.all():
-                self._uninitialised.read(
-                    allocation.name, size, site, word, lanes, offsets, ~known, None, begins
-                )
+        for each in unwritten_words(written, lanes.full(offsets), size, count):
+            self._uninitialised.read(
+                allocation.name, size, site, each.word, lanes, offsets, each.unknown, None,
+                each.begins,
+            )  # fmt: skip
 
     @staticmethod
     def write(lanes: Active, allocation: Allocation, addresses: Array, width: int) -> None:

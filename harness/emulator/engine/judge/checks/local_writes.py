@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.engine.judge.checks.uninitialised import Uninitialised
+from harness.emulator.engine.judge.checks.unwritten_words import unwritten_words
 from harness.emulator.engine.judge.lanes import Active
 
 Array = NDArray[Any]
@@ -33,22 +34,13 @@ class LocalWrites:
         return index
 
     def read(self, lanes: Active, site: int, addresses: Array, size: int, count: int = 1) -> None:
-        index = self._index(lanes, addresses)
-        each = max(1, size // self.grain)
-        for word in range(count):
-            first = index + word * each
-            known = self._written[first]
-            for i in range(1, each):
-                if known.all():
-                    break
-                known = known | self._written[first + i]
-            if word == 0:
-                begins = known
-            if not known.all():
-                ids = None if self._holds is None else self._holds[first[~known]]
-                self.uninitialised.read(
-                    "local memory", size, site, word, lanes, addresses, ~known, ids, begins
-                )
+        index, units = self._index(lanes, addresses), max(1, size // self.grain)
+        for each in unwritten_words(self._written, index, units, count):
+            ids = None if self._holds is None else self._holds[each.first[each.unknown]]
+            self.uninitialised.read(
+                "local memory", size, site, each.word, lanes, addresses, each.unknown, ids,
+                each.begins,
+            )  # fmt: skip
 
     def write(
         self, lanes: Active, site: int, addresses: Array, values: tuple[Array, ...], _before: Array
