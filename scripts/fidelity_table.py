@@ -22,6 +22,7 @@ from functools import cached_property
 from pathlib import Path
 from statistics import median
 
+import sections
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -36,7 +37,6 @@ from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import theoretical_occupancy
 
 ROOT = Path(__file__).resolve().parents[1]
-BEGIN, END = "<!-- fidelity:begin -->", "<!-- fidelity:end -->"
 ARCH = "sm_90"
 MATRICES = (ROOT / "bench.yaml", ROOT / "tests" / "fidelity" / "bench.yaml")
 READINGS = ROOT / "reports" / "h200"
@@ -387,18 +387,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not files:
         print(f"no readings in {options.readings}/{COUNTERS}", file=sys.stderr)
         return 1
-    text = options.page.read_text(encoding="utf-8")
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        print(f"{options.page} must hold {BEGIN} and, after it, {END}, once each", file=sys.stderr)
-        return 1
-    table = Section(compare(files), known()).text()
-    wanted = f"{text.split(BEGIN)[0]}{BEGIN}\n\n{table}\n\n{END}{text.split(END)[1]}"
-    if options.check and text != wanted:
-        print(f"{options.page} is out of date: python scripts/fidelity_table.py", file=sys.stderr)
-        return 1
-    if not options.check:
-        options.page.write_text(wanted, encoding="utf-8")
-    return 0
+    contents = {"fidelity": Section(compare(files), known()).text()}
+    command = "python scripts/fidelity_table.py"
+    return sections.keep(options.page, contents, options.check, command)
 
 
 if __name__ == "__main__":

@@ -102,13 +102,13 @@ def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:
             idea(problem, variant),
             *(cell for ladder in found for cell in _figures(ladder, variant)),
         ])  # fmt: skip
-    names = dict.fromkeys(rung.planned.variant for x in found for rung in x.libraries)
-    for name in names:
-        own = problem.libraries.get(name)
-        yield _row([
-            _link(problem, own) if own else _code(name), "", "A library.",
-            *(cell for ladder in found for cell in _library(ladder, name)),
-        ])  # fmt: skip
+    for library in problem.everything():
+        if library.as_library and any(ladder.rung(library.name) for ladder in found):
+            is_own = library.name in problem.libraries
+            yield _row([
+                _link(problem, library) if is_own else _code(library.name), "", "A library.",
+                *(cell for ladder in found for cell in _figures(ladder, library)),
+            ])  # fmt: skip
 
 
 def tree(problem: Problem, name: str = "", depth: int = 0) -> Iterator[tuple[int, Variant]]:
@@ -130,15 +130,6 @@ def _figures(ladder: Ladder, variant: Variant) -> list[str]:
         return ["", "", ""]
     percent = "" if rung.percent is None else fmt.percent(rung.percent)
     return [fmt.time_interval(rung.time), over_parent(rung, variant), percent]
-
-
-def _library(ladder: Ladder, name: str) -> list[str]:
-    """Its time, nothing that it builds on, % of the ceiling."""
-    for rung in ladder.libraries:
-        if rung.planned.variant == name:
-            percent = "" if rung.percent is None else fmt.percent(rung.percent)
-            return [fmt.time_interval(rung.time), "", percent]
-    return ["", "", ""]
 
 
 def over_parent(rung: Rung, variant: Variant) -> str:

@@ -12,11 +12,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import sections
 
 from harness import load
 from harness.analysis.ladder import Ladder, Rung, inverse, ladders
@@ -24,7 +26,6 @@ from harness.errors import HarnessError
 from harness.report import format as fmt
 from harness.tables import Run
 
-BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = ("problem", "size", "first variant", "fastest variant", "× first", "library", "× library",
         "of ceiling")  # fmt: skip
@@ -42,24 +43,13 @@ def main(arguments: list[str] | None = None) -> int:
             f"no run in {options.runs}: make one on a GPU with `make bench`, and commit it"
         )
     try:
-        text = options.readme.read_text(encoding="utf-8")
-    except OSError as error:
-        return _fail(f"{options.readme} cannot be read: {error.strerror}")
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        return _fail(f"{options.readme} must hold {BEGIN} and, after it, {END}, once each")
-    try:
         content = "\n".join(section([load(f) for f in folders], options.readme.parent))
     except HarnessError as error:
         return _fail(str(error))
-    wanted = f"{text.split(BEGIN)[0]}{BEGIN}\n\n{content}\n\n{END}{text.split(END)[1]}"
-    if options.check:
-        if text != wanted:
-            return _fail(f"{options.readme} is out of date: make readme")
+    code = sections.keep(options.readme, {"results": content}, options.check, "make readme")
+    if code == 0:
         print(f"{options.readme} agrees with {len(folders)} committed run(s)")
-        return 0
-    options.readme.write_text(wanted, encoding="utf-8")
-    print(f"wrote {len(folders)} problem(s) into {options.readme}")
-    return 0
+    return code
 
 
 def _fail(message: str) -> int:
@@ -74,9 +64,7 @@ def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
     measured: dict[str, list[str]] = defaultdict(list)
     for run in runs:
         largest = {(x.problem, x.dtype): x for x in reversed(ladders(run))}
-        types = defaultdict(int)
-        for problem, _ in largest:
-            types[problem] += 1
+        types = Counter(problem for problem, _ in largest)
         report = f"{Path(os.path.relpath(run.folder, relative_to)).as_posix()}/report.html"
         for (problem, dtype), ladder in sorted(largest.items()):
             name = f"{problem} {dtype}" if types[problem] > 1 else problem

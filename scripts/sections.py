@@ -12,7 +12,10 @@ def keep(page: Path, contents: Mapping[str, str], check: bool, command: str) -> 
 
     contents: by the markers' name. command: what makes them anew. Returns the exit code.
     """
-    text = wanted = page.read_text(encoding="utf-8")
+    try:
+        text = wanted = page.read_text(encoding="utf-8")
+    except OSError as error:
+        return _fail(f"{page} cannot be read: {error.strerror}")
     for name, content in contents.items():
         begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
         once = wanted.count(begin) == wanted.count(end) == 1

@@ -6,8 +6,7 @@ tests/fidelity/exceptions.yaml and nowhere else; an entry that nothing needs any
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -22,16 +21,9 @@ RUNS = ("reduce_sum", "fidelity")
 
 @pytest.fixture(scope="module")
 def script() -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location(
-        "fidelity_table", ROOT / "scripts" / "fidelity_table.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look up their own module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "scripts"))
+        yield importlib.import_module("fidelity_table")
 
 
 @pytest.fixture(scope="module")

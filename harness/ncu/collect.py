@@ -1,8 +1,8 @@
 """Running ncu over the project's own worker, a portion of the cases at a time.
 
-One process profiles many cases, because starting one costs seconds. A crash
-or a hang loses at most the case that was running: ncu writes what it has when the worker dies, and
-the cases that did not come to their turn are tried again without the guilty one.
+One process profiles many cases, because starting one costs seconds. A crash or a hang loses at most
+the case that was running: ncu writes what it has when the worker dies, and the cases that did not
+come to their turn are tried again without the guilty one.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def profile(
 ) -> list[Failure]:
     """Collect what `seen` (the journal so far) lacks. Empty where nothing is left out.
 
-    job: makes the worker's job for cases of one problem. Raises UsageError for a set that
-    does not exist, before anything runs.
+    job: makes the worker's job for cases of one problem. Raises UsageError for a set that does not
+    exist, before anything runs.
     """
     choose(wanted.sets, None)
     ncu = find(wanted.ncu)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -34,13 +35,8 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
     buffers = problem.buffers(first.sizes, first.dtype)
     scratch = Scratch(job.scratch)
     tell.now("", 600)  # inputs and references of the largest size take a processor a while
-    with ThreadPoolExecutor() as pool:  # each draw by a problem of its own, which may hold state
-        draws = list(pool.map(
-            lambda draw: Inputs(
-                problems.load(problem.folder), first, job.seed, draw, job.fresh
-            ),
-            DRAWS,
-        ))  # fmt: skip
+    with ThreadPoolExecutor() as pool:
+        draws = list(pool.map(partial(_drawn, job, first), DRAWS))
     scratch.keep("input", draws[0].values)
     sound, found = list(job.cases), dict[str, Right]()
     with backend.workspace(problem, buffers, draws[0].values) as workspace:
@@ -63,6 +59,11 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
         tell.right(case.id, found[case.id])
         for remark in _remarks(found[case.id]):
             tell.record(Remark(case.problem, case.variant, case.dtype, remark, "measured"))
+
+
+def _drawn(job: Job, case: Case, draw: int) -> Inputs:
+    """By a problem of its own, which may hold state: the draws are made side by side."""
+    return Inputs(problems.load(job.kernels / case.problem), case, job.seed, draw, job.fresh)
 
 
 def _is_right(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,14 +22,10 @@ Make = Callable[..., Bench]
 
 
 @pytest.fixture(scope="module")
-def script() -> ModuleType:
-    path = Path(__file__).parents[2] / "scripts" / "readme_table.py"
-    spec = importlib.util.spec_from_file_location("readme_table", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def script() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[2] / "scripts"))
+        yield importlib.import_module("readme_table")
 
 
 @pytest.fixture

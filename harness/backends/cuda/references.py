@@ -22,22 +22,26 @@ class References:
         self.free()
         self._reference, self._bound = reference, bound
 
+    def error(self) -> float | str:
+        """Of the results that stand in the outputs now the worst error, as a share of its bound.
+
+        Or how many elements of an output are out of bounds.
+        """
+        worst = 0.0
+        for name in self._reference:
+            if name not in self._uploaded:
+                self._uploaded[name] = Bounds(self._reference[name], self._bound[name])
+            bounds = self._uploaded[name]
+            wrong, error = self._watch.judged(self._memory[name], bounds)
+            if wrong:
+                return f"`{name}` is wrong in {wrong:,} of {bounds.count:,} elements"
+            worst = max(worst, error)
+        return worst
+
     def violated(self) -> str:
         """How many of the results that stand in the outputs now are out of bounds, or nothing."""
-        for name in self._reference:
-            wrong, _ = self._judged(name)
-            if wrong:
-                return f"`{name}` is wrong in {wrong:,} of {self._uploaded[name].count:,} elements"
-        return ""
-
-    def error(self) -> float:
-        """The worst error of all outputs, as a share of its bound."""
-        return max(self._judged(name)[1] for name in self._reference)
-
-    def _judged(self, name: str) -> tuple[int, float]:
-        if name not in self._uploaded:
-            self._uploaded[name] = Bounds(self._reference[name], self._bound[name])
-        return self._watch.judged(self._memory[name], self._uploaded[name])
+        found = self.error()
+        return found if isinstance(found, str) else ""
 
     def free(self) -> None:
         for bounds in self._uploaded.values():

@@ -155,7 +155,7 @@ class CudaWorkspace:
         if faults:
             return "; ".join(faults)
         try:
-            return self._references.violated() or self._references.error()
+            return self._references.error()
         except cuda.MemoryError:  # none for the references: the host has some
             return None
 
