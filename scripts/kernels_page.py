@@ -100,14 +100,14 @@ def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:
             "&nbsp;" * 4 * depth + _link(problem, variant),
             _code(shorts[variant.builds_on]) if variant.builds_on else "",
             idea(problem, variant),
-            *(cell for ladder in found for cell in _figures(ladder, variant)),
+            *_figures_of_all(found, variant),
         ])  # fmt: skip
     for library in problem.everything():
         if library.as_library and any(ladder.rung(library.name) for ladder in found):
             is_own = library.name in problem.libraries
             yield _row([
                 _link(problem, library) if is_own else _code(library.name), "", "A library.",
-                *(cell for ladder in found for cell in _figures(ladder, library)),
+                *_figures_of_all(found, library),
             ])  # fmt: skip
 
 
@@ -118,6 +118,12 @@ def tree(problem: Problem, name: str = "", depth: int = 0) -> Iterator[tuple[int
     for variant in children:
         yield inner, variant
         yield from tree(problem, variant.name, inner)
+
+
+def _figures_of_all(found: Sequence[Ladder], variant: Variant) -> list[str]:
+    """Three cells per type; "not yet" where the run is older than the variant."""
+    cells = [cell for ladder in found for cell in _figures(ladder, variant)]
+    return cells if any(cells) else ["not yet" if i % 3 == 0 else "" for i in range(len(cells))]
 
 
 def _figures(ladder: Ladder, variant: Variant) -> list[str]:

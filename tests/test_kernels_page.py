@@ -172,6 +172,14 @@ def test_each_type_has_its_columns_and_a_variant_without_a_figure_says_why(
     assert rows[4].count(fmt.time_interval(ladder.rungs[4].time)) == 2
 
 
+def test_a_variant_that_is_newer_than_the_run_is_not_measured_yet(script: ModuleType) -> None:
+    ladder = ladders(load(ROOT / "reports" / "h200" / "reduce_sum"))[0]
+    before = replace(ladder, rungs=[r for r in ladder.rungs if r.short != "v3"])
+    _, _, *rows = script.table(BENCH.problems["reduce_sum"], [before, before])
+    assert rows[3].endswith(" | not yet |  |  | not yet |  |  |")
+    assert "not yet" not in rows[2]
+
+
 @pytest.mark.parametrize(
     ("head", "expected"),
     [

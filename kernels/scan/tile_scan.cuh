@@ -1,24 +1,24 @@
-// A warp scans 512 consecutive floats, 16 per lane, by 16-byte accesses.
+// A warp scans consecutive floats in rows of 128, by 16-byte accesses: 4 ROWS floats per lane.
 #pragma once
 
 #include "scan/warp_scan.cuh"
 
-constexpr unsigned int PER_THREAD = 16;
-constexpr unsigned int ROWS = PER_THREAD / 4;  // float4 per lane
-constexpr unsigned int ROW = 32 * 4;           // floats in a row of the warp
+constexpr unsigned int ROW = 32 * 4;  // floats in a row of the warp
 
-// Where the lane's float4 of a row starts, for the tile-th PER_THREAD * blockDim.x elements.
+// Where the lane's float4 of a row starts, for the tile-th 4 ROWS blockDim.x elements.
+template <unsigned int ROWS>
 __device__ __forceinline__ unsigned int element(unsigned int tile, unsigned int row) {
-    return tile * (PER_THREAD * blockDim.x) + threadIdx.x / 32 * (ROWS * ROW) + row * ROW +
+    return tile * (4 * ROWS * blockDim.x) + threadIdx.x / 32 * (ROWS * ROW) + row * ROW +
            threadIdx.x % 32 * 4;
 }
 
 // The lane's floats, zeros from n on. All loads are issued before any is waited for.
+template <unsigned int ROWS>
 __device__ __forceinline__ void load_tile(const float* input, unsigned int n, unsigned int tile,
                                           float4 (&v)[ROWS]) {
 #pragma unroll
     for (unsigned int row = 0; row < ROWS; row++) {
-        const unsigned int i = element(tile, row);
+        const unsigned int i = element<ROWS>(tile, row);
         if (i + 3 < n) {
             v[row] = *reinterpret_cast<const float4*>(input + i);
         } else {
@@ -34,7 +34,8 @@ __device__ __forceinline__ void add(float4& v, float x) {
     v = make_float4(v.x + x, v.y + x, v.z + x, v.w + x);
 }
 
-// Each float becomes the sum up to it within the warp's 512. Returns the sum of all of them.
+// Each float becomes the sum up to it within the warp's. Returns the sum of all of them.
+template <unsigned int ROWS>
 __device__ __forceinline__ float scan_tile(float4 (&v)[ROWS]) {
     float carry = 0.0f;  // of the rows before
 #pragma unroll
@@ -52,11 +53,12 @@ __device__ __forceinline__ float scan_tile(float4 (&v)[ROWS]) {
 }
 
 // Writes the lane's floats with `before` added.
+template <unsigned int ROWS>
 __device__ __forceinline__ void store_tile(float* output, unsigned int n, unsigned int tile,
                                            float4 (&v)[ROWS], float before) {
 #pragma unroll
     for (unsigned int row = 0; row < ROWS; row++) {
-        const unsigned int i = element(tile, row);
+        const unsigned int i = element<ROWS>(tile, row);
         add(v[row], before);
         if (i + 3 < n) {
             *reinterpret_cast<float4*>(output + i) = v[row];
