@@ -50,9 +50,9 @@ def of(
     for ptx, symbol in _kernels(cases, built):
         for trait in emulator.features(modules[ptx], symbol):
             found.setdefault(trait.kind, []).append((str(ptx), trait))
-    expected = _expected(problem, cases)
+    own = expected_precisions(problem, cases)
     for kind, text in _TEXTS.items():
-        if kind not in found or kind in expected or _SAID_BY.get(kind) in found:
+        if kind not in found or kind in own or _SAID_BY.get(kind) in found:
             continue
         reached = [t for ptx, t in found[kind] if t.ptx_line in executed.get(ptx, ())]
         first = (reached or [t for _, t in found[kind]])[0]
@@ -70,8 +70,8 @@ def _kernels(cases: Sequence[Case], built: Mapping[str, Built]) -> list[tuple[Pa
     ))  # fmt: skip
 
 
-def _expected(problem: Problem, cases: Sequence[Case]) -> set[str]:
-    """Precisions that are the problem's own: it has buffers of them."""
+def expected_precisions(problem: Problem, cases: Sequence[Case]) -> set[str]:
+    """Precisions that are the problem's own: it has buffers of them, or says so."""
     sizes, dtype = cases[0].sizes, cases[0].dtype
     types = [np.dtype(b.dtype) for b in problem.buffers(sizes, dtype)]
     floats = [t for t in types if t.kind not in "iubc"]
@@ -80,4 +80,6 @@ def _expected(problem: Problem, cases: Sequence[Case]) -> set[str]:
         expected |= {"half", "to half"}
     if any(t.itemsize <= 4 for t in floats) or not floats:
         expected |= {"single", "to single"}
+    if problem.arithmetic == "tf32":
+        expected |= {"tf32", "to tf32"}
     return expected

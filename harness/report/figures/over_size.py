@@ -64,14 +64,18 @@ def axis_of(ladders: list[Ladder]) -> str:
 
 def axis_title(ladders: list[Ladder]) -> str:
     key = axis_of(ladders)
-    return "Compulsory traffic, bytes" if key == "bytes" else f"{key} (elements)"
+    return "Compulsory traffic" if key == "bytes" else f"{key} (elements)"
 
 
 def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
     """The rate of each variant over size, labelled at the line's end."""
     lines, measure = lines_over_size(ladders), ladders[0].measure
     texts = [cut(line.short if layout.narrow else line.variant, layout) for line in lines]
-    right = text_width(max(texts, key=len), 8) + 0.25
+    right = 0.35 + max(
+        # Bold is an eighth wider.
+        text_width(text, 9 if line.role == "accent" else 8)
+        for line, text in zip(lines, texts, strict=True)
+    )
     height = max(4.0, 0.9 + 0.155 * len(lines))
     figure, axes = canvas(layout, height, 0.68, right, 0.3, 0.5)
     xs = sorted({x for line in lines for x, _ in line.points})
@@ -82,7 +86,8 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
     axes.set_xlim(xs[0], xs[-1])
     axes.set_ylim(0, top)
     axes.minorticks_off()
-    axes.set_xticks(xs, [fmt.count(x) for x in xs], fontsize=9.5)
+    said = fmt.data if axis_of(ladders) == "bytes" else fmt.count
+    axes.set_xticks(xs, [said(x) for x in xs], fontsize=9.5)
     axes.tick_params(axis="x", pad=7)  # clear of the vertical axis's 0
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     grid(axes, "y")
