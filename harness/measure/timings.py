@@ -368,16 +368,20 @@ class Timings:
 
     def repeats(self, group: Group, cache: str) -> list[Estimate]:
         """The baseline's second batches over its first, at each launch shape: truly 1."""
-        found = [
-            speedup(
-                self.times(p.case, cache),
-                self.times(p.case, cache, repeat=True),
-                self._hidden(p.case, cache),
+        key = "repeats", group, cache
+        if key not in self._known:
+            found = (
+                speedup(
+                    self.times(p.case, cache),
+                    self.times(p.case, cache, repeat=True),
+                    self._hidden(p.case, cache),
+                )
+                for p in self.groups[group]
+                if p.is_baseline
             )
-            for p in self.groups[group]
-            if p.is_baseline
-        ]
-        return [each for each in found if each]
+            self._known[key] = [each for each in found if each]
+        repeats: list[Estimate] = self._known[key]
+        return repeats
 
     def noise(self, group: Group, cache: str) -> float:
         """By how much two runs of the same kernel may differ; 0.003 is 0.3 %.
