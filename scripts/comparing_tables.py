@@ -1,19 +1,21 @@
-"""Write the tables of docs/comparing.md: the gauges, and the simulated comparisons.
+"""Write the tables of docs/comparing.md: the gauges, and how often the gate is right.
 
     python scripts/comparing_tables.py            rewrite what stands between the markers
     python scripts/comparing_tables.py --check    exit 1 if it is out of date
 
-From harness/comparison/gauges.py and reports/h200/timing/comparisons.csv, which
-`make benchmark-compare` writes.
+From harness/comparison/gauges.py, reports/h200/timing/comparisons.csv, which
+`make benchmark-compare` writes, and reports/h200/reliability/gate.csv, of `make benchmark-gate`.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import sections
 
@@ -22,13 +24,15 @@ from harness.comparison.gauges import GAUGES
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "comparing.md"
 SIMULATED = ROOT / "reports" / "h200" / "timing" / "comparisons.csv"
+TIMED = ROOT / "reports" / "h200" / "reliability" / "gate.csv"
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     options = parser.parse_args(arguments)
-    contents = {"gauges": "\n".join(gauges()), "benchmark": "\n".join(simulated())}
+    tables = {"gauges": gauges(), "benchmark": simulated(), "gate": timed()}
+    contents = {name: "\n".join(lines) for name, lines in tables.items()}
     return sections.keep(PAGE, contents, options.check, "python scripts/comparing_tables.py")
 
 
@@ -55,6 +59,27 @@ def simulated() -> Iterator[str]:
         found = [f"{100 * float(by[x]['found']):.0f} %" for x in (0.005, 0.01)]
         passed = f"{100 * float(equal['passed']):.1f} %"
         yield f"| {noise} | {passed} | {' | '.join(found)} | ± {100 * float(equal['half']):.2f} % |"
+
+
+def timed() -> Iterator[str]:
+    """One row for equal and one for slower kernels: exit codes, and the change that was seen."""
+    with TIMED.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    yield ("| kernel of the working tree | comparisons | exit 0 | exit 1 | change, median (range) "
+           "| intervals that hold 0 |")  # fmt: skip
+    yield "|---|--:|--:|--:|--:|--:|"
+    said = {"equal": "the commit's own", "slower": "with a few instructions more"}
+    for kernels, words in said.items():
+        found = [row for row in rows if row["kernels"] == kernels]
+        codes = [row["code"] for row in found]
+        changes = [100 * float(row["change"]) for row in found]
+        holding = sum(float(row["low"]) <= 0 <= float(row["high"]) for row in found)
+        yield (f"| {words} | {len(found)} | {codes.count('0')} | {codes.count('1')} "
+               f"| {median(changes):+.2f} % ({min(changes):+.2f} to {max(changes):+.2f} %) "
+               f"| {holding} |")  # fmt: skip
+    made = json.loads(TIMED.with_name("made.json").read_text())[TIMED.name]
+    commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
+    yield f"\n`reports/h200/reliability/gate.csv`, commit {commits}, {made['machine']}."
 
 
 if __name__ == "__main__":

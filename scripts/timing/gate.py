@@ -3,14 +3,15 @@
     python scripts/timing/gate.py --out reports/h200/reliability
 
 A commit's kernel is compared with itself, and with the same kernel and a few instructions more, as
-`python -m harness beside git:HEAD --gate` does it. gate.csv has one row per comparison. kernels:
-`equal` or `slower`. code: the exit code, 0 open and 1 closed. change: the time over the commit's
-less 1, with its interval.
+`python -m harness beside git:HEAD --gate` does it. gate.csv has one row per comparison, and what
+stands there already counts. kernels: `equal` or `slower`. commit: of the harness. code: the exit
+code, 0 open and 1 closed. change: the time over the commit's less 1, with its interval.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import shutil
@@ -18,10 +19,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import runs
+
+from harness.run import machine
 
 PROBLEM, VARIANT, SIZE = "tail_effect", "v0_equal_blocks", "n=1056*2**15"
 EXTRA = 2
@@ -40,24 +44,35 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--backend", default="cuda")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(arguments)
-    rows = []
+    table = options.out / "gate.csv"
+    rows = _there(table) if options.backend == "cuda" else []
+    commit = str((machine.commit() or {}).get("id", ""))[:10]
     with tempfile.TemporaryDirectory() as scratch:
         repository = Path(scratch)
         _commit(repository)
-        for number in range(options.times):
-            for kernels in ("equal", "slower"):
-                _write_kernel(repository, is_slower=kernels == "slower")
-                found = {"kernels": kernels, "number": number,
-                         **_compared(repository, options.backend)}  # fmt: skip
-                print(*found.values(), flush=True)
-                rows.append(found)
-                if options.backend == "cuda":  # each is kept, whatever becomes of the next
-                    runs.write(options.out / "gate.csv", rows)
-    opened = sum(row["code"] == 0 for row in rows if row["kernels"] == "equal")
-    closed = sum(row["code"] == 1 for row in rows if row["kernels"] == "slower")
+        for number, kernels in product(range(options.times), ("equal", "slower")):
+            if any(row["number"] == str(number) and row["kernels"] == kernels for row in rows):
+                continue
+            _write_kernel(repository, is_slower=kernels == "slower")
+            found = _compared(repository, options.backend)
+            rows.append({"kernels": kernels, "number": str(number), "commit": commit, **found})
+            if options.backend == "cuda":  # each is kept, whatever becomes of the next
+                runs.write(table, rows)
+            else:
+                print(*rows[-1].values(), flush=True)
+    opened = sum(row["code"] == "0" for row in rows if row["kernels"] == "equal")
+    closed = sum(row["code"] == "1" for row in rows if row["kernels"] == "slower")
     print(f"open for equal kernels: {opened} of {options.times}; "
           f"closed for slower ones: {closed} of {options.times}")  # fmt: skip
     return 0
+
+
+def _there(table: Path) -> list[dict[str, str]]:
+    """The comparisons of an earlier session."""
+    if not table.exists():
+        return []
+    with table.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _commit(repository: Path) -> None:
@@ -79,7 +94,7 @@ def _write_kernel(repository: Path, is_slower: bool) -> None:
     (repository / "kernels" / PROBLEM / name).write_text(text)
 
 
-def _compared(repository: Path, backend: str) -> Mapping[str, Any]:
+def _compared(repository: Path, backend: str) -> Mapping[str, str]:
     """One comparison: its exit code, and by how much the kernel's cold time has changed."""
     about = repository / "comparison.json"
     about.unlink(missing_ok=True)
@@ -94,10 +109,10 @@ def _compared(repository: Path, backend: str) -> Mapping[str, Any]:
     )  # fmt: skip
     if not about.exists():
         sys.exit(f"the comparison failed\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
-    return {"code": ended.returncode, **_change(json.loads(about.read_text()))}
+    return {"code": str(ended.returncode), **_change(json.loads(about.read_text()))}
 
 
-def _change(comparison: Mapping[str, Any]) -> Mapping[str, Any]:
+def _change(comparison: Mapping[str, Any]) -> Mapping[str, str]:
     """Without a clock there is none."""
     [case] = comparison["cases"]
     ratios = [each["ratio"] for each in case["times"] if each["cache"] == "cold"]
