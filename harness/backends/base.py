@@ -94,12 +94,15 @@ class Batch:
     """Timed launches of one case, and what was found wrong with them.
 
     times_ns: a row per launch: one total, or one figure per step. wrong: launches whose results
-    were not right. changed: inputs, or memory outside of all buffers, that had changed afterwards.
+    were not right. other: those that were right within their bounds, of other bits than verified;
+    told where results may vary. changed: inputs, or memory outside of all buffers, that had changed
+    afterwards.
     """
 
     times_ns: tuple[tuple[float, ...], ...]
     wrong: int = 0
     changed: str = ""
+    other: int = 0
 
 
 class Workspace(Protocol):

@@ -4,18 +4,19 @@ Whatever drifts (clocks, temperature, a neighbour on the machine) then drifts ov
 and the ratio of two cases within a round is free of it. The baseline's second batch measures what
 is left: by how much two runs of the same kernel differ.
 
-A batch with a launch that was not right ends its case, by name; the others go on.
+A batch with a launch that was not right ends its case, by name; the others go on. Right is the
+verified result, bit by bit, or within its bounds where the case is seen to vary.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.backends.base import LONG_NS, Batch, Right, TimedWorkspace
+from harness.backends.base import LONG_NS, OTHER_RESULT, Batch, Right, TimedWorkspace
 from harness.build.compile import Built
 from harness.cases import Case, Flush
 from harness.records import Cache, Conditions, Outcome, Record, Round
@@ -29,6 +30,10 @@ FEWEST = 3
 ROUNDS_NS = 1e9
 """A case takes part in as many of a placement's rounds as fit into this, and in one at least: what
 is so slow varies little, and the others wait for it."""
+
+TRIES = 20
+"""Batches in which a case may show that its results vary within their bounds, once one of them was
+another than the verified one."""
 
 CACHES: tuple[Cache, ...] = ("cold", "warm")
 
@@ -59,6 +64,10 @@ class Hooks:
     """Called before each batch, with the time that it takes at most."""
     clock: Callable[[], Clock] = Clock
     conditions: Callable[[int], Conditions | None] = lambda number: None
+    bounds: Callable[[], None] | None = None
+    """Gives the workspace its bounds, which it has already where a case was known to vary."""
+    varies: Callable[[Case, Right], None] = lambda case, right: None
+    """Called for a case that is found to vary only now."""
 
 
 def measure(
@@ -108,6 +117,7 @@ class _Placement:
         self._rounds: dict[str, int] = {}
         self._seconds: dict[str, float] = {}
         self._made: Counter[str] = Counter()
+        self._varying: dict[str, Right] = {}
         self.failed: set[str] = set()
         self.ended: list[Record] = []
 
@@ -120,10 +130,10 @@ class _Placement:
             return True
         self._hooks.starting(case, DEADLINE_S)
         wrong = self._workspace.ready(case, entry.built, entry.right) if entry.right else ""
-        if wrong:
+        if wrong and not (wrong == OTHER_RESULT and self._is_seen_to_vary(entry, "cold")):
             self.ended.append(self._fail(case, wrong))
             return False
-        tried = self._workspace.time(case, entry.built, "cold", 2, entry.right, flush=self._flush)
+        tried = self._timed(entry, "cold", 2)
         longest = max(max(times) for times in tried.times_ns)
         fewest = 1 if longest >= LONG_NS else FEWEST
         launches = int(max(fewest, min(self._batch, BATCH_NS / max(longest, 1.0))))
@@ -143,7 +153,7 @@ class _Placement:
         if case.id in self.failed:
             return []
         self._hooks.starting(case, self._seconds[case.id])
-        timed = self._timed(entry, cache, launches, apart=False)
+        timed = self._timed(entry, cache, launches)
         clock = self._hooks.clock()
         if wrong := self._judged(entry, cache, timed):
             return wrong
@@ -157,10 +167,43 @@ class _Placement:
         return [Round(case.id, cache, number, entry.repeat, samples, steps, self._number,
                       clock.sm_hz, clock.throttle)]  # fmt: skip
 
-    def _timed(self, entry: Entry, cache: Cache, launches: int, apart: bool) -> Batch:
+    def _timed(self, entry: Entry, cache: Cache, launches: int, apart: bool = False) -> Batch:
+        found = self._time(entry, cache, launches, self._right(entry), apart)
+        if found.wrong and self._is_seen_to_vary(entry, cache):
+            found = self._time(entry, cache, launches, self._right(entry), apart)
+        return found
+
+    def _time(
+        self, entry: Entry, cache: Cache, launches: int, right: Right | None, apart: bool = False
+    ) -> Batch:
         return self._workspace.time(
-            entry.case, entry.built, cache, launches, entry.right, apart, self._flush
+            entry.case, entry.built, cache, launches, right, apart, self._flush
         )
+
+    def _right(self, entry: Entry) -> Right | None:
+        return self._varying.get(entry.case.id, entry.right)
+
+    def _is_seen_to_vary(self, entry: Entry, cache: Cache) -> bool:
+        """Whether a result is another one within its bounds, as no launch had been before.
+
+        The one that was noticed is gone. So the case is launched again until there is another, and
+        each is held to its bounds: a single one outside, or none, and the case stays wrong.
+        """
+        case, right = entry.case, self._right(entry)
+        if right is None or right.varies or self._hooks.bounds is None:
+            return False
+        self._hooks.bounds()
+        varying = replace(right, varies=True)
+        for _ in range(TRIES):
+            self._hooks.starting(case, self._seconds.get(case.id, DEADLINE_S))
+            found = self._time(entry, cache, self._launches.get(case.id, FEWEST), varying)
+            if found.wrong or found.changed:
+                return False
+            if found.other:
+                self._varying[case.id] = varying
+                self._hooks.varies(case, varying)
+                return True
+        return False
 
     def _judged(self, entry: Entry, cache: Cache, batch: Batch) -> list[Record]:
         """The end of a case that was caught; nothing where all was right."""

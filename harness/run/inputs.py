@@ -115,6 +115,14 @@ class Scratch:
             if b.role == "input"
         }
 
+    def keep_bounds(self, inputs: Inputs) -> None:
+        """What each output is held to: its reference, and the bound of its error."""
+        for kind, found in (("reference", inputs.reference), ("bound", inputs.tolerance)):
+            self.keep(kind, {name: np.asarray(x, np.float64) for name, x in found.items()})
+
+    def has_bounds(self, buffers: Sequence[Buffer]) -> bool:
+        return all(self._path("bound", b.name).exists() for b in buffers if b.role == "output")
+
     def doubles(self, kind: str, buffers: Sequence[Buffer]) -> dict[str, Array]:
         """References or bounds: float64, of each output."""
         return {

@@ -166,7 +166,9 @@ class Measurement:
             right={case.id: self._right[case.id] for case in cases},
             reference=self._reference(cases), rounds=self.effort.rounds, batch=self.effort.batch,
         )  # fmt: skip
-        return self.run.do(job)
+        ended = self.run.do(job)
+        self._right |= ended.right  # a case may be seen to vary only now
+        return ended
 
     def _reference(self, cases: Iterable[Case]) -> str:
         """Who is timed twice a round: the baseline, or the first sound variant in its place."""

@@ -24,6 +24,7 @@ from harness.measure import ceilings
 from harness.measure.conditions import Sensors
 from harness.measure.rounds import Entry, Hooks, measure
 from harness.ncu import ranges
+from harness.problem import Buffer
 from harness.records import Outcome, Remark, Verified
 from harness.run.inputs import DRAWS, Inputs, Scratch, by_group, generator
 
@@ -51,14 +52,9 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
             sound = [case for case in sound if _is_right(job, workspace, case, inputs, found, tell)]
     tell.now("", 600)
     if any(right.varies for right in found.values()):
-        scratch.keep("reference", {n: np.asarray(x, np.float64)
-                                   for n, x in draws[0].reference.items()})  # fmt: skip
-        scratch.keep("bound", {n: np.asarray(x, np.float64)
-                               for n, x in draws[0].tolerance.items()})  # fmt: skip
+        scratch.keep_bounds(draws[0])
     for case in sound:
-        tell.right(case.id, found[case.id])
-        for remark in _remarks(found[case.id]):
-            tell.record(Remark(case.problem, case.variant, case.dtype, remark, "measured"))
+        _tell_right(case, found[case.id], tell)
 
 
 def _drawn(job: Job, case: Case, draw: int) -> Inputs:
@@ -90,6 +86,12 @@ def _is_right(
     return not reason
 
 
+def _tell_right(case: Case, right: Right, tell: Telling) -> None:
+    tell.right(case.id, right)
+    for remark in _remarks(right):
+        tell.record(Remark(case.problem, case.variant, case.dtype, remark, "measured"))
+
+
 def _remarks(right: Right) -> Iterator[str]:
     if right.varies:
         yield "its results vary in their last bits from launch to launch"
@@ -105,10 +107,9 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
     scratch = Scratch(job.scratch)
     tell.now("", 120)
     with backend.workspace(problem, buffers, scratch.inputs(buffers)) as workspace:
+        bounds = partial(_give_bounds, job, workspace, buffers, scratch, tell)
         if any(right.varies for right in job.right.values()):
-            workspace.bounds(
-                scratch.doubles("reference", buffers), scratch.doubles("bound", buffers)
-            )
+            bounds()
         entries = [Entry(case, job.built.get(case.id), job.right[case.id]) for case in job.cases]
         entries += [
             Entry(e.case, e.built, e.right, repeat=True)
@@ -121,6 +122,8 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
                 lambda case, seconds: tell.now(case.id, seconds),
                 sensors.clock,
                 lambda number: sensors.read(first.group, number, job.placement),
+                bounds,
+                lambda case, right: _tell_right(case, right, tell),
             )
             for records in measure(
                 workspace, entries, job.rounds, job.batch, rng, placement=job.placement,
@@ -129,6 +132,20 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
                 for record in records:
                     tell.record(record)
     _probe(job, backend, tell)
+
+
+def _give_bounds(
+    job: Job,
+    workspace: TimedWorkspace,
+    buffers: Sequence[Buffer],
+    scratch: Scratch,
+    tell: Telling,
+) -> None:
+    """What results are held to on the device; worked out here if no case was known to vary."""
+    if not scratch.has_bounds(buffers):
+        tell.now("", 600)
+        scratch.keep_bounds(_drawn(job, job.cases[0], DRAWS[0]))
+    workspace.bounds(scratch.doubles("reference", buffers), scratch.doubles("bound", buffers))
 
 
 def _probe(job: Job, backend: TimingBackend, tell: Telling) -> None:

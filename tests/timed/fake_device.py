@@ -182,7 +182,15 @@ class FakeWorkspace:
     def vary(self) -> None:
         """In every second launch, so that no chance can hide it."""
         if self._launches % 2:
-            self._y[0] = np.nextafter(self._y[0], np.float32(9))
+            self.vary_now()
+
+    def vary_rarely(self) -> None:
+        """Not before it is timed, and then in every third launch."""
+        if self._launches > 20 and self._launches % 3 == 0:
+            self.vary_now()
+
+    def vary_now(self) -> None:
+        self._y[0] = np.nextafter(self._y[0], np.float32(9))
 
     # What the harness asks
 
@@ -229,15 +237,16 @@ class FakeWorkspace:
         flush: Flush = "clean",
     ) -> Batch:
         pause("ceilings" if case.problem == "ceilings" else "rounds")
-        wrong, times = 0, []
+        wrong, other, times = 0, 0, []
         for _ in range(launches):
             if case.problem != "ceilings":
                 self._launch(case)
             if right and self._hash() != right.hashes:
-                wrong += not right.varies or bool(self._out_of_bounds())
+                is_wrong = not right.varies or bool(self._out_of_bounds())
+                wrong, other = wrong + is_wrong, other + (not is_wrong)
             cost = COSTS.get(case.variant, 1000.0) * (0.8 if cache == "warm" else 1.0)
             times.append((cost * (1 + NOISE * self._rng.standard_normal()),))
-        return Batch(tuple(times), wrong, self._audited() if right else "")
+        return Batch(tuple(times), wrong, self._audited() if right else "", other)
 
     def noise(self, name: str) -> None: ...
 
@@ -283,7 +292,7 @@ MISDEEDS: dict[str, Callable[[FakeWorkspace], None]] = {
     and name in {
         "hang", "crash", "fault", "fault_when_timed", "hang_when_timed", "wrong", "nan",
         "wrong_later", "wrong_sometimes", "change_input", "change_input_when_timed", "write_past",
-        "vary", "lose_card", "hang_card", "ecc_error", "die_once", "die", "dawdle",
+        "vary", "vary_rarely", "lose_card", "hang_card", "ecc_error", "die_once", "die", "dawdle",
     }
 }  # fmt: skip
 COSTS: dict[str, float] = json.loads(os.environ.get("FAKE_COSTS", "{}"))

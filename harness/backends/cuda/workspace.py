@@ -188,8 +188,8 @@ class CudaWorkspace:
         [first] = self._watch.hashes(self._outputs)
         right, varies = Right(first), False
         for cache in _CACHES:
-            hashes, _ = self._launched(case, built, cache, 1, right)
-            if hashes[0] != first:
+            [found], _ = self._launched(case, built, cache, 1)
+            if found != first:
                 varies = True
                 if wrong := self._references.violated():
                     return wrong
@@ -228,10 +228,15 @@ class CudaWorkspace:
         flush: Flush = "clean",
     ) -> Batch:
         with self._faults_of(case), nvtx.annotate(case.id, domain=NVTX_DOMAIN):
-            hashes, times = self._launched(case, built, cache, launches, right, apart, flush)
+            outside: list[int] = []
+            hashes, times = self._launched(
+                case, built, cache, launches, apart, flush,
+                outside=outside if right and right.varies else None,
+            )  # fmt: skip
             changed = self.audit() if right else ""
-        wrong = sum(found != right.hashes for found in hashes) if right else 0
-        return Batch(tuple(map(tuple, times)), wrong, changed)
+        differ = {i for i, found in enumerate(hashes) if right and found != right.hashes}
+        wrong = set(outside) if right and right.varies else differ
+        return Batch(tuple(map(tuple, times)), len(wrong), changed, len(differ - wrong))
 
     def _launched(
         self,
@@ -239,21 +244,20 @@ class CudaWorkspace:
         built: Built | None,
         cache: Cache,
         launches: int,
-        right: Right | None,
         apart: bool = False,
         flush: Flush = "clean",
+        outside: list[int] | None = None,
     ) -> tuple[list[tuple[int, ...]], list[list[float]]]:
         """The results of each launch, as hashes, and its times.
 
-        Where results may vary, one within its bounds counts as what `right` says, one outside as
-        nothing. The first launch is for neither, unless it is long: right after other code and a
-        pause it takes a microsecond more than those that follow, up to 10 % on an H200. The others
-        take all turns in the queue alike, whatever their number of kernels (`turns.py`).
+        outside: gets the numbers of the launches whose results are not within their bounds. The
+        first launch is for neither, unless it is long: right after other code and a pause it takes
+        a microsecond more than those that follow, up to 10 % on an H200. The others take all turns
+        in the queue alike, whatever their number of kernels (`turns.py`).
         """
         steps, module = self._calls(case, built), self._module(built)
         warm_up = self._calls(case, built, twins=True) if cache == "warm" else []
         kernels = _AROUND[cache] + len(steps) + len(warm_up)
-        hashes: dict[int, tuple[int, ...]] = {}
         times: list[list[float]] = []
         first = self._timed(case, steps, warm_up, module, apart, flush)
         for number in range(launches):
@@ -263,11 +267,10 @@ class CudaWorkspace:
                 self._control.pass_turns(empty_kernels(number, kernels))
                 times.append(self._timed(case, steps, warm_up, module, apart, flush))
             self._watch.note(self._outputs)
-            if right and right.varies:
-                hashes[number] = () if self._references.violated() else right.hashes
+            if outside is not None and self._references.violated():
+                outside.append(number)
         self._restore(case, module)
-        found = self._watch.noted()
-        return [hashes.get(i, row) for i, row in enumerate(found)], times
+        return self._watch.noted(), times
 
     def _timed(
         self,
