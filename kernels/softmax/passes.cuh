@@ -29,18 +29,14 @@ __device__ __forceinline__ float4 normalised(float4 v, float max, float scale) {
                        expf(v.w - max) * scale);
 }
 
-// BACKWARDS: from the last tile to the first.
-template <bool BACKWARDS = false>
 __device__ __forceinline__ void second_pass(const float* input, float* output, unsigned int n,
                                             Running r) {
     const float4* input4 = reinterpret_cast<const float4*>(input);
     float4* output4 = reinterpret_cast<float4*>(output);
     const unsigned int count4 = n / 4;
     const float scale = 1.0f / r.sum;
-    const unsigned int width = 2 * blockDim.x, tiles = (count4 + width - 1) / width;
-    for (unsigned int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        const unsigned int i = (BACKWARDS ? tiles - 1 - tile : tile) * width + threadIdx.x;
-        if (i >= count4) continue;
+    const unsigned int step = gridDim.x * (2 * blockDim.x);
+    for (unsigned int i = blockIdx.x * (2 * blockDim.x) + threadIdx.x; i < count4; i += step) {
         const bool two = i + blockDim.x < count4;
         const float4 a = input4[i];
         const float4 b = input4[two ? i + blockDim.x : i];

@@ -25,5 +25,21 @@ extern "C" __global__ void reduce(const float* input, float* maxima, float* sums
 
 extern "C" __global__ void normalise(const float* input, const float* maxima, const float* sums,
                                      float* output, unsigned int n) {
-    second_pass<true>(input, output, n, over_blocks(maxima, sums));
+    const Running r = over_blocks(maxima, sums);
+    const float scale = 1.0f / r.sum;
+    const float4* input4 = reinterpret_cast<const float4*>(input);
+    float4* output4 = reinterpret_cast<float4*>(output);
+    const unsigned int count4 = n / 4;
+    const unsigned int width = 2 * blockDim.x, tiles = (count4 + width - 1) / width;
+    for (unsigned int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const unsigned int i = (tiles - 1 - tile) * width + threadIdx.x;  // v2 has tile * width
+        if (i >= count4) continue;
+        const bool two = i + blockDim.x < count4;
+        const float4 a = input4[i];
+        const float4 b = input4[two ? i + blockDim.x : i];
+        output4[i] = normalised(a, r.max, scale);
+        if (two) output4[i + blockDim.x] = normalised(b, r.max, scale);
+    }
+    const unsigned int left = 4 * count4 + threadIdx.x;
+    if (blockIdx.x == 0 && left < n) output[left] = expf(input[left] - r.max) * scale;
 }
