@@ -148,9 +148,9 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def without_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs in this process write their tables alone: figures and pages take seconds."""
-    from harness import report
+    from harness.report import site
 
-    monkeypatch.setattr(report, "write_pages", lambda run: run.folder / "report.html")
+    monkeypatch.setattr(site, "write_pages", lambda run: run.folder / "report.html")
 
 
 @pytest.fixture(autouse=True)
