@@ -122,7 +122,9 @@ def build(one: Unit, compiler: Toolchain | None = None) -> Built:
 
 def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
     ptx, cubin, depends = work / "kernel.ptx", work / "kernel.cubin", work / "depends"
-    cache.run(one.source, [compiler.nvcc, *one.options(), "-ptx", "-MD", "-MF", str(depends),
+    # nvcc's own -MD preprocesses everything a second time, which is a fifth of a small unit's time.
+    rule = '-MD,-MT,kernel,-MF,"' + str(depends).replace(",", r"\,") + '"'
+    cache.run(one.source, [compiler.nvcc, *one.options(), "-ptx", "-Xcompiler", rule,
                            "-o", str(ptx), str(one.file(work))])  # fmt: skip
     names = one.take_symbols(ptx)
     if one.clusters:
