@@ -20,7 +20,7 @@ report: setup           ## redraw the newest run's tables, figures and page from
 	@$(RUN) -m harness report $(ARGS)
 
 test: setup             ## the tests that need no GPU
-	@$(RUN) -m pytest -n auto $(ARGS)
+	@$(RUN) -m pytest -n auto --dist worksteal $(ARGS)
 
 test-gpu: setup         ## the tests that need one
 	@$(RUN) -m pytest -m gpu $(ARGS)

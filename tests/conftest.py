@@ -80,6 +80,12 @@ extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
 """
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole runs come first: the last tests should be short, so that all workers end together."""
+    items.sort(key=lambda item: "timed" not in item.path.parts)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with bench.yaml and kernels/double/{problem.py, v0.cu}."""
