@@ -157,8 +157,8 @@ def _imported_by(module: str) -> set[str]:
 @pytest.mark.parametrize(
     ("module", "without"),
     [
-        ("harness.run.timing", {"pandas", "matplotlib", "scipy", "harness.emulator"}),
-        ("harness.run.qualify", {"pandas", "matplotlib", "scipy", "harness.measure"}),
+        ("harness.run.timing", {"pandas", "matplotlib", "scipy", "elftools", "harness.emulator"}),
+        ("harness.run.qualify", {"pandas", "matplotlib", "scipy", "elftools", "harness.measure"}),
         ("harness.__main__", {"matplotlib", "plotly", "scipy"}),
     ],
 )
