@@ -2,6 +2,8 @@
 PYTHON ?= python3
 RUN     = .venv/bin/python
 ARGS   ?=
+# Images of containers often set it. A run starts many processes, and each would compile them anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate readme kernels-page timing-tables reliability-page fuzz setup constraints help
 
@@ -18,7 +20,7 @@ report: setup           ## redraw the newest run's tables, figures and page from
 	@$(RUN) -m harness report $(ARGS)
 
 test: setup             ## the tests that need no GPU
-	@$(RUN) -m pytest -n auto $(ARGS)
+	@$(RUN) -m pytest -n auto --dist worksteal $(ARGS)
 
 test-gpu: setup         ## the tests that need one
 	@$(RUN) -m pytest -m gpu $(ARGS)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tiny_problem import KERNEL, MATRIX, PROBLEM
 
 from harness import children
 from harness.build import cache as compile_cache
@@ -22,62 +23,11 @@ for each in (signal.SIGINT, signal.SIGHUP):
         with suppress(ValueError):  # outside the main thread nothing can be changed
             signal.signal(each, signal.SIG_DFL)
 
-MATRIX = """\
-problems:
-  double:
-    dtypes: [float32]
-    sizes:
-      test:
-        n: [1, 33]
-      bench:
-        n: [2**10]
-    launch:
-      block: [64, 128]
-    baseline: v0
-    variants:
-      v0:
-        source: v0.cu
-        steps:
-          - kernel: twice
-            grid: ceil_div(n, block)
-            block: block
-            args: [input, output, n]
-timing:
-  rounds: 6
-limits:
-  qualify_s: 60
-"""
 
-PROBLEM = """\
-from harness.problem import Buffer, Problem, Work
-
-
-class Double(Problem):
-    title = "output[i] = 2 input[i]"
-
-    def buffers(self, sizes, dtype):
-        n = sizes["n"]
-        return [Buffer("input", "input", dtype, n), Buffer("output", "output", dtype, n)]
-
-    def inputs(self, sizes, dtype, rng, draw):
-        return {"input": rng.random(sizes["n"], dtype=dtype) + 1}
-
-    def reference(self, sizes, dtype, inputs):
-        return {"output": 2.0 * inputs["input"].astype("float64")}
-
-    def tolerance(self, sizes, dtype, inputs):
-        return {"output": 1e-6}
-
-    def work(self, sizes, dtype):
-        return Work(4 * sizes["n"], 4 * sizes["n"], sizes["n"])
-"""
-
-KERNEL = """\
-extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) output[i] = 2 * input[i];
-}
-"""
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole runs come first: the last tests should be short, so that all workers end together."""
+    items.sort(key=lambda item: "timed" not in item.path.parts)
 
 
 @pytest.fixture
@@ -148,9 +98,9 @@ def importable(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def without_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs in this process write their tables alone: figures and pages take seconds."""
-    from harness import report
+    from harness.report import site
 
-    monkeypatch.setattr(report, "write_pages", lambda run: run.folder / "report.html")
+    monkeypatch.setattr(site, "write_pages", lambda run: run.folder / "report.html")
 
 
 @pytest.fixture(autouse=True)

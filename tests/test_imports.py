@@ -1,6 +1,8 @@
 """Imports point one way: what each part of the harness may use, held to what it does use."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,26 @@ def test_pycuda_is_imported_by_the_cuda_backend_alone() -> None:
     for path in HARNESS.rglob("*.py"):
         if path.parent != HARNESS / "backends" / "cuda":
             assert not any(name.startswith("pycuda") for name in _imports(path)), path
+
+
+def _imported_by(module: str) -> set[str]:
+    """The packages and parts of the harness that a fresh process has once it imported a module."""
+    told = subprocess.run(
+        [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"],
+        capture_output=True, text=True, check=True, cwd=HARNESS.parent,
+    )  # fmt: skip
+    names = [name.split(".") for name in told.stdout.split()]
+    return {pieces[0] for pieces in names} | {".".join(pieces[:2]) for pieces in names}
+
+
+@pytest.mark.parametrize(
+    ("module", "without"),
+    [
+        ("harness.run.timing", {"pandas", "matplotlib", "scipy", "elftools", "harness.emulator"}),
+        ("harness.run.qualify", {"pandas", "matplotlib", "scipy", "elftools", "harness.measure"}),
+        ("harness.__main__", {"matplotlib", "plotly", "scipy"}),
+    ],
+)
+def test_a_process_starts_without_what_only_others_need(module: str, without: set[str]) -> None:
+    """Every placement and every emulated variant is a process of its own, and waits for these."""
+    assert not _imported_by(f"harness.run.worker, {module}") & without

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -28,9 +28,13 @@ Table = list[list[str]]
 
 @pytest.fixture(scope="module")
 def script() -> Iterator[ModuleType]:
-    sys.path.insert(0, str(ROOT / "scripts"))
-    yield importlib.import_module("kernels_page")
-    sys.path.remove(str(ROOT / "scripts"))
+    """The script, which reads each committed run once for all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "scripts"))
+        module = importlib.import_module("kernels_page")
+        patch.setattr(module, "load", cache(load))
+        patch.setattr(module, "ladders", cache(ladders))
+        yield module
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +129,7 @@ def test_each_name_leads_to_the_file_of_its_variant_and_each_link_to_something()
 
 
 def test_a_measured_problem_has_the_figures_of_its_run_and_no_other_has_any(
-    shown: dict[str, Table],
+    script: ModuleType, shown: dict[str, Table]
 ) -> None:
     text = PAGE.read_text(encoding="utf-8").replace("\\_", "_")
     for name, rows in shown.items():
@@ -135,10 +139,10 @@ def test_a_measured_problem_has_the_figures_of_its_run_and_no_other_has_any(
             assert "This problem has not been measured yet." in section
             assert all(len(row) == 3 for row in rows)
             continue
-        run = load(folder)
+        run = script.load(folder)
         assert f"Measured on {run.info['device']['name']}" in section
         assert f"commit `{run.info['commit']['id'][:10]}`" in section
-        ladder = ladders(run)[0]
+        ladder = script.ladders(run)[0]
         assert f"time at {fmt.assignments(ladder.sizes)}" in rows[0][3]
         by_name = {row[0].strip(): row for row in rows[1:]}
         assert len(ladder.rungs) > 1

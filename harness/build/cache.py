@@ -67,11 +67,11 @@ def _current(entry: Path) -> About | None:
 
 
 def dependencies(listed: Path, folders: Sequence[Path]) -> list[Path]:
-    """The files below `folders` in what `nvcc -MD` wrote, but for those beside it, which are ours.
+    """The files below `folders` in a rule for make, but for those beside it, which are ours.
 
     The toolkit's own headers change with its version, which is in the key.
     """
-    names = listed.read_text().partition(" : ")[2].replace("\\\n", " ").strip()
+    names = listed.read_text().partition(": ")[2].replace("\\\n", " ").strip()
     below = [folder.resolve() for folder in folders]
     return [
         Path(name)

@@ -21,7 +21,7 @@ from harness.comparison.judgement import CLOSED, FINE
 from harness.comparison.pairs import suffix_of
 from harness.errors import UsageError
 from harness.progress import console
-from harness.report.comparison import files, page, words
+from harness.report.comparison import files, words
 from harness.tables import Run
 
 PAGE = "comparison.html"
@@ -96,6 +96,8 @@ class Wanted:
         for option, path, make in makers:
             if path:
                 _save(option, path, make(judgement))
+        from harness.report.comparison import page  # what draws: a second of imports
+
         home = self.page or judgement.new.folder / PAGE
         _save("--out", home, page.text(judgement))
         return home

@@ -12,7 +12,6 @@ from harness.commands import completion
 from harness.comparison.history import history
 from harness.errors import UsageError
 from harness.progress import console
-from harness.report.comparison import trend as page
 from harness.run.folder import REPORTS
 
 MOST_TOLD = 20
@@ -32,6 +31,8 @@ def trend(
         raise UsageError("a trend needs two runs or more\n  name them: trend reports/2026*")
     if (out / "run.json").exists():
         raise UsageError(f"--out {out}: it is a run's folder; name another")
+    from harness.report.comparison import trend as page  # its figures: a second of imports
+
     found = history([tables.load(path) for path in dict.fromkeys(runs)])
     try:
         home = page.write(found, out)

@@ -23,7 +23,6 @@ from statistics import fmean, median
 from typing import Literal, TypeVar
 
 import numpy as np
-from scipy.special import stdtr, stdtrit  # not scipy.stats: a worker would wait for it
 
 Name = TypeVar("Name")
 Verdict = Literal["faster", "slower", "same", "unclear", "invalid"]
@@ -88,12 +87,16 @@ class Estimate:
             return 1.0
         if self.error == 0:
             return 0.0
+        from scipy.special import stdtr  # here, as no worker needs it
+
         return float(2 * stdtr(self.freedom, -beyond / self.error))
 
 
 @cache
 def _students(confidence: float, freedom: float) -> float:
     """How many standard errors a two-sided interval reaches to either side."""
+    from scipy.special import stdtrit  # here, as no worker needs it
+
     return float(stdtrit(freedom, 0.5 + confidence / 2))
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.report.site import write_pages, write_single
-from harness.report.tables import budgets
-from harness.tables import Run
-from harness.tables import write as write_tables
+if TYPE_CHECKING:
+    from harness.tables import Run
 
 
 def write(run: Run, single_file: bool = False) -> Path:
@@ -15,6 +14,11 @@ def write(run: Run, single_file: bool = False) -> Path:
 
     Returns report.html's path; with `single_file` that of one file which holds all pages.
     """
-    write_tables(run)
+    # What draws takes longer to import than most commands take, and few of them draw.
+    from harness import tables
+    from harness.report import site
+    from harness.report.tables import budgets
+
+    tables.write(run)
     budgets.write(run)
-    return write_single(run) if single_file else write_pages(run)
+    return site.write_single(run) if single_file else site.write_pages(run)

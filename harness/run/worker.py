@@ -30,9 +30,16 @@ from harness.errors import (
 )
 from harness.job import DEVICE, JOB, RIGHT, Job
 from harness.records import Record, to_json
-from harness.run.qualify import qualify
 
 _PR_SET_PDEATHSIG = 1
+
+_TASKS = {
+    "qualify": ("harness.run.qualify", "qualify"),
+    "ceilings": ("harness.run.timing", "measure_ceilings"),
+    "prepare": ("harness.run.timing", "prepare"),
+    "measure": ("harness.run.timing", "time_placement"),
+    "profile": ("harness.run.timing", "profile"),
+}
 
 
 class Pipe:
@@ -79,18 +86,9 @@ def _do(job: Job, pipe: Pipe) -> None:
         if job.task == "describe":
             pipe.device(backend.device)
             return
-        if job.task == "qualify":
-            qualify(job, backend, pipe)
-            return
-        # Imports that take a while, and that the many workers of an emulated run do without.
-        timing = importlib.import_module("harness.run.timing")
-        tasks: dict[str, Any] = {
-            "ceilings": timing.measure_ceilings,
-            "prepare": timing.prepare,
-            "measure": timing.time_placement,
-            "profile": timing.profile,
-        }
-        tasks[job.task](job, backend, pipe)
+        # What a task needs takes a while to import: to count takes the emulator, to time does not.
+        module, function = _TASKS[job.task]
+        getattr(importlib.import_module(module), function)(job, backend, pipe)
     finally:
         backend.close()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.build import cache as compile_cache
 from harness.build import compile as compiler
 from harness.build.compile import Built, Resources, Unit, build, build_all, kernel_name, resources
 from harness.cases import Case
@@ -98,6 +99,18 @@ def test_editing_an_included_header_compiles_again(unit: Unit, header: str) -> N
     assert build(unit).was_cached
 
 
+def test_editing_a_header_that_only_the_device_includes_compiles_again(
+    unit: Unit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compile_cache, "CACHE", tmp_path / "a folder, with a comma")
+    guarded = '#ifdef __CUDA_ARCH__\n#include "near.cuh"\n#else\n#define NEAR 0\n#endif'
+    unit.source.write_text(SOURCE.replace('#include "near.cuh"', guarded))
+    before = build(unit)
+    near = unit.include[1] / "near.cuh"
+    near.write_text(near.read_text().replace("5", "11"))
+    assert build(unit).cubin_sha256 != before.cubin_sha256
+
+
 def test_another_define_architecture_or_source_is_an_entry_of_its_own(unit: Unit) -> None:
     first = build(unit)
     defined = build(replace(unit, defines=(("DTYPE", "float"), ("UNUSED", "1"))))
@@ -154,8 +167,9 @@ def fake_nvcc(path: Path) -> Path:
     path.write_text(
         "#!/bin/sh\n"
         f'echo "$@" >> {path}.calls\n'
-        'while [ $# -gt 0 ]; do case "$1" in -o) out=$2;; -MF) dep=$2;; esac; shift; done\n'
-        'echo made > "$out"; [ -z "$dep" ] || echo "k.ptx : k.cu" > "$dep"\n'
+        'while [ $# -gt 0 ]; do case "$1" in -o) out=$2;; -MD*) dep=${1#*-MF,};; esac\n'
+        "shift; done\n"
+        'echo made > "$out"; [ -z "$dep" ] || eval "echo kernel: k.cu > $dep"\n'
     )
     path.chmod(0o755)
     return path

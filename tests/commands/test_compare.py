@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 from typing_commands import harness
 
-from harness import report
 from harness.__main__ import main
+from harness.report import site
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,7 +84,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]
     assert small.count("2**16") == small.count("block: [256]") == 1
     matrix.write_text(small)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(report, "write_pages", lambda run: run.folder)  # figures take seconds
+        patched.setattr(site, "write_pages", lambda run: run.folder)  # figures take seconds
         base, again = emulate(kernels, here / "base"), emulate(kernels, here / "again")
         source = kernels / KERNEL
         assert source.read_text().count(SEQUENTIAL) == 1

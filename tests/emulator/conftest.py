@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from emulator_tools import KERNELS, CompilePtx, find_nvcc
+from filelock import FileLock
 
 from harness.emulator import Module, launch, parse
 
@@ -18,11 +21,21 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(launch.__kwdefaults__, "engine", request.param)
 
 
+def shared_by_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this session, which all workers of pytest-xdist have in common."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
 @pytest.fixture(scope="session")
 def compile_ptx(tmp_path_factory: pytest.TempPathFactory) -> CompilePtx:
-    """CUDA source (text, or the path of a file) to a parsed module; each compiled once."""
+    """CUDA source (text, or the path of a file) to a parsed module.
+
+    Each is compiled once, and by one of the processes that share the tests between them.
+    """
     nvcc = find_nvcc()
-    folder = tmp_path_factory.mktemp("ptx")
+    folder = shared_by_all_workers(tmp_path_factory) / "ptx"
+    folder.mkdir(exist_ok=True)
     texts: dict[tuple[object, ...], str] = {}
 
     def compiled(
@@ -30,16 +43,21 @@ def compile_ptx(tmp_path_factory: pytest.TempPathFactory) -> CompilePtx:
     ) -> Module:
         key = (source, arch, tuple(defines), flags)
         if key not in texts:
-            path = source if isinstance(source, Path) else folder / f"test{len(texts)}.cu"
-            if not isinstance(source, Path):
-                path.write_text(source)
-            out = folder / f"{len(texts)}.ptx"
-            command = [
-                nvcc, "-O3", "-lineinfo", "-ptx", "-std=c++17", f"-arch={arch}", f"-I{KERNELS}",
-                *(f"-D{d}" for d in defines), *flags.split(), str(path), "-o", str(out),
-            ]  # fmt: skip
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
+            out = folder / f"{hashlib.sha256(repr(key).encode()).hexdigest()}.ptx"
+            with FileLock(out.with_suffix(".lock")):
+                if not out.exists():
+                    path = source if isinstance(source, Path) else out.with_suffix(".cu")
+                    if not isinstance(source, Path):
+                        path.write_text(source)
+                    made = out.with_suffix(".part")
+                    command = [
+                        nvcc, "-O3", "-lineinfo", "-ptx", "-std=c++17", f"-arch={arch}",
+                        f"-I{KERNELS}", *(f"-D{d}" for d in defines), *flags.split(), str(path),
+                        "-o", str(made),
+                    ]  # fmt: skip
+                    done = subprocess.run(command, capture_output=True, text=True, check=False)
+                    assert done.returncode == 0, done.stderr
+                    made.rename(out)
             texts[key] = out.read_text()
         return parse(texts[key])
 

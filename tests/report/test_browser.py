@@ -193,6 +193,7 @@ def test_nothing_overlaps_overflows_is_clipped_or_reports_an_error(
 def test_28_problems_render_in_a_minute_and_every_page_is_light_and_opens_in_a_second(
     browser: Chromium, tmp_path: Path
 ) -> None:
+    """Slow, because so many problems are what is promised."""
     run = many(tmp_path)
     assert len({(p.problem, p.variant) for p in run.planned.values()}) == 28 * 7  # and torch
     start = time.process_time()

@@ -9,8 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tiny_problem import KERNEL
 
+from harness.build import cache as compile_cache
 from harness.build import compile as compiler
+from harness.build.compile import Built, Unit
 from harness.cases import Case
 from harness.job import Job
 from harness.records import Outcome, Record, Verified, to_json
@@ -26,8 +29,18 @@ SHORT = 5.0
 Qualify = Callable[[str], Job]
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """The kernel of the tiny problem, compiled once: only problem.py differs between the tests."""
+    folder = tmp_path_factory.mktemp("compiled")
+    (folder / "v0.cu").write_text(KERNEL)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compile_cache, "CACHE", folder / "cache")
+        return compiler.build(Unit(folder / "v0.cu", (), (("DTYPE", "float"),), "sm_90"))
+
+
 @pytest.fixture
-def qualify(folder: Path, cache: Path, double: Callable[..., Case]) -> Qualify:
+def qualify(folder: Path, built: Built, double: Callable[..., Case]) -> Qualify:
     """A job at n = 1 and then n = 33, whose problem.py does something at its second size."""
 
     def make(at_33: str) -> Job:
@@ -41,8 +54,6 @@ def qualify(folder: Path, cache: Path, double: Callable[..., Case]) -> Qualify:
             + text.replace(start, f"{start}        if sizes['n'] == 33:\n            {at_33}\n")
         )
         tests = (double(n=1), double(n=33))
-        built = compiler.build(compiler.unit(tests[0], folder / "kernels", "sm_90"))
-        assert cache.is_dir()
         return Job("qualify", "emulator", "sm_90", folder / "kernels", 7, tests,
                    built={case.id: built for case in tests})  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from fake_device import device
 from station import Station
+from tiny_problem import KERNEL, PROBLEM
 
 from harness import tables
 from harness.build import cache
@@ -43,8 +45,41 @@ problems:
         when: n != 2048
 """
 
+ONE_SIZE = Choice(size=("n=1024",))
+"""All three variants, in half as many processes."""
+
 Again = Callable[..., Run]
 Ended = Callable[..., tuple[str, str]]
+
+
+def prepare(folder: Path, patch: pytest.MonkeyPatch, compiled: Path) -> None:
+    """The matrix and its three sources, of which one includes a header, in the tiny problem."""
+    patch.setattr(cache, "CACHE", compiled)
+    patch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}:{Path(__file__).parent}")
+    patch.setenv("FAKE_COSTS", json.dumps({"honest2": 500.0}))
+    double = folder / "kernels" / "double"
+    double.mkdir(parents=True, exist_ok=True)
+    (double / "problem.py").write_text(PROBLEM)
+    (folder / "bench.yaml").write_text(MATRIX)
+    (folder / "kernels" / "scale.cuh").write_text("#define SCALE 2\n")
+    for name in ("honest1", "honest2", "honest3"):
+        (double / f"{name}.cu").write_text(KERNEL)
+    (double / "honest2.cu").write_text(
+        '#include "scale.cuh"\n' + KERNEL.replace("2 * input", "SCALE * input")
+    )
+
+
+def run(folder: Path, choice: Choice, profiling: bool) -> Run:
+    bench, out = model.load(folder / "bench.yaml"), folder / "run"
+    now = datetime.now(timezone.utc)
+    there = Folder(out, bench, choice, FAKE, device(), now, only_profiling=profiling)
+    runner = Runner(
+        there.bench, device(), FAKE, there.choice.only, out, chosen=there.chosen
+    )  # fmt: skip
+    there.open(runner)
+    runner.run()
+    there.close(int(runner.failed), tables.load(out))
+    return tables.load(out)
 
 
 @pytest.fixture
@@ -52,32 +87,29 @@ def again(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Again:
     """A run into the same folder as the one before: again(choice, profiling)."""
-    monkeypatch.setattr(cache, "CACHE", tmp_path_factory.getbasetemp() / "compiled")
-    monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}:{Path(__file__).parent}")
-    monkeypatch.setenv("FAKE_COSTS", json.dumps({"honest2": 500.0}))
-    double = folder / "kernels" / "double"
-    (folder / "bench.yaml").write_text(MATRIX)
-    (folder / "kernels" / "scale.cuh").write_text("#define SCALE 2\n")
-    text = (double / "v0.cu").read_text()
-    for name in ("honest1", "honest2", "honest3"):
-        (double / f"{name}.cu").write_text(text)
-    (double / "honest2.cu").write_text(
-        '#include "scale.cuh"\n' + text.replace("2 * input", "SCALE * input")
-    )
+    prepare(folder, monkeypatch, tmp_path_factory.getbasetemp() / "compiled")
 
-    def run(choice: Choice = Choice(), profiling: bool = False) -> Run:  # noqa: B008
-        bench, out = model.load(folder / "bench.yaml"), folder / "run"
-        now = datetime.now(timezone.utc)
-        there = Folder(out, bench, choice, FAKE, device(), now, only_profiling=profiling)
-        runner = Runner(
-            there.bench, device(), FAKE, there.choice.only, out, chosen=there.chosen
-        )  # fmt: skip
-        there.open(runner)
-        runner.run()
-        there.close(int(runner.failed), tables.load(out))
-        return tables.load(out)
+    def run_again(choice: Choice = Choice(), profiling: bool = False) -> Run:  # noqa: B008
+        return run(folder, choice, profiling)
 
-    return run
+    return run_again
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the whole matrix has run, for all the tests that go on from there."""
+    folder = tmp_path_factory.mktemp("finished")
+    with pytest.MonkeyPatch.context() as patch:
+        prepare(folder, patch, tmp_path_factory.getbasetemp() / "compiled")
+        run(folder, Choice(), profiling=False)
+    return folder
+
+
+@pytest.fixture
+def first(again: Again, folder: Path, finished: Path) -> Run:
+    """The whole run that stands in this test's folder."""
+    shutil.copytree(finished, folder, dirs_exist_ok=True)
+    return tables.load(folder / "run")
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -117,9 +149,8 @@ def test_where_nothing_changed_nothing_is_done(again: Again, folder: Path) -> No
 
 
 def test_a_changed_source_is_verified_and_its_sizes_are_timed_anew(
-    again: Again, folder: Path, capsys: pytest.CaptureFixture[str]
+    again: Again, first: Run, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = again()
     edit(folder / "kernels" / "double" / "honest3.cu", "2 * input", "input[i] + input")
     capsys.readouterr()
     second = again()
@@ -139,9 +170,9 @@ def test_a_changed_source_is_verified_and_its_sizes_are_timed_anew(
 
 
 def test_a_changed_source_that_is_wrong_now_fails_and_the_others_are_timed_without_it(
-    again: Again, folder: Path
+    again: Again, first: Run, folder: Path
 ) -> None:
-    again()
+    assert first.outcomes[case("honest3", 1024)].status == "ok"
     edit(folder / "kernels" / "double" / "honest3.cu", "2 * input", "3 * input")
     second = again()
     assert second.outcomes[case("honest3", 1024)].status == "failed"
@@ -157,9 +188,9 @@ def test_a_changed_source_that_is_wrong_now_fails_and_the_others_are_timed_witho
 def test_a_changed_header_renews_what_includes_it(again: Again, folder: Path, name: str) -> None:
     (folder / "kernels" / "scale.cuh").rename(folder / "kernels" / name)
     edit(folder / "kernels" / "double" / "honest2.cu", "scale.cuh", name)
-    again()
+    assert set(again(ONE_SIZE).planned) == {case(f"honest{i}", 1024) for i in (1, 2, 3)}
     edit(folder / "kernels" / name, "SCALE 2", "SCALE (1 + 1)")
-    renewed = again().of(Renewed)
+    renewed = again(ONE_SIZE).of(Renewed)
     assert {r.variant for r in renewed if r.what == "case"} == {"honest2"}
     assert {r.reason for r in renewed if r.what == "case"} == {f"{name} changed"}
 
@@ -180,15 +211,16 @@ def test_another_compiler_driver_or_harness_renews_every_case(
     monkeypatch.setattr(renewal, "_nvcc", lambda: here["nvcc"])
     monkeypatch.setattr(machine, "driver", lambda: here["driver"])
     monkeypatch.setattr(renewal, "harness_hash", lambda is_timed: here["harness"])
-    again()
-    assert not again().of(Renewed)
+    again(ONE_SIZE)
+    assert not again(ONE_SIZE).of(Renewed)
     here |= {"nvcc": "13.9.9"} if what == "nvcc" else {}
     here |= {"driver": "590.2"} if what == "driver" else {}
     here |= {"harness": "1" * 16} if what == "harness" else {}
-    second = again()
+    second = again(ONE_SIZE)
     assert {r.reason for r in second.of(Renewed)} == {reason}
     assert {r.case for r in second.of(Renewed)} == set(second.planned)
-    assert {o.status for o in second.outcomes.values()} == {"ok", "skipped"}
+    assert len(second.planned) == 3
+    assert {o.status for o in second.outcomes.values()} == {"ok"}
 
 
 def test_the_harness_that_makes_a_result_is_part_of_it_and_what_draws_it_is_not() -> None:
@@ -234,9 +266,9 @@ def test_a_deleted_outcome_is_found_out_anew(
 
 
 def test_a_changed_flag_renews_its_variant_and_what_it_builds_on_does_not(
-    again: Again, folder: Path
+    again: Again, first: Run, folder: Path
 ) -> None:
-    again()
+    assert first.planned[case("honest2", 1024)].builds_on == "honest1"
     edit(folder / "bench.yaml", "builds_on: honest1", "builds_on: honest3")
     second = again()
     assert not second.of(Renewed)
@@ -247,9 +279,8 @@ def test_a_changed_flag_renews_its_variant_and_what_it_builds_on_does_not(
 
 
 def test_a_new_variant_is_added_and_one_that_is_gone_is_left_out(
-    again: Again, folder: Path
+    again: Again, first: Run, folder: Path
 ) -> None:
-    first = again()
     edit(folder / "bench.yaml", "      honest3:\n", "      honest4: {source: honest1.cu}\n"
          "      honest3:\n")  # fmt: skip
     second = again()
@@ -263,16 +294,17 @@ def test_a_new_variant_is_added_and_one_that_is_gone_is_left_out(
     assert kept(second, third) == timed(third)
 
 
-def test_a_new_size_leaves_what_was_timed_at_others(again: Again, folder: Path) -> None:
-    first = again()
+def test_a_new_size_leaves_what_was_timed_at_others(again: Again, first: Run, folder: Path) -> None:
     edit(folder / "bench.yaml", "[1024, 2048]", "[1024, 2048, 4096]")
     second = again()
     assert kept(first, second) == timed(first)
     assert second.outcomes[case("honest2", 4096)].status == "ok"
 
 
-def test_another_timing_is_another_run_and_says_in_what(again: Again, folder: Path) -> None:
-    again()
+def test_another_timing_is_another_run_and_says_in_what(
+    again: Again, first: Run, folder: Path
+) -> None:
+    assert {o.status for o in first.outcomes.values()} == {"ok", "skipped"}
     edit(folder / "bench.yaml", "batch: 4", "batch: 5")
     with pytest.raises(UsageError, match="timing: in the matrix differs: batch 4 there, 5 now"):
         again()
@@ -296,8 +328,10 @@ def test_other_filters_that_choose_more_are_refused_with_what_is_missing(again: 
     assert "--only double/honest3 now; it has no " in str(caught.value)
 
 
-def test_a_matrix_with_none_of_the_cases_is_another_run(again: Again, folder: Path) -> None:
-    again()
+def test_a_matrix_with_none_of_the_cases_is_another_run(
+    again: Again, first: Run, folder: Path
+) -> None:
+    assert len(first.planned) == 6
     text = (folder / "bench.yaml").read_text()
     (folder / "bench.yaml").write_text(text.replace("[1024, 2048]", "[512]"))
     with pytest.raises(UsageError, match="the matrix differs: it has none of the 6 cases there"):

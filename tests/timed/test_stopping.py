@@ -146,6 +146,7 @@ WAYS = {
 def test_a_run_that_is_stopped_at_every_place_in_turn_leaves_nothing_and_is_completed(
     stage: Stage, way: str
 ) -> None:
+    """Slow, because each of the places is reached by a command of its own with all its workers."""
     for place, (number, code) in zip(PLACES, cycle(WAYS[way])):
         running = stage.start(place)
         running.send_signal(number)

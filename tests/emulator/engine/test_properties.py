@@ -35,6 +35,8 @@ def test_results_and_counts_of_random_kernels_are_those_of_a_scalar_interpreter(
 
     Warp instructions are held too, but only where all schemes of reconvergence agree on them: not
     in kernels where a lane breaks, continues or exits from inside a branch, or exits in a loop.
+    Slow, because it takes many kernels to meet two features that go wrong together, and each is
+    interpreted thread by thread and launched three times.
     """
     note(case.kernel.ptx())
     found = compare(case)
