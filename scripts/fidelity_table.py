@@ -52,6 +52,8 @@ UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
 FORMED = "flops_"
 """What is not read but formed from what is; of halves, on an assumption that ours does not need."""
 SECTOR_BYTES = 32
+CODE_BYTES = 2**15
+"""What memory delivers besides the sectors that a launch asks for, at most: code, parameters."""
 WITHIN = {STORE_SECTORS: 0.005}
 """Counters that carry noise on hardware, and how much, relative."""
 FEWEST_REGISTERS = 16
@@ -287,12 +289,19 @@ class Section:
     def traffic(self) -> str:
         """What memory delivered beside the least that it had to."""
         pairs = [launch.read for launch in self.launches if launch.read is not None]
-        over = sorted(theirs - ours for ours, theirs in pairs)
+        over = sorted(theirs - ours for ours, theirs in pairs if theirs - ours <= CODE_BYTES)
+        beyond = [theirs / ours - 1 for ours, theirs in pairs if theirs - ours > CODE_BYTES]
         largest = max(ours for ours, _ in pairs)
         return (
             f"`dram__bytes_read.sum` is {over[0]:,.0f} to {over[-1]:,.0f} bytes more than 32 × "
-            f"`distinct_sectors_read` in all {len(pairs):,} launches, which read up to "
+            f"`distinct_sectors_read` in {len(over):,} of {len(pairs):,} launches, which read up to "
             f"{largest:,.0f} bytes: the kernel's code and parameters."
+        ) + (
+            f" In the other {len(beyond)} it is {_percent(min(beyond))} to {_percent(max(beyond))} "
+            "more: memory delivers two sectors where one is asked for by itself, and again what "
+            "later writes have displaced from the L2 cache."
+            if beyond
+            else ""
         )
 
     def by_counter(self) -> str:

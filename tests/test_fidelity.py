@@ -88,8 +88,14 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
         for metric in script.OF_MEMORY
         if metric.startswith("l1tex__t_") and not any(name in metric for name in colliding)
     }
+    # An atomic on a single half is a loop in machine code, and its trips a matter of contention.
+    of_loops = {metric for metric in claimed if metric.endswith(("op_red.sum", "op_atom.sum"))}
     for launch in launches:
-        assert claimed <= {each.metric for each in launch.of(script.EXACT)}, launch.case.id
+        is_loop = (
+            launch.name == "index_add/v0_atomic_per_element" and launch.case.dtype == "float16"
+        )
+        wanted = claimed - of_loops if is_loop and launch.kernel == "add" else claimed
+        assert wanted <= {each.metric for each in launch.of(script.EXACT)}, launch.case.id
 
 
 def test_exact_counters_are_equal_to_the_digit_but_for_the_known_exceptions(
@@ -132,12 +138,15 @@ def test_every_known_exception_is_still_needed_by_each_of_its_kernels(
 
 
 def test_memory_delivered_the_distinct_sectors_and_a_few_kibibytes_of_code(
-    launches: list[Any],
+    script: ModuleType, launches: list[Any]
 ) -> None:
+    """Twice as much at most where sectors are asked for one by one: boxes removed by boxes."""
     assert all(launch.read is not None for launch in launches)
+    scattered = {"nms/v1_device_scan", "nms/v2_scan_by_words"}
     for launch in launches:
         touched, delivered = launch.read
-        assert 0 <= delivered - touched <= 8192, launch.case.id
+        most = script.CODE_BYTES + (touched if launch.name in scattered else 0)
+        assert 0 <= delivered - touched <= most, launch.case.id
     assert sum(touched > 1e5 for touched, _ in (launch.read for launch in launches)) > 50
 
 
@@ -152,11 +161,21 @@ def test_uniform_branches_are_compared_only_where_machine_code_has_a_branch(
 def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says_them_all(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    """But for square roots, a loop that stands for an atomic, and shuffles that are predicated."""
-    others = {
-        "norms/interleaved", "norms/staged", "histogram/shared_float_atomics",
-        "reduce_sum/v8_warp_shuffle", "reduce_sum/v10_cooperative_groups",
+    """But for square roots and divisions, a loop that stands for an atomic, and additions after
+    shuffles, which are predicated."""
+    roots = {"norms/interleaved", "norms/staged"}
+    divisions = {
+        "softmax/v0_three_kernels", "softmax/v1_online", "softmax/v2_float4",
+        "softmax/v3_grid_barrier", "softmax_rows/v0_warp_row", "softmax_rows/v1_block_row",
+        "softmax_rows/v2_online", "softmax_rows/v3_float4", "softmax_rows/v4_row_in_shared",
+        "softmax_rows/v5_warp_row_in_registers",
     }  # fmt: skip
+    loops = {"histogram/shared_float_atomics"}
+    shuffles = {
+        "reduce_sum/v8_warp_shuffle", "reduce_sum/v10_cooperative_groups", "sgemv/v0_k_of_32",
+        "sgemv/v2_k_of_128_float4", "sgemv/v3_any_k", "sgemv/v4_split_k",
+    }  # fmt: skip
+    others = roots | divisions | loops | shuffles
     kinds = [f"_op_{letter}{kind}_pred_on" for letter in "fd" for kind in ("add", "mul", "fma")]
     apart = {
         launch.name
