@@ -294,8 +294,8 @@ class Section:
         largest = max(ours for ours, _ in pairs)
         return (
             f"`dram__bytes_read.sum` is {over[0]:,.0f} to {over[-1]:,.0f} bytes more than 32 × "
-            f"`distinct_sectors_read` in {len(over):,} of {len(pairs):,} launches, which read up to "
-            f"{largest:,.0f} bytes: the kernel's code and parameters."
+            f"`distinct_sectors_read` in {len(over):,} of {len(pairs):,} launches, which read up "
+            f"to {largest:,.0f} bytes: the kernel's code and parameters."
         ) + (
             f" In the other {len(beyond)} it is {_percent(min(beyond))} to {_percent(max(beyond))} "
             "more: memory delivers two sectors where one is asked for by itself, and again what "
