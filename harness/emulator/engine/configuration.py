@@ -31,7 +31,7 @@ class LaunchConfiguration:
 
     shared_bytes: of a block, static and dynamic. budget: thread instructions. checks: whether to
     look for races and for reads of what nothing wrote. jobs: blocks that may run at the same time
-    in the native engine. chunk_blocks: blocks that the NumPy engine executes together.
+    in the fast run. chunk_blocks: blocks that the judge executes together.
     """
 
     grid: Dim3

@@ -39,7 +39,7 @@ def load() -> Machine | str:
     compiler = os.environ.get("CXX") or shutil.which("g++")
     if not compiler:
         return "no g++"
-    sources = sorted(MACHINE.glob("*.cpp"))
+    sources = sorted(MACHINE.rglob("*.cpp"))
     try:
         library = ctypes.CDLL(str(_built(compiler, sources)))
     except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows the home folder
@@ -47,7 +47,10 @@ def load() -> Machine | str:
     except subprocess.CalledProcessError as error:
         lines = (error.stderr or error.stdout or str(error)).strip().splitlines()
         return f"{compiler} failed: {lines[0] if lines else error}"
-    declare(library)
+    try:
+        declare(library)
+    except RuntimeError as error:
+        return str(error)
     return Machine(library, _names(library.machine_operation), _names(library.machine_special))
 
 
@@ -55,7 +58,7 @@ def _built(compiler: str, sources: list[Path]) -> Path:
     """The library's file; its name says what it was made from."""
     about = Path(shutil.which(compiler) or compiler).stat()
     parts = [compiler, f"{about.st_size} {about.st_mtime_ns}", _processor(), *FLAGS]
-    parts += [path.read_text() for path in (*sources, *sorted(MACHINE.glob("*.h")))]
+    parts += [path.read_text() for path in (*sources, *sorted(MACHINE.rglob("*.h")))]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
     path = cache_folder() / f"machine-{digest}.so"
     if not path.exists():
