@@ -18,6 +18,7 @@ from harness.emulator.engine.printing import Printer, assertion
 from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.engine.register_rows import lane_bytes
 from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.memory.grid_workspace import synchronises_grid
 from harness.emulator.program.access_kinds import fences
 from harness.emulator.program.calls import STACK, STACK_BYTES
 from harness.emulator.program.ir import Program
@@ -27,6 +28,7 @@ from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 
+_REGISTER_BYTES = 1 << 27  # of the blocks that execute together
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
 
 
@@ -57,6 +59,7 @@ class _Run:
         self.place = verdicts.Place(program, configuration.grid, configuration.block, memory)
         self.printer = Printer(self._peek)
         self.handle: int | None = None
+        self.raised: BaseException | None = None  # while something was printed
         found = program.once(waiting_loops)
         rows = laid.encoded.rows
         watched = [
@@ -80,8 +83,8 @@ class _Run:
         self.observed = (layout.Observed * len(observed_at))(*observed_at) if observed else None
         self.judged = layout.Judged(
             self.traits.ctypes.data, *(a.ctypes.data for a in self.arrays), self.observed,
-            layout.PRINT(self.printer.print), len(heads), len(laid.encoded.meetings), len(unset),
-            found.clocks, configuration.chunk_blocks,
+            layout.PRINT(self._print), len(heads), len(laid.encoded.meetings), len(unset),
+            found.clocks, _together(program, configuration, laid.launch.register_bytes),
             program.local.get(STACK, 0) + STACK_BYTES,
         )  # fmt: skip
 
@@ -103,6 +106,8 @@ class _Run:
         return fault
 
     def _fault(self, verdict: layout.Verdict) -> Fault | None:
+        if self.raised is not None:
+            raise self.raised
         if verdict.outcome == layout.OVER_BUDGET:
             return over_budget_fault(self.program, self.configuration, verdict)
         if verdict.outcome == layout.DONE:
@@ -120,6 +125,13 @@ class _Run:
         )
         return fault_at(self.program.sites[verdict.site].location, kind, message, *where)
 
+    def _print(self, block: int, lane: int, format_: int, arguments: int) -> int:
+        try:
+            return self.printer.print(block, lane, format_, arguments)
+        except BaseException as error:  # an interrupt, which would be lost on the way through C++
+            self.raised = error
+            return -1
+
     def _numbers(self, ask: ctypes._NamedFuncPointer) -> list[int]:
         count = ask(self.handle, None, 0)
         numbers = (ctypes.c_int64 * count)()
@@ -131,6 +143,14 @@ class _Run:
         signed = ctypes.c_int64(address).value
         there = self.laid.machine.library.judge_peek(self.handle, lane, signed, out, count)
         return out.raw[: max(there, 0)]
+
+
+def _together(program: Program, configuration: LaunchConfiguration, register_bytes: int) -> int:
+    """How many blocks execute together: fewer than they may where their registers take too much."""
+    if program.once(waiting_loops).heads or synchronises_grid(program):
+        return configuration.chunk_blocks
+    warps = -(-configuration.threads // layout.LANES)
+    return max(1, min(configuration.chunk_blocks, _REGISTER_BYTES // (register_bytes * warps)))
 
 
 def _traits(program: Program) -> list[int]:

@@ -10,6 +10,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from harness.emulator.engine.layout import declare
 
 MACHINE = Path(__file__).parent / "machine"
 FLAGS = (
-    "-std=c++17", "-O3", "-march=native", "-fPIC", "-shared", "-pthread", "-fno-strict-aliasing",
+    "-std=c++17", "-O3", "-march=native", "-fPIC", "-pthread", "-fno-strict-aliasing",
     "-fwrapv",  # addresses and integers wrap around
     # Every operation rounds once, by itself; nobody looks at errno or floating-point traps.
     "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
@@ -65,10 +66,20 @@ def _built(compiler: str, sources: list[Path]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             made = Path(folder) / path.name
-            command = [compiler, *FLAGS, *map(str, sources), "-o", str(made)]
-            subprocess.run(command, check=True, capture_output=True, text=True)
+            objects = [made.with_name(f"{number}.o") for number in range(len(sources))]
+            steps = [
+                [*FLAGS, "-c", str(source), "-o", str(object_)]
+                for source, object_ in zip(sources, objects, strict=True)
+            ]
+            with ThreadPoolExecutor(os.cpu_count()) as several:
+                list(several.map(lambda step: _run(compiler, *step), steps))
+            _run(compiler, *FLAGS, "-shared", *map(str, objects), "-o", str(made))
             made.replace(path)  # another process may do the same: the last one stays
     return path
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
 
 
 def cache_folder() -> Path:

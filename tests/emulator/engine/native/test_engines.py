@@ -170,6 +170,21 @@ def test_an_atomic_may_reach_a_buffer_that_its_pointer_does_not_come_from() -> N
         assert y.tolist() == [32, 0, 0, 0]
 
 
+def test_the_lanes_of_one_atomic_may_reach_several_buffers() -> None:
+    apart = address_of_slot(1) - address_of_slot(0)
+    body = f"""
+    ld.param.u64 %l1, [p0];
+    setp.lt.u32 %p1, %i, 8;
+    @%p1 add.u64 %l1, %l1, {apart};
+    atom.global.add.u32 %r1, [%l1], 1;
+    """
+    module = parse(ptx_kernel(body, ["u64", "u64"]))
+    x, y = np.zeros(4, np.uint32), np.zeros(4, np.uint32)
+    report = launch(module, "k", 1, 32, [x, y])
+    assert not report.faults
+    assert (x[0], y[0]) == (24, 8)
+
+
 def test_a_program_that_was_suspected_wrongly_is_not_tried_again(
     compile_ptx: CompilePtx, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,49 +10,13 @@
 #include "../rows.h"
 #include "accesses.h"
 #include "barriers.h"
+#include "operations.h"
 #include "warp_masks.h"
 
 namespace machine {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-Flow flow_of(const std::string& name) {
-    const auto begins = [&](const char* with) { return name.rfind(with, 0) == 0; };
-    if (begins("mov/") || begins("extend/") || begins("low/")) return MOVED;
-    if (begins("and/")) return BY_AND;
-    if (begins("or/")) return BY_OR;
-    if (begins("selp/")) return SELECTED;
-    if (begins("more operands")) return GATHERED;
-    return COMPUTED;
-}
-
-// Of the operands of `and` and `or`.
-int bytes_of(const std::string& name) {
-    return name.find("64") != std::string::npos ? 8 : name.find("16") != std::string::npos ? 2 : 4;
-}
-
-struct Known {  // of an operation
-    Role role;
-    Handler handler;
-    Flow flow;
-    int bytes;
-    i32 family;  // of warp-wide instructions that wait for each other
-};
-
-const std::vector<Known>& known() {
-    static const std::vector<Known> all = [] {
-        std::vector<Known> out;
-        std::map<std::string, i32> families;
-        for (const Entry& entry : entries()) {
-            const std::string name = entry.name, family = name.substr(0, name.find('.'));
-            const i32 number = families.emplace(family, families.size()).first->second;
-            out.push_back({entry.role, entry.handler, flow_of(name), bytes_of(name), number});
-        }
-        return out;
-    }();
-    return all;
-}
 
 class Judge {
    public:
