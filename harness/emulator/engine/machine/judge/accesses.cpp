@@ -49,9 +49,9 @@ void Accesses::start() {
 
 void Accesses::execute(const Op& op, Verb verb, const Selection& lanes) {
     uninitialised_.use_row(lanes, op.source[0], op.site);
-    const Touches touches = addressed(op, lanes);
+    Touches touches = addressed(op, lanes);
     if (op.space != GENERIC) {
-        in_one_space(op, verb, op.space, touches);
+        in_one_space(op, verb, op.space, std::move(touches));
     } else {
         for (const i32 space : {GLOBAL, SHARED, LOCAL}) {
             Touches part;
@@ -70,6 +70,7 @@ void Accesses::execute(const Op& op, Verb verb, const Selection& lanes) {
 
 Touches Accesses::addressed(const Op& op, const Selection& lanes) {
     Touches out;
+    out.reserve(lanes.size() * LANES);
     each_of(lanes, [&](int w, int i) {
         const u8* registers = blocks_.warps[w].registers + op.source[0];
         const i64 address =
@@ -83,7 +84,7 @@ Touches Accesses::addressed(const Op& op, const Selection& lanes) {
 void Accesses::in_one_space(const Op& op, Verb verb, i32 space, Touches touches) {
     const int count = verb == UPDATE ? 1 : op.count;
     if (space != SHARED && space != LOCAL) {
-        in_buffers(op, verb, touches, op.width, count);
+        in_buffers(op, verb, std::move(touches), op.width, count);
         return;
     }
     const int memory = space == SHARED ? SHARED_MEMORY : LOCAL_MEMORY;
@@ -112,9 +113,21 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
     move(op, request);
 }
 
-void Accesses::in_buffers(const Op& op, Verb verb, const Touches& touches, int word, int count) {
+void Accesses::in_buffers(const Op& op, Verb verb, Touches touches, int word, int count) {
     const int width = word * count;
     check_buffers(touches, op.site, width, verb);
+    const int first = buffer_of(touches[0].address, width);
+    const Buffer& buffer = launch_.buffers[first];
+    const bool in_one = std::all_of(touches.begin(), touches.end(), [&](const Touch& touch) {
+        return touch.address >= buffer.base && touch.address < buffer.base + buffer.size;
+    });
+    if (in_one) {
+        Request request{op.site, op.kind, verb, word, count, first, buffer.base, std::move(touches)};
+        for (Touch& touch : request.touches) touch.address -= buffer.base;
+        of_buffer(&op, request);
+        move(op, request);
+        return;
+    }
     std::map<int, Touches> by_buffer;
     for (const Touch& touch : touches) by_buffer[buffer_of(touch.address, width)].push_back(touch);
     for (auto& [number, part] : by_buffer) {
@@ -384,6 +397,7 @@ std::vector<u8> Accesses::values(const Op& op, const Request& request) const {
 std::vector<u8> Accesses::unchanged(const Request& request, const std::vector<u8>& values) {
     std::vector<u8> out;
     if (values.empty()) return out;
+    out.reserve(request.touches.size());
     const u8* value = values.data();
     for (const Touch& touch : request.touches) {
         out.push_back(std::memcmp(place(request, touch), value, request.width()) == 0);

@@ -44,7 +44,7 @@ class Accesses {
     Touches addressed(const Op& op, const Selection& lanes);
     void in_one_space(const Op& op, Verb verb, i32 space, Touches touches);
     void in_block_memory(const Op& op, Request& request);
-    void in_buffers(const Op& op, Verb verb, const Touches& touches, int word, int count);
+    void in_buffers(const Op& op, Verb verb, Touches touches, int word, int count);
     void of_buffer(const Op* op, Request& request);
     Ids read_block_memory(const Request& request, const std::vector<i64>& cells);
     Ids read_first(const Request& request, const Buffer& buffer);

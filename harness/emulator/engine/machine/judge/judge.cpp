@@ -324,10 +324,15 @@ class Judge {
 
     // --- endings --------------------------------------------------------------------------------
 
-    void go(int target, int warp, u32 lanes) {
+    // Those who go to a basic block.
+    Mask& bound_for(int target) {
         Mask& there = ready_[target];
         there.resize(geometry_.all_warps());
-        there[warp] |= lanes;
+        return there;
+    }
+
+    static void go(const Selection& lanes, Mask& there) {
+        for (const Party& party : lanes) there[party.warp] |= party.lanes;
     }
 
     void leave(const Block& block, const Selection& lanes) {
@@ -335,11 +340,12 @@ class Judge {
         switch (block.ending) {
             case JUMP:
                 uninitialised_.settle();
-                for (const Party& party : lanes) go(block.target, party.warp, party.lanes);
+                go(lanes, bound_for(block.target));
                 return;
-            case BRANCH:
+            case BRANCH: {
                 uninitialised_.use_row(lanes, block.predicate, block.site);
                 uninitialised_.settle();
+                Mask *taken = nullptr, *other = nullptr;
                 for (const Party& party : lanes) {
                     const i32* holds = row<i32>(party.warp, block.predicate);
                     u32 on = lanes_set(holds);
@@ -348,10 +354,13 @@ class Judge {
                     const u32 off = party.lanes & ~on;
                     counts.taken_lanes[at_] += __builtin_popcount(on);
                     counts.diverged_warps[at_] += on && off;
-                    if (on) go(block.target, party.warp, on);
-                    if (off) go(block.otherwise, party.warp, off);
+                    if (on && !taken) taken = &bound_for(block.target);
+                    if (off && !other) other = &bound_for(block.otherwise);
+                    if (on) (*taken)[party.warp] |= on;
+                    if (off) (*other)[party.warp] |= off;
                 }
                 return;
+            }
             case SWITCH: switch_to(block, lanes); return;
             case BARRIER:
                 for (const i32 row : {block.number, block.count, block.predicate})
@@ -389,7 +398,7 @@ class Judge {
                 const i32 target = targets[row<u32>(party.warp, block.predicate)[i]];
                 parts |= first >= 0 && target != first;
                 first = target;
-                go(target, party.warp, u32(1) << i);
+                bound_for(target)[party.warp] |= u32(1) << i;
             });
             blocks_.c.counts.diverged_warps[at_] += parts;
         }
