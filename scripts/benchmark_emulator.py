@@ -231,12 +231,14 @@ def apart(number: int, runs: int, way: Way) -> Measured:
 
 
 def on_one_core(runs: int) -> None:
-    print("| kernel | thread instructions | checks on | checks off | NumPy alone | MiB, on | off |")
+    print(
+        "| kernel | thread instructions | checks on | checks off | by the judge | MiB, on | off |"
+    )
     print("|---|--:|--:|--:|--:|--:|--:|")
-    ways = Way(), Way(checks=False), Way(engine="numpy")
+    ways = Way(), Way(checks=False), Way(engine="judge")
     for number in range(len(WORKLOADS)):
-        on, off, numpy_alone = (apart(number, runs, way) for way in ways)
-        rates = f"{on.cell} | {off.cell} | {numpy_alone.cell}"
+        on, off, judged = (apart(number, runs, way) for way in ways)
+        rates = f"{on.cell} | {off.cell} | {judged.cell}"
         memory = " | ".join(f"{each.peak / 2**20:,.0f}" for each in (on, off))
         print(f"| {on.title} | {on.executed:,} | {rates} | {memory} |", flush=True)
 

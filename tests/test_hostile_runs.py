@@ -377,8 +377,7 @@ def test_nothing_in_the_package_can_execute_what_it_reads() -> None:
             if isinstance(node, ast.keyword) and node.arg == "allow_pickle":
                 assert isinstance(node.value, ast.Constant)
                 assert node.value.value is False, path
-    # The emulator writes Python for a kernel's PTX, which nvcc made here from the user's own code.
-    assert executes == {"emulator/engine/judge/generate.py"}
+    assert not executes
 
 
 def _is_builtin(node: ast.Name | ast.Attribute) -> bool:

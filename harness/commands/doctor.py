@@ -68,8 +68,8 @@ def _compiler() -> Finding:
 def _emulator() -> Finding:
     native = library.load()
     if isinstance(native, str):
-        return Finding("emulator", True, f"NumPy only: {native}", "g++ makes it faster")
-    return Finding("emulator", True, f"native, {len(native.operations)} operations, and NumPy")
+        return Finding("emulator", False, native, "install g++ (Debian: g++), or name one in CXX")
+    return Finding("emulator", True, f"{len(native.operations)} operations")
 
 
 def _driver() -> Finding:

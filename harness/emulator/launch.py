@@ -1,4 +1,4 @@
-"""Launching a kernel: everything is checked first, then one of two engines executes it."""
+"""Launching a kernel: everything is checked, then it runs fast, and by the judge if need be."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from harness.emulator.engine import native
+from harness.emulator.engine import judging, native
 from harness.emulator.engine.configuration import Requested, configure
 from harness.emulator.engine.counters import Counted
-from harness.emulator.engine.judge import run as judge
 from harness.emulator.memory import arguments, grid_workspace, module_variables
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.program.ir import Program
@@ -46,7 +45,7 @@ def launch(
     chunk_threads: int | None = None,
     max_thread_instructions: int | None = None,
     checks: bool = True,
-    engine: Literal["auto", "numpy"] = "auto",
+    engine: Literal["auto", "judge"] = "auto",
     jobs: int = 1,
     observe: bool = False,
     written: Mapping[int, Array] | None = None,
@@ -55,20 +54,19 @@ def launch(
 
     `args` has one entry for each parameter: a NumPy array for a pointer, a number for a scalar,
     `bytes` for a struct; `names` are what messages call them. `shared_bytes` is dynamic shared
-    memory. `chunk_threads`: how many threads execute together in the NumPy engine; by default 2^16,
-    or where blocks may wait for each other as many as a device holds. A launch that runs longer
-    than `max_thread_instructions` (by default 2^32, or 2^16 a thread if that is more) ends with a
-    fault; what fewer threads execute together counts as a warp in the native engine, as 256 threads
-    in the NumPy engine. That one alone runs with `engine="numpy"`. `jobs`: blocks that may run at
-    the same time where that changes nothing.
-    `observe`: take note of every byte that is read and written, which the NumPy engine alone does.
+    memory. `chunk_threads`: how many threads the judge executes together; by default 2^16, or where
+    blocks may wait for each other as many as a device holds. A launch that runs longer than
+    `max_thread_instructions` (by default 2^32, or 2^16 a thread if that is more) ends with a fault;
+    a warp of which some lanes execute counts as a whole one. With `engine="judge"` the judge runs
+    it from the beginning. `jobs`: blocks that may run at the same time where that changes nothing.
+    `observe`: take note of every byte that is read and written, which the judge alone does.
     `written`: for arguments that hold nothing yet, by position: for each byte whether anything has
     written it. To use what a byte holds that nothing wrote is then a fault; the arrays are brought
     up to date, so that they can be given to the next launch.
     Raises UnknownInstruction and LaunchError before anything has run.
     """
     arguments.check_module(module, kernel)
-    arguments.one_of("engine", engine, ("auto", "numpy"))
+    arguments.one_of("engine", engine, ("auto", "judge"))
     observe = arguments.flag("observe", observe)
     entry = find_kernel(module, kernel)
     program = _translated(module, entry)
@@ -78,21 +76,22 @@ def launch(
     configuration = configure(program, entry, asked)
     memory, params = _memory(module, entry, program, args, names)
     arguments.track_first_writes(program, memory, params, args, written)
-    by: EngineName = "numpy"
+    by: EngineName = "judge"
     observed: tuple[Observed, ...] = ()
-    if not observe and engine == "auto" and not native.why_not(program, configuration):
+    needs_the_judge = bool(native.only_judged(program, configuration))
+    if needs_the_judge or observe or engine == "judge":
+        variables = len(_device(module).variables) if observe else None
+        fault, counts, observed = judging.run(program, configuration, memory, params, variables)
+    else:
         try:
             fault, counts = native.run(program, configuration, memory, params)
             by = "native"
         except native.GivenUp:
             memory, params = _memory(module, entry, program, args, names)
             arguments.track_first_writes(program, memory, params, args, written)
-            fault, counts, _ = judge.run(program, configuration, memory, params)
+            fault, counts, _ = judging.run(program, configuration, memory, params)
             if fault is None:
                 native.cleared(program)
-    else:
-        variables = len(_device(module).variables) if observe else None
-        fault, counts, observed = judge.run(program, configuration, memory, params, variables)
     faults: tuple[Fault, ...] = () if fault is None else (fault,)
     printed = tuple(text for _, text in sorted(counts.printed, key=lambda entry: entry[0]))
     return LaunchReport(

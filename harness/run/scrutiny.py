@@ -3,7 +3,7 @@
 A few small test sizes are executed four times each: on one draw of inputs; on another, with the
 module as it was loaded; and on both again, with everything as the first run left it: `__device__`
 variables, outputs and scratch. So it shows what a run reads, what it leaves out, and what it owes
-to the run before. The emulator's NumPy engine does it, which tells of every access.
+to the run before. The emulator's judge does it, which tells of every access.
 
 What is found holds for these sizes. A kernel may do otherwise where n is large: for that there are
 the checks of timed launches.

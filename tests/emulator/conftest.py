@@ -1,4 +1,4 @@
-"""nvcc for the emulator's tests, and both of its engines."""
+"""nvcc for the emulator's tests, and both runs of its engine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from filelock import FileLock
 from harness.emulator import Module, launch, parse
 
 
-@pytest.fixture(autouse=True, params=["auto", "numpy"])
+@pytest.fixture(autouse=True, params=["auto", "judge"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test once with the engine that a launch chooses, and once with NumPy's."""
+    """Every test once as a launch chooses, and once by the judge alone."""
     monkeypatch.setitem(launch.__kwdefaults__, "engine", request.param)
 
 

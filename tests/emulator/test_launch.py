@@ -86,7 +86,7 @@ def test_a_missing_kernel_is_answered_with_those_there_are() -> None:
         ({"max_thread_instructions": 0}, "max_thread_instructions is 0: it must be 1 or more"),
         ({"max_thread_instructions": -5}, "it must be 1 or more"),
         ({"jobs": 0}, "jobs is 0: it must be 1 or more"),
-        ({"engine": "cuda"}, "engine is 'cuda': known are auto, numpy"),
+        ({"engine": "cuda"}, "engine is 'cuda': known are auto, judge"),
         ({"checks": "no"}, "checks is 'no': give True or False"),
         ({"kernel": ""}, "no kernel `` in this module; it has: k"),
         ({"kernel": None}, "the kernel is None; pass its name"),

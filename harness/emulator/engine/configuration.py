@@ -22,7 +22,8 @@ BUDGET_PER_THREAD = 2**16
 CHUNK_THREADS = 2**16
 MOST_CHUNK_THREADS = 2**20
 BLOCK_MEMORY_BYTES = 2**28  # shared and local memory, and what is known of it, of a chunk
-_STAMP_BYTES = 24  # of a word of shared memory that is watched
+_STAMP_BYTES = 28  # of a word of shared memory that is watched
+_ORIGIN_BYTES = 4  # of a word of local memory that is watched
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class LaunchConfiguration:
 
     shared_bytes: of a block, static and dynamic. budget: thread instructions. checks: whether to
     look for races and for reads of what nothing wrote. jobs: blocks that may run at the same time
-    in the native engine. chunk_blocks: blocks that the NumPy engine executes together.
+    in the fast run. chunk_blocks: blocks that the judge executes together.
     """
 
     grid: Dim3
@@ -149,6 +150,6 @@ def _fitting(program: Program, threads: int, shared_bytes: int, checks: bool) ->
             "smaller arrays"
         )
     if checks:
-        local += local // grain(program, "local")
+        local += local * _ORIGIN_BYTES // grain(program, "local")
         shared_bytes += shared_bytes * _STAMP_BYTES // grain(program, "shared")
     return max(1, BLOCK_MEMORY_BYTES // max(1, local + shared_bytes))

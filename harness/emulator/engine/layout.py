@@ -21,16 +21,21 @@ BLOCK = np.dtype([
     (name, "i4")
     for name in (
         "first", "last", "ending", "target", "otherwise", "predicate", "taken_if", "charge",
-        "reduction", "result", "barrier", "first_target", "targets",
+        "reduction", "result", "number", "count", "arrives", "line", "first_target", "targets",
+        "pointer", "site", "first_site",
     )
 ])  # fmt: skip
+ROWS_OF_A_BLOCK = ("predicate", "result", "number", "count", "pointer")
 
-JUMP, BRANCH, SWITCH, BARRIER, EXIT = range(5)
+JUMP, BRANCH, SWITCH, BARRIER, EXIT, TRAP = range(6)
 SPACES = {"global": 0, "shared": 1, "local": 2, "": 3, "const": 4}
+SHUFFLES = ("idx", "up", "down", "bfly")
 REDUCTIONS = {"": 0, "popc": 1, "and": 2, "or": 3}
 ONE_BY_ONE, COUNTS_UP, COMPARES, COMBINED, UNCOUNTED, VECTOR = range(6)
 """How an atomic is served; of a vector, VECTOR and the number of its elements."""
 DONE, PAUSED, SUSPECT, OVER_BUDGET = range(4)
+VERDICTS = 23
+"""What the judge may find, told by `verdicts`."""
 
 
 class Buffer(ctypes.Structure):
@@ -72,6 +77,27 @@ class Counts(ctypes.Structure):
     _fields_ = [(name, c_void_p) for name in (*BY_SITE, *BY_BLOCK)]
 
 
+IS_FENCE, REACHES_ALL, IS_LOAD, IS_STORE, SPECULATIVE = (1 << bit for bit in range(5))
+PRINT = ctypes.CFUNCTYPE(c_int32, c_int64, c_int64, ctypes.c_uint64, ctypes.c_uint64)
+
+
+class Observed(ctypes.Structure):
+    """By byte of a buffer: 1 + the site that was the first to do it, or 0."""
+
+    _fields_ = [(name, c_void_p) for name in ("read", "written", "read_before_write")]
+
+
+class Judged(ctypes.Structure):
+    """What the judge needs to know besides."""
+
+    _fields_ = [
+        ("traits", c_void_p), ("heads", c_void_p), ("watched", c_void_p), ("meetings", c_void_p),
+        ("unset", c_void_p), ("observed", POINTER(Observed)), ("print", PRINT),
+        ("head_count", c_int32), ("meeting_count", c_int32), ("unset_count", c_int32),
+        ("clocks", c_int32), ("chunk_blocks", c_int32), ("stack_end", c_int32),
+    ]  # fmt: skip
+
+
 class Verdict(ctypes.Structure):
     """How a run ended; `block_number` is a basic block, `block` the number of a thread block."""
 
@@ -82,7 +108,13 @@ class Verdict(ctypes.Structure):
 
 
 def declare(library: ctypes.CDLL) -> None:
-    """Give the library's functions their types."""
+    """Give the library's functions their types. Raises RuntimeError if it has other structs."""
+    structs = Buffer, Launch, Counts, Verdict, Observed, Judged
+    mine = [OP.itemsize, BLOCK.itemsize, *map(ctypes.sizeof, structs), VERDICTS]
+    theirs = (c_int32 * len(mine))()
+    library.machine_sizes(theirs)
+    if list(theirs) != mine:
+        raise RuntimeError(f"its structs have {list(theirs)} bytes, expected {mine}")
     library.machine_begin.argtypes = [POINTER(Launch), POINTER(Counts)]
     library.machine_begin.restype = c_void_p
     library.machine_run.argtypes = [c_void_p, c_double, POINTER(Verdict)]
@@ -91,3 +123,14 @@ def declare(library: ctypes.CDLL) -> None:
     library.machine_restore.restype = None
     library.machine_end.argtypes = [c_void_p]
     library.machine_end.restype = None
+    library.judge_begin.argtypes = [POINTER(Launch), POINTER(Judged), POINTER(Counts)]
+    library.judge_begin.restype = c_void_p
+    library.judge_run.argtypes = [c_void_p, c_double, POINTER(Verdict)]
+    library.judge_run.restype = None
+    for numbers in (library.judge_details, library.judge_let_pass):
+        numbers.argtypes = [c_void_p, POINTER(c_int64), c_int32]
+        numbers.restype = c_int32
+    library.judge_peek.argtypes = [c_void_p, c_int32, c_int64, c_void_p, c_int32]
+    library.judge_peek.restype = c_int32
+    library.judge_end.argtypes = [c_void_p]
+    library.judge_end.restype = None

@@ -10,6 +10,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from harness.emulator.engine.layout import declare
 
 MACHINE = Path(__file__).parent / "machine"
 FLAGS = (
-    "-std=c++17", "-O3", "-march=native", "-fPIC", "-shared", "-pthread", "-fno-strict-aliasing",
+    "-std=c++17", "-O3", "-march=native", "-fPIC", "-pthread", "-fno-strict-aliasing",
     "-fwrapv",  # addresses and integers wrap around
     # Every operation rounds once, by itself; nobody looks at errno or floating-point traps.
     "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
@@ -39,7 +40,7 @@ def load() -> Machine | str:
     compiler = os.environ.get("CXX") or shutil.which("g++")
     if not compiler:
         return "no g++"
-    sources = sorted(MACHINE.glob("*.cpp"))
+    sources = sorted(MACHINE.rglob("*.cpp"))
     try:
         library = ctypes.CDLL(str(_built(compiler, sources)))
     except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows the home folder
@@ -47,7 +48,10 @@ def load() -> Machine | str:
     except subprocess.CalledProcessError as error:
         lines = (error.stderr or error.stdout or str(error)).strip().splitlines()
         return f"{compiler} failed: {lines[0] if lines else error}"
-    declare(library)
+    try:
+        declare(library)
+    except RuntimeError as error:
+        return str(error)
     return Machine(library, _names(library.machine_operation), _names(library.machine_special))
 
 
@@ -55,17 +59,27 @@ def _built(compiler: str, sources: list[Path]) -> Path:
     """The library's file; its name says what it was made from."""
     about = Path(shutil.which(compiler) or compiler).stat()
     parts = [compiler, f"{about.st_size} {about.st_mtime_ns}", _processor(), *FLAGS]
-    parts += [path.read_text() for path in (*sources, *sorted(MACHINE.glob("*.h")))]
+    parts += [path.read_text() for path in (*sources, *sorted(MACHINE.rglob("*.h")))]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
     path = cache_folder() / f"machine-{digest}.so"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             made = Path(folder) / path.name
-            command = [compiler, *FLAGS, *map(str, sources), "-o", str(made)]
-            subprocess.run(command, check=True, capture_output=True, text=True)
+            objects = [made.with_name(f"{number}.o") for number in range(len(sources))]
+            steps = [
+                [*FLAGS, "-c", str(source), "-o", str(object_)]
+                for source, object_ in zip(sources, objects, strict=True)
+            ]
+            with ThreadPoolExecutor(os.cpu_count()) as several:
+                list(several.map(lambda step: _run(compiler, *step), steps))
+            _run(compiler, *FLAGS, "-shared", *map(str, objects), "-o", str(made))
             made.replace(path)  # another process may do the same: the last one stays
     return path
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
 
 
 def cache_folder() -> Path:

@@ -2,7 +2,7 @@
 
 An operation of the program becomes one of the machine's, or a few: a comparison that is combined
 with a predicate, for example, is a comparison and a combination. What the machine has no
-operation for raises `Unsupported`, and the program is left to the NumPy engine.
+operation for is refused as `UnknownInstruction`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harness.emulator.engine import layout
 from harness.emulator.engine.library import Machine
 from harness.emulator.engine.lowering_arithmetic import ComputingEncoder
 from harness.emulator.engine.register_rows import NOWHERE, Unsupported, lane_bytes
-from harness.emulator.memory import grid_workspace
+from harness.emulator.errors import UnknownInstruction
 from harness.emulator.program.access_kinds import (
     BLOCK_ATOMIC,
     COMBINED,
@@ -58,7 +58,10 @@ class Encoded:
 
     `constants` holds a lane's worth of each row that never changes; those that depend on the
     launch are listed in `params` (number, offset into the parameters, bytes) and `symbols`
-    (number, name, offset), and are zero here.
+    (number, name, offset, by how many bits it is shifted), and are zero here. `rows` are those of
+    the program's registers, `meetings` those of the masks by which lanes of a warp meet, by
+    basic block, in programs with loops that wait. `why_only_judged`: why only the judge can run it;
+    empty if the fast run can, too.
     """
 
     ops: NDArray[Any]
@@ -70,15 +73,14 @@ class Encoded:
     register_bytes: int
     zeroed_bytes: int
     params: list[tuple[int, int, int]] = field(default_factory=list)
-    symbols: list[tuple[int, str, int]] = field(default_factory=list)
+    symbols: list[tuple[int, str, int, int]] = field(default_factory=list)
+    rows: dict[int, int] = field(default_factory=dict)
+    meetings: dict[int, int] = field(default_factory=dict)
+    why_only_judged: str = ""
 
 
 def encode(program: Program, machine: Machine) -> Encoded:
-    """Raises Unsupported for what the machine cannot do."""
-    if program.once(waiting_loops).heads:
-        raise Unsupported("a loop that waits for another thread")
-    if grid_workspace.synchronises_grid(program):
-        raise Unsupported("a barrier of the whole grid")
+    """Raises UnknownInstruction for what the machine cannot do."""
     return _Encoder(program, machine).encoded()
 
 
@@ -86,25 +88,37 @@ class _Encoder(ComputingEncoder):
     def __init__(self, program: Program, machine: Machine) -> None:
         super().__init__(program, machine)
         self.kinds = program.once(access_kinds)
+        if program.once(waiting_loops).heads:
+            self.only_judged("a loop that waits for another thread")
         if BLOCK_ATOMIC in self.kinds:
-            raise Unsupported("atomics of block scope")
+            self.only_judged("atomics of block scope")
 
     def encoded(self) -> Encoded:
-        blocks: list[tuple[int, ...]] = []
+        blocks: list[dict[str, int]] = []
         targets: list[int] = []
         for block in self.program.blocks:
             first = len(self.ops)
             for op, wanted in needed_ops(block):
                 self.wanted = wanted
-                self._op(op)
+                try:
+                    self._op(op)
+                except Unsupported:
+                    site = self.program.sites[op.site]
+                    where = str(site.location or self.program.kernel)
+                    raise UnknownInstruction(site.opcode, where, site.ptx_line) from None
             ending = self._ending(block, targets)
             charge = len(block.sites) + isinstance(block.terminator, Branch)
-            blocks.append((first, len(self.ops), *ending, charge))
+            blocks.append({
+                "first": first, "last": len(self.ops), "charge": charge,
+                "site": block.terminator.site or 0, "first_site": block.first_site, **ending,
+            })  # fmt: skip
+        syncs = self.program.once(waiting_loops).warp_syncs
+        meetings = {number: self.read(mask, "u32") for number, mask in syncs.items()}
         return Encoded(
             np.array(self.ops, layout.OP), _blocks(blocks), np.array(targets, np.int32),
             np.array(self.values, np.uint64), np.array(self.places, np.int32),
             np.array(self.specials, np.int32), self.rows.bytes, self.zeroed_bytes, self.params,
-            self.symbols,
+            self.symbols, self.offsets, meetings, self.why_only_judged,
         )  # fmt: skip
 
     # --- operations -----------------------------------------------------------------------
@@ -216,13 +230,14 @@ class _Encoder(ComputingEncoder):
 
     # --- warps ----------------------------------------------------------------------------
 
-    def _warp(self, op: Op, name: str) -> None:
+    def _warp(self, op: Op, name: str, mode: int = 0) -> None:
+        """The mask is the last operand, whose number the judge is told."""
         rows = self.sources(op)
         results = [self.result(op, i, optional=i > 0) for i in range(len(op.results))]
-        self.emit(name, results, rows, site=op.site)
+        self.emit(name, results, rows, site=op.site, count=len(rows) - 1, immediate=mode)
 
     def _op_shfl(self, op: Op) -> None:
-        self._warp(op, f"shfl.{op.variant[0]}")
+        self._warp(op, f"shfl.{op.variant[0]}", layout.SHUFFLES.index(op.variant[0]))
 
     def _op_vote(self, op: Op) -> None:
         self._warp(op, f"vote.{op.variant[0]}")
@@ -243,10 +258,30 @@ class _Encoder(ComputingEncoder):
         self._warp(op, "syncwarp")
 
     def _op_fence(self, op: Op) -> None:
-        self.emit("fence", [], [], site=op.site)
+        """Memory is consistent after every instruction; a fence only excuses races."""
+        excuses = self.program.sites[op.site].opcode.startswith(("fence", "membar"))
+        self.emit("fence", [], [], site=op.site, count=int(excuses))
+
+    # --- the system -----------------------------------------------------------------------
 
     def _op_assertfail(self, op: Op) -> None:
-        self.emit("left to the judge", [], [], site=op.site)
+        self.emit("assertfail", [], self.sources(op), site=op.site)
+
+    def _op_printf(self, op: Op) -> None:
+        self.only_judged("printf")
+        self.emit("printf", [self.result(op, optional=True)], self.sources(op), site=op.site)
+
+    def _op_enter_frame(self, op: Op) -> None:
+        self.only_judged("recursion")
+        size = op.sources[2]
+        assert isinstance(size, Constant)
+        rows = self.sources(op)[:2]
+        self.emit("enter_frame", [self.result(op)], rows, site=op.site, immediate=size.bits)
+
+    def _op_copy_struct(self, op: Op) -> None:
+        self.only_judged("recursion")
+        size, unit = (int(each) for each in op.variant)
+        self.emit("copy_struct", [], self.sources(op), site=op.site, width=size, count=unit)
 
     # --- tensor cores ---------------------------------------------------------------------
 
@@ -295,36 +330,48 @@ class _Encoder(ComputingEncoder):
 
     # --- endings --------------------------------------------------------------------------
 
-    def _ending(self, block: Block, targets: list[int]) -> tuple[int, ...]:
-        """Fields of a block from `ending` on, without `charge`."""
+    def _ending(self, block: Block, targets: list[int]) -> dict[str, int]:
+        """The fields of a block that say how it ends."""
         end = block.terminator
         self.check_written(terminator_reads(end), end.site)
         if isinstance(end, Jump):
-            return (layout.JUMP, end.target, 0, 0, 0, 0, NOWHERE, 0, 0, 0)
+            return {"ending": layout.JUMP, "target": end.target}
         if isinstance(end, Branch):
-            predicate = self.read(end.predicate, "pred")
-            return (layout.BRANCH, end.target, end.otherwise, predicate, int(end.taken_if), 0,
-                    NOWHERE, 0, 0, 0)  # fmt: skip
+            return {
+                "ending": layout.BRANCH, "target": end.target, "otherwise": end.otherwise,
+                "predicate": self.read(end.predicate, "pred"), "taken_if": end.taken_if,
+            }  # fmt: skip
         if isinstance(end, Switch):
             first = len(targets)
             targets += end.targets
-            index = self.read(end.index, "u32")
-            return (layout.SWITCH, 0, 0, index, 0, 0, NOWHERE, 0, first, len(end.targets))
+            pointer = NOWHERE if end.pointer is None else self.offsets[end.pointer.slot]
+            return {
+                "ending": layout.SWITCH, "predicate": self.read(end.index, "u32"),
+                "first_target": first, "targets": len(end.targets), "pointer": pointer,
+            }  # fmt: skip
         if isinstance(end, Barrier):
             return self._barrier(end)
-        if not isinstance(end, Exit):
-            self.emit("left to the judge", [], [], site=end.site)
-        return (layout.EXIT, 0, 0, 0, 0, 0, NOWHERE, 0, 0, 0)
+        return {"ending": layout.EXIT if isinstance(end, Exit) else layout.TRAP}
 
-    def _barrier(self, end: Barrier) -> tuple[int, ...]:
+    def _barrier(self, end: Barrier) -> dict[str, int]:
         if not isinstance(end.number, Constant) or end.count is not None or end.arrives:
-            raise Unsupported("a barrier of some of the block's warps")
-        predicate = self.read(end.predicate, "pred") if end.predicate is not None else 0
+            self.only_judged("a barrier of some of the block's warps")
         if end.result is not None and end.result.slot in self.written:
-            raise Unsupported("a barrier that writes a register which may be read before")
-        result = self.offsets[end.result.slot] if end.result is not None else NOWHERE
-        return (layout.BARRIER, end.target, 0, predicate, 0, layout.REDUCTIONS[end.reduction],
-                result, end.number.bits, 0, 0)  # fmt: skip
+            self.only_judged("a barrier that writes a register which may be read before")
+        site = self.program.sites[end.site]
+        one_place = site.opcode.startswith("bar.") or ".aligned" in site.opcode
+        rows = {"number": self.read(end.number, "u32")}
+        if end.count is not None:
+            rows["count"] = self.read(end.count, "u32")
+        if end.predicate is not None:
+            rows["predicate"] = self.read(end.predicate, "pred")
+        if end.result is not None:
+            rows["result"] = self.offsets[end.result.slot]
+        return {
+            "ending": layout.BARRIER, "target": end.target, "arrives": end.arrives,
+            "reduction": layout.REDUCTIONS[end.reduction],
+            "line": site.ptx_line if one_place else NOWHERE, **rows,
+        }  # fmt: skip
 
 
 def _bytes(*values: int) -> int:
@@ -332,10 +379,11 @@ def _bytes(*values: int) -> int:
     return int.from_bytes(bytes(values), "little")
 
 
-def _blocks(rows: list[tuple[int, ...]]) -> NDArray[Any]:
+def _blocks(rows: list[dict[str, int]]) -> NDArray[Any]:
     out = np.zeros(len(rows), layout.BLOCK)
-    names = ("first", "last", "ending", "target", "otherwise", "predicate", "taken_if",
-             "reduction", "result", "barrier", "first_target", "targets", "charge")  # fmt: skip
-    for i, name in enumerate(names):
-        out[name] = [row[i] for row in rows]
+    for name in layout.ROWS_OF_A_BLOCK:
+        out[name] = NOWHERE
+    for number, row in enumerate(rows):
+        for name, value in row.items():
+            out[name][number] = value
     return out

@@ -1,8 +1,8 @@
-"""Runs a launch on the warp machine, or says that the NumPy engine has to.
+"""The fast run of a launch: warp after warp, with checks that suspect rather than judge.
 
 A run that finds anything wrong, or only doubtful, is given up: the buffers are put back and the
-NumPy engine runs the launch again and judges. What a fault is and how it is told is thus said in
-one place. A program that was suspected wrongly is not tried again.
+judge runs the launch again. What a fault is and how it is told is thus said in one place. A program
+that was suspected wrongly is not tried again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.emulator.engine.faults import fault_at, index_of, over_budget
 from harness.emulator.engine.library import Machine, load
 from harness.emulator.engine.lowering import Encoded, encode
 from harness.emulator.engine.raw_counts import RawCounts
-from harness.emulator.engine.register_rows import Unsupported
+from harness.emulator.errors import LaunchError
 from harness.emulator.memory.address_space import AddressSpace, Allocation
 from harness.emulator.memory.arguments import written_allocations
 from harness.emulator.program.access_kinds import grain
@@ -28,56 +28,75 @@ from harness.emulator.results.faults import Fault
 _MOST_BLOCKS = 1 << 27  # numbers of thread blocks that a stamp has room for
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
 _APART = 16  # words between what two jobs count, so that they share no cache line
-_WRONGLY_SUSPECTED = "the native engine suspects it wrongly"
+_WRONGLY_SUSPECTED = "the fast run suspects it wrongly"
 
 
 class GivenUp(Exception):
     """The machine has doubts; the buffers are as they were before the launch."""
 
 
-def why_not(program: Program, configuration: LaunchConfiguration) -> str:
-    """Why the machine cannot run this launch; empty if it can."""
+class Laid:
+    """A launch as the machine takes it, with all that has to live as long as it runs."""
+
+    def __init__(
+        self, program: Program, configuration: LaunchConfiguration, memory: AddressSpace,
+        params: bytes, jobs: int,
+    ) -> None:  # fmt: skip
+        self.machine, self.encoded = loaded(), program.once(_encoded)
+        self._program = program
+        self._constants = _constants(self.encoded, memory, params)
+        self._buffers = _buffers(program, memory, params)
+        self.launch = _launch(
+            program, self.encoded, configuration, jobs, self._constants, self._buffers
+        )
+        self.found = _Counts(program, jobs)
+
+    def counts(self) -> RawCounts:
+        return RawCounts(len(self._program.sites), len(self._program.blocks))
+
+
+def loaded() -> Machine:
+    """The machine. Raises LaunchError if it cannot be built."""
     machine = load()
     if isinstance(machine, str):
-        return machine
-    if _WRONGLY_SUSPECTED in program.remembered:
-        return _WRONGLY_SUSPECTED
-    if configuration.blocks > _MOST_BLOCKS:
-        return "more blocks than it can number"
-    found = program.once(_encoded)
-    return found if isinstance(found, str) else ""
+        raise LaunchError(
+            f"the emulator compiles its engine with g++, and there is none: {machine}. nvcc needs "
+            "a host compiler, too: install g++ or name one in CXX."
+        )
+    return machine
+
+
+def only_judged(program: Program, configuration: LaunchConfiguration) -> str:
+    """Why a launch is the judge's from the beginning; empty if the fast run may try it.
+
+    Raises LaunchError without an engine, and UnknownInstruction for what it cannot execute.
+    """
+    loaded()
+    why = program.once(_encoded).why_only_judged
+    if not why and _WRONGLY_SUSPECTED in program.remembered:
+        why = _WRONGLY_SUSPECTED
+    return why or ("more blocks than it can number" if configuration.blocks > _MOST_BLOCKS else "")
 
 
 def cleared(program: Program) -> None:
-    """The NumPy engine found nothing wrong with what the machine gave up."""
+    """The judge found nothing wrong with what the machine gave up."""
     program.remembered[_WRONGLY_SUSPECTED] = True
 
 
-def _encoded(program: Program) -> Encoded | str:
-    machine = load()
-    assert isinstance(machine, Machine)
-    try:
-        return encode(program, machine)
-    except Unsupported as missing:
-        return f"it has no {missing}"
+def _encoded(program: Program) -> Encoded:
+    return encode(program, loaded())
 
 
 def run(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes
 ) -> tuple[Fault | None, RawCounts]:
     """Execute all blocks, or until the budget runs out. Raises GivenUp."""
-    machine, encoded = load(), program.once(_encoded)
-    assert isinstance(machine, Machine)
-    assert isinstance(encoded, Encoded)
-    constants = _constants(encoded, memory, params)
-    buffers = _buffers(program, memory, params)
     jobs = min(configuration.jobs, configuration.blocks) if jobs_may_share(program) else 1
-    launch = _launch(program, encoded, configuration, jobs, constants, buffers)
-    found = _Counts(program, jobs)
+    laid = Laid(program, configuration, memory, params, jobs)
     written = [(a.written, a.written.copy()) for a in memory.allocations if a.written is not None]
     verdict = layout.Verdict(outcome=layout.PAUSED)
-    library = machine.library
-    handle = library.machine_begin(ctypes.byref(launch), found.pointers)
+    library = laid.machine.library
+    handle = library.machine_begin(ctypes.byref(laid.launch), laid.found.pointers)
     try:
         while verdict.outcome == layout.PAUSED:
             library.machine_run(handle, _SLICE_SECONDS, ctypes.byref(verdict))
@@ -88,10 +107,10 @@ def run(
             raise GivenUp
     finally:
         library.machine_end(handle)
-    counts = RawCounts(len(program.sites), len(program.blocks))
-    found.into(counts)
+    counts = laid.counts()
+    laid.found.into(counts)
     if verdict.outcome == layout.OVER_BUDGET:
-        return _over_budget(program, configuration, verdict), counts
+        return over_budget_fault(program, configuration, verdict), counts
     return None, counts
 
 
@@ -149,8 +168,8 @@ def _constants(encoded: Encoded, memory: AddressSpace, params: bytes) -> np.ndar
     for row, offset, size in encoded.params:
         out[row] = int.from_bytes(params[offset : offset + size], "little")
     bases = {allocation.name: allocation.base for allocation in memory.allocations}
-    for row, name, offset in encoded.symbols:
-        out[row] = bases[name] + offset
+    for row, name, offset, shift in encoded.symbols:
+        out[row] = bases[name] + offset >> shift
     return out
 
 
@@ -204,7 +223,7 @@ def _one_width(program: Program) -> tuple[bool, bool]:
     return len(widths["global"]) <= 1, len(widths["shared"]) <= 1
 
 
-def _over_budget(
+def over_budget_fault(
     program: Program, configuration: LaunchConfiguration, verdict: layout.Verdict
 ) -> Fault:
     location = program.sites[program.blocks[verdict.block_number].first_site].location

@@ -26,7 +26,5 @@ class RawCounts:
         self.block_lanes = [0] * blocks
         self.taken_lanes = [0] * blocks
         self.diverged_warps = [0] * blocks  # whose lanes left in several directions
-        self.budget = 0
         self.printed: list[tuple[int, str]] = []  # block number, and what one thread printed
-        self.printed_characters = 0
         self.remarks: list[Remark] = []

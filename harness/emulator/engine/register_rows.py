@@ -7,7 +7,9 @@ from typing import Any
 
 from harness.emulator.engine import layout
 from harness.emulator.engine.library import Machine
+from harness.emulator.memory import grid_workspace
 from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW, WINDOW_BYTES
+from harness.emulator.memory.arguments import PARAMETERS
 from harness.emulator.program.ir import (
     Constant,
     Op,
@@ -21,6 +23,7 @@ from harness.emulator.program.liveness import unwritten_registers
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
 NOWHERE = -1
+_CLOCKS = ("clock", "globaltimer")
 
 
 class Unsupported(Exception):
@@ -62,7 +65,8 @@ class Emitter:
         self.values: list[int] = []
         self.places: list[int] = []
         self.params: list[tuple[int, int, int]] = []
-        self.symbols: list[tuple[int, str, int]] = []
+        self.symbols: list[tuple[int, str, int, int]] = []
+        self.why_only_judged = ""
         self.specials = [NOWHERE] * len(machine.specials)
         self.trash = self.rows.new(8)
         self.ops: list[tuple[Any, ...]] = []
@@ -115,14 +119,35 @@ class Emitter:
         if symbol.space in ("shared", "local"):
             own = self.program.shared if symbol.space == "shared" else self.program.local
             return self.constant(own[symbol.name] + symbol.offset, 8), 8
+        name, offset = symbol.name, symbol.offset
         if symbol.space == "param":
-            raise Unsupported("the address of a parameter")
-        key = ("symbol", symbol.name, symbol.offset)
-        row = self._launch_constant(key, 0, 8)
-        entry = (self.constants[key], symbol.name, symbol.offset)
+            name, offset = PARAMETERS, self.param_offsets[name] + offset
+        return self._symbol_shifted(name, offset, 0, 8), 8
+
+    def _symbol_shifted(self, name: str, offset: int, shift: int, size: int) -> int:
+        """The row of a buffer's address and an offset, without its lowest bits."""
+        key = ("symbol", name, offset, shift)
+        row = self._launch_constant(key, 0, size)
+        entry = (self.constants[key], name, offset, shift)
         if entry not in self.symbols:
             self.symbols.append(entry)
-        return row, 8
+        return row
+
+    def _of_the_workspace(self, name: str) -> int:
+        self.only_judged("a barrier of the whole grid")
+        return self._symbol_shifted(grid_workspace.WORKSPACE, 0, grid_workspace.REGISTERS[name], 4)
+
+    def _clock(self, name: str) -> tuple[int, int]:
+        """A row with the time, and the bytes of its lanes."""
+        self.only_judged("a clock")
+        if name.endswith("_hi"):
+            return self.made("clock.hi/4", 4), 4
+        size = 8 if name in ("clock64", "globaltimer") else 4
+        return self.made(f"clock/{size}", size), size
+
+    def only_judged(self, reason: str) -> None:
+        """The program has something that the judge alone can execute."""
+        self.why_only_judged = self.why_only_judged or reason
 
     def read(self, source: Source, type_: str) -> int:
         """The row of an operand, in lanes of the type's width."""
@@ -138,6 +163,10 @@ class Emitter:
                 source.type == "pred"
             ):
                 raise Unsupported(f"a {source.type} register read as {type_}")
+        elif isinstance(source, Special) and source.name.startswith(_CLOCKS):
+            row, have = self._clock(source.name)
+        elif isinstance(source, Special) and source.name in grid_workspace.REGISTERS:
+            row, have = self._of_the_workspace(source.name), 4
         elif isinstance(source, Special):
             if source.name not in self.machine.specials:
                 raise Unsupported(f"%{source.name}")
@@ -202,7 +231,7 @@ class Emitter:
         if len(results) > layout.MAX_RESULTS or len(sources) > layout.MAX_SOURCES:
             raise Unsupported(f"{name} with so many operands")
         padded_results = (*results, *[NOWHERE] * (layout.MAX_RESULTS - len(results)))
-        padded_sources = (*sources, *[0] * (layout.MAX_SOURCES - len(sources)))
+        padded_sources = (*sources, *[NOWHERE] * (layout.MAX_SOURCES - len(sources)))
         self.ops.append((
             handler, site, width, count, space, kind, cost, int(wide_base), immediate,
             padded_results, padded_sources,

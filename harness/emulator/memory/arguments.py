@@ -28,6 +28,7 @@ from harness.emulator.ptx.syntax import TYPE_SIZES, Kernel, Module, Param
 Array = NDArray[Any]
 Dim3 = tuple[int, int, int]
 MOST_BYTES = 1 << (SLOT_BITS - 1)  # of one array
+PARAMETERS = "kernel parameters"
 
 
 def check_module(module: Any, kernel: Any) -> None:
@@ -92,7 +93,7 @@ def pack(kernel: Kernel, args: Any, names: Sequence[str] | None, memory: Address
         packed += bytes(-len(packed) % param.align)
         label = f"`{names[i]}`" if names else f"argument {i} ({param.name})"
         packed += _pack(label, param, arg, memory, placed)
-    memory.add("kernel parameters", np.frombuffer(bytes(packed), np.uint8), False)
+    memory.add(PARAMETERS, np.frombuffer(bytes(packed), np.uint8), False)
     if len(memory.allocations) > MAX_ALLOCATIONS:
         raise LaunchError(f"{len(memory.allocations)} buffers; at most {MAX_ALLOCATIONS}")
     return bytes(packed)

@@ -13,7 +13,7 @@ from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.program.ir import Program, Special
 
 WORKSPACE = "grid workspace"
-_REGISTERS = {"envreg1": 32, "envreg2": 0}  # by how many bits the address is shifted
+REGISTERS = {"envreg1": 32, "envreg2": 0}  # by how many bits the address is shifted
 _WORKSPACE_BYTES = 64
 MOST_LANES = 1 << 18  # about as many threads as an H200 holds at once
 
@@ -21,7 +21,7 @@ MOST_LANES = 1 << 18  # about as many threads as an H200 holds at once
 def synchronises_grid(program: Program) -> bool:
     """Whether a kernel asks for the workspace."""
     sources = (s for block in program.blocks for op in block.ops for s in op.sources)
-    return any(isinstance(s, Special) and s.name in _REGISTERS for s in sources)
+    return any(isinstance(s, Special) and s.name in REGISTERS for s in sources)
 
 
 def place_workspace(memory: AddressSpace) -> None:
@@ -31,7 +31,7 @@ def place_workspace(memory: AddressSpace) -> None:
 def workspace_registers(memory: AddressSpace) -> dict[str, int]:
     """The special registers of a launch; zero if it has no workspace."""
     address = next((a.base for a in memory.allocations if a.name == WORKSPACE), 0)
-    return {name: address >> shift & 0xFFFFFFFF for name, shift in _REGISTERS.items()}
+    return {name: address >> shift & 0xFFFFFFFF for name, shift in REGISTERS.items()}
 
 
 def check_fits(kernel: str, blocks: int, threads: int, fitting: int) -> None:

@@ -1,7 +1,7 @@
 """Loads that the compiler added to what the source reads, so that nobody is accused of them.
 
 A load from a variable's own fixed address cannot fail, so the compiler may do it where the source
-would not have, and select the result away. Requested only when a race is about to be told.
+would not have, and select the result away.
 """
 
 from __future__ import annotations
@@ -21,29 +21,28 @@ from harness.emulator.program.liveness import EFFECTS
 _Place = tuple[int, int]  # basic block, index of an operation in it
 
 
-class SpeculativeLoads:
-    """Which loads of a program are excused."""
+def speculative_loads(program: Program) -> frozenset[int]:
+    """The sites of loads from a fixed address whose values are only selected, or not."""
+    found = _Loads(program)
+    places: dict[int, list[_Place]] = {}
+    for number, block in enumerate(program.blocks):
+        for i, op in enumerate(block.ops):
+            if op.name == "ld":
+                places.setdefault(op.site, []).append((number, i))
+    return frozenset(site for site, each in places.items() if all(map(found.only_selected, each)))
+
+
+class _Loads:
+    """The loads of a program, and what becomes of them."""
 
     def __init__(self, program: Program) -> None:
         self._blocks = program.blocks
-        self._known: dict[int, bool] = {}
-
-    def speculative(self, site: int) -> bool:
-        """A load from a fixed address whose value ends in selections between it and another."""
-        if site not in self._known:
-            places = [
-                (number, i)
-                for number, block in enumerate(self._blocks)
-                for i, op in enumerate(block.ops)
-                if op.site == site and op.name == "ld"
-            ]
-            self._known[site] = bool(places) and all(map(self._only_selected, places))
-        return self._known[site]
 
     def _op(self, place: _Place) -> Op:
         return self._blocks[place[0]].ops[place[1]]
 
-    def _only_selected(self, place: _Place) -> bool:
+    def only_selected(self, place: _Place) -> bool:
+        """Whether it loads from a fixed address what is only selected."""
         load = self._op(place)
         if not isinstance(load.sources[0], (SymbolAddress, Constant)):
             return False

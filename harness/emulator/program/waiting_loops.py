@@ -5,7 +5,7 @@ load of its own. Most that do are not waiting: compare-and-swap until it succeed
 table, taking work from a queue. What a pass was good for shows in the registers on which the loop's
 branches depend, the results of its loads and atomics among them: where they are what they were one
 pass ago, the next pass will be the same again, unless another thread changes memory. A counter that
-no branch depends on, as of a back-off, does not hide that. `forward_progress` has what
+no branch depends on, as of a back-off, does not hide that. `judge/forward_progress.h` has what
 follows from it.
 """
 

@@ -11,7 +11,7 @@ from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 from harness.emulator.results.remarks import Remark
 
-EngineName = Literal["native", "numpy"]
+EngineName = Literal["native", "judge"]
 
 
 class Counted(Protocol):

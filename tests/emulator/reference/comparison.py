@@ -26,11 +26,11 @@ class Comparison:
 
 
 def compare(case: Case) -> Comparison:
-    """Emulate with both engines, interpret once, and compare all of it.
+    """Emulate in both runs, interpret once, and compare all of it.
 
-    The NumPy engine with a chunk of all blocks, and with chunks of one or of two: what blocks share
-    must not matter to any result, counter or count of an instruction. Then the native engine, with
-    one job or two. Warp instructions are compared with the reference only where
+    The judge with a chunk of all blocks, and with chunks of one or of two: what blocks share
+    must not matter to any result, counter or count of an instruction. Then the fast run, with one
+    job or two. Warp instructions are compared with the reference only where
     `Kernel.reconvergence_is_plain`.
     """
     expected = [bytearray(b.tobytes()) for b in case.buffers()]
@@ -52,8 +52,8 @@ def _emulate(
     first: LaunchReport | None = None
     threads = int(np.prod(case.block))
     ways: list[dict[str, Any]] = [
-        {"engine": "numpy"},
-        {"engine": "numpy", "chunk_threads": threads * (1 + case.seed % 2)},
+        {"engine": "judge"},
+        {"engine": "judge", "chunk_threads": threads * (1 + case.seed % 2)},
         {"engine": "auto", "jobs": 1 + case.seed % 2},
     ]
     for way in ways:

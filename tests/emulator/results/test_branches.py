@@ -7,7 +7,6 @@ import pytest
 from emulator_tools import CompilePtx, ptx_kernel, run
 
 from harness.emulator import InstructionCount, LaunchReport, parse
-from harness.emulator.engine.judge.lanes import Geometry
 
 TARGETS = "smsp__sass_branch_targets{}.sum"
 UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
@@ -184,26 +183,3 @@ def test_branches_are_those_that_hardware_counts(
     assert parted == divergent
     assert uniform == found - parted
     assert found == total
-
-
-@pytest.mark.parametrize(("blocks", "threads"), [(1, 1), (3, 32), (4, 48), (7, 100), (2, 1024)])
-def test_split_warps_are_those_that_a_loop_over_warps_finds(blocks: int, threads: int) -> None:
-    rng = np.random.default_rng(blocks * threads)
-    geometry = Geometry(blocks, threads)
-    for shape in ((blocks, threads), (1, threads), (blocks, 1)):
-        for share in (0.02, 0.5, 0.98):
-            ways = rng.choice(3, shape, p=[share, 1 - share - 0.01, 0.01])
-            masks = [ways == way for way in range(3)]
-            full = [np.broadcast_to(mask, (blocks, threads)) for mask in masks]
-            places = [
-                sum(mask[row, first : first + 32].any() for mask in full)
-                for row in range(blocks)
-                for first in range(0, threads, 32)
-            ]
-            assert geometry.split_warps(*masks) == sum(n > 1 for n in places)
-            both = sum(
-                full[0][row, first : first + 32].any() and full[1][row, first : first + 32].any()
-                for row in range(blocks)
-                for first in range(0, threads, 32)
-            )
-            assert geometry.split_warps(masks[0], masks[1]) == both

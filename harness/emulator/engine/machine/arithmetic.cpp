@@ -1,7 +1,7 @@
 // What the computing instructions compute, by the definitions of the PTX ISA manual.
 //
 // The same as `engine/judge/arithmetic`, which has the last word. An operation or
-// a modifier that is not in these tables is left to the judge.
+// a modifier that is not in these tables is refused.
 
 #include <algorithm>
 

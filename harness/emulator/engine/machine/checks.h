@@ -27,6 +27,9 @@ class Stamp {
     static constexpr u64 CHANGED_AGAIN = u64(1) << 15;
     static constexpr u64 MOST_EPOCHS = (u64(1) << (BLOCK_SHIFT - EPOCH_SHIFT)) - 1;
 
+    // Of reads by several blocks, which no barrier of one of them orders.
+    static constexpr u64 NO_BLOCK = ~u64(0) << BLOCK_SHIFT;
+
     static constexpr u64 WHO = 1023 | u64(3) << READERS_SHIFT;
 
     static u64 make(u64 time, int thread, u64 kind) {
@@ -130,8 +133,8 @@ class Checks {
         if (before == 0) return mine;
         const u64 when = Stamp::time(before), readers = Stamp::readers(before);
         if (!of_this_block(before) || readers == Stamp::SEVERAL_BLOCKS)
-            return Stamp::with(Stamp::weakened(mine, before), Stamp::SEVERAL_BLOCKS,
-                               least_kind(before, mine));
+            return Stamp::NO_BLOCK | Stamp::with(Stamp::weakened(mine, before),
+                                                 Stamp::SEVERAL_BLOCKS, least_kind(before, mine));
         mine = Stamp::weakened(mine, before);
         if (when < barrier_) return mine;
         const bool both_alone = (readers | Stamp::readers(mine)) == Stamp::ONE_THREAD;

@@ -19,7 +19,7 @@ void copy_async(Context& c, const Op& op) {
     access.width = width;
     std::memcpy(access.address, source, sizeof access.address);
     each_lane(c.active, [&](int i) {
-        if (filled[i] != static_cast<u32>(width)) throw Suspicion{LEFT_TO_REFERENCE, op.site, i};
+        if (filled[i] != static_cast<u32>(width)) throw Suspicion{LEFT_TO_THE_JUDGE, op.site, i};
     });
     survey(access);
     Buffer& buffer = buffer_of(c, op, access, width, READ);
@@ -74,7 +74,9 @@ void copy_wait(Context& c, const Op& op) {
 }  // namespace
 
 std::vector<Entry> copy_entries() {
-    return {{"copy_async", copy_async}, {"copy_commit", copy_commit}, {"copy_wait", copy_wait}};
+    return {{"copy_async", copy_async, ISSUES_COPY},
+            {"copy_commit", copy_commit, COMMITS_COPIES},
+            {"copy_wait", copy_wait, WAITS_FOR_COPIES}};
 }
 
 }  // namespace machine

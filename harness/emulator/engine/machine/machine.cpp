@@ -14,63 +14,27 @@
 #include <thread>
 
 #include "checks.h"
+#include "registers.h"
 #include "undo.h"
 
 namespace machine {
-namespace {
-
-using Clock = std::chrono::steady_clock;
 
 const std::vector<Entry>& entries() {
     static const std::vector<Entry> all = [] {
         std::vector<Entry> out;
         for (const auto& table :
              {computing_entries(), rounding_entries(), conversion_entries(), half_entries(),
-              warp_entries(), matrix_entries(), memory_entries(), copy_entries()})
+              warp_entries(), matrix_entries(), memory_entries(), copy_entries(),
+              system_entries()})
             out.insert(out.end(), table.begin(), table.end());
         return out;
     }();
     return all;
 }
 
-const char* const SPECIALS[] = {
-    "tid.x",           "tid.y",       "tid.z",   "ctaid.x",     "ctaid.y",     "ctaid.z",
-    "ntid.x",          "ntid.y",      "ntid.z",  "nctaid.x",    "nctaid.y",    "nctaid.z",
-    "laneid",          "warpid",      "nwarpid", "lanemask_eq", "lanemask_lt", "lanemask_le",
-    "lanemask_gt",     "lanemask_ge", "smid",    "nsmid",       "gridid",      "dynamic_smem_size",
-    "total_smem_size",
-};
-constexpr int SPECIAL_COUNT = sizeof SPECIALS / sizeof *SPECIALS;
-constexpr int BLOCK_INDEX = 3;  // where those that differ from block to block begin
-constexpr int BLOCK_INDICES = 3;
+namespace {
 
-u32 special(const Launch& launch, int number, u32 thread, u32 threads) {
-    const u32 lane = thread % LANES, bit = u32(1) << lane;
-    const u32 nx = launch.block[0], ny = launch.block[1];
-    switch (number) {
-        case 0: return thread % nx;
-        case 1: return thread / nx % ny;
-        case 2: return thread / (nx * ny);
-        case 6:
-        case 7:
-        case 8: return launch.block[number - 6];
-        case 9:
-        case 10:
-        case 11: return launch.grid[number - 9];
-        case 12: return lane;
-        case 13: return thread / LANES;
-        case 14: return (threads + LANES - 1) / LANES;
-        case 15: return bit;
-        case 16: return bit - 1;
-        case 17: return bit | (bit - 1);
-        case 18: return ~(bit | (bit - 1));
-        case 19: return ~(bit - 1);
-        case 21: return 1;
-        case 23: return std::max(launch.shared_bytes - launch.shared_static, 0);
-        case 24: return launch.shared_bytes;
-        default: return 0;
-    }
-}
+using Clock = std::chrono::steady_clock;
 
 // Memory that starts out as zero and costs nothing until it is touched.
 struct Free {
@@ -132,7 +96,7 @@ class Worker {
             warp.number = w;
             const u32 lanes = std::min<u32>(threads - w * LANES, LANES);
             warp.threads = lanes == LANES ? EVERYBODY : (u32(1) << lanes) - 1;
-            fill(warp, threads);
+            fill(launch_, warp, threads);
         }
     }
 
@@ -168,30 +132,7 @@ class Worker {
     Verdict verdict{};
 
    private:
-    void fill(Warp& warp, u32 threads) {
-        for (int n = 0; n < launch_.constant_count; n++) {
-            const u64 value = reinterpret_cast<const u64*>(launch_.constants)[n];
-            const i32 offset = launch_.constant_offsets[n];
-            if (offset & 1) {  // marked as a row of 8-byte lanes
-                u64* row = reinterpret_cast<u64*>(warp.registers + (offset & ~1));
-                std::fill(row, row + LANES, value);
-            } else {
-                u32* row = reinterpret_cast<u32*>(warp.registers + offset);
-                std::fill(row, row + LANES, static_cast<u32>(value));
-            }
-        }
-        for (int n = 0; n < SPECIAL_COUNT; n++) {
-            if (launch_.special_offsets[n] < 0) continue;
-            u32* row = reinterpret_cast<u32*>(warp.registers + launch_.special_offsets[n]);
-            for (u32 i = 0; i < LANES; i++)
-                row[i] = special(launch_, n, warp.number * LANES + i, threads);
-        }
-    }
-
     void begin_block() {
-        const u64 nx = launch_.grid[0], ny = launch_.grid[1];
-        const u32 index[] = {static_cast<u32>(block_ % nx), static_cast<u32>(block_ / nx % ny),
-                             static_cast<u32>(block_ / (nx * ny))};
         c_.block = block_;
         if (c_.checks) {
             checks_.begin_block(block_);
@@ -203,13 +144,7 @@ class Worker {
             }
         }
         for (Warp& warp : warps_) {
-            std::memset(warp.registers, 0, launch_.zeroed_bytes);
-            for (int axis = 0; axis < BLOCK_INDICES; axis++) {
-                const i32 offset = launch_.special_offsets[BLOCK_INDEX + axis];
-                if (offset < 0) continue;
-                u32* row = reinterpret_cast<u32*>(warp.registers + offset);
-                std::fill(row, row + LANES, index[axis]);
-            }
+            machine::begin_block(launch_, warp, block_);
             warp.exited = warp.waiting = 0;
             warp.synced = checks_.now();
             warp.pending_count = 1;
@@ -339,6 +274,7 @@ class Worker {
                     if (!warp.pending_count) return true;
                     now = lowest(warp);
                     continue;
+                case TRAP: throw Suspicion{LEFT_TO_THE_JUDGE, 0, __builtin_ctz(now.lanes)};
                 default:  // EXIT
                     warp.exited |= now.lanes;
                     if (!warp.pending_count) return true;

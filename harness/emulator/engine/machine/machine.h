@@ -27,8 +27,8 @@ constexpr int MAX_SOURCES = 12;
 constexpr u32 EVERYBODY = 0xFFFFFFFF;
 
 enum Space : i32 { GLOBAL, SHARED, LOCAL, GENERIC, UNCOUNTED };
-enum Kind : i32 { PLAIN, VOLATILE, ATOMIC };
-enum Ending : i32 { JUMP, BRANCH, SWITCH, BARRIER, EXIT };
+enum Kind : i32 { PLAIN, VOLATILE, ATOMIC, BLOCK_ATOMIC };
+enum Ending : i32 { JUMP, BRANCH, SWITCH, BARRIER, EXIT, TRAP };
 enum Reduction : i32 { NO_REDUCTION, POPC, AND, OR };
 
 // --- shared with Python -------------------------------------------------------------------------
@@ -56,8 +56,12 @@ struct Block {
     i32 taken_if;
     i32 charge;  // instructions, for the budget
     i32 reduction, result;
-    i32 barrier;                // the barrier's number
+    i32 number, count;          // rows of a barrier's number and of its threads, or -1 for all
+    i32 arrives;                // whether a barrier is only arrived at
+    i32 line;                   // of a barrier in the PTX, or -1 where threads may meet at several
     i32 first_target, targets;  // of a switch, in `switch_targets`
+    i32 pointer;                // row of the pointer that a switch calls through, or -1
+    i32 site, first_site;       // of the ending, and by which a message names the block
 };
 
 struct Buffer {
@@ -121,7 +125,7 @@ struct Verdict {
 // Why a run was given up: the judge finds out what it was, if it was anything.
 enum Reason : i32 {
     NO_REASON, OUTSIDE, MISALIGNED, READ_ONLY, UNWRITTEN, RACE, BARRIERS, MASK, MIXED_SPACES,
-    LEFT_TO_REFERENCE, BAD_SWITCH, TOO_LONG,
+    LEFT_TO_THE_JUDGE, BAD_SWITCH, TOO_LONG, PART_OF_A_WARP, MATRIX_ROW,
 };
 
 struct Suspicion {
@@ -190,6 +194,8 @@ struct Context {
     u32* local_written;                 // the block that wrote a word last, plus one
     Checks* checks;                     // null if they are off
     Undo* undo;
+    bool judged;  // by the judge, which has checked what there is to be checked
+    i64 clock;    // thread instructions so far
 
     void activate(u32 lanes) {
         if (lanes == active) return;
@@ -206,9 +212,16 @@ struct Context {
 
 using Handler = void (*)(Context&, const Op&);
 
+// What the judge has to know of an operation besides what it computes.
+enum Role : u8 {
+    COMPUTES, LOADS, STORES, UPDATES, ISSUES_COPY, COMMITS_COPIES, WAITS_FOR_COPIES, MEETS, ALL_MEET,
+    FENCES, ENTERS_FRAME, COPIES_STRUCT, PRINTS, FAILS, MARKS,
+};
+
 struct Entry {
     const char* name;
     Handler handler;
+    Role role = COMPUTES;
 };
 
 std::vector<Entry> computing_entries();
@@ -219,6 +232,8 @@ std::vector<Entry> warp_entries();
 std::vector<Entry> matrix_entries();
 std::vector<Entry> memory_entries();
 std::vector<Entry> copy_entries();
+std::vector<Entry> system_entries();
+const std::vector<Entry>& entries();  // all of them
 
 // The lanes whose value in a row of masks is set.
 inline u32 lanes_set(const i32* row) {

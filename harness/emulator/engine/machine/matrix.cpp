@@ -21,7 +21,7 @@ inline int part(const Op& op, int number) { return op.immediate >> 8 * number & 
 enum : int { CLAMPS = 1, A_BY_COLUMNS = 2, B_BY_COLUMNS = 4 };
 
 void whole_warp(const Context& c, const Op& op) {
-    if (!c.full) throw Suspicion{LEFT_TO_REFERENCE, op.site, 0};
+    if (!c.full) throw Suspicion{PART_OF_A_WARP, op.site, __builtin_ctz(c.active)};
 }
 
 void meet(Context& c, const Op& op) {
@@ -254,10 +254,10 @@ template <bool by_columns> void element_address(Context& c, const Op& op) {
 void matrix_rows(Context& c, const Op& op) {
     meet(c, op);
     const int count = part(op, 0);
-    u64 rows[LANES], bits = 0;
+    u64 rows[LANES];
     std::memcpy(rows, c.row<u64>(op.source[0]), sizeof rows);
-    for (int i = 0; i < 8 * count; i++) bits |= rows[i];
-    if (bits & 15) throw Suspicion{MISALIGNED, op.site, 0};
+    for (int i = 0; i < 8 * count; i++)
+        if (rows[i] & 15) throw Suspicion{MATRIX_ROW, op.site, i};
     for (int n = 0; n < count; n++) {
         if (op.result[n] < 0) continue;
         u64* r = c.row<u64>(op.result[n]);
@@ -308,8 +308,9 @@ std::vector<Entry> matrix_entries() {
         {"mma/s32.u4.s4.s32", mma<Int32, Nibbles<false>, Nibbles<true>, Int32>},
         OF_FLOATS("wmma", wmma) OF_BYTES("wmma", wmma)
         {"more operands", more_operands},
-        {"fragment_address", element_address<false>}, {"column_address", element_address<true>},
-        {"matrix_rows", matrix_rows}, {"transpose_8x8", transpose},
+        {"fragment_address", element_address<false>, ALL_MEET},
+        {"column_address", element_address<true>, ALL_MEET},
+        {"matrix_rows", matrix_rows, ALL_MEET}, {"transpose_8x8", transpose},
     };
 }
 

@@ -175,7 +175,7 @@ void atomic(Context& c, const Op& op, F applied) {
          atomic<T>(c, op, []([[maybe_unused]] T a, T b, [[maybe_unused]] T d) -> T { \
              return EXPRESSION;                                                      \
          });                                                                         \
-     }},
+     }, UPDATES},
 
 #define ATOMIC_BITS(N, T)              \
     ATOMIC_OP("atom.add/" N, T, a + b) \
@@ -197,9 +197,10 @@ void atomic(Context& c, const Op& op, F applied) {
 
 std::vector<Entry> memory_entries() {
     return {
-        {"ld/u8", load<u8>}, {"ld/s8", load<i8>}, {"ld/u16", load<u16>}, {"ld/s16", load<i16>},
-        {"ld/4", load<u32>}, {"ld/8", load<u64>},
-        {"st/1", store<u8>}, {"st/2", store<u16>}, {"st/4", store<u32>}, {"st/8", store<u64>},
+        {"ld/u8", load<u8>, LOADS}, {"ld/s8", load<i8>, LOADS}, {"ld/u16", load<u16>, LOADS},
+        {"ld/s16", load<i16>, LOADS}, {"ld/4", load<u32>, LOADS}, {"ld/8", load<u64>, LOADS},
+        {"st/1", store<u8>, STORES}, {"st/2", store<u16>, STORES}, {"st/4", store<u32>, STORES},
+        {"st/8", store<u64>, STORES},
         ATOMIC_BITS("u32", u32) ATOMIC_BITS("u64", u64)
         ATOMIC_ORDER("u32", u32) ATOMIC_ORDER("s32", i32)
         ATOMIC_ORDER("u64", u64) ATOMIC_ORDER("s64", i64)

@@ -28,6 +28,20 @@ template <> struct Stored<Predicate> {
 
 template <class T> using Cell = typename Stored<T>::Cell;
 
+enum class Shuffle { IDX, UP, DOWN, BFLY };
+
+// The lane that a lane reads, and whether it lies in range (PTX ISA, shfl).
+inline int source_of_shuffle(Shuffle mode, int lane, u32 b, u32 c, bool& in_range) {
+    const int by = b & 31, clamp = c & 31, segment = c >> 8 & 31;
+    const int top = (lane & segment) | (clamp & ~segment);
+    const int source = mode == Shuffle::UP     ? lane - by
+                       : mode == Shuffle::DOWN ? lane + by
+                       : mode == Shuffle::BFLY ? lane ^ by
+                                      : (lane & segment) | (by & ~segment);
+    in_range = mode == Shuffle::UP ? source >= top : source <= top;
+    return in_range ? source & 31 : lane;
+}
+
 // A lane's result may go where an operand of the same lane was, never to another lane's: ivdep.
 #define EACH_LANE(VALUE)                                                       \
     if (c.full) {                                                              \

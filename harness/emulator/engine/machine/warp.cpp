@@ -1,4 +1,4 @@
-// Instructions by which the lanes of a warp see each other, as in `warp.py`.
+// Instructions by which the lanes of a warp see each other.
 //
 // Where the mask names a lane that is not there, or a lane is there that the mask does not name,
 // the launch is left to the judge, which knows what that means.
@@ -9,8 +9,9 @@
 namespace machine {
 namespace {
 
-// The lanes that take part, which all executing lanes must agree on.
+// The lanes that take part.
 u32 members(Context& c, const Op& op, i32 mask_offset) {
+    if (c.judged) return c.active;
     const u32* masks = c.row<u32>(mask_offset);
     u32 named = 0;
     each_lane(c.active, [&](int i) {
@@ -22,14 +23,13 @@ u32 members(Context& c, const Op& op, i32 mask_offset) {
     return named & c.active;
 }
 
-// The members of a lane's own mask: lanes that meet here may belong to several groups.
+// The members of a lane's own mask: lanes that meet here may belong to several groups. Where
+// nothing is checked, a mask may not name its own lane.
 u32 group(const Context& c, i32 mask_offset, int lane) {
-    return c.row<u32>(mask_offset)[lane] & c.active;
+    return (c.row<u32>(mask_offset)[lane] | u32(1) << lane) & c.active;
 }
 
-enum Mode { IDX, UP, DOWN, BFLY };
-
-template <Mode mode>
+template <Shuffle mode>
 void shuffle(Context& c, const Op& op) {
     members(c, op, op.source[3]);
     u32 before[LANES];
@@ -39,18 +39,13 @@ void shuffle(Context& c, const Op& op) {
     u32 taken[LANES];
     i32 in_range[LANES];
     for (int i = 0; i < LANES; i++) {
-        const int b = bs[i] & 31, clamp = cs[i] & 31, segment = cs[i] >> 8 & 31;
-        const int top = (i & segment) | (clamp & ~segment);
-        int source = mode == UP     ? i - b
-                     : mode == DOWN ? i + b
-                     : mode == BFLY ? i ^ b
-                                    : (i & segment) | (b & ~segment);
-        const bool ranges = mode == UP ? source >= top : source <= top;
-        source = ranges ? source & 31 : i;
-        // What a lane gives that does not take part, or takes from it, is the judge's to say.
-        if (c.active >> i & ~group(c, op.source[3], i) >> source & 1)
-            throw Suspicion{MASK, op.site, i};
-        taken[i] = before[source];
+        bool ranges;
+        const int source = source_of_shuffle(mode, i, bs[i], cs[i], ranges);
+        // What a lane takes from one that does not take part is the judge's to say.
+        const u32 there = c.judged ? c.active : group(c, op.source[3], i);
+        const bool absent = c.active >> i & ~there >> source & 1;
+        if (absent && !c.judged) throw Suspicion{MASK, op.site, i};
+        taken[i] = before[absent ? i : source];
         in_range[i] = -static_cast<i32>(ranges);
     }
     u32* r = c.row<u32>(op.result[0]);
@@ -120,7 +115,7 @@ void reduce(Context& c, const Op& op, F combine) {
 #define REDUX(NAME, T, EXPRESSION)                                   \
     {NAME, [](Context& c, const Op& op) {                            \
          reduce<T>(c, op, [](T a, T b) -> T { return EXPRESSION; }); \
-     }},
+     }, MEETS},
 
 void active_mask(Context& c, const Op& op) {
     u32* r = c.row<u32>(op.result[0]);
@@ -159,25 +154,23 @@ void read_written(Context& c, const Op& op) {
 // Memory is consistent after every instruction here.
 void fence(Context&, const Op&) {}
 
-void left_to_the_judge(Context&, const Op& op) { throw Suspicion{LEFT_TO_REFERENCE, op.site, 0}; }
-
 }  // namespace
 
 std::vector<Entry> warp_entries() {
     return {
-        {"shfl.idx", shuffle<IDX>}, {"shfl.up", shuffle<UP>},
-        {"shfl.down", shuffle<DOWN>}, {"shfl.bfly", shuffle<BFLY>},
-        {"vote.ballot", vote<BALLOT>}, {"vote.all", vote<ALL>},
-        {"vote.any", vote<ANY>}, {"vote.uni", vote<UNI>},
-        {"match.any/4", match<u32, false>}, {"match.any/8", match<u64, false>},
-        {"match.all/4", match<u32, true>}, {"match.all/8", match<u64, true>},
+        {"shfl.idx", shuffle<Shuffle::IDX>, MEETS}, {"shfl.up", shuffle<Shuffle::UP>, MEETS},
+        {"shfl.down", shuffle<Shuffle::DOWN>, MEETS}, {"shfl.bfly", shuffle<Shuffle::BFLY>, MEETS},
+        {"vote.ballot", vote<BALLOT>, MEETS}, {"vote.all", vote<ALL>, MEETS},
+        {"vote.any", vote<ANY>, MEETS}, {"vote.uni", vote<UNI>, MEETS},
+        {"match.any/4", match<u32, false>, MEETS}, {"match.any/8", match<u64, false>, MEETS},
+        {"match.all/4", match<u32, true>, MEETS}, {"match.all/8", match<u64, true>, MEETS},
         REDUX("redux.add/u32", u32, a + b) REDUX("redux.and/u32", u32, a & b)
         REDUX("redux.or/u32", u32, a | b) REDUX("redux.xor/u32", u32, a ^ b)
         REDUX("redux.min/u32", u32, a < b ? a : b) REDUX("redux.max/u32", u32, a > b ? a : b)
         REDUX("redux.min/s32", i32, a < b ? a : b) REDUX("redux.max/s32", i32, a > b ? a : b)
-        {"activemask", active_mask}, {"elect", elect}, {"syncwarp", sync_warp}, {"fence", fence},
-        {"note written", note_written}, {"read written", read_written},
-        {"left to the judge", left_to_the_judge},
+        {"activemask", active_mask}, {"elect", elect, MEETS}, {"syncwarp", sync_warp, MEETS},
+        {"fence", fence, FENCES},
+        {"note written", note_written, MARKS}, {"read written", read_written, MARKS},
     };
 }
 

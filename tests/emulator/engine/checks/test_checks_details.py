@@ -34,6 +34,28 @@ def test_a_race_between_blocks_names_the_other_block(compile_ptx: CompilePtx) ->
         assert f"block {other}, thread (0, 0, 0) wrote it in line 6" in fault.message
 
 
+READ_BY_MANY = """
+extern "C" __global__ void k(float* x, float* out) {
+    if (blockIdx.x == 1 || threadIdx.x == 0)
+        out[blockIdx.x * blockDim.x + threadIdx.x] = x[0];
+    __syncthreads();
+    if (blockIdx.x == 1 && threadIdx.x == 0) x[0] = 7;
+}
+"""
+
+
+def test_many_readers_of_one_block_do_not_hide_a_reader_of_another(
+    compile_ptx: CompilePtx,
+) -> None:
+    module = compile_ptx(READ_BY_MANY)
+    for chunk_threads in (65536, 32):
+        args = [np.ones(1, np.float32), np.zeros(64, np.float32)]
+        fault = _race(module, 2, 32, args, chunk_threads=chunk_threads)
+        assert fault.line == 6
+        assert fault.message.startswith("write after read: 4 bytes at offset 0 of argument 0")
+        assert "block (0, 0, 0), thread (0, 0, 0) read it in line 4" in fault.message
+
+
 def test_checks_can_be_switched_off_but_not_those_of_addresses(compile_ptx: CompilePtx) -> None:
     x = np.arange(66, dtype=np.float32)
     module = compile_ptx(FAULTY / "stencil_in_place.cu")

@@ -1,1 +1,0 @@
-"""What instructions compute, on arrays."""

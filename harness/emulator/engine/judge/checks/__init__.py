@@ -1,1 +1,0 @@
-"""What is watched while a kernel runs: races, what nothing wrote, barriers, masks."""

@@ -1,1 +1,0 @@
-"""Memory instructions on arrays: what they read and write, and what that costs."""

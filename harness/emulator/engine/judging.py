@@ -1,0 +1,176 @@
+"""The judge's run of a launch: every thread block in the order of basic blocks, every check exact.
+
+It runs what the fast run suspects or does not know, and says what is wrong, if anything is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+
+import numpy as np
+
+from harness.emulator.engine import layout, verdicts
+from harness.emulator.engine.configuration import LaunchConfiguration
+from harness.emulator.engine.faults import fault_at, index_of
+from harness.emulator.engine.native import Laid, over_budget_fault
+from harness.emulator.engine.printing import Printer, assertion
+from harness.emulator.engine.raw_counts import RawCounts
+from harness.emulator.engine.register_rows import lane_bytes
+from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.memory.grid_workspace import synchronises_grid
+from harness.emulator.program.access_kinds import fences
+from harness.emulator.program.calls import STACK, STACK_BYTES
+from harness.emulator.program.ir import Program
+from harness.emulator.program.liveness import unwritten_registers
+from harness.emulator.program.speculative_loads import speculative_loads
+from harness.emulator.program.waiting_loops import waiting_loops
+from harness.emulator.results.faults import Fault
+from harness.emulator.results.observed import Observed
+
+_REGISTER_BYTES = 1 << 27  # of the blocks that execute together
+_SLICE_SECONDS = 0.2  # after which an interrupt is heard
+
+
+def run(
+    program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes,
+    variables: int | None = None,
+) -> tuple[Fault | None, RawCounts, tuple[Observed, ...]]:  # fmt: skip
+    """Execute all blocks, or until something goes wrong.
+
+    `variables`: observe every byte; so many of the first buffers are variables of the module.
+    """
+    laid = Laid(program, configuration, memory, params, jobs=1)
+    observed = () if variables is None else tuple(_unobserved(memory, variables))
+    run = _Run(program, configuration, memory, laid, observed)
+    counts = laid.counts()
+    fault = run.to_end(counts)
+    return fault, counts, observed
+
+
+class _Run:
+    """One run, with what has to live as long."""
+
+    def __init__(
+        self, program: Program, configuration: LaunchConfiguration, memory: AddressSpace,
+        laid: Laid, observed: tuple[Observed, ...],
+    ) -> None:  # fmt: skip
+        self.program, self.configuration, self.laid = program, configuration, laid
+        self.place = verdicts.Place(program, configuration.grid, configuration.block, memory)
+        self.printer = Printer(self._peek)
+        self.handle: int | None = None
+        self.raised: BaseException | None = None  # while something was printed
+        found = program.once(waiting_loops)
+        rows = laid.encoded.rows
+        watched = [
+            rows[slot] | (lane_bytes(program.registers[slot].type) == 8)
+            for slots in found.heads.values()
+            for slot in slots
+        ]
+        ends = np.cumsum([0, *map(len, found.heads.values())]).tolist()
+        heads = [
+            (block, first, len(slots))
+            for (block, slots), first in zip(found.heads.items(), ends[:-1], strict=True)
+        ]
+        unset = [(r.slot, rows[r.slot]) for r in program.once(unwritten_registers)]
+        self.arrays = [
+            np.array(numbers, np.int32).reshape(-1)
+            for numbers in (heads, watched, list(laid.encoded.meetings.items()), unset)
+        ]
+        self.traits = np.array(program.once(_traits), np.uint8)
+        observed_at = [layout.Observed(*(a.ctypes.data for a in (o.read, o.written,
+                       o.read_before_write))) for o in observed]  # fmt: skip
+        self.observed = (layout.Observed * len(observed_at))(*observed_at) if observed else None
+        self.judged = layout.Judged(
+            self.traits.ctypes.data, *(a.ctypes.data for a in self.arrays), self.observed,
+            layout.PRINT(self._print), len(heads), len(laid.encoded.meetings), len(unset),
+            found.clocks, _together(program, configuration, laid.launch.register_bytes),
+            program.local.get(STACK, 0) + STACK_BYTES,
+        )  # fmt: skip
+
+    def to_end(self, counts: RawCounts) -> Fault | None:
+        library = self.laid.machine.library
+        verdict = layout.Verdict(outcome=layout.PAUSED)
+        self.handle = library.judge_begin(
+            ctypes.byref(self.laid.launch), ctypes.byref(self.judged), self.laid.found.pointers
+        )
+        try:
+            while verdict.outcome == layout.PAUSED:
+                library.judge_run(self.handle, _SLICE_SECONDS, ctypes.byref(verdict))
+            fault = self._fault(verdict)
+            counts.remarks = verdicts.remarks(self._numbers(library.judge_let_pass), self.place)
+        finally:
+            library.judge_end(self.handle)
+        self.laid.found.into(counts)
+        counts.printed = self.printer.printed
+        return fault
+
+    def _fault(self, verdict: layout.Verdict) -> Fault | None:
+        if self.raised is not None:
+            raise self.raised
+        if verdict.outcome == layout.OVER_BUDGET:
+            return over_budget_fault(self.program, self.configuration, verdict)
+        if verdict.outcome == layout.DONE:
+            return None
+        details = self._numbers(self.laid.machine.library.judge_details)
+        if verdict.reason == verdicts.ASSERTED:
+            kind, message = "assert", assertion(self._peek, *details)
+        elif verdict.reason == verdicts.PRINTED_TOO_MUCH:
+            kind, message = "budget", self.printer.too_much
+        else:
+            kind, message = verdicts.told(verdict.reason, verdict.site, details, self.place)
+        where = (
+            index_of(verdict.block, self.configuration.grid),
+            index_of(verdict.thread, self.configuration.block),
+        )
+        return fault_at(self.program.sites[verdict.site].location, kind, message, *where)
+
+    def _print(self, block: int, lane: int, format_: int, arguments: int) -> int:
+        try:
+            return self.printer.print(block, lane, format_, arguments)
+        except BaseException as error:  # an interrupt, which would be lost on the way through C++
+            self.raised = error
+            return -1
+
+    def _numbers(self, ask: ctypes._NamedFuncPointer) -> list[int]:
+        count = ask(self.handle, None, 0)
+        numbers = (ctypes.c_int64 * count)()
+        ask(self.handle, numbers, count)
+        return list(numbers)
+
+    def _peek(self, lane: int, address: int, count: int) -> bytes:
+        out = ctypes.create_string_buffer(count)
+        signed = ctypes.c_int64(address).value
+        there = self.laid.machine.library.judge_peek(self.handle, lane, signed, out, count)
+        return out.raw[: max(there, 0)]
+
+
+def _together(program: Program, configuration: LaunchConfiguration, register_bytes: int) -> int:
+    """How many blocks execute together: fewer than they may where their registers take too much."""
+    if program.once(waiting_loops).heads or synchronises_grid(program):
+        return configuration.chunk_blocks
+    warps = -(-configuration.threads // layout.LANES)
+    return max(1, min(configuration.chunk_blocks, _REGISTER_BYTES // (register_bytes * warps)))
+
+
+def _traits(program: Program) -> list[int]:
+    """What the judge has to know of each instruction."""
+    are_fences, speculative = program.once(fences), program.once(speculative_loads)
+    traits = [
+        layout.IS_FENCE * fence | layout.REACHES_ALL * (".cta" not in site.opcode)
+        for site, fence in zip(program.sites, are_fences, strict=True)
+    ]
+    for block in program.blocks:
+        for op in block.ops:
+            traits[op.site] |= layout.IS_LOAD * (op.name == "ld") | layout.IS_STORE * (
+                op.name == "st"
+            )
+    for site in speculative:
+        traits[site] |= layout.SPECULATIVE
+    return traits
+
+
+def _unobserved(memory: AddressSpace, variables: int) -> Iterator[Observed]:
+    for number, allocation in enumerate(memory.allocations):
+        never = (np.zeros(allocation.size, np.int32) for _ in range(3))
+        yield Observed(allocation.name.strip("`"), number < variables, *never)

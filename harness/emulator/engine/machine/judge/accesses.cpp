@@ -1,0 +1,428 @@
+// Loads, stores and atomics of a chunk: where they go, whether they may, and what they leave behind.
+
+#include "accesses.h"
+
+namespace machine {
+namespace {
+
+i64 base_of(i32 space) {
+    return space == SHARED ? SHARED_WINDOW : space == LOCAL ? LOCAL_WINDOW : 0;
+}
+
+i32 space_of(i64 address) {
+    for (const i32 space : {SHARED, LOCAL})
+        if (address >= base_of(space) && address < base_of(space) + WINDOW_BYTES) return space;
+    return GLOBAL;
+}
+
+size_t words(i64 bytes, int grain) { return static_cast<size_t>((bytes + grain - 1) / grain); }
+
+}  // namespace
+
+Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, Races& races,
+                   Uninitialised& uninitialised)
+    : launch_(launch), judged_(judged), blocks_(blocks), geometry_(blocks.geometry), races_(races),
+      uninitialised_(uninitialised), shared_words_(words(launch.shared_bytes, launch.shared_grain)),
+      local_words_(words(launch.local_bytes, launch.local_grain)),
+      uncounted_(launch.site_count + 1) {
+    committed_.resize(geometry_.all_lanes());
+    if (!launch.checks) return;
+    for (int n = 0; n < launch.buffer_count; n++) {
+        const Buffer& buffer = launch.buffers[n];
+        if (buffer.watched)
+            stamps_.try_emplace(n, buffer.size / launch.global_grain + 1, launch.global_grain, false);
+    }
+}
+
+void Accesses::start() {
+    copies_.clear();
+    std::fill(committed_.begin(), committed_.end(), 0);
+    if (!launch_.checks) return;
+    const size_t shared = shared_words_ * geometry_.blocks;
+    stamps_.erase(SHARED_MEMORY);
+    stamps_.try_emplace(SHARED_MEMORY, shared, launch_.shared_grain, true);
+    shared_cells_ = lazy<Id>(shared);
+    local_cells_ = lazy<Id>(local_words_ * geometry_.all_lanes());
+}
+
+// --- loads, stores, atomics ---------------------------------------------------------------------
+
+void Accesses::execute(const Op& op, Verb verb, const Selection& lanes) {
+    uninitialised_.use_row(lanes, op.source[0], op.site);
+    Touches touches = addressed(op, lanes);
+    if (op.space != GENERIC) {
+        in_one_space(op, verb, op.space, std::move(touches));
+    } else {
+        for (const i32 space : {GLOBAL, SHARED, LOCAL}) {
+            Touches part;
+            for (Touch touch : touches)
+                if (space_of(touch.address) == space) {
+                    touch.address -= base_of(space);
+                    part.push_back(touch);
+                }
+            if (!part.empty()) in_one_space(op, verb, space, std::move(part));
+        }
+    }
+    if (verb != UPDATE) return;
+    for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+    each_of(lanes, [&](int w, int i) { uninitialised_.put(w, op.result[0], i, 0); });
+}
+
+Touches Accesses::addressed(const Op& op, const Selection& lanes) {
+    Touches out;
+    out.reserve(lanes.size() * LANES);
+    each_of(lanes, [&](int w, int i) {
+        const u8* registers = blocks_.warps[w].registers + op.source[0];
+        const i64 address =
+            op.wide_base ? reinterpret_cast<const i64*>(registers)[i] + op.immediate
+                         : reinterpret_cast<const u32*>(registers)[i] + static_cast<u32>(op.immediate);
+        out.push_back({address, w, geometry_.lane(w, i)});
+    });
+    return out;
+}
+
+void Accesses::in_one_space(const Op& op, Verb verb, i32 space, Touches touches) {
+    const int count = verb == UPDATE ? 1 : op.count;
+    if (space != SHARED && space != LOCAL) {
+        in_buffers(op, verb, std::move(touches), op.width, count);
+        return;
+    }
+    const int memory = space == SHARED ? SHARED_MEMORY : LOCAL_MEMORY;
+    Request request{op.site, op.kind, verb, op.width, count, memory, 0, std::move(touches)};
+    in_block_memory(op, request);
+}
+
+void Accesses::in_block_memory(const Op& op, Request& request) {
+    check_block_memory(request);
+    if (launch_.checks) {
+        const auto cells =
+            cells_of(request, request.memory == SHARED_MEMORY ? shared_words_ : local_words_);
+        Ids ids;
+        if (request.verb != WRITE) ids = read_block_memory(request, cells);
+        if (request.memory == SHARED_MEMORY) {
+            std::vector<u8> bytes;
+            if (request.verb == WRITE) bytes = values(op, request);
+            races_.access(request, stamps_of(SHARED_MEMORY), cells, bytes.data(),
+                          unchanged(request, bytes));
+        }
+        if (request.verb == WRITE) write_block_memory(op, request, cells);
+        move(op, request);
+        note_ids(op, request, ids);
+        return;
+    }
+    move(op, request);
+}
+
+void Accesses::in_buffers(const Op& op, Verb verb, Touches touches, int word, int count) {
+    const int width = word * count;
+    check_buffers(touches, op.site, width, verb);
+    const int first = buffer_of(touches[0].address, width);
+    const Buffer& buffer = launch_.buffers[first];
+    const bool in_one = std::all_of(touches.begin(), touches.end(), [&](const Touch& touch) {
+        return touch.address >= buffer.base && touch.address < buffer.base + buffer.size;
+    });
+    if (in_one) {
+        Request request{op.site, op.kind, verb, word, count, first, buffer.base, std::move(touches)};
+        for (Touch& touch : request.touches) touch.address -= buffer.base;
+        of_buffer(&op, request);
+        move(op, request);
+        return;
+    }
+    std::map<int, Touches> by_buffer;
+    for (const Touch& touch : touches) by_buffer[buffer_of(touch.address, width)].push_back(touch);
+    for (auto& [number, part] : by_buffer) {
+        const i64 base = launch_.buffers[number].base;
+        for (Touch& touch : part) touch.address -= base;
+        Request request{op.site, op.kind, verb, word, count, number, base, std::move(part)};
+        of_buffer(&op, request);
+    }
+    move_scattered(op, touches, width);
+}
+
+// `op` is null for a copy, which has no registers.
+void Accesses::of_buffer(const Op* op, Request& request) {
+    if (judged_.observed) observe(request);
+    if (!launch_.checks) return;
+    Buffer& buffer = launch_.buffers[request.memory];
+    if (buffer.watched) {
+        std::vector<u8> bytes;
+        if (request.verb == WRITE) bytes = values(*op, request);
+        races_.access(request, stamps_of(request.memory), cells_of(request, 0), bytes.data(),
+                      unchanged(request, bytes));
+    }
+    if (op && request.verb == WRITE) note_global(*op, request);
+    Ids ids;
+    if (op && buffer.filled && request.verb != WRITE) ids = read_first(request, buffer);
+    if (op) note_ids(*op, request, ids);
+    if (buffer.filled && request.verb != READ)
+        for (const Touch& touch : request.touches)
+            std::memset(buffer.filled + touch.address, 1, request.width());
+}
+
+// --- what is written and what is not ------------------------------------------------------------
+
+Accesses::Ids Accesses::read_block_memory(const Request& request, const std::vector<i64>& cells) {
+    const bool shared = request.memory == SHARED_MEMORY;
+    const Id* known = shared ? shared_cells_.get() : local_cells_.get();
+    const int each = std::max(1, request.word / (shared ? launch_.shared_grain : launch_.local_grain));
+    const auto is_written = [&](i64 first) {
+        return std::any_of(known + first, known + first + each,
+                           [](Id id) { return id == WRITTEN; });
+    };
+    const size_t touches = request.touches.size();
+    Ids ids;
+    for (int word = 0; word < request.count; word++) {
+        u32 read = 0;
+        bool begun = false;
+        for (size_t n = 0; n < touches; n++) {
+            const i64 first = cells[n] + static_cast<i64>(word) * each;
+            if (is_written(first)) continue;
+            if (ids.empty()) ids.resize(touches * request.count);
+            Id& id = ids[n * request.count + word];
+            id = known[first];
+            if (id) continue;
+            if (!begun)
+                read = uninitialised_.begin(NEVER_WRITTEN, request.site,
+                                            {request.word, request.memory});
+            begun = true;
+            id = uninitialised_.add(read, request.touches[n].lane,
+                                    request.touches[n].address + word * request.word);
+            if (is_written(cells[n])) id |= PADDING;
+        }
+    }
+    return ids;
+}
+
+Accesses::Ids Accesses::read_first(const Request& request, const Buffer& buffer) {
+    const auto is_written = [&](i64 first) {
+        const u8* at = buffer.filled + first;
+        return std::any_of(at, at + request.word, [](u8 byte) { return byte != 0; });
+    };
+    const size_t touches = request.touches.size();
+    Ids ids;
+    for (int word = 0; word < request.count; word++) {
+        u32 read = 0;
+        bool begun = false;
+        for (size_t n = 0; n < touches; n++) {
+            const Touch& touch = request.touches[n];
+            const i64 first = touch.address + word * request.word;
+            if (is_written(first)) continue;
+            if (ids.empty()) ids.resize(touches * request.count);
+            if (!begun)
+                read = uninitialised_.begin(NEVER_WRITTEN, request.site,
+                                            {request.word, request.memory});
+            begun = true;
+            Id& id = ids[n * request.count + word];
+            id = uninitialised_.add(read, touch.lane, first);
+            if (is_written(touch.address)) id |= PADDING;
+        }
+    }
+    return ids;
+}
+
+// What a load or an atomic has read: where it is unwritten, its result is.
+void Accesses::note_ids(const Op& op, const Request& request, const Ids& ids) {
+    if (request.verb == WRITE) return;
+    for (size_t n = 0; n < request.touches.size(); n++) {
+        const Touch& touch = request.touches[n];
+        const int i = geometry_.place_of(touch.lane);
+        if (request.verb == UPDATE) {
+            if (!ids.empty()) uninitialised_.use(ids[n], touch.lane, op.site);
+            continue;
+        }
+        if (ids.empty() && !uninitialised_.concerns(touch.warp)) continue;
+        for (int word = 0; word < request.count; word++)
+            uninitialised_.put(touch.warp, op.result[word], i,
+                               ids.empty() ? 0 : ids[n * request.count + word]);
+    }
+}
+
+// What is stored to memory of the block's own is as bad there.
+void Accesses::write_block_memory(const Op& op, const Request& request,
+                                  const std::vector<i64>& cells) {
+    const bool shared = request.memory == SHARED_MEMORY;
+    Id* known = shared ? shared_cells_.get() : local_cells_.get();
+    const int grain = shared ? launch_.shared_grain : launch_.local_grain;
+    const int each = std::max(1, request.word / grain);
+    const int all = std::max(1, request.width() / grain);
+    for (const i64 cell : cells) std::fill(known + cell, known + cell + all, WRITTEN);
+    for (int word = 0; word < request.count && op.handler >= 0; word++)
+        for (size_t n = 0; n < cells.size(); n++) {
+            const Touch& touch = request.touches[n];
+            const Id id = uninitialised_.of(touch.warp, op.source[word + 1],
+                                            geometry_.place_of(touch.lane));
+            if (id) std::fill_n(known + cells[n] + static_cast<i64>(word) * each, each, id);
+        }
+}
+
+// To store it to global memory is to use it, but for padding behind what is written.
+void Accesses::note_global(const Op& op, const Request& request) {
+    for (int word = 0; word < request.count; word++)
+        for (const Touch& touch : request.touches) {
+            const int i = geometry_.place_of(touch.lane);
+            const Id id = uninitialised_.of(touch.warp, op.source[word + 1], i);
+            if (word && id & PADDING && !uninitialised_.of(touch.warp, op.source[1], i)) continue;
+            uninitialised_.use(id, touch.lane, op.site);
+        }
+}
+
+// --- bounds -------------------------------------------------------------------------------------
+
+void Accesses::check_block_memory(const Request& request) const {
+    const bool shared = request.memory == SHARED_MEMORY;
+    const i64 size = shared ? launch_.shared_bytes : launch_.local_bytes, width = request.width();
+    const auto accuse = [&](What what, const Touch& touch) {
+        throw Accusation{what, request.site, touch.lane,
+                         {request.verb, width, touch.address, request.memory, size}};
+    };
+    for (const Touch& touch : request.touches)
+        if (touch.address < 0 || touch.address > size - width) accuse(OUT_OF_BLOCK_MEMORY, touch);
+    for (const Touch& touch : request.touches)
+        if (touch.address & (width - 1)) accuse(MISALIGNED_IN_BLOCK_MEMORY, touch);
+}
+
+int Accesses::buffer_of(i64 address, int width) const {
+    const i64 slot = (address >> SLOT_BITS) - 1;
+    if (slot < 0 || slot >= launch_.buffer_count) return -1;
+    const Buffer& buffer = launch_.buffers[slot];
+    const i64 offset = address - buffer.base;
+    return offset < 0 || offset > buffer.size - width ? -1 : static_cast<int>(slot);
+}
+
+void Accesses::check_buffers(const Touches& touches, i32 site, int width, Verb verb) const {
+    const auto accuse = [&](What what, const Touch& touch) {
+        throw Accusation{what, site, touch.lane, {verb, width, touch.address}};
+    };
+    for (const Touch& touch : touches)
+        if (buffer_of(touch.address, width) < 0) accuse(OUT_OF_BUFFERS, touch);
+    for (const Touch& touch : touches)
+        if (touch.address & (width - 1)) accuse(MISALIGNED_IN_BUFFER, touch);
+    for (const Touch& touch : touches)
+        if (verb != READ && !launch_.buffers[buffer_of(touch.address, width)].writable)
+            accuse(WRITE_TO_READ_ONLY, touch);
+}
+
+// --- moving -------------------------------------------------------------------------------------
+
+// The machine's own operation does what is left, warp by warp, and counts.
+void Accesses::move(const Op& op, const Request& request) {
+    const Handler handler = entries()[op.handler].handler;
+    for (size_t n = 0; n < request.touches.size();) {
+        const int warp = request.touches[n].warp;
+        u32 lanes = 0;
+        for (; n < request.touches.size() && request.touches[n].warp == warp; n++)
+            lanes |= u32(1) << geometry_.place_of(request.touches[n].lane);
+        blocks_.enter(warp, lanes);
+        handler(blocks_.c, op);
+    }
+}
+
+// The same where the lanes of a warp may access several buffers at once, which is one request.
+void Accesses::move_scattered(const Op& op, const Touches& touches, int width) {
+    const Handler handler = entries()[op.handler].handler;
+    for (size_t n = 0; n < touches.size();) {
+        const int warp = touches[n].warp;
+        std::map<int, u32> by_buffer;
+        Touches own;
+        for (; n < touches.size() && touches[n].warp == warp; n++) {
+            by_buffer[buffer_of(touches[n].address, width)] |=
+                u32(1) << geometry_.place_of(touches[n].lane);
+            own.push_back(touches[n]);
+        }
+        const Counts counts = blocks_.c.counts;
+        if (by_buffer.size() > 1 && op.space != UNCOUNTED) {
+            count_request(op.site, own, width);
+            blocks_.c.counts.requests = blocks_.c.counts.sectors = uncounted_.data();
+        }
+        for (const auto& [number, lanes] : by_buffer) {
+            blocks_.enter(warp, lanes);
+            handler(blocks_.c, op);
+        }
+        blocks_.c.counts = counts;
+    }
+}
+
+void Accesses::count_request(i32 site, const Touches& touches, int width) {
+    Access access{};
+    access.width = width;
+    for (const Touch& touch : touches) {
+        const int i = geometry_.place_of(touch.lane);
+        access.active |= u32(1) << i;
+        access.address[i] = touch.address;
+    }
+    survey(access);
+    blocks_.c.counts.requests[site]++;
+    blocks_.c.counts.sectors[site] += global_sectors(access);
+}
+
+// --- words --------------------------------------------------------------------------------------
+
+Stamps& Accesses::stamps_of(int memory) { return stamps_.at(memory); }
+
+// The words that the touches begin at; `own` words are each block's, or each thread's.
+std::vector<i64> Accesses::cells_of(const Request& request, i64 own) const {
+    const int grain = request.memory == SHARED_MEMORY  ? launch_.shared_grain
+                      : request.memory == LOCAL_MEMORY ? launch_.local_grain
+                                                       : launch_.global_grain;
+    std::vector<i64> cells;
+    cells.reserve(request.touches.size());
+    for (const Touch& touch : request.touches) {
+        const i64 row = request.memory == SHARED_MEMORY ? geometry_.block_of(touch.lane)
+                                                        : touch.lane;
+        cells.push_back(row * own + touch.address / grain);
+    }
+    return cells;
+}
+
+u8* Accesses::place(const Request& request, const Touch& touch) {
+    if (request.memory == LOCAL_MEMORY) return blocks_.local_of(touch.lane) + touch.address;
+    if (request.memory == SHARED_MEMORY)
+        return blocks_.shared_of(geometry_.block_of(touch.lane)) + touch.address;
+    return launch_.buffers[request.memory].data + touch.address;
+}
+
+// What a store is to write, touch after touch.
+std::vector<u8> Accesses::values(const Op& op, const Request& request) const {
+    std::vector<u8> out(request.touches.size() * request.width());
+    u8* to = out.data();
+    for (const Touch& touch : request.touches)
+        for (int word = 0; word < request.count; word++, to += request.word) {
+            const int lane_bytes = request.word == 8 ? 8 : 4;
+            std::memcpy(to, blocks_.warps[touch.warp].registers + op.source[word + 1] +
+                                geometry_.place_of(touch.lane) * lane_bytes, request.word);
+        }
+    return out;
+}
+
+std::vector<u8> Accesses::unchanged(const Request& request, const std::vector<u8>& values) {
+    std::vector<u8> out;
+    if (values.empty()) return out;
+    out.reserve(request.touches.size());
+    const u8* value = values.data();
+    for (const Touch& touch : request.touches) {
+        out.push_back(std::memcmp(place(request, touch), value, request.width()) == 0);
+        value += request.width();
+    }
+    return out;
+}
+
+// --- observation --------------------------------------------------------------------------------
+
+void Accesses::observe(const Request& request) {
+    const Observed& seen = judged_.observed[request.memory];
+    const auto note = [&](i32* sites, i64 byte) {
+        if (!sites[byte]) sites[byte] = request.site + 1;
+    };
+    if (request.verb != WRITE)
+        for (const Touch& touch : request.touches)
+            for (i64 byte = touch.address; byte < touch.address + request.width(); byte++) {
+                note(seen.read, byte);
+                if (!seen.written[byte]) note(seen.read_before_write, byte);
+            }
+    if (request.verb != READ)
+        for (const Touch& touch : request.touches)
+            for (i64 byte = touch.address; byte < touch.address + request.width(); byte++)
+                note(seen.written, byte);
+}
+
+}  // namespace machine

@@ -1,0 +1,83 @@
+// Memory instructions of a chunk, judged before they move anything.
+
+#pragma once
+
+#include "blocks.h"
+#include "races.h"
+#include "uninitialised.h"
+
+namespace machine {
+
+class Accesses {
+   public:
+    Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, Races& races,
+             Uninitialised& uninitialised);
+
+    void start();
+
+    // A load, a store or an atomic.
+    void execute(const Op& op, Verb verb, const Selection& lanes);
+    void copy_struct(const Op& op, const Selection& lanes);
+
+    // Copies from global to shared memory that arrive when somebody waits for them. The source is
+    // read when the copy is issued, so that reading shared memory too early shows what was there
+    // before, every time. Groups are counted for each lane on its own.
+    void issue_copy(const Op& op, const Selection& lanes);
+    void commit_copies(const Selection& lanes);
+    void wait_for_copies(const Op& op, const Selection& lanes);
+
+   private:
+    // What lanes have found unwritten: an id for each word of each touch, none where all are written.
+    using Ids = std::vector<Id>;
+
+    struct UnderWay {
+        int warp, lane;
+        i64 target, group;
+        u8 data[16];
+    };
+    struct Copy {
+        i32 site;
+        int width;
+        std::vector<UnderWay> lanes;
+    };
+
+    Touches addressed(const Op& op, const Selection& lanes);
+    void in_one_space(const Op& op, Verb verb, i32 space, Touches touches);
+    void in_block_memory(const Op& op, Request& request);
+    void in_buffers(const Op& op, Verb verb, Touches touches, int word, int count);
+    void of_buffer(const Op* op, Request& request);
+    Ids read_block_memory(const Request& request, const std::vector<i64>& cells);
+    Ids read_first(const Request& request, const Buffer& buffer);
+    void write_block_memory(const Op& op, const Request& request, const std::vector<i64>& cells);
+    void load_bytes(i32 site, const Touches& touches, int width, const std::vector<u8*>& targets);
+    void note_ids(const Op& op, const Request& request, const Ids& ids);
+    void note_global(const Op& op, const Request& request);
+    void check_block_memory(const Request& request) const;
+    void check_buffers(const Touches& touches, i32 site, int width, Verb verb) const;
+    void observe(const Request& request);
+    void count_request(i32 site, const Touches& touches, int width);
+    void move(const Op& op, const Request& request);
+    void move_scattered(const Op& op, const Touches& touches, int width);
+
+    Stamps& stamps_of(int memory);
+    std::vector<i64> cells_of(const Request& request, i64 base) const;
+    u8* place(const Request& request, const Touch& touch);
+    std::vector<u8> values(const Op& op, const Request& request) const;
+    std::vector<u8> unchanged(const Request& request, const std::vector<u8>& values);
+    int buffer_of(i64 address, int width) const;
+
+    const Launch& launch_;
+    const Judged& judged_;
+    Blocks& blocks_;
+    const Geometry& geometry_;
+    Races& races_;
+    Uninitialised& uninitialised_;
+    std::map<int, Stamps> stamps_;  // by memory
+    size_t shared_words_, local_words_;
+    Lazy<Id> shared_cells_, local_cells_;  // of words: WRITTEN, or what was stored there, or 0
+    std::vector<Copy> copies_;
+    std::vector<i64> committed_;
+    std::vector<i64> uncounted_;
+};
+
+}  // namespace machine

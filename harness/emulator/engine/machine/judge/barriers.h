@@ -1,0 +1,238 @@
+// Barriers of the chunk's blocks: who waits, whom a complete one lets go, and which are complete by
+// count and yet wrong.
+//
+// `__syncthreads()` in a branch that some of the block's threads do not take completes on hardware
+// when the others arrive at another one, or have left the kernel; what it then orders is not what
+// the source says. Threads may meet at different `barrier.sync`, without `.aligned`, which asks for
+// arrivals only; but one of the whole block asks for all threads, too. Warps that meet by a barrier's
+// number and count are left alone.
+
+#pragma once
+
+#include <functional>
+#include <set>
+
+#include "forward_progress.h"
+#include "ordering.h"
+
+namespace machine {
+
+class Barriers {
+   public:
+    Barriers(const Launch& launch, const Geometry& geometry, std::vector<Warp>& warps)
+        : launch_(launch), geometry_(geometry), warps_(warps) {}
+
+    // What the checks are told: a thread block of which a complete barrier lets threads go.
+    std::function<void(int block, bool whole, const Mask& arrived)> told;
+    bool checked = false;
+
+    void start() { waiting_.clear(), arrived_.clear(); }
+    bool anybody() const { return !waiting_.empty(); }
+
+    // Lanes of a warp come to the barrier that ends a basic block.
+    void arrive(int number, const Party& party, Ready& ready) {
+        const Block& barrier = launch_.blocks[number];
+        const u8* registers = warps_[party.warp].registers;
+        const u32* ids = reinterpret_cast<const u32*>(registers + barrier.number);
+        const u32* counts = barrier.count < 0
+                                ? nullptr
+                                : reinterpret_cast<const u32*>(registers + barrier.count);
+        each_lane(party.lanes, [&](int i) {
+            const Key key{number, ids[i], counts ? counts[i] : 0};
+            if (barrier.arrives) {
+                mask_of(arrived_, {0, key.id, key.count})[party.warp] |= u32(1) << i;
+                Mask& there = ready[barrier.target];
+                there.resize(geometry_.all_warps());
+                there[party.warp] |= u32(1) << i;
+            } else {
+                mask_of(waiting_, key)[party.warp] |= u32(1) << i;
+            }
+        });
+    }
+
+    // Let those blocks go on whose barriers are complete; if `stuck`, one must be.
+    bool release(bool stuck, const Mask& gone, Ready& ready) {
+        std::set<u32> ids;
+        for (const Waiting& each : waiting_) ids.insert(each.key.id);
+        bool released = false;
+        for (const u32 id : ids) released |= release_one(id, gone, ready);
+        if (!released && stuck) stuck_forever();
+        return released;
+    }
+
+   private:
+    struct Key {
+        int block;  // basic block of the barrier
+        u32 id, count;
+        bool operator==(const Key& other) const {
+            return block == other.block && id == other.id && count == other.count;
+        }
+    };
+    struct Waiting {
+        Key key;
+        Mask mask;
+    };
+
+    Mask& mask_of(std::vector<Waiting>& some, const Key& key) {
+        for (Waiting& each : some)
+            if (each.key == key) return each.mask;
+        some.push_back({key, Mask(geometry_.all_warps())});
+        return some.back().mask;
+    }
+
+    bool of_block(const Mask& mask, int block) const { return lanes_in(mask, block) > 0; }
+    int lanes_in(const Mask& mask, int block) const {
+        int lanes = 0;
+        for (int w = block * geometry_.warps; w < (block + 1) * geometry_.warps; w++)
+            lanes += __builtin_popcount(mask[w]);
+        return lanes;
+    }
+
+    bool release_one(u32 id, const Mask& gone, Ready& ready) {
+        Mask arrived(geometry_.all_warps());
+        std::vector<u32> expected(geometry_.blocks);
+        for (const auto* some : {&waiting_, &arrived_})
+            for (const Waiting& each : *some) {
+                if (each.key.id != id) continue;
+                for (size_t w = 0; w < arrived.size(); w++) arrived[w] |= each.mask[w];
+                for (int b = 0; some == &waiting_ && b < geometry_.blocks; b++)
+                    if (of_block(each.mask, b)) expected[b] = each.key.count;
+            }
+        std::vector<int> complete, whole;
+        for (int b = 0; b < geometry_.blocks; b++) {
+            if (!of_block(arrived, b)) continue;
+            u32 warps = 0;
+            bool everybody = true;
+            for (int w = b * geometry_.warps; w < (b + 1) * geometry_.warps; w++) {
+                const bool all = !(geometry_.lanes_of(w) & ~(arrived[w] | gone[w]));
+                everybody &= all, warps += all && arrived[w];
+            }
+            if (expected[b] == 0 ? !everybody : warps * LANES < expected[b]) continue;
+            complete.push_back(b), whole.push_back(everybody);
+        }
+        if (complete.empty()) return false;
+        if (checked) {
+            check(id, complete, gone);
+            for (size_t n = 0; n < complete.size(); n++) told(complete[n], whole[n], arrived);
+        }
+        for (Waiting& each : waiting_) {
+            if (each.key.id != id) continue;
+            const Block& barrier = launch_.blocks[each.key.block];
+            for (const int b : complete) {
+                if (!of_block(each.mask, b)) continue;
+                if (barrier.reduction != NO_REDUCTION) reduce(barrier, b, each.mask, arrived);
+                Mask& there = ready[barrier.target];
+                there.resize(geometry_.all_warps());
+                for (int w = b * geometry_.warps; w < (b + 1) * geometry_.warps; w++)
+                    there[w] |= each.mask[w], each.mask[w] = 0;
+            }
+        }
+        waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(),
+                                      [](const Waiting& each) { return !any(each.mask); }),
+                       waiting_.end());
+        for (Waiting& each : arrived_)
+            for (const int b : complete)
+                for (int w = b * geometry_.warps; each.key.id == id && w < (b + 1) * geometry_.warps;
+                     w++)
+                    each.mask[w] = 0;
+        return true;
+    }
+
+    void reduce(const Block& barrier, int block, const Mask& free, const Mask& arrived) {
+        if (barrier.result < 0) return;
+        u32 count = 0, all = 0;
+        const int first = block * geometry_.warps, end = first + geometry_.warps;
+        for (int w = first; w < end; w++) {
+            const auto* holds =
+                reinterpret_cast<const i32*>(warps_[w].registers + barrier.predicate);
+            count += __builtin_popcount(lanes_set(holds) & arrived[w]);
+            all += __builtin_popcount(arrived[w]);
+        }
+        const u32 answer =
+            barrier.reduction == POPC
+                ? count
+                : 0 - static_cast<u32>(barrier.reduction == AND ? count == all : count > 0);
+        for (int w = first; w < end; w++) {
+            u32* row = reinterpret_cast<u32*>(warps_[w].registers + barrier.result);
+            each_lane(free[w], [&](int i) { row[i] = answer; });
+        }
+    }
+
+    // --- verdicts -------------------------------------------------------------------------------
+
+    // Threads of one block, or of one warp, that wait at different barriers; or for those that left.
+    void check(u32 id, const std::vector<int>& complete, const Mask& gone) const {
+        struct Place {
+            Key key;
+            Mask mask;
+        };
+        std::map<i32, size_t> by_line;
+        std::vector<Place> places;
+        for (const Waiting& each : waiting_) {
+            const i32 line = launch_.blocks[each.key.block].line;
+            if (each.key.id != id || line < 0) continue;
+            if (by_line.emplace(line, places.size()).second) {
+                places.push_back({each.key, each.mask});
+                continue;
+            }
+            Mask& mask = places[by_line[line]].mask;
+            for (size_t w = 0; w < mask.size(); w++) mask[w] |= each.mask[w];
+        }
+        for (const Place& one : places)
+            for (const Place& other : places) {
+                if (&one == &other) continue;
+                const bool whole = !one.key.count || !other.key.count;
+                for (const int b : complete)
+                    if (whole ? of_block(one.mask, b) && of_block(other.mask, b)
+                              : in_one_warp(one.mask, other.mask, b))
+                        accuse(BARRIERS_APART, one.key.block, one.mask, b,
+                               {lanes_in(one.mask, b), lanes_in(other.mask, b), other.key.block});
+            }
+        for (const Waiting& each : waiting_)
+            for (const int b : complete)
+                if (each.key.id == id && !each.key.count && of_block(each.mask, b) &&
+                    of_block(gone, b))
+                    accuse(BARRIER_LEFT, each.key.block, each.mask, b,
+                           {lanes_in(each.mask, b), lanes_in(gone, b)});
+    }
+
+    bool in_one_warp(const Mask& one, const Mask& other, int block) const {
+        for (int w = block * geometry_.warps; w < (block + 1) * geometry_.warps; w++)
+            if (one[w] && other[w]) return true;
+        return false;
+    }
+
+    void accuse(What what, int number, const Mask& mask, int block,
+                std::vector<i64> details) const {
+        int w = block * geometry_.warps;
+        while (!mask[w]) w++;
+        details.insert(details.begin(), number);
+        throw Accusation{what, launch_.blocks[number].site,
+                         geometry_.lane(w, __builtin_ctz(mask[w])), std::move(details)};
+    }
+
+    // No barrier can complete: name the places where the first such block's threads wait.
+    void stuck_forever() const {
+        int block = 0;
+        const auto here = [&](const Waiting& each) { return of_block(each.mask, block); };
+        while (std::none_of(waiting_.begin(), waiting_.end(), here)) block++;
+        std::map<std::array<i64, 3>, const Mask*> places;
+        for (const Waiting& each : waiting_)
+            if (here(each)) places[{each.key.block, each.key.id, each.key.count}] = &each.mask;
+        std::vector<i64> details;
+        for (const auto& [key, mask] : places) {
+            details.insert(details.end(), key.begin(), key.end());
+            details.push_back(lanes_in(*mask, block));
+        }
+        const auto& [key, mask] = *places.begin();
+        accuse(BARRIER_STUCK, static_cast<int>(key[0]), *mask, block, details);
+    }
+
+    const Launch& launch_;
+    const Geometry& geometry_;
+    std::vector<Warp>& warps_;
+    std::vector<Waiting> waiting_;
+    std::vector<Waiting> arrived_;  // lanes that have arrived and not waited
+};
+
+}  // namespace machine

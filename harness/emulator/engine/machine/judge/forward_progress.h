@@ -1,0 +1,231 @@
+// Who goes next where lanes may be waiting for each other, so that everybody gets a turn.
+//
+// Lanes behind a loop wait for those within, so that all meet again; where the lanes within wait for
+// one behind, as for the holder of a lock, they would wait for ever. Since Volta every lane gets its
+// turn. So the lanes of a warp that come round a loop that may wait (`waiting_loops.py`) and have
+// gone a pass in vain are *parked*: the same lanes as one pass ago, with the same registers and the
+// same values read. A loop that counts its passes, or finds something new in each, is not in vain;
+// as it may be waiting with a limit, its lanes are parked after `PATIENCE` passes of the same lanes,
+// and once that has happened to them, the sooner. The first `GRACE` passes are never in vain, because
+// most such loops end within them.
+//
+// A warp of which lanes were parked has lost its order. From then on its lanes wait at a
+// `__syncwarp`, shuffle or vote for all that its mask names, as hardware does. When nobody else can
+// go on, whoever waits tries again; and if nothing has changed for long, nobody ever will.
+//
+// All this looks at one warp's lanes and registers, and at whether its block has anybody else to go
+// on. So what a block counts does not depend on which blocks share its chunk, unless it reads what
+// those write.
+
+#pragma once
+
+#include <map>
+
+#include "chunk.h"
+
+namespace machine {
+
+using Ready = std::map<int, Mask>;  // lanes that can go on, by basic block
+
+class ForwardProgress {
+   public:
+    ForwardProgress(const Launch& launch, const Judged& judged, const Geometry& geometry,
+                    std::vector<Warp>& warps)
+        : launch_(launch), judged_(judged), geometry_(geometry), warps_(warps) {}
+
+    void start() {
+        heads_.clear(), parked_.clear(), held_.clear(), before_.clear();
+        rounds_ = 0, without_ = -1;
+        lost_.assign(geometry_.all_warps(), 0);
+        any_lost_ = false;
+        for (int n = 0; n < judged_.head_count; n++)
+            heads_.emplace(judged_.heads[n].block, Passes(judged_.heads[n], geometry_));
+    }
+
+    // Whether lanes are parked or wait at a meeting.
+    bool anybody() const { return !parked_.empty() || !held_.empty(); }
+
+    // Leaves of the lanes that are ready at a basic block those that execute it now.
+    void take(int number, Mask& lanes, const Mask& exited) {
+        if (any_lost_)
+            for (int n = 0; n < judged_.meeting_count; n++)
+                if (judged_.meetings[n].block == number) {
+                    who_meet(judged_.meetings[n], lanes, exited);
+                    break;
+                }
+        const auto head = heads_.find(number);
+        if (head == heads_.end() || !any(lanes)) return;
+        const Mask vain = passes_in_vain(head->second, lanes);
+        if (!any(vain)) return;
+        Mask& parked = joined(parked_, number);
+        for (size_t w = 0; w < vain.size(); w++) {
+            parked[w] |= vain[w], lanes[w] &= ~vain[w];
+            lost_[w] |= vain[w] != 0;
+        }
+        any_lost_ = true;
+    }
+
+    // Nobody else can go on: whoever waits tries again. False if nobody waits.
+    bool wake(Ready& ready) {
+        if (!anybody()) return false;
+        State now;
+        for (const auto& [number, mask] : held_) now[{0, number}].assign(mask.begin(), mask.end());
+        for (const auto& [number, mask] : parked_)
+            now[{1, number}] = heads_.at(number).state(mask, geometry_);
+        rounds_ = now == before_ ? rounds_ + 1 : 0;
+        before_ = std::move(now);
+        if (rounds_ && !held_.empty())
+            without_ = held_.begin()->first;
+        else if (rounds_ > HOPE && !judged_.clocks)
+            give_up();
+        for (const auto& [number, mask] : parked_) ready[number] = mask;
+        for (const auto& [number, mask] : held_) {
+            Mask& there = joined(ready, number);
+            for (size_t w = 0; w < mask.size(); w++) there[w] |= mask[w];
+        }
+        for (auto& [number, head] : heads_) {
+            const auto parked = parked_.find(number);
+            head.woken = parked == parked_.end() ? Mask() : parked->second;
+            for (i32& passes : head.passes) passes = std::min(passes, GRACE + 1);
+        }
+        parked_.clear(), held_.clear();
+        return true;
+    }
+
+   private:
+    static constexpr i32 GRACE = 8, PATIENCE = 1024, LEAST_PATIENCE = 16, HOPE = 256;
+
+    using State = std::map<std::pair<int, int>, std::vector<u64>>;
+
+    // The passes of a chunk's warps through one loop.
+    struct Passes {
+        Passes(const Head& of, const Geometry& g)
+            : head(of), passes(g.all_warps()), patience(g.all_warps(), PATIENCE),
+              company(g.all_warps()), samples(g.all_warps()), quiet(g.all_warps()),
+              prints(g.all_lanes()) {}
+
+        // Something that stays the same as long as parked lanes try in vain.
+        std::vector<u64> state(const Mask& parked, const Geometry& geometry) const {
+            std::vector<u64> out(prints.size());
+            for (size_t w = 0; w < parked.size(); w++)
+                each_lane(parked[w], [&](int i) {
+                    const int lane = geometry.lane(static_cast<int>(w), i);
+                    out[lane] = prints[lane];
+                });
+            return out;
+        }
+
+        Head head;
+        std::vector<i32> passes, patience;
+        Mask company;              // which lanes went the last pass
+        std::vector<u64> samples;  // what one of them found
+        std::vector<i32> quiet;    // passes since that was something new
+        std::vector<u64> prints;   // what each lane found
+        Mask woken;
+    };
+
+    Mask& joined(std::map<int, Mask>& some, int number) {
+        Mask& mask = some[number];
+        mask.resize(geometry_.all_warps());
+        return mask;
+    }
+
+    // Of lanes that come round, those of warps that have done so in vain.
+    Mask passes_in_vain(Passes& head, const Mask& lanes) {
+        Mask vain(lanes.size());
+        const Mask woken = std::move(head.woken);
+        head.woken.clear();
+        i32 most = 0;
+        for (size_t w = 0; w < lanes.size(); w++)
+            if (lanes[w]) most = std::max(most, ++head.passes[w]);
+        if (most <= GRACE) return vain;
+        std::vector<size_t> waiting, tired;
+        for (size_t w = 0; w < lanes.size(); w++) {
+            if (!lanes[w]) continue;
+            if (head.company[w] != lanes[w]) head.passes[w] = std::min(head.passes[w], GRACE + 1);
+            head.company[w] = lanes[w];
+            const u64 sample = fingerprint(head, w, 31 - __builtin_clz(lanes[w]), lanes[w]);
+            const bool same = head.samples[w] == sample && head.passes[w] > GRACE + 1;
+            head.samples[w] = sample;
+            head.quiet[w] = same ? head.quiet[w] + 1 : 0;
+            if (head.passes[w] > head.patience[w]) tired.push_back(w);
+            if (same) waiting.push_back(w);
+        }
+        if (waiting.empty() && tired.empty()) return vain;
+        std::vector<u8> as_before(lanes.size(), 1);
+        for (size_t w = 0; w < lanes.size(); w++)
+            each_lane(lanes[w], [&](int i) {
+                u64& print = head.prints[geometry_.lane(static_cast<int>(w), i)];
+                const u64 now = fingerprint(head, w, i, 0);
+                if (print != now) as_before[w] = 0;
+                print = now;
+            });
+        const auto park = [&](size_t w) {
+            if (!woken.empty() && woken[w]) return false;
+            vain[w] = lanes[w];
+            return true;
+        };
+        for (const size_t w : waiting)
+            if (as_before[w] && head.quiet[w] > 1) park(w);
+        for (const size_t w : tired)
+            if (park(w)) head.patience[w] = std::max(head.patience[w] / 4, LEAST_PATIENCE);
+        return vain;
+    }
+
+    u64 fingerprint(const Passes& head, size_t warp, int i, u64 mixed) const {
+        for (int n = 0; n < head.head.count; n++) {
+            const i32 row = judged_.watched[head.head.first + n];
+            const u8* values = warps_[warp].registers + (row & ~1);
+            const u64 value = row & 1 ? reinterpret_cast<const u64*>(values)[i]
+                                      : reinterpret_cast<const u32*>(values)[i];
+            mixed = mixed * 0x9E3779B97F4A7C15u + value;
+        }
+        return mixed;
+    }
+
+    // Leaves the lanes at a meeting all of whose mask are there, or have exited.
+    void who_meet(const Meeting& meeting, Mask& lanes, const Mask& exited) {
+        const auto held = held_.find(meeting.block);
+        if (held != held_.end()) {
+            for (size_t w = 0; w < lanes.size(); w++) lanes[w] |= held->second[w];
+            held_.erase(held);
+        }
+        if (meeting.block == without_) {
+            without_ = -1;
+            return;
+        }
+        Mask waits(lanes.size());
+        for (size_t w = 0; w < lanes.size(); w++) {
+            const u32 all = geometry_.lanes_of(static_cast<int>(w));
+            const u32 missing = lost_[w] ? all & ~(lanes[w] | exited[w]) : 0;
+            const u32* named = reinterpret_cast<const u32*>(warps_[w].registers + meeting.mask);
+            if (missing)
+                each_lane(lanes[w], [&](int i) {
+                    if (named[i] & missing) waits[w] |= u32(1) << i;
+                });
+            lanes[w] &= ~waits[w];
+        }
+        if (any(waits)) held_[meeting.block] = waits;
+    }
+
+    void give_up() const {
+        const auto& [number, mask] = *parked_.begin();
+        const Party first = selected(mask).front();
+        throw Accusation{LOOP_STUCK, launch_.blocks[number].first_site,
+                         geometry_.lane(first.warp, __builtin_ctz(first.lanes)), {}};
+    }
+
+    const Launch& launch_;
+    const Judged& judged_;
+    const Geometry& geometry_;
+    std::vector<Warp>& warps_;
+    std::map<int, Passes> heads_;
+    std::map<int, Mask> parked_, held_;
+    std::vector<u8> lost_;  // warps that have had lanes parked
+    bool any_lost_ = false;
+    State before_;
+    int rounds_ = 0;    // in which nothing has changed
+    int without_ = -1;  // a meeting that takes place without all that it names
+};
+
+}  // namespace machine

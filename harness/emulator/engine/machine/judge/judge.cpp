@@ -1,0 +1,494 @@
+// The judge: runs a launch exactly, basic block after basic block, and says what is wrong.
+//
+// All lanes of a chunk that can go on at the lowest-numbered basic block go next, and do its
+// operations together. Since blocks are numbered so that a block comes after everything that leads to
+// it, diverged lanes meet again. What one thread block does never depends on which others share its
+// chunk (except through memory), so counts do not depend on the chunk's size.
+
+#include <chrono>
+
+#include "../rows.h"
+#include "accesses.h"
+#include "barriers.h"
+#include "operations.h"
+#include "warp_masks.h"
+
+namespace machine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Judge {
+   public:
+    Judge(const Launch& launch, const Judged& judged, const Counts& counts)
+        : launch_(launch), judged_(judged),
+          blocks_(launch_, counts, most_blocks(launch, judged)), geometry_(blocks_.geometry),
+          races_(judged_, geometry_), masks_(geometry_),
+          uninitialised_(launch_, judged_, geometry_),
+          accesses_(launch_, judged_, blocks_, races_, uninitialised_),
+          progress_(launch_, judged_, geometry_, blocks_.warps),
+          barriers_(launch_, geometry_, blocks_.warps) {
+        for (int n = 0; n < launch_.buffer_count; n++) {  // nothing is kept to be put back
+            saved_.push_back(std::vector<u8>((launch_.buffers[n].size >> Undo::PAGE_SHIFT) + 1, 1));
+            launch_.buffers[n].saved = saved_.back().data();
+        }
+        barriers_.checked = launch_.checks;
+        barriers_.told = [this](int block, bool whole, const Mask& arrived) {
+            meet_at_barrier(block, whole, arrived);
+        };
+    }
+
+    Verdict run(double seconds) {
+        const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                                 std::chrono::duration<double>(seconds));
+        Verdict verdict{};
+        try {
+            for (int steps = 0; verdict.outcome == DONE; steps++) {
+                if (!in_chunk_ && !begin_chunk()) return verdict;
+                if (steps % STEPS_A_LOOK == STEPS_A_LOOK - 1 && Clock::now() > deadline)
+                    verdict.outcome = PAUSED;
+                else
+                    step(verdict);
+            }
+        } catch (const Accusation& found) {
+            verdict.outcome = SUSPECT;
+            verdict.reason = found.what, verdict.site = found.site;
+            locate(verdict, found.lane);
+            details = found.details;
+        }
+        verdict.ticks = blocks_.c.clock;
+        return verdict;
+    }
+
+    std::vector<i64> details;  // of the verdict
+    std::vector<i64> let_pass() const {
+        std::vector<i64> out;
+        for (const auto& [sites, count] : races_.let_pass)
+            out.insert(out.end(), {sites.first, sites.second, count});
+        return out;
+    }
+    std::pair<const u8*, i64> seen(int lane, i64 address) { return blocks_.seen(lane, address); }
+
+   private:
+    static constexpr int STEPS_A_LOOK = 16;
+
+    static int most_blocks(const Launch& launch, const Judged& judged) {
+        const u64 blocks = u64(launch.grid[0]) * launch.grid[1] * launch.grid[2];
+        return static_cast<int>(std::min<u64>(blocks, judged.chunk_blocks));
+    }
+
+    bool begin_chunk() {
+        const u64 blocks = u64(launch_.grid[0]) * launch_.grid[1] * launch_.grid[2];
+        if (next_ >= blocks) return false;
+        const u64 count = std::min<u64>(judged_.chunk_blocks, blocks - next_);
+        blocks_.start(next_, static_cast<int>(count));
+        races_.start(next_);
+        masks_.start();
+        uninitialised_.start();
+        accesses_.start();
+        progress_.start();
+        barriers_.start();
+        next_ += count;
+        exited_.assign(geometry_.all_warps(), 0);
+        ready_.clear();
+        Mask& first = ready_[0];
+        for (int w = 0; w < geometry_.all_warps(); w++) first.push_back(geometry_.lanes_of(w));
+        in_chunk_ = true;
+        return true;
+    }
+
+    void locate(Verdict& verdict, int lane) const {
+        verdict.block = static_cast<i64>(blocks_.first_block) + geometry_.block_of(lane);
+        verdict.thread = geometry_.thread_of(lane);
+        verdict.block_number = at_;
+    }
+
+    void step(Verdict& verdict) {
+        if (ready_.empty()) {
+            if (barriers_.anybody() && barriers_.release(!progress_.anybody(), exited_, ready_))
+                return;
+            if (!progress_.wake(ready_)) in_chunk_ = false;
+            return;
+        }
+        at_ = ready_.begin()->first;
+        Mask mask = std::move(ready_.begin()->second);
+        ready_.erase(ready_.begin());
+        progress_.take(at_, mask, exited_);
+        const Selection lanes = selected(mask);
+        if (lanes.empty()) return;
+        const Block& block = launch_.blocks[at_];
+        Counts& counts = blocks_.c.counts;
+        for (const Party& party : lanes) {
+            counts.block_warps[at_]++;
+            counts.block_lanes[at_] += __builtin_popcount(party.lanes);
+            blocks_.c.clock += static_cast<i64>(block.charge) * LANES;
+        }
+        if (blocks_.c.clock > launch_.budget) {
+            verdict.outcome = OVER_BUDGET;
+            locate(verdict, first_of(lanes));
+            return;
+        }
+        execute(block, lanes);
+        leave(block, lanes);
+    }
+
+    int first_of(const Selection& lanes) const {
+        return geometry_.lane(lanes[0].warp, __builtin_ctz(lanes[0].lanes));
+    }
+
+    // --- operations -----------------------------------------------------------------------------
+
+    void execute(const Block& block, const Selection& lanes) {
+        for (i32 n = block.first; n < block.last;) {
+            i32 end = n;
+            while (end < block.last && known()[launch_.ops[end].handler].role == COMPUTES) end++;
+            if (end > n) compute(n, end, lanes);
+            if (end < block.last) act(launch_.ops[end], lanes);
+            n = end + 1;
+        }
+    }
+
+    // Operations on registers alone: warp by warp.
+    void compute(i32 first, i32 end, const Selection& lanes) {
+        for (const Party& party : lanes) {
+            blocks_.enter(party.warp, party.lanes);
+            for (i32 n = first; n < end; n++) {
+                const Op& op = launch_.ops[n];
+                const Known& about = known()[op.handler];
+                if (uninitialised_.concerns(party.warp))
+                    uninitialised_.flow(blocks_.c, party.warp, op, about.flow, about.bytes);
+                handle(about, op, party);
+            }
+        }
+    }
+
+    void handle(const Known& about, const Op& op, const Party& party) {
+        try {
+            about.handler(blocks_.c, op);
+        } catch (const Suspicion& found) {
+            const int lane = geometry_.lane(party.warp, found.lane);
+            if (found.reason == PART_OF_A_WARP) throw Accusation{NOT_WHOLE_WARP, op.site, lane, {}};
+            if (found.reason != MATRIX_ROW) throw;
+            throw Accusation{MISALIGNED_MATRIX_ROW, op.site, lane,
+                             {blocks_.c.row<i64>(op.source[0])[found.lane]}};
+        }
+    }
+
+    // Operations that somebody else may notice: all warps at once.
+    void act(const Op& op, const Selection& lanes) {
+        const Known& about = known()[op.handler];
+        switch (about.role) {
+            case LOADS: accesses_.execute(op, READ, lanes); return;
+            case STORES:
+                accesses_.execute(op, WRITE, lanes);
+                if (op.space != GLOBAL) uninitialised_.settle();
+                return;
+            case UPDATES: accesses_.execute(op, UPDATE, lanes); return;
+            case ISSUES_COPY: accesses_.issue_copy(op, lanes); return;
+            case COMMITS_COPIES: accesses_.commit_copies(lanes); return;
+            case WAITS_FOR_COPIES: accesses_.wait_for_copies(op, lanes); return;
+            case COPIES_STRUCT: accesses_.copy_struct(op, lanes); return;
+            case FENCES:
+                if (launch_.checks && op.count)
+                    races_.fence(lanes, judged_.traits[op.site] & REACHES_ALL);
+                return;
+            case MARKS: return;
+            case PRINTS: print(op, lanes); return;
+            case FAILS: fail(op, lanes); return;
+            case ENTERS_FRAME: check_frame(op, lanes); break;
+            case MEETS: meet(op, about, lanes); break;
+            default:
+                if (launch_.checks)
+                    for (const Party& party : lanes)
+                        races_.ordering.some_lanes(party.warp, party.lanes, races_.log.now());
+        }
+        compute_one(op, about, lanes);
+    }
+
+    void compute_one(const Op& op, const Known& about, const Selection& lanes) {
+        for (const Party& party : lanes) {
+            blocks_.enter(party.warp, party.lanes);
+            if (uninitialised_.concerns(party.warp) && about.role != MEETS)
+                uninitialised_.flow(blocks_.c, party.warp, op, COMPUTED, 4);
+            handle(about, op, party);
+        }
+    }
+
+    // Lanes meet at an instruction of their warp that names its members.
+    void meet(const Op& op, const Known& about, const Selection& lanes) {
+        const i32 mask_row = op.source[op.count];
+        const auto mask_of = [&](int w, int i) {
+            return reinterpret_cast<const u32*>(blocks_.warps[w].registers + mask_row)[i];
+        };
+        if (launch_.checks) {
+            each_of(lanes, [&](int w, int i) {
+                if (!(mask_of(w, i) >> i & 1))
+                    throw Accusation{LANE_NOT_NAMED, op.site, geometry_.lane(w, i),
+                                     {i, mask_of(w, i)}};
+            });
+            for (const Party& party : lanes) {
+                u32 named = 0;
+                each_lane(party.lanes, [&](int i) { named |= mask_of(party.warp, i); });
+                races_.ordering.some_lanes(party.warp, party.lanes, races_.log.now());
+                masks_.met(about.family, party.warp, party.lanes, named, exited_[party.warp],
+                           op.site);
+            }
+        }
+        // A shuffle passes on what it does not use; all else is used.
+        const bool shuffles = op.count == 3;
+        for (int n = shuffles; n <= op.count; n++)
+            uninitialised_.use_row(lanes, op.source[n], op.site);
+        if (shuffles)
+            shuffle_ids(op, lanes, mask_of);
+        else
+            for (const Party& party : lanes)
+                for (const i32 row : op.result)
+                    if (row >= 0) uninitialised_.forget(party.warp, row, party.lanes);
+    }
+
+    // Where the values come from that a shuffle gives: what a lane takes from one that does not take
+    // part is nothing that anybody has written.
+    template <class MaskOf>
+    void shuffle_ids(const Op& op, const Selection& lanes, MaskOf mask_of) {
+        u32 read = 0;
+        bool begun = false;
+        for (const Party& party : lanes) {
+            const int w = party.warp;
+            Id ids[LANES];
+            const u32 gone = exited_[w] | ~geometry_.lanes_of(w);
+            each_lane(party.lanes, [&](int i) {
+                bool in_range;
+                const int source = shuffle_source(op, w, i, in_range);
+                const bool there = party.lanes >> source & 1;
+                ids[i] = uninitialised_.of(w, op.source[0], there ? source : i);
+                if (!launch_.checks || !in_range || mask_of(w, i) & ~gone & u32(1) << source) return;
+                if (!begun) read = uninitialised_.begin(ABSENT_LANE, op.site, {});
+                begun = true;
+                ids[i] = uninitialised_.add(read, geometry_.lane(w, i), source);
+            });
+            each_lane(party.lanes, [&](int i) {
+                uninitialised_.put(w, op.result[0], i, ids[i]);
+                uninitialised_.put(w, op.result[1], i, 0);
+            });
+        }
+    }
+
+    int shuffle_source(const Op& op, int w, int i, bool& in_range) const {
+        const auto value = [&](int n) {
+            return reinterpret_cast<const u32*>(blocks_.warps[w].registers + op.source[n])[i];
+        };
+        return source_of_shuffle(static_cast<Shuffle>(op.immediate), i, value(1), value(2),
+                                 in_range);
+    }
+
+    void check_frame(const Op& op, const Selection& lanes) {
+        for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+        each_of(lanes, [&](int w, int i) {
+            const auto value = [&](int n) {
+                return reinterpret_cast<const i64*>(blocks_.warps[w].registers + op.source[n])[i];
+            };
+            if (value(0) + value(1) > judged_.stack_end - op.immediate)
+                throw Accusation{STACK_USED_UP, op.site, geometry_.lane(w, i), {op.immediate}};
+        });
+    }
+
+    // --- the system -----------------------------------------------------------------------------
+
+    void print(const Op& op, const Selection& lanes) {
+        for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+        each_of(lanes, [&](int w, int i) {
+            const auto value = [&](int n) {
+                return reinterpret_cast<const u64*>(blocks_.warps[w].registers + op.source[n])[i];
+            };
+            const int lane = geometry_.lane(w, i);
+            const i64 block = static_cast<i64>(blocks_.first_block) + geometry_.block_of(lane);
+            const i32 count = judged_.print(block, lane, value(0), value(1));
+            if (count < 0) throw Accusation{PRINTED_TOO_MUCH, op.site, lane, {}};
+            if (op.result[0] >= 0)
+                reinterpret_cast<i32*>(blocks_.warps[w].registers + op.result[0])[i] = count;
+            uninitialised_.put(w, op.result[0], i, 0);
+        });
+    }
+
+    void fail(const Op& op, const Selection& lanes) {
+        for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+        const Party& first = lanes[0];
+        const int i = __builtin_ctz(first.lanes);
+        const auto value = [&](int n) {
+            return reinterpret_cast<const i64*>(blocks_.warps[first.warp].registers +
+                                                op.source[n])[i];
+        };
+        throw Accusation{ASSERTED, op.site, first_of(lanes),
+                         {first_of(lanes), value(0), value(1)}};
+    }
+
+    // --- endings --------------------------------------------------------------------------------
+
+    // Those who go to a basic block.
+    Mask& bound_for(int target) {
+        Mask& there = ready_[target];
+        there.resize(geometry_.all_warps());
+        return there;
+    }
+
+    static void go(const Selection& lanes, Mask& there) {
+        for (const Party& party : lanes) there[party.warp] |= party.lanes;
+    }
+
+    void leave(const Block& block, const Selection& lanes) {
+        Counts& counts = blocks_.c.counts;
+        switch (block.ending) {
+            case JUMP:
+                uninitialised_.settle();
+                go(lanes, bound_for(block.target));
+                return;
+            case BRANCH: {
+                uninitialised_.use_row(lanes, block.predicate, block.site);
+                uninitialised_.settle();
+                Mask *taken = nullptr, *other = nullptr;
+                for (const Party& party : lanes) {
+                    const i32* holds = row<i32>(party.warp, block.predicate);
+                    u32 on = lanes_set(holds);
+                    if (!block.taken_if) on = ~on;
+                    on &= party.lanes;
+                    const u32 off = party.lanes & ~on;
+                    counts.taken_lanes[at_] += __builtin_popcount(on);
+                    counts.diverged_warps[at_] += on && off;
+                    if (on && !taken) taken = &bound_for(block.target);
+                    if (off && !other) other = &bound_for(block.otherwise);
+                    if (on) (*taken)[party.warp] |= on;
+                    if (off) (*other)[party.warp] |= off;
+                }
+                return;
+            }
+            case SWITCH: switch_to(block, lanes); return;
+            case BARRIER:
+                for (const i32 row : {block.number, block.count, block.predicate})
+                    if (row >= 0) uninitialised_.use_row(lanes, row, block.site);
+                uninitialised_.settle();
+                for (const Party& party : lanes) {
+                    if (block.result >= 0)
+                        uninitialised_.forget(party.warp, block.result, party.lanes);
+                    barriers_.arrive(at_, party, ready_);
+                }
+                return;
+            case TRAP: throw Accusation{TRAPPED, block.site, first_of(lanes), {at_}};
+            default:  // EXIT
+                uninitialised_.settle();
+                for (const Party& party : lanes) exited_[party.warp] |= party.lanes;
+        }
+    }
+
+    void switch_to(const Block& block, const Selection& lanes) {
+        uninitialised_.use_row(lanes, block.predicate, block.site);
+        if (block.pointer >= 0) uninitialised_.use_row(lanes, block.pointer, block.site);
+        uninitialised_.settle();
+        const i32* const targets = launch_.switch_targets + block.first_target;
+        each_of(lanes, [&](int w, int i) {
+            const u32 index = row<u32>(w, block.predicate)[i];
+            if (index < static_cast<u32>(block.targets)) return;
+            std::vector<i64> about{index, block.targets, block.pointer >= 0};
+            if (block.pointer >= 0) about.push_back(row<i64>(w, block.pointer)[i]);
+            throw Accusation{NO_TARGET, block.site, geometry_.lane(w, i), std::move(about)};
+        });
+        for (const Party& party : lanes) {
+            i32 first = -1;
+            bool parts = false;
+            each_lane(party.lanes, [&](int i) {
+                const i32 target = targets[row<u32>(party.warp, block.predicate)[i]];
+                parts |= first >= 0 && target != first;
+                first = target;
+                bound_for(target)[party.warp] |= u32(1) << i;
+            });
+            blocks_.c.counts.diverged_warps[at_] += parts;
+        }
+    }
+
+    template <class T>
+    const T* row(int warp, i32 offset) const {
+        return reinterpret_cast<const T*>(blocks_.warps[warp].registers + offset);
+    }
+
+    // A complete barrier lets threads of a block go.
+    void meet_at_barrier(int block, bool whole, const Mask& arrived) {
+        const i64 now = races_.log.now();
+        if (whole) {
+            races_.ordering.whole_block(block, now);
+        } else {
+            std::vector<int> who;
+            for (int w = 0; w < geometry_.warps; w++)
+                if (arrived[block * geometry_.warps + w]) who.push_back(w);
+            races_.ordering.some_warps(block, who, now);
+        }
+        Mask here(arrived.size());
+        for (int w = block * geometry_.warps; w < (block + 1) * geometry_.warps; w++)
+            here[w] = arrived[w];
+        masks_.barrier(here);
+    }
+
+    Launch launch_;
+    Judged judged_;
+    std::vector<std::vector<u8>> saved_;
+    Blocks blocks_;
+    Geometry& geometry_;
+    Races races_;
+    WarpMasks masks_;
+    Uninitialised uninitialised_;
+    Accesses accesses_;
+    ForwardProgress progress_;
+    Barriers barriers_;
+    Ready ready_;
+    Mask exited_;
+    u64 next_ = 0;  // the next chunk's first thread block
+    bool in_chunk_ = false;
+    i32 at_ = 0;  // the basic block that is executed
+};
+
+}  // namespace
+}  // namespace machine
+
+extern "C" {
+
+// Of everything that is shared with Python: bytes of the structs, and how many verdicts there are.
+void machine_sizes(int* out) {
+    using namespace machine;
+    const size_t sizes[] = {sizeof(Op), sizeof(Block), sizeof(Buffer), sizeof(Launch),
+                            sizeof(Counts), sizeof(Verdict), sizeof(Observed), sizeof(Judged),
+                            MISALIGNED_MATRIX_ROW + 1};
+    std::copy(std::begin(sizes), std::end(sizes), out);
+}
+
+// What the arguments point to must outlive the run.
+void* judge_begin(const machine::Launch* launch, const machine::Judged* judged,
+                  const machine::Counts* counts) {
+    return new machine::Judge(*launch, *judged, *counts);
+}
+
+void judge_run(void* judge, double seconds, machine::Verdict* verdict) {
+    *verdict = static_cast<machine::Judge*>(judge)->run(seconds);
+}
+
+// Numbers that are part of a verdict; returns how many there are.
+int judge_details(void* judge, machine::i64* out, int most) {
+    const auto& details = static_cast<machine::Judge*>(judge)->details;
+    std::copy_n(details.begin(), std::min<size_t>(most, details.size()), out);
+    return static_cast<int>(details.size());
+}
+
+// Writes that changed nothing and reads that nothing ordered: their sites and how often, by threes.
+int judge_let_pass(void* judge, machine::i64* out, int most) {
+    const auto found = static_cast<machine::Judge*>(judge)->let_pass();
+    std::copy_n(found.begin(), std::min<size_t>(most, found.size()), out);
+    return static_cast<int>(found.size());
+}
+
+// The bytes at a generic address as a lane sees them; returns how many of so many are there.
+int judge_peek(void* judge, int lane, machine::i64 address, void* out, int most) {
+    const auto [from, size] = static_cast<machine::Judge*>(judge)->seen(lane, address);
+    const int count = static_cast<int>(std::min<machine::i64>(size, most));
+    if (count > 0) std::memcpy(out, from, count);
+    return count;
+}
+
+void judge_end(void* judge) { delete static_cast<machine::Judge*>(judge); }
+}

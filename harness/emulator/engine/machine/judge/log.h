@@ -1,0 +1,63 @@
+// A log by which an old access can still be named, and what may meet unordered.
+//
+// A check keeps, for each word, stamps of its last accesses: one integer that holds a number from the
+// log, the kind of access and the lane. Numbers ascend, so that what came before a barrier is what
+// has a number below the barrier's.
+
+#pragma once
+
+#include <algorithm>
+
+#include "chunk.h"
+
+namespace machine {
+
+constexpr int MARK_KIND_SHIFT = 28, EVENT_SHIFT = 30;
+constexpr u64 SILENT = u64(1) << 27;  // a write that changed nothing, and before which nothing did
+constexpr u64 LANE_MASK = SILENT - 1;
+
+inline i64 event_of(u64 stamp) { return static_cast<i64>(stamp >> EVENT_SHIFT); }
+inline int lane_of(u64 stamp) { return static_cast<int>(stamp & LANE_MASK); }
+inline i32 kind_of(u64 stamp) { return stamp >> MARK_KIND_SHIFT & 3; }
+
+// Numbers the accesses and fences of a launch as they happen.
+class Log {
+   public:
+    i64 now() const { return static_cast<i64>(sites_.size()); }  // the number of the next access
+    i64 add(i32 site) {
+        sites_.push_back(site);
+        return now() - 1;
+    }
+    i32 site(i64 event) const { return sites_[event]; }
+    void begin_chunk(u64 first_block) {
+        chunks_.push_back(now());
+        first_blocks_.push_back(first_block);
+    }
+    i64 chunk_began() const { return chunks_.back(); }
+    // The first thread block of the chunk that an event belongs to.
+    u64 first_block(i64 event) const {
+        const auto after = std::upper_bound(chunks_.begin(), chunks_.end(), event);
+        return first_blocks_[after - chunks_.begin() - 1];
+    }
+
+   private:
+    std::vector<i32> sites_{0};  // so that no access has the number 0
+    std::vector<i64> chunks_;
+    std::vector<u64> first_blocks_;
+};
+
+// Whether two accesses of these kinds may meet unordered.
+//
+// Atomics may meet atomics and volatile accesses: locks and flags. Two volatile accesses may meet if
+// they belong to different warps, as where one warp waits for another's flag; within a warp they are
+// what programs wrote when lanes still ran in lockstep, and are a race. What is atomic for a block
+// alone is to other blocks a plain access.
+inline bool tolerated(i32 before, i32 now, bool same_warp, bool same_block) {
+    const auto seen = [&](i32 kind) {
+        return kind != BLOCK_ATOMIC ? kind : same_block ? i32(ATOMIC) : i32(PLAIN);
+    };
+    before = seen(before), now = seen(now);
+    return before != PLAIN && now != PLAIN && (before == ATOMIC || now == ATOMIC || !same_warp);
+}
+
+}  // namespace machine

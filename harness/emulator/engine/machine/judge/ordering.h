@@ -1,0 +1,98 @@
+// What the threads of a block know of each other's accesses: barriers, `__syncwarp`, fences.
+//
+// Times are numbers of the log. A barrier of the whole block orders everything before it, so one
+// number per block is enough. What synchronises a whole warp needs one number per warp. Barriers of
+// some warps and meetings of some lanes are kept as tables of who knows whom up to when, and only
+// where one occurs.
+
+#pragma once
+
+#include <array>
+
+#include "chunk.h"
+
+namespace machine {
+
+class Ordering {
+   public:
+    explicit Ordering(const Geometry& geometry) : geometry_(geometry) {}
+
+    // New blocks: whatever is in the log is not theirs.
+    void start(i64 now) {
+        block_.assign(geometry_.blocks, now);
+        warp_.assign(geometry_.all_warps(), now);
+        fenced_.assign(geometry_.all_lanes(), -1);
+        fenced_for_all_.assign(geometry_.all_lanes(), -1);
+        lanes_.clear(), warps_.clear();
+        lanes_.resize(geometry_.all_warps()), warps_.resize(geometry_.blocks);
+    }
+
+    // Whether an access by one lane is ordered before what a lane of the same block does now.
+    bool ordered(int earlier, i64 when, int later) const {
+        const int block = geometry_.block_of(earlier);
+        if (when < block_[block]) return true;
+        const int old_warp = geometry_.warp_of(earlier), new_warp = geometry_.warp_of(later);
+        if (old_warp != new_warp) {
+            const auto& table = warps_[block];
+            if (table.empty()) return false;
+            const int n = geometry_.warps;
+            return when < table[new_warp % n * n + old_warp % n];
+        }
+        if (when < warp_[new_warp]) return true;
+        const auto& table = lanes_[new_warp];
+        return !table.empty() &&
+               when < table[geometry_.place_of(later) * LANES + geometry_.place_of(earlier)];
+    }
+
+    // All threads of a block have met, but for those that have left.
+    void whole_block(int block, i64 now) { block_[block] = now; }
+
+    // Some warps of a block have met.
+    void some_warps(int block, const std::vector<int>& who, i64 now) {
+        const int n = geometry_.warps;
+        auto& table = warps_[block];
+        if (table.empty()) table.assign(static_cast<size_t>(n) * n, -1);
+        std::vector<i64> joined(n, -1);
+        for (const int w : who)
+            for (int k = 0; k < n; k++) joined[k] = std::max(joined[k], table[w * n + k]);
+        for (const int w : who) joined[w] = now, warp_[block * n + w] = now;
+        for (const int w : who)
+            for (int k = 0; k < n; k++) table[w * n + k] = std::max(table[w * n + k], joined[k]);
+    }
+
+    // Lanes of a warp have met.
+    void some_lanes(int warp, u32 who, i64 now) {
+        if (who == geometry_.lanes_of(warp)) {
+            warp_[warp] = now;
+            return;
+        }
+        auto& table = lanes_[warp];
+        if (table.empty()) table.assign(LANES * LANES, -1);
+        std::array<i64, LANES> joined;
+        joined.fill(-1);
+        each_lane(who, [&](int i) {
+            for (int k = 0; k < LANES; k++) joined[k] = std::max(joined[k], table[i * LANES + k]);
+        });
+        each_lane(who, [&](int i) { joined[i] = now; });
+        each_lane(who, [&](int i) {
+            for (int k = 0; k < LANES; k++)
+                table[i * LANES + k] = std::max(table[i * LANES + k], joined[k]);
+        });
+    }
+
+    // A fence of the block or, `for_all`, of the device.
+    void fence(int lane, bool for_all, i64 now) {
+        fenced_[lane] = now;
+        if (for_all) fenced_for_all_[lane] = now;
+    }
+    i64 fenced(int lane) const { return fenced_[lane]; }
+    i64 fenced_for_all(int lane) const { return fenced_for_all_[lane]; }
+
+   private:
+    const Geometry& geometry_;
+    std::vector<i64> block_, warp_, fenced_, fenced_for_all_;
+    std::vector<std::vector<i64>> warps_;  // by block: later warp × earlier warp
+    std::vector<std::vector<i64>> lanes_;  // by warp: later lane × earlier lane
+};
+
+}  // namespace machine

@@ -1,0 +1,245 @@
+// Races in shared and in global memory: between the threads of a block, and between blocks.
+//
+// Every word has the stamps of its last write and of two reads: the latest one, and one by a thread
+// as far away as there is one: of another block, else another warp, else another lane. An access
+// races with a stamp of another thread that nothing orders before it (`ordering.h`), if either
+// writes. Two reads are enough: of two warps that have read a word, one is not the writer's.
+//
+// All lanes of a chunk execute an instruction together, which hides races from the results; the
+// stamps do not depend on it.
+
+#pragma once
+
+#include <map>
+
+#include "log.h"
+#include "ordering.h"
+#include "release_acquire.h"
+
+namespace machine {
+
+enum Hazard : i32 { READ_AFTER_WRITE, WRITE_AFTER_WRITE, WRITE_AFTER_READ, ATOMIC_AFTER_WRITE,
+                    ATOMIC_AFTER_ATOMIC };
+
+// The stamps of a memory, in words of `grain` bytes; 0 is never.
+struct Stamps {
+    Stamps(size_t words, int of_grain, bool is_own)
+        : written(lazy<u64>(words)), read(lazy<u64>(words)), read_too(lazy<u64>(words)),
+          grain(of_grain), own(is_own) {}
+
+    Lazy<u64> written, read, read_too;
+    int grain;
+    bool own;  // of each block: no other one ever sees it
+};
+
+class Races {
+   public:
+    Races(const Judged& judged, const Geometry& geometry)
+        : ordering(geometry), judged_(judged), geometry_(geometry) {}
+
+    Log log;
+    Ordering ordering;
+    // How often a write that changes nothing met a read that nothing orders, by their sites.
+    std::map<std::pair<i32, i32>, i64> let_pass;
+
+    void start(u64 first_block) {
+        log.begin_chunk(first_block);
+        ordering.start(log.now());
+    }
+
+    void fence(const Selection& lanes, bool for_all) {
+        fenced_ = true;
+        each_of(lanes, [&](int w, int i) {
+            ordering.fence(geometry_.lane(w, i), for_all, log.now());
+        });
+    }
+
+    // `cells` are the words that the touches begin at. `values`, of a store, are their bytes;
+    // `unchanged` says by touch whether they are there already.
+    void access(const Request& request, Stamps& stamps, const std::vector<i64>& cells,
+                const u8* values, const std::vector<u8>& unchanged) {
+        request_ = &request, stamps_ = &stamps;
+        begin();
+        const int words = std::max(1, request.width() / stamps.grain);
+        const size_t touches = request.touches.size();
+        if (request.verb == WRITE && stamps.own) at_once(cells, values);
+        for (int word = 0; word < words; word++) {
+            const auto each = [&](auto function) {
+                for (size_t n = 0; n < touches; n++) function(n, cells[n] + word);
+            };
+            const Hazard hazard = request.verb == READ    ? READ_AFTER_WRITE
+                                  : request.verb == WRITE ? WRITE_AFTER_WRITE
+                                                          : ATOMIC_AFTER_WRITE;
+            each([&](size_t n, i64 cell) {
+                check(hazard, n, stamps.written[cell], same(unchanged, n));
+            });
+            if (request.verb == READ) {
+                each([&](size_t n, i64 cell) { note_read(cell, stamp(n)); });
+                continue;
+            }
+            for (const auto& reads : {stamps.read.get(), stamps.read_too.get()})
+                each([&](size_t n, i64 cell) {
+                    check(WRITE_AFTER_READ, n, reads[cell], same(unchanged, n));
+                });
+            if (request.verb == WRITE && !stamps.own && word == 0) at_once(cells, values);
+            each([&](size_t n, i64 cell) {
+                const u64 before = stamps.written[cell];
+                const bool silent =
+                    same(unchanged, n) &&
+                    (stamps.own ? before && (before & SILENT || ordered_by_block(before, n))
+                                : !before || before & SILENT);
+                made_[n] = stamp(n) | (silent ? SILENT : 0);
+            });
+            each([&](size_t n, i64 cell) { stamps.written[cell] = made_[n]; });
+            if (request.kind == BLOCK_ATOMIC && !stamps.own)
+                each([&](size_t n, i64 cell) {
+                    const u64 winner = stamps.written[cell];
+                    if (block(winner) != block(stamp(n))) check(ATOMIC_AFTER_ATOMIC, n, winner, 0);
+                });
+        }
+    }
+
+   private:
+    static bool same(const std::vector<u8>& unchanged, size_t n) {
+        return !unchanged.empty() && unchanged[n];
+    }
+
+    u64 stamp(size_t n) const { return head_ | static_cast<u64>(request_->touches[n].lane); }
+    bool of_this_chunk(u64 stamp) const { return event_of(stamp) >= log.chunk_began(); }
+    u64 block(u64 stamp) const {
+        return log.first_block(event_of(stamp)) + geometry_.block_of(lane_of(stamp));
+    }
+    bool ordered_by_block(u64 before, size_t n) const {
+        return ordering.ordered(lane_of(before), event_of(before), request_->touches[n].lane);
+    }
+
+    void begin() {
+        const i32 kind =
+            stamps_->own && request_->kind == BLOCK_ATOMIC ? i32(ATOMIC) : request_->kind;
+        const i64 event = log.add(request_->site);
+        head_ = static_cast<u64>(event) << EVENT_SHIFT | static_cast<u64>(kind) << MARK_KIND_SHIFT;
+        made_.resize(request_->touches.size());
+        if (kind != PLAIN) meet(event);
+    }
+
+    // How far apart two accesses are: by one thread, in a warp, in a block, in different blocks.
+    // What the block has ordered since is as good as none.
+    int distance(u64 before, u64 mine) const {
+        if (!before) return 0;
+        if (!of_this_chunk(before)) return 3;
+        const int old_lane = lane_of(before), new_lane = lane_of(mine);
+        if (old_lane == new_lane) return 0;
+        if (geometry_.block_of(old_lane) != geometry_.block_of(new_lane)) return 3;
+        if (stamps_->own && ordering.ordered(old_lane, event_of(before), new_lane)) return 0;
+        return geometry_.warp_of(old_lane) == geometry_.warp_of(new_lane) ? 1 : 2;
+    }
+
+    void note_read(i64 cell, u64 mine) {
+        u64 &latest = stamps_->read[cell], &too = stamps_->read_too[cell];
+        const int of_latest = distance(latest, mine);
+        if (of_latest > 0) {
+            const int of_too = distance(too, mine);
+            const bool as_old = event_of(latest) == event_of(mine) && event_of(too) == event_of(mine);
+            if (of_too < of_latest || (of_too == of_latest && !as_old)) too = latest;
+        }
+        latest = mine;
+    }
+
+    // Locks and flags: an atomic or volatile access, just logged.
+    void meet(i64 now) {
+        const u8 traits = judged_.traits[request_->site];
+        const bool is_fence = traits & IS_FENCE;
+        if (!fenced_ && !is_fence) return;
+        const bool for_all = request_->kind != BLOCK_ATOMIC;
+        const u64 first = log.first_block(now);
+        for (const Touch& touch : request_->touches) {
+            const u64 number = first + geometry_.block_of(touch.lane);
+            const i64 word = stamps_->own ? -1 - touch.address - (static_cast<i64>(number) << 24)
+                                          : request_->base + touch.address;
+            const int thread = geometry_.thread_of(touch.lane);
+            if (!(traits & IS_LOAD) && (is_fence || ordering.fenced(touch.lane) >= 0)) {
+                const i64 fence = is_fence ? now : ordering.fenced(touch.lane);
+                i64 wide = -1;
+                if (for_all)
+                    wide = is_fence && traits & REACHES_ALL ? now
+                                                            : ordering.fenced_for_all(touch.lane);
+                handover_.publish(word, number, {thread, fence, wide, now});
+            }
+            if (!(traits & IS_STORE)) handover_.acquire(word, number, thread, now, for_all);
+        }
+    }
+
+    // Accuse a lane that another thread's access is not ordered before, unless something excuses it.
+    void check(Hazard hazard, size_t n, u64 before, bool unchanged) {
+        const Touch& touch = request_->touches[n];
+        if (!before) return;
+        const int earlier = lane_of(before), later = touch.lane;
+        const i64 when = event_of(before);
+        const bool near = of_this_chunk(before);
+        if (near && earlier == later) return;
+        const bool inside = near && geometry_.block_of(earlier) == geometry_.block_of(later);
+        if (inside && ordering.ordered(earlier, when, later)) return;
+        const bool same_warp = inside && geometry_.warp_of(earlier) == geometry_.warp_of(later);
+        if (tolerated(kind_of(before), request_->kind, same_warp, inside || stamps_->own)) return;
+        const i32 site = log.site(when);
+        if (stamps_->own) {
+            const bool reads_late = hazard == READ_AFTER_WRITE;
+            if ((reads_late || hazard == WRITE_AFTER_READ) &&
+                judged_.traits[reads_late ? request_->site : site] & SPECULATIVE)
+                return;
+        }
+        const u64 own_block = log.first_block(log.now() - 1) + geometry_.block_of(later);
+        const int thread = geometry_.thread_of(earlier), own_thread = geometry_.thread_of(later);
+        if (handover_.used()) {
+            if (inside ? handover_.within_block(own_block, thread, when, own_thread)
+                       : handover_.between_blocks(block(before), when, own_block))
+                return;
+        }
+        if (unchanged || (hazard == READ_AFTER_WRITE && before & SILENT)) {
+            if (hazard == READ_AFTER_WRITE) let_pass[{site, request_->site}]++;
+            if (hazard == WRITE_AFTER_READ) let_pass[{request_->site, site}]++;
+            return;
+        }
+        const bool of_a_block = kind_of(before) == BLOCK_ATOMIC || request_->kind == BLOCK_ATOMIC;
+        throw Accusation{RACE_BETWEEN, request_->site, later,
+                         {hazard, request_->width(), touch.address, request_->memory,
+                          inside ? -1 : static_cast<i64>(block(before)), thread, site, same_warp,
+                          !inside && of_a_block}};
+    }
+
+    // Lanes that write different values to one word in one instruction.
+    void at_once(const std::vector<i64>& cells, const u8* values) {
+        const size_t touches = cells.size(), width = request_->width();
+        bool ascending = true;  // as most are: no two at one word
+        for (size_t n = 1; n < touches; n++) ascending &= cells[n - 1] < cells[n];
+        if (ascending) return;
+        last_.clear();
+        bool twice = false;
+        for (size_t n = 0; n < touches; n++)
+            twice |= !last_.insert_or_assign(cells[n], n).second;
+        if (!twice) return;
+        for (size_t n = 0; n < touches; n++) {
+            const size_t last = last_[cells[n]];
+            if (!std::memcmp(values + n * width, values + last * width, width)) continue;
+            const int other = request_->touches[last].lane, mine = request_->touches[n].lane;
+            const bool inside = geometry_.block_of(other) == geometry_.block_of(mine);
+            const i64 number = log.first_block(log.now() - 1) + geometry_.block_of(other);
+            throw Accusation{RACE_AT_ONCE, request_->site, mine,
+                             {static_cast<i64>(width), request_->touches[n].address,
+                              request_->memory, inside ? -1 : number,
+                              geometry_.thread_of(other)}};
+        }
+    }
+
+    const Judged& judged_;
+    const Geometry& geometry_;
+    ReleaseAcquire handover_;
+    bool fenced_ = false;
+    const Request* request_ = nullptr;
+    Stamps* stamps_ = nullptr;
+    u64 head_ = 0;
+    std::vector<u64> made_;
+    std::unordered_map<i64, size_t> last_;
+};
+
+}  // namespace machine

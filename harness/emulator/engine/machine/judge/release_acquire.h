@@ -1,0 +1,98 @@
+// What a thread may take from another after a fence and an atomic: tickets, locks, flags.
+//
+// A thread that executes an atomic (or a volatile store) publishes, under that word, what its block
+// did before the thread's last fence. A thread that then executes an atomic or a volatile load on the
+// word acquires it for its block; for its warp where the publisher is of the same block, and for
+// itself where it is of the same warp. This is more generous than CUDA's memory model, which also
+// asks for a barrier between the other threads of a block and the one that publishes or acquires,
+// and for the acquiring access to have seen the publishing one.
+
+#pragma once
+
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "chunk.h"
+
+namespace machine {
+
+class ReleaseAcquire {
+   public:
+    struct Published {
+        int thread;
+        i64 fence, fence_for_all, when;
+    };
+
+    bool used() const { return !words_.empty(); }
+
+    void publish(i64 word, u64 block, const Published& entry) {
+        auto& entries = words_[word][block];
+        if (!entries.empty()) {
+            const Published& last = entries.back();
+            if (last.thread == entry.thread && last.fence == entry.fence &&
+                last.fence_for_all == entry.fence_for_all)
+                return;
+        }
+        entries.push_back(entry);
+    }
+
+    // `for_all`: from other blocks, too.
+    void acquire(i64 word, u64 block, int thread, i64 now, bool for_all) {
+        if (!words_.count(word)) return;
+        acquired_in_block_[block][word][thread] = now;
+        if (for_all) acquired_[block][word] = now;
+    }
+
+    // Whether one block may see what another did at a time, if need be by way of others.
+    bool between_blocks(u64 earlier, i64 when, u64 later) const {
+        std::vector<u64> todo{later};
+        std::set<u64> seen{later};
+        while (!todo.empty()) {
+            const auto found = acquired_.find(todo.back());
+            todo.pop_back();
+            if (found == acquired_.end()) continue;
+            for (const auto& [word, latest] : found->second) {
+                const auto& published = words_.at(word);
+                const auto by = published.find(earlier);
+                if (by != published.end())
+                    for (const Published& entry : by->second)
+                        if (entry.fence_for_all > when && entry.when <= latest) return true;
+                if (seen.size() >= MOST_BLOCKS) continue;
+                for (const auto& [block, entries] : published)
+                    if (seen.insert(block).second) todo.push_back(block);
+            }
+        }
+        return false;
+    }
+
+    // The same between two threads of a block.
+    bool within_block(u64 block, int earlier, i64 when, int later) const {
+        const auto found = acquired_in_block_.find(block);
+        if (found == acquired_in_block_.end()) return false;
+        const bool same_warp = earlier / LANES == later / LANES;
+        for (const auto& [word, threads] : found->second) {
+            i64 latest = -1;
+            for (const auto& [thread, at] : threads)
+                if (same_warp ? thread == later : thread / LANES == later / LANES)
+                    latest = std::max(latest, at);
+            const auto& published = words_.at(word);
+            const auto by = published.find(block);
+            if (latest < 0 || by == published.end()) continue;
+            for (const Published& entry : by->second)
+                if ((same_warp ? entry.thread == earlier : entry.thread != later) &&
+                    entry.fence > when && entry.when <= latest)
+                    return true;
+        }
+        return false;
+    }
+
+   private:
+    static constexpr size_t MOST_BLOCKS = 4096;
+
+    std::unordered_map<i64, std::map<u64, std::vector<Published>>> words_;
+    std::unordered_map<u64, std::map<i64, i64>> acquired_;  // by block and word: when
+    std::unordered_map<u64, std::map<i64, std::map<int, i64>>> acquired_in_block_;
+};
+
+}  // namespace machine

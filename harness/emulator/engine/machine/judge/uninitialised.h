@@ -1,0 +1,181 @@
+// What becomes of a value that was read where nothing had written: a fault once it is used.
+//
+// To read such a word is no fault by itself. A struct is copied with its padding, a merge sort reads
+// one element past the end and then does not look at it, the compiler moves loads to where the source
+// has none. To use it is one: as an address, in a branch, in an atomic, a vote or what is printed, or
+// by storing it to global memory, but for padding, which a vector access copies along behind what is
+// written. In between it goes from register to register, lane to lane and through shared and local
+// memory; what is computed from it is as bad, unless a defined operand decides alone (`false and x`,
+// the other side of a selection).
+
+#pragma once
+
+#include <optional>
+
+#include "chunk.h"
+
+namespace machine {
+
+// Which read a value comes from, or 0; with PADDING if what comes before it in the same access is
+// written, so that it may be padding that was copied along.
+using Id = u32;
+constexpr Id PADDING = Id(1) << 31;
+
+// Such values in words of shared or local memory: what a word holds, or that it is written.
+constexpr Id WRITTEN = ~Id(0);
+
+// How what an operation makes depends on its operands.
+enum Flow : u8 { COMPUTED, MOVED, BY_AND, BY_OR, SELECTED, GATHERED };
+
+class Uninitialised {
+   public:
+    Uninitialised(const Launch& launch, const Judged& judged, const Geometry& geometry)
+        : launch_(launch), judged_(judged), geometry_(geometry),
+          rows_(launch.register_bytes / ROW_BYTES + 1) {}
+
+    // New blocks.
+    void start() {
+        reads_.clear(), lanes_.clear(), found_.reset();
+        registers_.clear();
+        registers_.resize(geometry_.all_warps());
+        for (int n = 0; n < judged_.unset_count; n++) {
+            const UnsetRegister& each = judged_.unset[n];
+            const u32 read = begin(UNSET, NO_SITE, {each.slot});
+            for (int w = 0; w < geometry_.all_warps(); w++)
+                each_lane(geometry_.lanes_of(w), [&](int i) {
+                    put(w, each.row, i, add(read, geometry_.lane(w, i), 0));
+                });
+        }
+    }
+
+    bool concerns(int warp) const { return registers_[warp] != nullptr; }
+    Id of(int warp, i32 row, int i) const {
+        return row >= 0 && registers_[warp] ? registers_[warp][at(row) + i] : 0;
+    }
+    void put(int warp, i32 row, int i, Id id) {
+        if (row < 0 || (!id && !registers_[warp])) return;
+        if (!registers_[warp]) registers_[warp] = lazy<Id>(static_cast<size_t>(rows_) * LANES);
+        registers_[warp][at(row) + i] = id;
+    }
+    void forget(int warp, i32 row, u32 lanes) {
+        each_lane(lanes, [&](int i) { put(warp, row, i, 0); });
+    }
+
+    // --- reads of what nothing has written ------------------------------------------------------
+
+    // Begins to note a read by several lanes: `details` tell of what.
+    u32 begin(What what, i32 site, std::vector<i64> details) {
+        reads_.push_back({what, site, std::move(details), lanes_.size()});
+        return static_cast<u32>(reads_.size() - 1);
+    }
+    // One of its lanes, in ascending order; `where` it read.
+    Id add(u32 read, int lane, i64 where) {
+        lanes_.push_back({read, lane, where});
+        return static_cast<Id>(lanes_.size());
+    }
+
+    // --- uses -----------------------------------------------------------------------------------
+
+    // A lane uses such a value. It is told when the basic block ends, or at its next store to memory
+    // of the block's own: until then another fault may come first.
+    void use(Id id, int lane, i32 user) {
+        if (!id || found_) return;
+        const Entry& entry = lanes_[(id & ~PADDING) - 1];
+        const Read& read = reads_[entry.read];
+        size_t own = read.first;
+        for (size_t n = read.first; n < lanes_.size() && lanes_[n].read == entry.read; n++)
+            if (lanes_[n].lane == lane) {
+                own = n;
+                break;
+            }
+        std::vector<i64> details{lanes_[own].where, read.site == NO_SITE ? NO_SITE : user};
+        details.insert(details.end(), read.details.begin(), read.details.end());
+        const i32 site = read.site == NO_SITE ? user : read.site;
+        found_ = Accusation{read.what, site, lanes_[own].lane, details};
+    }
+    void use_row(const Selection& lanes, i32 row, i32 user) {
+        if (found_) return;
+        for (const Party& party : lanes)
+            if (concerns(party.warp))
+                each_lane(party.lanes, [&](int i) {
+                    use(of(party.warp, row, i), geometry_.lane(party.warp, i), user);
+                });
+    }
+    void settle() {
+        if (found_) throw *found_;
+    }
+
+    // --- what an operation does to the registers of a warp --------------------------------------
+
+    static Id computed(Id id) { return id & ~PADDING; }
+
+    // Before a computing operation is executed.
+    void flow(const Context& c, int warp, const Op& op, Flow flow, int bytes) {
+        Id* const ids = registers_[warp].get();
+        if (flow == GATHERED) {  // operands of the operation that follows
+            gathered_.push_back(&op);
+            return;
+        }
+        each_lane(c.active, [&](int i) {
+            Id mixed = 0;
+            for (const Op* more : gathered_) mix(mixed, ids, *more, i);
+            mix(mixed, ids, op, i);
+            if (flow == SELECTED && !(mixed = own(ids, op.source[2], i)))
+                mixed = own(ids, op.source[c.row<i32>(op.source[2])[i] ? 0 : 1], i);
+            else if (flow == BY_AND || flow == BY_OR)
+                mixed = decided(c, ids, op, i, flow == BY_AND, bytes) ? 0 : computed(mixed);
+            else if (flow == COMPUTED || flow == SELECTED)
+                mixed = computed(mixed);
+            for (const i32 row : op.result)
+                if (row >= 0) ids[at(row) + i] = mixed;
+        });
+        gathered_.clear();
+    }
+
+   private:
+    static constexpr int ROW_BYTES = LANES * 4;
+    static constexpr i32 NO_SITE = -1;
+
+    struct Read {
+        What what;
+        i32 site;  // NO_SITE for a register, which is told where it is used
+        std::vector<i64> details;
+        size_t first;  // of its lanes
+    };
+    struct Entry {
+        u32 read;
+        int lane;
+        i64 where;
+    };
+
+    static size_t at(i32 row) { return static_cast<size_t>(row) / ROW_BYTES * LANES; }
+    static Id own(const Id* ids, i32 row, int i) { return row < 0 ? 0 : ids[at(row) + i]; }
+    static void mix(Id& mixed, const Id* ids, const Op& op, int i) {
+        for (const i32 row : op.source)
+            if (!mixed) mixed = own(ids, row, i);
+    }
+
+    // Whether a defined operand decides alone: a zero in `and`, all ones in `or`.
+    static bool decided(const Context& c, const Id* ids, const Op& op, int i, bool by_and,
+                        int bytes) {
+        for (const i32 row : {op.source[0], op.source[1]}) {
+            if (own(ids, row, i)) continue;
+            const u64 value = bytes == 8 ? c.row<u64>(row)[i] : c.row<u32>(row)[i];
+            const u64 ones = ~u64(0) >> (64 - 8 * bytes);
+            if ((value & ones) == (by_and ? 0 : ones)) return true;
+        }
+        return false;
+    }
+
+    const Launch& launch_;
+    const Judged& judged_;
+    const Geometry& geometry_;
+    int rows_;
+    std::vector<Read> reads_;
+    std::vector<Entry> lanes_;
+    std::vector<Lazy<Id>> registers_;  // by warp: of each row, of each lane
+    std::vector<const Op*> gathered_;
+    std::optional<Accusation> found_;
+};
+
+}  // namespace machine

@@ -1,0 +1,60 @@
+// Masks that name a lane which waits elsewhere: the warp would never get past the instruction.
+//
+// A shuffle, vote or `__syncwarp` waits for the lanes that its mask names and that have not exited.
+// Lanes are executed here without waiting for them, as a lane that is missing may still come. One
+// that reaches a barrier of the block, and has executed no such instruction since the last, has not
+// come: it waits for the lanes that wait for it.
+
+#pragma once
+
+#include "chunk.h"
+
+namespace machine {
+
+class WarpMasks {
+   public:
+    explicit WarpMasks(const Geometry& geometry) : geometry_(geometry) {}
+
+    void start() { met_.clear(); }
+
+    // A warp's lanes execute such an instruction.
+    void met(i32 kind, int warp, u32 company, u32 named, u32 exited, i32 site) {
+        const u32 there = geometry_.lanes_of(warp) & ~exited;
+        Met* known = nullptr;
+        for (Met& each : met_)
+            if (each.kind == kind) known = &each;
+        if (!known) {
+            if (!(named & ~company & there)) return;
+            met_.push_back({kind, Mask(geometry_.all_warps()), Mask(geometry_.all_warps()),
+                            std::vector<i32>(geometry_.all_warps())});
+            known = &met_.back();
+        }
+        known->named[warp] |= named, known->came[warp] |= company, known->site[warp] = site;
+    }
+
+    // Threads go on together from a barrier.
+    void barrier(const Mask& arrived) {
+        for (Met& each : met_)
+            for (size_t w = 0; w < arrived.size(); w++) {
+                const u32 late = each.named[w] & ~each.came[w] & arrived[w];
+                if (late) {
+                    const int lane = 31 - __builtin_clz(late);
+                    throw Accusation{LANE_MISSED, each.site[w],
+                                     geometry_.lane(static_cast<int>(w), lane), {lane}};
+                }
+                if (arrived[w]) each.named[w] = each.came[w] = 0;
+            }
+    }
+
+   private:
+    struct Met {
+        i32 kind;
+        Mask named, came;
+        std::vector<i32> site;
+    };
+
+    const Geometry& geometry_;
+    std::vector<Met> met_;
+};
+
+}  // namespace machine

@@ -1,0 +1,85 @@
+// What a warp's registers hold before it starts: constants and special registers.
+
+#pragma once
+
+#include <algorithm>
+
+#include "machine.h"
+
+namespace machine {
+
+inline const char* const SPECIALS[] = {
+    "tid.x",           "tid.y",       "tid.z",   "ctaid.x",     "ctaid.y",     "ctaid.z",
+    "ntid.x",          "ntid.y",      "ntid.z",  "nctaid.x",    "nctaid.y",    "nctaid.z",
+    "laneid",          "warpid",      "nwarpid", "lanemask_eq", "lanemask_lt", "lanemask_le",
+    "lanemask_gt",     "lanemask_ge", "smid",    "nsmid",       "gridid",      "dynamic_smem_size",
+    "total_smem_size",
+};
+constexpr int SPECIAL_COUNT = sizeof SPECIALS / sizeof *SPECIALS;
+constexpr int BLOCK_INDEX = 3;  // where those that differ from block to block begin
+constexpr int BLOCK_INDICES = 3;
+
+inline u32 special(const Launch& launch, int number, u32 thread, u32 threads) {
+    const u32 lane = thread % LANES, bit = u32(1) << lane;
+    const u32 nx = launch.block[0], ny = launch.block[1];
+    switch (number) {
+        case 0: return thread % nx;
+        case 1: return thread / nx % ny;
+        case 2: return thread / (nx * ny);
+        case 6:
+        case 7:
+        case 8: return launch.block[number - 6];
+        case 9:
+        case 10:
+        case 11: return launch.grid[number - 9];
+        case 12: return lane;
+        case 13: return thread / LANES;
+        case 14: return (threads + LANES - 1) / LANES;
+        case 15: return bit;
+        case 16: return bit - 1;
+        case 17: return bit | (bit - 1);
+        case 18: return ~(bit | (bit - 1));
+        case 19: return ~(bit - 1);
+        case 21: return 1;
+        case 23: return std::max(launch.shared_bytes - launch.shared_static, 0);
+        case 24: return launch.shared_bytes;
+        default: return 0;
+    }
+}
+
+// What stays the same from block to block.
+inline void fill(const Launch& launch, Warp& warp, u32 threads) {
+    for (int n = 0; n < launch.constant_count; n++) {
+        const u64 value = reinterpret_cast<const u64*>(launch.constants)[n];
+        const i32 offset = launch.constant_offsets[n];
+        if (offset & 1) {  // marked as a row of 8-byte lanes
+            u64* row = reinterpret_cast<u64*>(warp.registers + (offset & ~1));
+            std::fill(row, row + LANES, value);
+        } else {
+            u32* row = reinterpret_cast<u32*>(warp.registers + offset);
+            std::fill(row, row + LANES, static_cast<u32>(value));
+        }
+    }
+    for (int n = 0; n < SPECIAL_COUNT; n++) {
+        if (launch.special_offsets[n] < 0) continue;
+        u32* row = reinterpret_cast<u32*>(warp.registers + launch.special_offsets[n]);
+        for (u32 i = 0; i < LANES; i++)
+            row[i] = special(launch, n, warp.number * LANES + i, threads);
+    }
+}
+
+// And what does not.
+inline void begin_block(const Launch& launch, Warp& warp, u64 block) {
+    const u64 nx = launch.grid[0], ny = launch.grid[1];
+    const u32 index[] = {static_cast<u32>(block % nx), static_cast<u32>(block / nx % ny),
+                         static_cast<u32>(block / (nx * ny))};
+    std::memset(warp.registers, 0, launch.zeroed_bytes);
+    for (int axis = 0; axis < BLOCK_INDICES; axis++) {
+        const i32 offset = launch.special_offsets[BLOCK_INDEX + axis];
+        if (offset < 0) continue;
+        u32* row = reinterpret_cast<u32*>(warp.registers + offset);
+        std::fill(row, row + LANES, index[axis]);
+    }
+}
+
+}  // namespace machine

@@ -1,0 +1,276 @@
+"""What the judge found, in words: the numbers of a verdict become a `Fault`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from harness.emulator.engine.faults import index_of
+from harness.emulator.memory.address_space import SLOT_BITS, AddressSpace
+from harness.emulator.program.calls import STACK_BYTES
+from harness.emulator.program.ir import Program, Trap
+from harness.emulator.results.faults import Dim3
+from harness.emulator.results.remarks import Remark
+
+_READ_AFTER_WRITE, _WRITE_AFTER_WRITE, _WRITE_AFTER_READ = range(3)
+_HAZARDS = ("read after write", "write after write", "write after read", "atomic after write",
+            "atomic after atomic")  # fmt: skip
+_VERBS = ("read", "write", "atomic")
+_SHARED, _LOCAL = -1, -2
+
+
+@dataclass(frozen=True)
+class Place:
+    """What messages name: the program, the launch's shape and its buffers."""
+
+    program: Program
+    grid: Dim3
+    block: Dim3
+    memory: AddressSpace
+
+    def line(self, site: int) -> str:
+        where = self.program.sites[site]
+        return str(where.location.line) if where.location else f"? (PTX line {where.ptx_line})"
+
+    def line_of_ending(self, number: int) -> str:
+        return self.line(getattr(self.program.blocks[number].terminator, "site", 0) or 0)
+
+    def name(self, memory: int) -> str:
+        """A buffer by its number, or memory of a block or thread."""
+        names = {_SHARED: "shared memory", _LOCAL: "local memory"}
+        return names.get(memory) or self.memory.allocations[memory].name
+
+    def thread(self, number: int) -> str:
+        return f"thread {index_of(number, self.block)}"
+
+    def block_of(self, number: int) -> str:
+        """Another block at the beginning of a sentence's part; nothing for the same one."""
+        return "" if number < 0 else f"block {index_of(number, self.grid)}, "
+
+
+def told(what: int, site: int, details: Sequence[int], place: Place) -> tuple[str, str]:
+    """The kind of a fault and its message. `what` numbers `What` of `judge/chunk.h`."""
+    kind, words = _VERDICTS[what]
+    return kind, words(place, site, *details)
+
+
+# --- memory -----------------------------------------------------------------------------------
+
+
+def _outside(
+    p: Place, _: int, verb: int, width: int, at: int, memory: int, size: int
+) -> str:  # fmt: skip
+    what = f"{_VERBS[verb]} of {width} bytes at offset {at} of {p.name(memory)}"
+    return f"{what}, which has {size} bytes"
+
+
+def _misaligned(
+    p: Place, _: int, verb: int, width: int, at: int, memory: int, _size: int
+) -> str:  # fmt: skip
+    what = f"{_VERBS[verb]} of {width} bytes at offset {at} of {p.name(memory)}"
+    return f"{what}, which is not a multiple of {width}"
+
+
+def _nearest(p: Place, address: int) -> int:
+    """The buffer whose part of the address space it is, or which is next to that."""
+    return min(max((address >> SLOT_BITS) - 1, 0), len(p.memory.allocations) - 1)
+
+
+def _outside_buffers(p: Place, _: int, verb: int, width: int, address: int) -> str:
+    what = f"{_VERBS[verb]} of {width} bytes"
+    shown = f"{address & (1 << 64) - 1:#x}"
+    if not p.memory.allocations:
+        return f"{what} at {shown}, and the launch has no buffer"
+    if 0 <= address < 1 << 16:
+        return f"{what} at {shown}: a null pointer"
+    buffer = p.memory.allocations[_nearest(p, address)]
+    offset = address - buffer.base
+    if offset < 0:
+        where = f"at {-offset} bytes before {buffer.name}"
+    elif offset + width > buffer.size and offset < buffer.size:
+        where = f"across the end of {buffer.name}"
+    else:
+        where = f"at {offset - buffer.size} bytes past the end of {buffer.name}"
+    return f"{what} {where} ({buffer.size} bytes)"
+
+
+def _misaligned_in_buffer(p: Place, _: int, verb: int, width: int, address: int) -> str:
+    buffer = p.memory.allocations[_nearest(p, address)]
+    return (
+        f"{_VERBS[verb]} of {width} bytes at offset {address - buffer.base} of {buffer.name}, "
+        f"which is not a multiple of {width}"
+    )
+
+
+def _read_only(p: Place, _: int, verb: int, width: int, address: int) -> str:
+    name = p.memory.allocations[_nearest(p, address)].name
+    return f"{_VERBS[verb]} of {width} bytes in {name}, which is read-only"
+
+
+# --- races ------------------------------------------------------------------------------------
+
+
+def _race(
+    p: Place, _: int, hazard: int, width: int, at: int, memory: int, block: int, thread: int,
+    site: int, same_warp: int, of_a_block: int,
+) -> str:  # fmt: skip
+    verb = "read" if hazard == _WRITE_AFTER_READ else "wrote"
+    if memory == _SHARED:
+        missing = "__syncwarp" if same_warp else "barrier"
+        end = f" with no {missing} in between"
+    elif block < 0:
+        end = ", with no barrier in between"
+    else:
+        end = ", and nothing orders the two blocks"
+    if of_a_block:
+        end += ": what is atomic for a block alone is not so between blocks"
+    return (
+        f"{_HAZARDS[hazard]}: {width} bytes at offset {at} of {p.name(memory)}; "
+        f"{p.block_of(block)}{p.thread(thread)} {verb} it in line {p.line(site)}{end}"
+    )
+
+
+def _race_at_once(
+    p: Place, site: int, width: int, at: int, memory: int, block: int, thread: int
+) -> str:
+    return (
+        f"{_HAZARDS[_WRITE_AFTER_WRITE]}: {width} bytes at offset {at} of {p.name(memory)}; "
+        f"{p.block_of(block)}{p.thread(thread)} wrote it in line {p.line(site)} at the same time "
+        "with another value"
+    )
+
+
+# --- values that nothing wrote ----------------------------------------------------------------
+
+
+def _never_written(p: Place, _: int, at: int, user: int, size: int, memory: int) -> str:
+    return (
+        f"read of {size} bytes at offset {at} of {p.name(memory)}, which nothing has written; "
+        f"it is used in line {p.line(user)}"
+    )
+
+
+def _unset(p: Place, _: int, _at: int, _user: int, slot: int) -> str:
+    return f"use of register `{p.program.registers[slot].name}`, which nothing has written"
+
+
+def _absent_lane(p: Place, _: int, lane: int, user: int) -> str:
+    return f"shuffle from lane {lane}, which does not take part; it is used in line {p.line(user)}"
+
+
+# --- warps and barriers -----------------------------------------------------------------------
+
+
+def _lane_missed(_: Place, __: int, lane: int) -> str:
+    return (
+        f"the mask of an instruction of a warp names lane {lane}, which is at a barrier of the "
+        "block instead"
+    )
+
+
+def _lane_not_named(_: Place, __: int, lane: int, mask: int) -> str:
+    return (
+        f"lane {lane} executes an instruction of its warp whose mask 0x{mask:08x} does not name it"
+    )
+
+
+def _barriers_apart(p: Place, _: int, one: int, here: int, there: int, other: int) -> str:
+    return (
+        f"threads of one block wait at different barriers: {here} in line "
+        f"{p.line_of_ending(one)}, {there} in line {p.line_of_ending(other)}"
+    )
+
+
+def _barrier_left(_: Place, __: int, _number: int, waiting: int, gone: int) -> str:
+    return (
+        f"{waiting} threads wait at a barrier of the whole block, and {gone} have left the kernel"
+    )
+
+
+def _barrier_stuck(p: Place, _: int, _number: int, *places: int) -> str:
+    texts = []
+    for number, barrier, count, threads in zip(*[iter(places)] * 4, strict=True):
+        need = f" for {count} threads" if count else ""
+        texts.append(f"{threads} at barrier {barrier}{need} in line {p.line_of_ending(number)}")
+    return "threads wait at a barrier that can never complete: " + ", ".join(texts)
+
+
+def _loop_stuck(_: Place, __: int) -> str:
+    return (
+        "threads wait in a loop for something that no thread does, of their block or of those "
+        "that execute together with it"
+    )
+
+
+def _not_whole_warp(_: Place, __: int) -> str:
+    return "a tensor-core instruction in a warp whose lanes are not all active"
+
+
+def _matrix_row(_: Place, __: int, at: int) -> str:
+    return f"a matrix row at offset {at}, which is not a multiple of 16"
+
+
+# --- control flow -----------------------------------------------------------------------------
+
+
+def _no_target(_: Place, __: int, index: int, count: int, _by: int, pointer: int = 0) -> str:
+    if not _by:
+        return f"indirect branch to entry {index} of {count}"
+    if pointer == 0:
+        return "a call through a null function pointer"
+    return f"a call through {pointer & (1 << 64) - 1:#x}, which is no function of this module"
+
+
+def _trapped(p: Place, _: int, number: int) -> str:
+    terminator = p.program.blocks[number].terminator
+    assert isinstance(terminator, Trap)
+    return terminator.reason
+
+
+def _stack(p: Place, site: int, size: int) -> str:
+    callee = next(
+        op.variant[0]
+        for block in p.program.blocks
+        for op in block.ops
+        if op.name == "enter_frame" and op.site == site
+    )
+    return (
+        f"calls of `{callee}` nest too deep: a thread's stack has {STACK_BYTES} bytes, "
+        f"a call of it takes {size}"
+    )
+
+
+def _by_its_own_words(_: Place, __: int, *___: int) -> str:
+    raise AssertionError("whoever prints knows what is wrong")
+
+
+ASSERTED, PRINTED_TOO_MUCH = 18, 20
+_VERDICTS: list[tuple[str, Callable[..., str]]] = [
+    ("out of bounds", _outside), ("misaligned", _misaligned),
+    ("out of bounds", _outside_buffers), ("misaligned", _misaligned_in_buffer),
+    ("read-only", _read_only), ("race", _race), ("race", _race_at_once),
+    ("uninitialised", _never_written), ("uninitialised", _unset), ("warp mask", _absent_lane),
+    ("warp mask", _lane_missed), ("warp mask", _lane_not_named),
+    ("divergent barrier", _barriers_apart), ("divergent barrier", _barrier_left),
+    ("deadlock", _barrier_stuck), ("deadlock", _loop_stuck), ("out of bounds", _no_target),
+    ("trap", _trapped), ("assert", _by_its_own_words), ("stack overflow", _stack),
+    ("budget", _by_its_own_words), ("divergence", _not_whole_warp), ("misaligned", _matrix_row),
+]  # fmt: skip
+
+
+def remarks(let_pass: Sequence[int], place: Place) -> list[Remark]:
+    """Writes that changed nothing, and reads of the same words that nothing orders with them."""
+    return [
+        _remark(place, *each)
+        for each in sorted(zip(*[iter(let_pass)] * 3, strict=True))
+    ]  # fmt: skip
+
+
+def _remark(place: Place, write: int, read: int, count: int) -> Remark:
+    location = place.program.sites[write].location
+    file, line = (location.file, location.line) if location else ("", 0)
+    message = (
+        f"a write that changes nothing, and a read of the same word in line {place.line(read)} "
+        "that nothing orders with it"
+    )
+    return Remark(message, file, line, count)

@@ -1,0 +1,46 @@
+"""Extended-precision integer arithmetic: add.cc, addc, sub.cc, subc, mad.cc, madc.
+
+The condition code is one more register, a predicate: the carry of an addition or the borrow of a
+subtraction. Every function takes it last and returns the result with the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.program.ir import Op
+from reference.arrays import integers
+
+Array = NDArray[Any]
+Both = tuple[Array, Array]
+
+
+def _add(a: Array, b: Array, carry: Array) -> Both:
+    partial = a + b
+    total = partial + carry.astype(a.dtype)
+    return total, (partial < a) | (total < partial)
+
+
+def _subtract(a: Array, b: Array, borrow: Array) -> Both:
+    partial = a - b
+    total = partial - borrow.astype(a.dtype)
+    return total, (a < b) | (partial < borrow)
+
+
+def implementation(op: Op) -> Callable[..., Both]:
+    """The function of add_carry, sub_carry or mad_carry."""
+    if op.name == "add_carry":
+        return _add
+    if op.name == "sub_carry":
+        return _subtract
+    high = "hi" in op.variant
+
+    def multiply_add(a: Array, b: Array, c: Array, carry: Array) -> Both:
+        product = integers.multiply_high(a, b) if high else np.multiply(a, b)
+        return _add(product.view(c.dtype), c, carry)
+
+    return multiply_add
