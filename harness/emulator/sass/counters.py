@@ -57,7 +57,7 @@ def _of_memory(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
         if kind and each.global_requests:
             requests[kind] = requests.get(kind, 0) + each.global_requests
             sectors[kind] = sectors.get(kind, 0) + each.global_sectors
-            colliding |= {kind} & {"red", "atom"}
+            colliding |= {kind} if each.colliding else set()
     for kind, value in requests.items():
         prefix = "smsp__sass_l1tex_" if kind in _COPIES else "l1tex__"
         name = REQUESTS.format(kind).replace("l1tex__", prefix)

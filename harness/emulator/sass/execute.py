@@ -112,6 +112,7 @@ def _counts(function: Function, counts: Array) -> tuple[MachineCount, ...]:
                 instruction.address, instruction.text, instruction.name, file, line, own["warps"],
                 own["threads"], own["on"], own["requests"], own["sectors"], own["shared_requests"],
                 own["wavefronts"], own["wavefronts_ideal"], own["divergent"],
+                own["colliding"],
             )  # fmt: skip
         )
     return tuple(out)

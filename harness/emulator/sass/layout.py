@@ -51,7 +51,7 @@ class Launch(ctypes.Structure):
 
 COUNTS = (
     "warps", "threads", "on", "requests", "sectors", "shared_requests", "wavefronts",
-    "wavefronts_ideal", "divergent", "taken",
+    "wavefronts_ideal", "divergent", "colliding",
 )  # fmt: skip
 
 

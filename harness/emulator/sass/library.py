@@ -30,19 +30,27 @@ class Machine:
     definitions: dict[str, int]
 
 
-@functools.cache
 def load() -> Machine:
     """Raises LaunchError if there is no compiler, or it fails."""
+    machine = _loaded()
+    if isinstance(machine, str):
+        raise LaunchError(machine)
+    return machine
+
+
+@functools.cache
+def _loaded() -> Machine | str:
+    """The machine, or why there is none; a failure is not tried again."""
     compiler = os.environ.get("CXX") or shutil.which("g++")
     if not compiler:
-        raise LaunchError("machine code is executed by a program in C++: install g++, or set CXX")
+        return "machine code is executed by a program in C++: install g++, or set CXX"
     try:
         library = ctypes.CDLL(str(_built(compiler)))
     except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows the home folder
-        raise LaunchError(f"the machine cannot be built: {error}") from None
+        return f"the machine cannot be built: {error}"
     except subprocess.CalledProcessError as error:
         lines = (error.stderr or error.stdout or str(error)).strip().splitlines()
-        raise LaunchError(f"{compiler} failed: {lines[0] if lines else error}") from None
+        return f"{compiler} failed: {next((x for x in lines if 'error' in x), str(error))}"
     declare(library)
     return Machine(library, _definitions(library))
 

@@ -15,7 +15,7 @@ class MachineCount:
     """Counts of one machine instruction over the launch; `file` and `line` are of the source.
 
     threads: active lanes; threads_on: those whose guard was true. divergent: how often lanes of a
-    warp went different ways there.
+    warp went different ways there. colliding: of an atomic, how often lanes met on an address.
     """
 
     address: int
@@ -32,6 +32,7 @@ class MachineCount:
     shared_wavefronts: int
     shared_wavefronts_ideal: int
     divergent: int
+    colliding: int
 
 
 @dataclass(frozen=True)

@@ -234,7 +234,7 @@ ROWS: Sequence[Row] = (
         _row(name, "_? _? _?", "NOTHING", flags)
         for name, flags in (
             ("NOP", ""), ("MEMBAR", "ALL SC GPU SYS CTA VC"), ("ERRBAR", ""), ("CGAERRBAR", ""),
-            ("CCTL", "IVALL E C"), ("LDGDEPBAR", ""), ("DEPBAR", "LE"), ("WARPSYNC.NOTHING", ""),
+            ("CCTL", "IVALL E C"), ("LDGDEPBAR", ""), ("DEPBAR", "LE"),
         )
     ),
     # Where lanes go
@@ -263,10 +263,10 @@ ROWS: Sequence[Row] = (
     _row("BPT.TRAP", "_?", "TRAP"),
 )  # fmt: skip
 
-_BY_OPCODE: dict[str, list[tuple[frozenset[str], Row]]] = {}
+_BY_OPCODE: dict[str, list[tuple[tuple[str, ...], Row]]] = {}
 for _each in ROWS:
     _opcode, *_chosen_by = _each.name.split(".")
-    _BY_OPCODE.setdefault(_opcode, []).append((frozenset(_chosen_by), _each))
+    _BY_OPCODE.setdefault(_opcode, []).append((tuple(_chosen_by), _each))
 
 
 def find(opcode: str, modifiers: Sequence[str]) -> tuple[Row, bool, int] | str:
@@ -276,7 +276,7 @@ def find(opcode: str, modifiers: Sequence[str]) -> tuple[Row, bool, int] | str:
         rows, uniform = _BY_OPCODE.get(opcode[1:]), True
     if rows is None:
         return "no row in its table"
-    fitting = [(chosen, row) for chosen, row in rows if chosen <= set(modifiers)]
+    fitting = [(chosen, row) for chosen, row in rows if _in_order(chosen, modifiers)]
     if not fitting:
         return "none of its forms"
     chosen, row = max(fitting, key=lambda each: len(each[0]))
@@ -289,6 +289,11 @@ def find(opcode: str, modifiers: Sequence[str]) -> tuple[Row, bool, int] | str:
         flags |= row.flags[modifier]
     flags |= _defaults(row, rest)
     return row, uniform or row.is_uniform, flags
+
+
+def _in_order(wanted: Sequence[str], modifiers: Sequence[str]) -> bool:
+    left = iter(modifiers)
+    return all(modifier in left for modifier in wanted)
 
 
 def _defaults(row: Row, modifiers: Sequence[str]) -> int:

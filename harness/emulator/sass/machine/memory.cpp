@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rows_of.h"
+#include "wavefronts.h"
 
 namespace sass {
 namespace {
@@ -154,7 +155,7 @@ void count(Context& c, const Access& access, i32 space, bool is_load) {
     if (space == GLOBAL)
         count_global(c, machine::global_sectors(access));
     else if (space == SHARED)
-        count_shared(c, machine::shared_wavefronts(access, is_load));
+        count_shared(c, wavefronts_of(access, is_load));
 }
 
 enum : i32 { SIGN_EXTENDS = 1 };
@@ -350,11 +351,22 @@ u64 applied(i32 type, i32 operation, u8* at, u64 value, u64 other) {
     }
 }
 
+// Of the lanes that store on condition, the first in each bank may; the others try again.
+u32 first_in_each_bank(const Access& access) {
+    u32 taken = 0, first = 0;
+    each_lane(access.active, [&](int i) {
+        const u32 bank = 1u << (access.address[i] / machine::WORD_BYTES % machine::BANKS);
+        if (!(taken & bank)) first |= 1u << i;
+        taken |= bank;
+    });
+    return first;
+}
+
 machine::Wavefronts shared_cost(const Access& access, i32 operation) {
+    if (operation == CAST) return {2, 2};
     const machine::AtomicCost kind = operation == COUNT_UP ? machine::COUNTS_UP
-                                     : operation == CAS || operation == CAST
-                                         ? machine::COMPARES
-                                         : machine::ONE_BY_ONE;
+                                     : operation == CAS    ? machine::COMPARES
+                                                           : machine::ONE_BY_ONE;
     return machine::shared_atomic_wavefronts(access, kind);
 }
 
@@ -375,7 +387,10 @@ void atomic(Context& c, const Instruction& n) {
     const i32 space = place(c, n, access, UPDATE, places);
     if (space == GLOBAL) {
         const machine::Collisions met = machine::collisions(access);
-        count_global(c, machine::global_atomic_sectors(access, met, machine::global_sectors(access)));
+        const int at_once = machine::global_sectors(access);
+        const int sectors = machine::global_atomic_sectors(access, met, at_once);
+        count_global(c, sectors);
+        c.counts.colliding[c.at] += sectors != at_once;
     } else if (space == SHARED) {
         count_shared(c, shared_cost(access, operation));
     }
@@ -390,7 +405,9 @@ void atomic(Context& c, const Instruction& n) {
             each_lane(c.on, [&](int i) { applied(F32, ADD, places.at[i] + 4 * w, value.row[value.step * w + i], 0); });
         return;
     }
-    each_lane(c.on, [&](int i) {
+    const u32 trying = operation == CAST ? first_in_each_bank(access) : c.on;
+    each_lane(c.on & ~trying, [&](int i) { low[i] = 0; });
+    each_lane(trying, [&](int i) {
         const u64 first = number(value, i), second = number(other, i);
         const u64 old = applied(type, operation, places.at[i], first, second);
         if (!(n.flags & HAS_RESULT)) return;

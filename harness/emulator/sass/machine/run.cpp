@@ -230,7 +230,9 @@ class Machine {
         const i32 next = part.at + 1;
         switch (n.control) {
             case BRANCH: {
+                // A second predicate beside the guard belongs to it: off means not predicated on.
                 const u32 taken = on & c.predicate(n, 0);
+                c.counts.on[part.at] -= __builtin_popcount(on & ~taken);
                 return parted(warp, index, taken, n.target, next);
             }
             case BRANCH_DIV: {
@@ -307,7 +309,6 @@ class Machine {
     bool parted(Warp& warp, int index, u32 taken, i32 target, i32 next) {
         Part& part = warp.parts[index];
         const i32 from = part.at;
-        if (taken) context_.counts.taken[from]++;
         if (!taken || taken == part.lanes) {
             part.at = taken ? target : next;
             return true;
@@ -353,7 +354,8 @@ class Machine {
         return true;
     }
 
-    // The part waits; it goes on behind, together with those that it waited for.
+    // The part waits for others. From a convergence barrier they go on behind it; a WARPSYNC that
+    // had to wait is issued, and counted, once more by all of them together.
     bool wait(Warp& warp, int index, State state, i32 next) {
         Part& part = warp.parts[index];
         if (!(part.wanted & ~part.lanes & ~warp.exited)) {
@@ -361,7 +363,7 @@ class Machine {
             return true;
         }
         part.state = state;
-        part.at = next;
+        if (state == AT_BARRIER) part.at = next;
         met(warp);
         return false;
     }

@@ -85,7 +85,7 @@ struct Launch {
 struct Counts {
     i64 *warps, *threads, *on;
     i64 *requests, *sectors, *shared_requests, *wavefronts, *wavefronts_ideal;
-    i64 *divergent, *taken;
+    i64 *divergent, *colliding;
 };
 
 enum Outcome : i32 { DONE, PAUSED, FAULTY };
