@@ -38,8 +38,8 @@ def _of_ptx(function: Function, kernel: Kernel) -> tuple[Param, ...]:
         own = function.parameters[number : number + 1]
         if not own or (own[0].offset, own[0].size) != (at, param.size):
             raise LaunchError(
-                f"kernel `{function.name}`: parameter {number} ({param.name}) of the PTX is not that "
-                "of the machine code; compile both from the same source"
+                f"kernel `{function.name}`: parameter {number} ({param.name}) of the PTX is not "
+                "that of the machine code; compile both from the same source"
             )
         at += param.size
     return tuple(kernel.params)
@@ -54,7 +54,8 @@ def _guessed(function: Function, args: Sequence[Any]) -> tuple[Param, ...]:
         align = next((a for a in (16, 8, 4, 2) if each.offset % a == 0 and a <= each.size), 1)
         if following and each.offset + each.size > following[0].offset:
             raise LaunchError(f"kernel `{function.name}`: parameter {number} overlaps the next one")
-        is_float = isinstance(arg, numbers.Real) and not isinstance(arg, (numbers.Integral, np.bool_))
+        whole = isinstance(arg, (numbers.Integral, np.bool_))
+        is_float = isinstance(arg, numbers.Real) and not whole
         kind = (_FLOATS if is_float else _INTEGERS).get(each.size)
         params.append(Param(f"parameter {number}", kind or "b8", each.size, align, kind is None))
     return tuple(params)

@@ -78,7 +78,8 @@ class Function:
     """A kernel with the functions that it calls, which stand behind it in its section.
 
     parameter_base: where the parameters begin in constant bank 0. registers: of a thread.
-    shared_bytes: static, without what the driver reserves. local_bytes: of a thread.
+    shared_bytes: static, without what the driver reserves, behind which, at shared_start, they
+    begin. local_bytes: of a thread.
     entries: symbol → address, of the kernel and of the functions that it calls.
     """
 
@@ -88,6 +89,7 @@ class Function:
     parameter_base: int
     registers: int
     shared_bytes: int
+    shared_start: int
     local_bytes: int
     max_threads: tuple[int, int, int] | None
     required_threads: tuple[int, int, int] | None

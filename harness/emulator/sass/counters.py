@@ -1,12 +1,15 @@
 """The counters of a launch, under Nsight Compute's names, from the counts of its instructions.
 
-All but those named below are `machine-exact`: counted on the instructions that the GPU runs, by
-rules that reproduce an H200's readings to the digit.
+They are `machine-exact`: counted on the instructions that the GPU runs, by rules that reproduce an
+H200's readings to the digit. What depends on how warps of different blocks, or of one, happen to
+meet is a model: the sectors of atomics whose lanes collide, and everything in a launch with loops
+that go on until another thread has done something.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, cast
 
 from harness.emulator.results.counters import MODEL, Counter, Provenance
@@ -27,12 +30,15 @@ _OPERATIONS = {
 _BRANCHES = ("BRA",)
 
 
-def counters(instructions: Sequence[MachineCount]) -> tuple[Counter, ...]:
-    """Every counter of a launch."""
-    return (
+def counters(instructions: Sequence[MachineCount], meets_others: bool) -> tuple[Counter, ...]:
+    """Every counter of a launch. meets_others: whether trips depend on what others do meanwhile."""
+    found = (
         *_of_instructions(instructions), *_of_memory(instructions), *_of_shared(instructions),
         *_of_branches(instructions), *_of_arithmetic(instructions),
     )  # fmt: skip
+    if meets_others or any(each.warps and ".SPIN" in each.opcode for each in instructions):
+        return tuple(replace(counter, provenance=MODEL) for counter in found)
+    return found
 
 
 def _of_instructions(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
@@ -44,8 +50,8 @@ def _of_instructions(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     yield Counter("smsp__thread_inst_executed_pred_on.sum", on, "inst", MACHINE)
     if warps:
         for name, value in (("", threads), ("_pred_on", on)):
-            name = f"smsp__thread_inst_executed{name}_per_inst_executed.ratio"
-            yield Counter(name, value / warps, "thread", MACHINE)
+            ratio = f"smsp__thread_inst_executed{name}_per_inst_executed.ratio"
+            yield Counter(ratio, value / warps, "thread", MACHINE)
 
 
 def _of_memory(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
@@ -102,8 +108,8 @@ def _of_branches(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
 def _of_arithmetic(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     for name, opcodes in _OPERATIONS.items():
         value = sum(each.threads_on for each in instructions if _base(each) in opcodes)
-        name = f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum"
-        yield Counter(name, value, "inst", MACHINE)
+        full_name = f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum"
+        yield Counter(full_name, value, "inst", MACHINE)
 
 
 def _base(each: MachineCount) -> str:

@@ -156,7 +156,7 @@ def _functions(text: str, tool: Disassembler) -> dict[str, tuple[int, tuple[Line
             name, start = each["function-name"], each["start"]
             lines = tuple(_line(item) for item in each["sass-instructions"])
             if not isinstance(name, str) or not isinstance(start, int):
-                raise TypeError("function-name or start")  # noqa: TRY301
+                raise TypeError("function-name or start")
             found[name] = start, lines
     except (ValueError, KeyError, TypeError, StopIteration, AttributeError, RecursionError):
         version = ".".join(map(str, tool.version))

@@ -21,8 +21,8 @@ from harness.emulator.sass.errors import CubinError
 _PARAMETER_BASE, _MAX_THREADS, _REQUIRED_THREADS = 0x0A, 0x05, 0x10
 _FRAME_SIZE, _STACK_SIZE, _PARAMETER, _REGISTERS = 0x11, 0x12, 0x17, 0x2F
 _WITH_PAYLOAD = 4
-_RESERVED_SHARED = 1024
-"""What the driver keeps at the start of shared memory, from compute capability 8.0 on."""
+_RESERVED_SHARED = {"sm_90": 1024}
+"""What a kernel's shared memory begins with that is the driver's: the addresses count it."""
 _ADDRESS_RELOCATION = 2
 _MOST_BYTES = 1 << 28
 
@@ -36,6 +36,7 @@ class Kernel:
     parameter_base: int = 0
     registers: int = 0
     shared_bytes: int = 0
+    shared_start: int = 0
     local_bytes: int = 0
     max_threads: tuple[int, int, int] | None = None
     required_threads: tuple[int, int, int] | None = None
@@ -82,7 +83,7 @@ def _contents(elf: ELFFile, name: str) -> Contents:
     if symbols is None:
         raise CubinError(name, "it has no symbol table; it is damaged")
     kernels = {
-        s.name.removeprefix(".text."): Kernel(s.data())
+        s.name.removeprefix(".text."): Kernel(s.data(), shared_start=_RESERVED_SHARED.get(arch, 0))
         for s in sections
         if s.name.startswith(".text.")
     }
@@ -112,16 +113,7 @@ def _architecture(elf: ELFFile) -> str:
 def _take(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
     """What one section says of the kernels."""
     if section.name == ".nv.info":
-        for attribute, payload in _attributes(section.data()):
-            if attribute in (_REGISTERS, _FRAME_SIZE, _STACK_SIZE) and len(payload) >= 8:
-                number, value = _word(payload, 0), _word(payload, 4)
-                kernel = kernels.get(symbols[number])
-                if kernel is None:
-                    continue
-                if attribute == _REGISTERS:
-                    kernel.registers = value
-                else:
-                    kernel.local_bytes = max(kernel.local_bytes, value)
+        _take_resources(section, kernels, symbols)
     elif (kernel := kernels.get(section.name.removeprefix(".nv.info."))) is not None:
         for attribute, payload in _attributes(section.data()):
             if attribute == _PARAMETER:
@@ -135,7 +127,21 @@ def _take(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
                 kernel.required_threads = _three(payload)
         kernel.parameters.sort(key=lambda each: each.offset)
     elif (kernel := kernels.get(section.name.removeprefix(".nv.shared."))) is not None:
-        kernel.shared_bytes = max(0, int(section["sh_size"]) - _RESERVED_SHARED)
+        kernel.shared_bytes = max(0, int(section["sh_size"]) - kernel.shared_start)
+
+
+def _take_resources(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
+    """Registers and local memory, which stand in one section for all kernels."""
+    for attribute, payload in _attributes(section.data()):
+        if attribute not in (_REGISTERS, _FRAME_SIZE, _STACK_SIZE):
+            continue
+        kernel = kernels.get(symbols[_word(payload, 0)])
+        if kernel is None:
+            continue
+        if attribute == _REGISTERS:
+            kernel.registers = _word(payload, 4)
+        else:
+            kernel.local_bytes = max(kernel.local_bytes, _word(payload, 4))
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -19,12 +19,14 @@ Array = NDArray[Any]
 
 ALL_BITS = 0xFFFFFFFF
 _SIGN, _SIGNS_OF_HALVES = 0x80000000, 0x80008000
+_BANKS = 6
 _WORDS = 4  # of the widest value of registers
 _PT = PREDICATES_OF_EACH_KIND - 1
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
 _BASE_IS_WIDE, _OFFSET_IS_WIDE = 1, 2
 _HALVES = {"H0_H0": 1, "H1_H1": 2}
+_SCALES = {"X4": 2, "X8": 3, "X16": 4}
 _FLOAT_OPCODES = frozenset({
     "FADD", "FMUL", "FFMA", "FSETP", "FSET", "FSEL", "FMNMX", "FCHK", "MUFU", "F2F", "F2I", "F2FP",
     "FRND",
@@ -93,10 +95,10 @@ class _Encoder:
     def _takes_turns(self) -> bool:
         """Whether blocks may wait for each other: something is read that others may write."""
         return any(
-            i.opcode in ("LD", "LDG") and "STRONG" in i.modifiers
-            or i.opcode in ("ATOM", "ATOMG") and {"CAS", "EXCH"} & set(i.modifiers)
+            (i.opcode in ("LD", "LDG") and "STRONG" in i.modifiers)
+            or (i.opcode in ("ATOM", "ATOMG") and {"CAS", "EXCH"} & set(i.modifiers))
             for i in self.function.instructions
-        )  # fmt: skip
+        )
 
     def _encode(self, instruction: Instruction, out: Any) -> None:
         found = table.find(instruction.opcode, instruction.modifiers)
@@ -140,61 +142,67 @@ class _Encoder:
     def _take(
         self, kind: str, operand: Operand | None, instruction: Instruction, out: Any, slots: _Slots
     ) -> None:
+        """One operand in its place; one that is missing takes up its place all the same."""
+        if kind in "RPpn":
+            self._register_or_predicate(kind, operand, out, slots)
+        elif operand is None:
+            return
+        elif kind in "swdh":
+            self._source(operand, instruction, out["source"][slots.sources], kind in "wd", kind)
+            slots.sources += 1
+        elif kind in "mtc":
+            self._address(kind, operand, instruction, out)
+            slots.sources = max(slots.sources, 2)
+        elif kind == "i":
+            out["immediate"] |= operand.number << 8 * slots.immediates
+            slots.immediates += 1
+        elif kind == "b":
+            out["barrier"] = operand.number
+        elif kind == "l":
+            self._label(operand, out)
+        elif operand.text in table.SPECIALS:
+            out["flags"] |= table.SPECIALS[operand.text]
+        else:
+            raise _Unknown(f"special register {operand.text}")
+
+    def _register_or_predicate(
+        self, kind: str, operand: Operand | None, out: Any, slots: _Slots
+    ) -> None:
         if kind == "R":
             if operand is not None and operand.number != ZERO:
                 out["result"][slots.results] = self._row(operand) * LANES
             slots.results += 1
         elif kind == "P":
-            if operand is not None:
-                out["result_predicate"][slots.result_predicates] = _predicate(operand)[0]
+            out["result_predicate"][slots.result_predicates] = _predicate(operand)[0]
             slots.result_predicates += 1
-        elif kind in "pn":
+        else:
             number, inverted = _predicate(operand)
-            if operand is None and kind == "n":
-                inverted = 1
             out["source_predicate"][slots.source_predicates] = number
-            out["source_inverted"][slots.source_predicates] = inverted
+            missing = operand is None and kind == "n"
+            out["source_inverted"][slots.source_predicates] = 1 if missing else inverted
             slots.source_predicates += 1
-        elif operand is None:
-            return
-        elif kind in "swdh":
-            source = out["source"][slots.sources]
-            self._source(operand, instruction, source, kind in "wd", kind)
-            slots.sources += 1
-        elif kind == "i":
-            if operand.kind != "immediate":
-                raise _Unknown(f"operand {operand.text}")
-            out["immediate"] |= operand.number << 8 * slots.immediates
-            slots.immediates += 1
-        elif kind == "m":
+
+    def _address(self, kind: str, operand: Operand, instruction: Instruction, out: Any) -> None:
+        if kind == "m":
             self._memory(operand, instruction, out)
-            slots.sources = max(slots.sources, 2)
         elif kind == "t":
             for number, part in ((2, operand.base), (3, operand.uniform)):
                 if part is not None:
                     self._source(part, instruction, out["source"][number], False)
             out["target"] = operand.offset
-        elif kind == "c":
+        else:
             out["space"], out["immediate"] = operand.number, operand.offset
-            part = operand.base or operand.uniform
-            if operand.number not in range(6) or (operand.base and operand.uniform):
+            if operand.number not in range(_BANKS) or (operand.base and operand.uniform):
                 raise _Unknown(f"operand {operand.text}")
+            part = operand.base or operand.uniform
             if part is not None:
                 self._source(part, instruction, out["source"][0], False)
-        elif kind == "b":
-            out["barrier"] = operand.number
-        elif kind == "l":
-            self._label(operand, instruction, out)
-        elif kind == "x":
-            if operand.text not in table.SPECIALS:
-                raise _Unknown(f"special register {operand.text}")
-            out["flags"] |= table.SPECIALS[operand.text]
 
-    def _label(self, operand: Operand, instruction: Instruction, out: Any) -> None:
+    def _label(self, operand: Operand, out: Any) -> None:
         address = operand.number
         if operand.kind == "name":
             if operand.text not in self.function.entries:
-                raise _Unknown(f"the function `{operand.text}`, which is not in this cubin's section")
+                raise _Unknown(f"the function `{operand.text}` is not in its section")
             address = self.function.entries[operand.text]
         last = len(self.function.instructions) * INSTRUCTION_BYTES
         if address % INSTRUCTION_BYTES or not 0 <= address < last:
@@ -216,7 +224,7 @@ class _Encoder:
         for number, part in ((0, operand.base), (1, operand.uniform)):
             if part is not None:
                 bits = _BASE_IS_WIDE if number == 0 else _OFFSET_IS_WIDE
-                self._source(part, instruction, out["source"][number], bool(wide & bits))
+                self._source(part, instruction, out["source"][number], bool(wide & bits), "a")
 
     def _source(
         self, operand: Operand, instruction: Instruction, out: Any, wide: bool, kind: str = "s"
@@ -240,13 +248,14 @@ class _Encoder:
         else:
             raise _Unknown(f"operand {operand.text}")
         out["constant"], out["row"], out["high"] = constant, row * LANES, high * LANES
-        strange = set(operand.suffixes) - {"64", "U32", "H0_H0", "H1_H1", "H1_H0"}
-        if strange:
+        known = {"64", "U32", "H1_H0", *(_SCALES if kind == "a" else _HALVES)}
+        if set(operand.suffixes) - known:
             raise _Unknown(f"operand {operand.text}")
         self._signs(operand, instruction, out, kind)
 
     def _signs(self, operand: Operand, instruction: Instruction, out: Any, kind: str) -> None:
-        out["half"] = next((_HALVES[s] for s in operand.suffixes if s in _HALVES), 0)
+        known = _SCALES if kind == "a" else _HALVES
+        out["half"] = next((known[s] for s in operand.suffixes if s in known), 0)
         if kind == "h":
             sign = _SIGNS_OF_HALVES
         elif kind == "d" or instruction.opcode in _FLOAT_OPCODES:

@@ -4,6 +4,8 @@
     ├── CubinError                  the file is no cubin that can be read here
     ├── DisassemblerError           nvdisasm is missing, too old, or prints something else
     └── UnknownMachineInstruction   an instruction outside the table; names the CUDA source line
+
+What goes wrong while a kernel runs is a `Fault` in the report, as it is from PTX.
 """
 
 from __future__ import annotations

@@ -26,8 +26,6 @@ Dim3 = tuple[int, int, int]
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
 _SLICE = 1 << 16  # warp instructions of a block before others go on, where blocks may wait
 _BANKS = 6
-RESERVED_SHARED = 1024
-"""Bytes of shared memory that the driver keeps for itself, at its start."""
 _BLOCK_AT, _GRID_AT, _STACK_AT = 0x00, 0x0C, 0x28
 
 
@@ -72,8 +70,8 @@ def execute(
     launch = layout.Launch(
         encoded.instructions.ctypes.data, constants.ctypes.data, pointers.ctypes.data,
         sizes.ctypes.data, buffers, len(function.instructions), len(constants), len(buffers),
-        encoded.registers, RESERVED_SHARED + shape.shared_bytes, local_bytes(function),
-        RESERVED_SHARED, _SLICE if encoded.takes_turns else 0, shape.grid, shape.block,
+        encoded.registers, function.shared_start + shape.shared_bytes, local_bytes(function),
+        function.shared_start, _SLICE if encoded.takes_turns else 0, shape.grid, shape.block,
         shape.budget,
     )  # fmt: skip
     verdict = layout.Verdict(outcome=layout.PAUSED)
@@ -113,8 +111,8 @@ def _counts(function: Function, counts: Array) -> tuple[MachineCount, ...]:
                 own["threads"], own["on"], own["requests"], own["sectors"], own["shared_requests"],
                 own["wavefronts"], own["wavefronts_ideal"], own["divergent"],
                 own["colliding"],
-            )  # fmt: skip
-        )
+            )
+        )  # fmt: skip
     return tuple(out)
 
 

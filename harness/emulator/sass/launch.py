@@ -80,7 +80,7 @@ def launch_machine_code(
     fault, counts = execute(function, device.encoded[kernel], shape, memory, banks)
     return MachineReport(
         kernel, shape.grid, shape.block, shape.shared_bytes, () if fault is None else (fault,),
-        counts, counters(counts),
+        counts, counters(counts, device.encoded[kernel].takes_turns),
     )  # fmt: skip
 
 

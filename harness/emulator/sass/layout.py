@@ -78,9 +78,8 @@ def declare(library: ctypes.CDLL) -> None:
     library.sass_run.restype = None
     library.sass_end.argtypes = [c_void_p]
     library.sass_end.restype = None
-    own = (
-        SOURCE.itemsize, INSTRUCTION.itemsize, *map(ctypes.sizeof, (Buffer, Launch, Counts, Verdict))
-    )  # fmt: skip
+    structs = (Buffer, Launch, Counts, Verdict)
+    own = (SOURCE.itemsize, INSTRUCTION.itemsize, *map(ctypes.sizeof, structs))
     theirs = tuple(library.sass_size(number) for number in range(len(own)))
     if own != theirs:
         raise RuntimeError(f"layout.py and machine/sass.h differ: {own} and {theirs} bytes")

@@ -41,28 +41,28 @@ def guard(text: str) -> Operand | None:
 
 
 def _operand(text: str, bits: int) -> Operand:
-    rest, signs = text, {"negated": False, "absolute": False, "inverted": False}
+    rest, negated, absolute, inverted = text, False, False, False
     if _INTEGER.match(rest):
         return Operand("immediate", text, int(rest, 16), bits=int(rest, 16) & 0xFFFFFFFF)
     if _FLOAT.match(rest):
         return Operand("immediate", text, bits=bits)
     while rest[:1] in ("-", "~", "!"):
-        signs["inverted" if rest[0] == "~" else "negated"] = True
+        negated, inverted = negated or rest[0] != "~", inverted or rest[0] == "~"
         rest = rest[1:]
     rest = rest.removesuffix(".reuse")
     if len(rest) > 2 and rest[0] == "|" and rest.count("|") == 2:
-        signs["absolute"] = True
+        absolute = True
         inside, _, behind = rest[1:].partition("|")
         rest = inside.removesuffix(".reuse") + behind
     if found := _NUMBERED.match(rest):
         number = ZERO if found[2] in "ZT" else int(found[2])
         kind = _KINDS[found[1]]
-        return Operand(kind, text, number, suffixes=_suffixes(found[3]), **signs)
+        return Operand(kind, text, number, negated, absolute, inverted, _suffixes(found[3]))
     if found := _CONSTANT.match(rest):
         base, uniform, offset = _address(found[2])
         return Operand(
-            "constant", text, int(found[1], 16), suffixes=_suffixes(found[3]), base=base,
-            uniform=uniform, offset=offset, **signs,
+            "constant", text, int(found[1], 16), negated, absolute, inverted, _suffixes(found[3]),
+            base, uniform, offset,
         )  # fmt: skip
     if found := _MEMORY.match(rest):
         base, uniform, offset = _address(found[2])

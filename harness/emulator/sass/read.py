@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.emulator.ptx.syntax import Location
 from harness.emulator.sass import disassembler, elf, operands
 from harness.emulator.sass.code import INSTRUCTION_BYTES, Function, Instruction, MachineCode
 from harness.emulator.sass.disassembler import Listing
@@ -58,13 +59,13 @@ def _function(symbol: str, kernel: elf.Kernel, listing: Listing, name: str) -> F
         )
     return Function(
         symbol, tuple(instructions), tuple(kernel.parameters), kernel.parameter_base,
-        kernel.registers, kernel.shared_bytes, kernel.local_bytes, kernel.max_threads,
-        kernel.required_threads, kernel.entries | {symbol: 0},
+        kernel.registers, kernel.shared_bytes, kernel.shared_start, kernel.local_bytes,
+        kernel.max_threads, kernel.required_threads, kernel.entries | {symbol: 0},
     )  # fmt: skip
 
 
 def _instruction(
-    line: disassembler.Line, address: int, encoding: bytes, location: object, name: str
+    line: disassembler.Line, address: int, encoding: bytes, location: Location | None, name: str
 ) -> Instruction:
     text = " ".join(part for part in (line.guard, line.opcode, line.operands) if part)
     bits = int.from_bytes(encoding[4:8], "little")
@@ -72,7 +73,7 @@ def _instruction(
     try:
         return Instruction(
             address, opcode, tuple(modifiers), operands.parse(line.operands, bits),
-            operands.guard(line.guard), text, encoding, location,  # type: ignore[arg-type]
+            operands.guard(line.guard), text, encoding, location,
         )  # fmt: skip
     except operands.NotAnOperand as error:
         raise DisassemblerError(

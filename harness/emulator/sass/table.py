@@ -52,7 +52,7 @@ _COMBINE = {"AND": 0, "OR": 16, "XOR": 32}
 _OF_INTEGERS = _flags(_COMPARE, _COMBINE, {"U32": 64, "EX": 128})
 # Of floats, the names with U hold for the unordered, too.
 _OF_FLOATS = _flags(
-    _COMPARE, _COMBINE, {f"{name}U": 8 | flag for name, flag in _COMPARE.items() if name not in "FT"},
+    _COMPARE, _COMBINE, {f"{n}U": 8 | flag for n, flag in _COMPARE.items() if n not in "FT"},
     {"NUM": 7, "NAN": 8, "T": 15},
 )  # fmt: skip
 _ROUND = {"RN": 0, "RZ": 1, "RM": 2, "RP": 3}

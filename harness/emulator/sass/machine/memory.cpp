@@ -35,7 +35,8 @@ Access addressed(const Context& c, const Instruction& n, int first = 0) {
         }
     } else {
         const u32 offset = static_cast<u32>(n.immediate);
-        for (int i = 0; i < LANES; i++) access.address[i] = base[i] + more[i] + offset;
+        const int scale = n.source[first].half;
+        for (int i = 0; i < LANES; i++) access.address[i] = (base[i] << scale) + more[i] + offset;
     }
     machine::survey(access);
     return access;

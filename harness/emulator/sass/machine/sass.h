@@ -44,7 +44,8 @@ struct Source {
     i32 row, high;
     i32 constant;
     u32 keep, flip, plus;
-    i32 half;  // which of two halves is meant: 0 both, 1 the low one, 2 the high one
+    i32 half;  // which of two halves is meant: 0 both, 1 the low one, 2 the high one; of an
+               // address, by how many bits it is shifted
 };
 
 struct Instruction {

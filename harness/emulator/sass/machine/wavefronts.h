@@ -3,7 +3,7 @@
 // 32-bit accesses are one piece. 64-bit ones are one piece if every active lane i has the address of
 // lane i ^ 1, or every one that of i ^ 2, where an inactive lane agrees; else two half-warps. 128-bit
 // ones are the same for each half-warp by itself: the halves never become one. Stores are never
-// joined. A piece takes as many wavefronts as its fullest bank has distinct words, ideally one.
+// joined, nor are loads where that saves no wavefront. A piece takes as many wavefronts as its fullest bank has distinct words, ideally one.
 
 #pragma once
 
@@ -28,15 +28,17 @@ inline machine::Wavefronts wavefronts_of(const machine::Access& access, bool is_
     const int longest = access.width == 8 ? LANES : LANES / 2;
     machine::Wavefronts cost{0, 0};
     for (int first = 0; first < LANES; first += longest) {
-        const u32 all = (longest == LANES ? EVERYBODY : (1u << longest) - 1) << first;
-        if (!(access.active & all)) continue;
-        const int length = is_load && agree(access, all) ? longest : longest / 2;
-        for (int from = first; from < first + longest; from += length) {
-            const u32 piece = (length == LANES ? EVERYBODY : (1u << length) - 1) << from;
-            if (!(access.active & piece)) continue;
-            cost.spent += machine::fullest_bank(access, access.active & piece);
-            cost.ideal++;
+        const u32 whole = (longest == LANES ? EVERYBODY : (1u << longest) - 1) << first;
+        const u32 half = ((1u << longest / 2) - 1) << first, other = whole & ~half;
+        int apart = 0, pieces = 0;
+        for (const u32 lanes : {access.active & half, access.active & other}) {
+            apart += machine::fullest_bank(access, lanes);
+            pieces += lanes != 0;
         }
+        const bool may_join = is_load && pieces == 2 && agree(access, whole);
+        const int joined = may_join ? machine::fullest_bank(access, access.active & whole) : apart;
+        cost.spent += joined < apart ? joined : apart;
+        cost.ideal += joined < apart ? 1 : pieces;
     }
     return cost;
 }
