@@ -26,6 +26,7 @@ Dim3 = tuple[int, int, int]
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
 _SLICE = 1 << 16  # warp instructions of a block before others go on, where blocks may wait
 _BANKS = 6
+_WORD_BYTES = 4
 _BLOCK_AT, _GRID_AT, _STACK_AT = 0x00, 0x0C, 0x28
 
 
@@ -63,8 +64,10 @@ def execute(
     held = [np.frombuffer(banks.get(n, b"") or b"\0", np.uint8) for n in range(_BANKS)]
     pointers = np.array([bank.ctypes.data for bank in held], np.uint64)
     sizes = np.array([len(banks.get(n, b"")) for n in range(_BANKS)], np.int64)
-    buffers = (layout.Buffer * len(memory.allocations))(*(
-        layout.Buffer(a.base, a.size, a.data.ctypes.data, a.writable) for a in memory.allocations
+    padded = [_padded(a.data) for a in memory.allocations]
+    buffers = (layout.Buffer * len(padded))(*(
+        layout.Buffer(a.base, a.size, data.ctypes.data, a.writable, data.size - a.size)
+        for a, data in zip(memory.allocations, padded, strict=True)
     ))  # fmt: skip
     counts = np.zeros((len(layout.COUNTS), len(function.instructions)), np.int64)
     launch = layout.Launch(
@@ -82,8 +85,17 @@ def execute(
             library.sass_run(handle, _SLICE_SECONDS, ctypes.byref(verdict))
     finally:
         library.sass_end(handle)
+    for allocation, data in zip(memory.allocations, padded, strict=True):
+        if data is not allocation.data and allocation.writable:
+            allocation.data[:] = data[: allocation.size]
     fault = _fault(function, shape, verdict, memory) if verdict.outcome == layout.FAULTY else None
     return fault, _counts(function, counts)
+
+
+def _padded(data: Array) -> Array:
+    """The bytes themselves, or a copy of whole words where they are none."""
+    missing = -data.size % _WORD_BYTES
+    return np.concatenate([data, np.zeros(missing, np.uint8)]) if missing else data
 
 
 def _constants(encoded: Encoded, banks: dict[int, bytes]) -> Array:

@@ -33,7 +33,7 @@ class Buffer(ctypes.Structure):
 
     _fields_ = [
         ("base", c_int64), ("size", c_int64), ("data", c_void_p), ("writable", c_int32),
-        ("padding", c_int32),
+        ("slack", c_int32),
     ]  # fmt: skip
 
 

@@ -80,6 +80,11 @@ const Buffer* buffer_at(const Context& c, i64 address) {
     return address >= buffer.base && address < buffer.base + buffer.size ? &buffer : nullptr;
 }
 
+// A half or a byte has no compare-and-swap of its own: the code takes the word that it stands in.
+i64 end_of(const Buffer& buffer, int width) {
+    return buffer.base + buffer.size + (width == machine::WORD_BYTES ? buffer.slack : 0);
+}
+
 // Where each lane's bytes are. Lanes of one instruction may go to different buffers.
 struct Places {
     u8* at[LANES];
@@ -87,7 +92,7 @@ struct Places {
 
 void in_global(const Context& c, const Access& access, Verb verb, Places& places) {
     const Buffer* common = buffer_at(c, access.low);
-    if (common && access.high + access.width <= common->base + common->size) {
+    if (common && access.high + access.width <= end_of(*common, access.width)) {
         if (verb != READ && !common->writable)
             throw Fault{READ_ONLY, __builtin_ctz(access.active), access.low};
         for (int i = 0; i < LANES; i++) places.at[i] = common->data + (access.address[i] - common->base);
@@ -96,7 +101,7 @@ void in_global(const Context& c, const Access& access, Verb verb, Places& places
     each_lane(access.active, [&](int i) {
         const i64 address = access.address[i];
         const Buffer* own = buffer_at(c, address);
-        if (!own || address + access.width > own->base + own->size) throw Fault{OUTSIDE, i, address};
+        if (!own || address + access.width > end_of(*own, access.width)) throw Fault{OUTSIDE, i, address};
         if (verb != READ && !own->writable) throw Fault{READ_ONLY, i, address};
         places.at[i] = own->data + (address - own->base);
     });

@@ -65,10 +65,11 @@ struct Instruction {
     i64 immediate;
 };
 
+// slack: bytes behind the end that a whole word may reach, whose first bytes are the buffer's last.
 struct Buffer {
     i64 base, size;
     u8* data;
-    i32 writable, padding;
+    i32 writable, slack;
 };
 
 struct Launch {
