@@ -80,7 +80,8 @@ class Function:
     parameter_base: where the parameters begin in constant bank 0. registers: of a thread.
     shared_bytes: static, without what the driver reserves, behind which, at shared_start, they
     begin. local_bytes: of a thread.
-    entries: symbol → address, of the kernel and of the functions that it calls.
+    entries: symbol → address, of the kernel and of the functions that it calls. banks: constant
+    banks that it does not share.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Function:
     max_threads: tuple[int, int, int] | None
     required_threads: tuple[int, int, int] | None
     entries: Mapping[str, int]
+    banks: Mapping[int, bytes]
 
 
 @dataclass(frozen=True)

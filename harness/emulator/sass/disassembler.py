@@ -117,7 +117,12 @@ def disassemble(content: bytes, name: str) -> Listing:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(content)
         printed = _together(tool, [["-json", str(path)], ["-gi", "-c", str(path)]], name)
-    return Listing(_functions(printed[0], tool), _locations(printed[1]))
+    return parsed(printed[0], printed[1], tool)
+
+
+def parsed(text: str, places: str, tool: Disassembler) -> Listing:
+    """What nvdisasm's JSON, and its text with lines, say."""
+    return Listing(_functions(text, tool), _locations(places))
 
 
 def _together(tool: Disassembler, commands: list[list[str]], name: str) -> list[str]:

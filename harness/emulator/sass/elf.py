@@ -7,6 +7,7 @@ nvcc 12 and 13 and agree with what `cuobjdump -elf` calls them.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,8 @@ _RESERVED_SHARED = {"sm_90": 1024}
 """What a kernel's shared memory begins with that is the driver's: the addresses count it."""
 _ADDRESS_RELOCATION = 2
 _MOST_BYTES = 1 << 28
+_OWN_BANK = re.compile(r"\.nv\.constant([1-9])\.(.+)")
+"""A bank of one kernel alone, where the assembler keeps large immediates."""
 
 
 @dataclass
@@ -41,6 +44,7 @@ class Kernel:
     max_threads: tuple[int, int, int] | None = None
     required_threads: tuple[int, int, int] | None = None
     entries: dict[str, int] = field(default_factory=dict)
+    banks: dict[int, bytes] = field(default_factory=dict)
 
 
 @dataclass
@@ -128,6 +132,10 @@ def _take(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
         kernel.parameters.sort(key=lambda each: each.offset)
     elif (kernel := kernels.get(section.name.removeprefix(".nv.shared."))) is not None:
         kernel.shared_bytes = max(0, int(section["sh_size"]) - kernel.shared_start)
+    elif own := _OWN_BANK.match(section.name):
+        kernel = kernels.get(own[2])
+        if kernel is not None:
+            kernel.banks[int(own[1])] = section.data()
 
 
 def _take_resources(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
@@ -178,7 +186,7 @@ def _entries(symbols: Any, sections: list[Any], kernels: dict[str, Kernel]) -> N
 
 
 def _banks(sections: list[Any]) -> dict[int, bytes]:
-    """Constant banks of the module; bank 0 belongs to each kernel and is made by the launch."""
+    """Constant banks of the module; bank 0 is made by the launch."""
     prefix = ".nv.constant"
     return {
         int(s.name.removeprefix(prefix)): s.data()

@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 ALL_BITS = 0xFFFFFFFF
 _SIGN, _SIGNS_OF_HALVES = 0x80000000, 0x80008000
-_BANKS = 6
+_BANKS, _BARRIERS = 6, 16
 _WORDS = 4  # of the widest value of registers
 _PT = PREDICATES_OF_EACH_KIND - 1
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
@@ -157,6 +157,8 @@ class _Encoder:
             out["immediate"] |= operand.number << 8 * slots.immediates
             slots.immediates += 1
         elif kind == "b":
+            if operand.number not in range(_BARRIERS):
+                raise _Unknown(f"operand {operand.text}")
             out["barrier"] = operand.number
         elif kind == "l":
             self._label(operand, out)

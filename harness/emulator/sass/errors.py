@@ -13,6 +13,10 @@ from __future__ import annotations
 from harness.emulator.errors import EmulatorError
 
 
+_LONGEST = 120
+"""Letters of an instruction that a message quotes."""
+
+
 class CubinError(EmulatorError):
     """The file is damaged, no cubin at all, or made for a GPU whose code is not known here."""
 
@@ -29,6 +33,7 @@ class UnknownMachineInstruction(EmulatorError):
 
     def __init__(self, text: str, where: str, kernel: str, address: int, detail: str = "") -> None:
         self.text = text
+        text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2]} …"
         self.where = where
         self.address = address
         because = f" ({detail})" if detail else ""

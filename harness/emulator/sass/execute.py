@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.engine.faults import fault_at, index_of, over_budget
+from harness.emulator.errors import LaunchError
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.results.faults import Fault
@@ -106,6 +107,8 @@ def _constants(encoded: Encoded, banks: dict[int, bytes]) -> Array:
             values[row] = key
         else:
             bank, offset = key
+            if bank not in banks:
+                raise LaunchError(f"the code reads constant bank {bank}, which the cubin has not")
             values[row] = int.from_bytes(banks.get(bank, b"")[offset : offset + 4], "little")
     return np.repeat(values[:, None], layout.LANES, axis=1).copy()
 

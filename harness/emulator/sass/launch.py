@@ -74,7 +74,7 @@ def launch_machine_code(
     memory = AddressSpace()
     places = _place_variables(code, device, memory)
     params = pack(function, args, names, memory, signature)
-    banks = code.banks | {0: bank_of_parameters(function, shape, params)}
+    banks = code.banks | dict(function.banks) | {0: bank_of_parameters(function, shape, params)}
     if _ADDRESS_BANK in banks:
         banks[_ADDRESS_BANK] = _addresses(code, banks[_ADDRESS_BANK], places)
     fault, counts = execute(function, device.encoded[kernel], shape, memory, banks)

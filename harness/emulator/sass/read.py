@@ -61,6 +61,7 @@ def _function(symbol: str, kernel: elf.Kernel, listing: Listing, name: str) -> F
         symbol, tuple(instructions), tuple(kernel.parameters), kernel.parameter_base,
         kernel.registers, kernel.shared_bytes, kernel.shared_start, kernel.local_bytes,
         kernel.max_threads, kernel.required_threads, kernel.entries | {symbol: 0},
+        kernel.banks,
     )  # fmt: skip
 
 
@@ -77,6 +78,6 @@ def _instruction(
         )  # fmt: skip
     except operands.NotAnOperand as error:
         raise DisassemblerError(
-            f"{name}: nvdisasm writes `{text}` at {address:#x}, whose operand "
-            f"`{error}` is not in a form that is known here"
+            f"{name}: nvdisasm writes `{text[:200]}` at {address:#x}, whose operand "
+            f"`{str(error)[:100]}` is not in a form that is known here"
         ) from None

@@ -135,6 +135,7 @@ ROWS: Sequence[Row] = (
     _row("SEL", "R s s p"),
     _row("IMNMX", "R s s p", flags=_EXTREME),
     _row("VIMNMX", "R s s p", "IMNMX", _flags("S32", _EXTREME)),
+    _row("VIMNMX3", "R s s s p", "IMNMX3", _flags("S32", _EXTREME)),
     _row("VIADDMNMX", "R s s s p", flags=_flags("S32", _EXTREME)),
     _row("MOV", "R s i?"),
     _row("IABS", "R s"),
@@ -158,9 +159,9 @@ ROWS: Sequence[Row] = (
     _row("MUFU", "R s", flags={
         "RCP": 0, "RSQ": 1, "EX2": 2, "LG2": 3, "SIN": 4, "COS": 5, "SQRT": 6, "TANH": 7,
         "RCP64H": 8, "RSQ64H": 9}),
-    _row("DADD", "R d d"),
-    _row("DMUL", "R d d"),
-    _row("DFMA", "R d d d"),
+    _row("DADD", "R d d", flags=_ROUND),
+    _row("DMUL", "R d d", flags=_ROUND),
+    _row("DFMA", "R d d d", flags=_ROUND),
     _row("DSETP", "P P? d d p", flags=_OF_FLOATS),
     # Halves
     _row("HADD2", "R h h", flags=_HALVES),

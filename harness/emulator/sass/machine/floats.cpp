@@ -178,23 +178,43 @@ void mufu(Context& c, const Instruction& n) {
 
 // --- double precision ---------------------------------------------------------------------------
 
-template <class F> void of_doubles(Context& c, const Instruction& n, F f) {
-    const Wide a = wide(c, n, 0), b = wide(c, n, 1);
-    write_wide(c, n, [&](int i) { return bits_of<u64>(f(a.number(i), b.number(i))); });
+#ifdef __SIZEOF_FLOAT128__
+using Exact = __float128;
+#else
+using Exact = long double;
+#endif
+
+// To nearest is done already; any other way is a step from there, by the side that it is off to.
+inline u64 rounded_double(f64 nearest, Exact exact, i32 flags) {
+    const machine::Rounding ways[] = {machine::NEAREST, machine::TOWARDS_ZERO, machine::DOWN, machine::UP};
+    const machine::Rounding way = ways[flags & ROUNDING_BITS];
+    if (way == machine::NEAREST || !std::isfinite(nearest)) return bits_of<u64>(nearest);
+    const Exact off = static_cast<Exact>(nearest) - exact;
+    return bits_of<u64>(machine::directed(nearest, off > 0 ? 1 : off < 0 ? -1 : 0, way));
 }
 
 void dadd(Context& c, const Instruction& n) {
-    of_doubles(c, n, [](f64 a, f64 b) { return a + b; });
+    const Wide a = wide(c, n, 0), b = wide(c, n, 1);
+    write_wide(c, n, [&](int i) {
+        const f64 x = a.number(i), y = b.number(i);
+        return n.flags ? rounded_double(x + y, static_cast<Exact>(x) + y, n.flags) : bits_of<u64>(x + y);
+    });
 }
 
 void dmul(Context& c, const Instruction& n) {
-    of_doubles(c, n, [](f64 a, f64 b) { return a * b; });
+    const Wide a = wide(c, n, 0), b = wide(c, n, 1);
+    write_wide(c, n, [&](int i) {
+        const f64 x = a.number(i), y = b.number(i);
+        return n.flags ? rounded_double(x * y, static_cast<Exact>(x) * y, n.flags) : bits_of<u64>(x * y);
+    });
 }
 
 void dfma(Context& c, const Instruction& n) {
     const Wide a = wide(c, n, 0), b = wide(c, n, 1), d = wide(c, n, 2);
     write_wide(c, n, [&](int i) {
-        return bits_of<u64>(std::fma(a.number(i), b.number(i), d.number(i)));
+        const f64 x = a.number(i), y = b.number(i), z = d.number(i), nearest = std::fma(x, y, z);
+        return n.flags ? rounded_double(nearest, static_cast<Exact>(x) * y + z, n.flags)
+                       : bits_of<u64>(nearest);
     });
 }
 

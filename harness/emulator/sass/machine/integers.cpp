@@ -229,6 +229,17 @@ void imnmx(Context& c, const Instruction& n) {
     });
 }
 
+void imnmx3(Context& c, const Instruction& n) {
+    const u32 least = c.predicate(n, 0);
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1), d = operand(c, n, 2);
+    const bool is_unsigned = n.flags & UNSIGNED;
+    write(c, c.result(n), [&](int i) {
+        const bool low = bit(least, i);
+        return is_unsigned ? extreme<u32>(extreme<u32>(a[i], b[i], low), d[i], low)
+                           : extreme<i32>(extreme<i32>(a[i], b[i], low), d[i], low);
+    });
+}
+
 void add_mnmx(Context& c, const Instruction& n) {
     const u32 least = c.predicate(n, 0);
     const Operand a = operand(c, n, 0), b = operand(c, n, 1), d = operand(c, n, 2);
@@ -340,7 +351,7 @@ std::vector<Entry> integer_entries() {
         {"IADD3", iadd3}, {"IADD3.CARRY", iadd3_carry}, {"ADD2", add2}, {"IMAD", imad},
         {"IMAD.WIDE", imad_wide}, {"IMAD.HI", imad_high}, {"LEA", lea}, {"LEA.HI", lea_high},
         {"SHF", shf}, {"LOP3", lop3}, {"PLOP3", plop3}, {"ISETP", isetp}, {"SEL", select},
-        {"IMNMX", imnmx}, {"VIADDMNMX", add_mnmx}, {"MOV", mov}, {"MOV.64", mov64}, {"IABS", iabs}, {"POPC", popc},
+        {"IMNMX", imnmx}, {"IMNMX3", imnmx3}, {"VIADDMNMX", add_mnmx}, {"MOV", mov}, {"MOV.64", mov64}, {"IABS", iabs}, {"POPC", popc},
         {"BREV", brev}, {"FLO", flo}, {"PRMT", prmt}, {"SGXT", sgxt}, {"BMSK", bmsk},
         {"P2R", p2r}, {"R2P", r2p},
     };

@@ -26,7 +26,7 @@ void hmma(Context& c, const Instruction& n) {
     const int depth = flags >> 8, held = flags & TF32 ? 1 : 2, chunk = 4 * held;
     const auto row = [&](int which, int word) {
         const Source& s = n.source[which];
-        return c.source(s) + (s.constant && s.high == s.row ? 0 : LANES * word);
+        return c.source(s) + (s.constant ? 0 : LANES * word);
     };
     f64 a[ROWS][MOST_DEPTH], b[MOST_DEPTH][COLUMNS], sum[ROWS][COLUMNS];
     for (int i = 0; i < LANES; i++) {

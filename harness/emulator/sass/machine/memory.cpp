@@ -199,7 +199,7 @@ void load(Context& c, const Instruction& n) {
     });
 }
 
-// The words of source 2; a value of several registers stands in rows behind one another, RZ is 0.
+// A value of several registers stands in rows behind one another; RZ is 0 in all of them.
 struct Value {
     const u32* row;
     int step;
@@ -207,7 +207,7 @@ struct Value {
 
 Value value_of(const Context& c, const Instruction& n, int which) {
     const Source& s = n.source[which];
-    return {c.source(s), s.constant && s.high == s.row ? 0 : LANES};
+    return {c.source(s), s.constant ? 0 : LANES};
 }
 
 void store(Context& c, const Instruction& n) {
