@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from harness.emulator.errors import EmulatorError
 
-
 _LONGEST = 120
 """Letters of an instruction that a message quotes."""
 

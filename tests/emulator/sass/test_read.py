@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from harness.emulator.sass.read import read_bytes
 
 SCALE = """
 __constant__ float factors[4];
-extern "C" __global__ void __launch_bounds__(96) scale(float* x, double d, unsigned short s, int n) {
+extern "C" __global__ void __launch_bounds__(96)
+scale(float* x, double d, unsigned short s, int n) {
     __shared__ float tile[64];
     unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
     tile[threadIdx.x % 64] = x[i];
@@ -36,7 +38,7 @@ def test_a_function_has_its_parameters_resources_and_lines(read_source: ReadSour
     assert 8 <= function.registers <= 64
     assert len(code.banks[3]) >= 16
     stores = [i for i in function.instructions if i.opcode == "STG"]
-    assert [i.location.line for i in stores if i.location] == [8]
+    assert [i.location.line for i in stores if i.location] == [9]
     assert [i.address for i in function.instructions] == [
         16 * n for n in range(len(function.instructions))
     ]
@@ -107,10 +109,8 @@ def test_an_edited_cubin_is_read_or_refused_by_name(compile_cubin: CompileCubin)
         broken = bytearray(content)
         for _ in range(draw.choice((1, 4, 30))):
             broken[draw.randrange(64, len(broken))] = draw.randrange(256)
-        try:
-            read_bytes(bytes(broken))
-        except (CubinError, DisassemblerError) as error:
-            assert len(str(error)) < 1000
+        with suppress(CubinError, DisassemblerError):  # anything else fails
+            assert read_bytes(bytes(broken)).arch.startswith("sm_")
 
 
 # --- nvdisasm -------------------------------------------------------------------------------------
