@@ -54,6 +54,7 @@ ROOMS_OF_THE_EMULATOR: dict[str, set[str]] = {
     "program": {"errors", "ptx"},
     "memory": {"errors", "ptx", "program"},
     "engine": {"errors", "ptx", "program", "memory", "results"},
+    "sass": {"errors", "ptx", "memory", "engine", "results"},
     "launch": {"errors", "ptx", "program", "memory", "engine", "results"},
 }
 """Room → the rooms that it may use."""

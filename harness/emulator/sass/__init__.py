@@ -1,0 +1,27 @@
+"""The second front end: the machine code (SASS) of a cubin, executed and counted as a GPU counts.
+
+    code = read(Path("kernel.cubin"))
+    report = launch_machine_code(code, "sum", grid=64, block=256, args=[values, out, n])
+
+`docs/machine_code.md` has the rest.
+"""
+
+from harness.emulator.sass.code import Function, Instruction, MachineCode, Parameter
+from harness.emulator.sass.errors import CubinError, DisassemblerError, UnknownMachineInstruction
+from harness.emulator.sass.launch import launch_machine_code
+from harness.emulator.sass.read import read
+from harness.emulator.sass.report import MachineCount, MachineReport
+
+__all__ = [
+    "CubinError",
+    "DisassemblerError",
+    "Function",
+    "Instruction",
+    "MachineCode",
+    "MachineCount",
+    "MachineReport",
+    "Parameter",
+    "UnknownMachineInstruction",
+    "launch_machine_code",
+    "read",
+]

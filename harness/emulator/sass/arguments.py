@@ -1,0 +1,61 @@
+"""What a launch from machine code is given: parameters, whose types a cubin does not have.
+
+The types are those of the kernel's PTX where it is at hand, or else what the argument itself is.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.emulator.errors import LaunchError
+from harness.emulator.memory import arguments
+from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.ptx.syntax import Kernel, Param
+from harness.emulator.sass.code import Function
+
+_INTEGERS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
+_FLOATS = {2: "f16", 4: "f32", 8: "f64"}
+
+
+def pack(
+    function: Function, args: Any, names: Sequence[str] | None, memory: AddressSpace,
+    kernel: Kernel | None,
+) -> bytes:  # fmt: skip
+    """The parameters' bytes; arrays among the arguments are placed in memory."""
+    given = args if isinstance(args, Sequence) else ()
+    params = _of_ptx(function, kernel) if kernel else _guessed(function, given)
+    return arguments.pack(Kernel(function.name, params), args, names, memory)
+
+
+def _of_ptx(function: Function, kernel: Kernel) -> tuple[Param, ...]:
+    at = 0
+    for number, param in enumerate(kernel.params):
+        at += -at % param.align
+        own = function.parameters[number : number + 1]
+        if not own or (own[0].offset, own[0].size) != (at, param.size):
+            raise LaunchError(
+                f"kernel `{function.name}`: parameter {number} ({param.name}) of the PTX is not "
+                "that of the machine code; compile both from the same source"
+            )
+        at += param.size
+    return tuple(kernel.params)
+
+
+def _guessed(function: Function, args: Sequence[Any]) -> tuple[Param, ...]:
+    params = []
+    for number, each in enumerate(function.parameters):
+        arg = args[number] if number < len(args) else None
+        following = function.parameters[number + 1 : number + 2]
+        # What separates two parameters is at most the alignment of the second.
+        align = next((a for a in (16, 8, 4, 2) if each.offset % a == 0 and a <= each.size), 1)
+        if following and each.offset + each.size > following[0].offset:
+            raise LaunchError(f"kernel `{function.name}`: parameter {number} overlaps the next one")
+        whole = isinstance(arg, (numbers.Integral, np.bool_))
+        is_float = isinstance(arg, numbers.Real) and not whole
+        kind = (_FLOATS if is_float else _INTEGERS).get(each.size)
+        params.append(Param(f"parameter {number}", kind or "b8", each.size, align, kind is None))
+    return tuple(params)

@@ -1,0 +1,116 @@
+"""The counters of a launch, under Nsight Compute's names, from the counts of its instructions.
+
+They are `machine-exact`: counted on the instructions that the GPU runs, by rules that reproduce an
+H200's readings to the digit. What depends on how warps of different blocks, or of one, happen to
+meet is a model: the sectors of atomics whose lanes collide, and everything in a launch with loops
+that go on until another thread has done something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, cast
+
+from harness.emulator.results.counters import MODEL, Counter, Provenance
+from harness.emulator.sass.report import MachineCount
+
+MACHINE: Final = cast(Provenance, "machine-exact")
+REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
+SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
+_COPIES = ("ldgsts_cache_access", "ldgsts_cache_bypass")
+_MEMORY = {
+    "LDG": "ld", "LD": "ld", "STG": "st", "ST": "st", "REDG": "red", "RED": "red", "ATOMG": "atom",
+    "ATOM": "atom",
+}  # fmt: skip
+_OPERATIONS = {
+    "fadd": ("FADD",), "fmul": ("FMUL",), "ffma": ("FFMA",), "dadd": ("DADD",), "dmul": ("DMUL",),
+    "dfma": ("DFMA",), "hadd": ("HADD2",), "hmul": ("HMUL2",), "hfma": ("HFMA2",),
+}  # fmt: skip
+_BRANCHES = ("BRA",)
+
+
+def counters(instructions: Sequence[MachineCount], meets_others: bool) -> tuple[Counter, ...]:
+    """Every counter of a launch. meets_others: whether trips depend on what others do meanwhile."""
+    found = (
+        *_of_instructions(instructions), *_of_memory(instructions), *_of_shared(instructions),
+        *_of_branches(instructions), *_of_arithmetic(instructions),
+    )  # fmt: skip
+    if meets_others or any(each.warps and ".SPIN" in each.opcode for each in instructions):
+        return tuple(replace(counter, provenance=MODEL) for counter in found)
+    return found
+
+
+def _of_instructions(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
+    warps = sum(each.warps for each in instructions)
+    threads = sum(each.threads for each in instructions)
+    on = sum(each.threads_on for each in instructions)
+    yield Counter("smsp__inst_executed.sum", warps, "inst", MACHINE)
+    yield Counter("smsp__thread_inst_executed.sum", threads, "inst", MACHINE)
+    yield Counter("smsp__thread_inst_executed_pred_on.sum", on, "inst", MACHINE)
+    if warps:
+        for name, value in (("", threads), ("_pred_on", on)):
+            ratio = f"smsp__thread_inst_executed{name}_per_inst_executed.ratio"
+            yield Counter(ratio, value / warps, "thread", MACHINE)
+
+
+def _of_memory(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
+    requests: dict[str, int] = dict.fromkeys(_MEMORY.values(), 0)
+    sectors = dict(requests)
+    colliding = set()
+    for each in instructions:
+        kind = _memory_kind(each)
+        if kind and each.global_requests:
+            requests[kind] = requests.get(kind, 0) + each.global_requests
+            sectors[kind] = sectors.get(kind, 0) + each.global_sectors
+            colliding |= {kind} if each.colliding else set()
+    for kind, value in requests.items():
+        prefix = "smsp__sass_l1tex_" if kind in _COPIES else "l1tex__"
+        name = REQUESTS.format(kind).replace("l1tex__", prefix)
+        yield Counter(name, value, "request", MACHINE)
+        name = SECTORS.format(kind).replace("l1tex__", prefix)
+        yield Counter(name, sectors[kind], "sector", MODEL if kind in colliding else MACHINE)
+
+
+def _memory_kind(each: MachineCount) -> str:
+    base, *modifiers = each.opcode.split(".")
+    if base == "LDGSTS":
+        return _COPIES["BYPASS" in modifiers]
+    return _MEMORY.get(base, "")
+
+
+def _of_shared(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
+    def total(field: Callable[[MachineCount], int], *opcodes: str) -> int:
+        return sum(field(i) for i in instructions if not opcodes or _base(i) in opcodes)
+
+    spent = total(lambda each: each.shared_wavefronts)
+    ideal = total(lambda each: each.shared_wavefronts_ideal)
+    yield Counter("memory_l1_wavefronts_shared", spent, "wavefront", MACHINE)
+    yield Counter("memory_l1_wavefronts_shared_ideal", ideal, "wavefront", MACHINE)
+    for name, opcodes in (("ld", ("LDS", "LDSM")), ("st", ("STS",))):
+        value = total(lambda each: each.warps, *opcodes)
+        yield Counter(f"smsp__inst_executed_op_shared_{name}.sum", value, "inst", MACHINE)
+
+
+def _of_branches(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
+    branches = [each for each in instructions if _base(each) in _BRANCHES]
+    total = sum(each.warps for each in branches)
+    divergent = sum(each.divergent for each in branches)
+    name = "smsp__sass_branch_targets{}.sum"
+    yield Counter(name.format(""), total, "branch", MACHINE)
+    yield Counter(name.format("_threads_divergent"), divergent, "branch", MACHINE)
+    yield Counter(name.format("_threads_uniform"), total - divergent, "branch", MACHINE)
+    if total:
+        name = "smsp__sass_average_branch_targets_threads_uniform.pct"
+        yield Counter(name, 100 * (total - divergent) / total, "%", MACHINE)
+
+
+def _of_arithmetic(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
+    for name, opcodes in _OPERATIONS.items():
+        value = sum(each.threads_on for each in instructions if _base(each) in opcodes)
+        full_name = f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum"
+        yield Counter(full_name, value, "inst", MACHINE)
+
+
+def _base(each: MachineCount) -> str:
+    return each.opcode.partition(".")[0]

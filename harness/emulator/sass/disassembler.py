@@ -1,0 +1,218 @@
+"""nvdisasm: where it is, and what it prints, checked before anybody relies on it.
+
+It comes with the CUDA toolkit and by itself from PyPI (`nvidia-cuda-nvdisasm`). JSON has the
+instructions; the lines of the source stand only in the text that it prints otherwise, so it runs
+twice, at the same time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from posixpath import normpath
+from typing import Any
+
+from harness.emulator.ptx.syntax import Location
+from harness.emulator.sass.errors import CubinError, DisassemblerError
+
+SECONDS = 120
+"""For one cubin, on a busy machine."""
+OLDEST = (12, 6)
+"""The first release whose JSON is in the form that is read here."""
+_INSTALL = (
+    f"install it for this Python: {sys.executable} -m pip install -c constraints.txt '.[compiler]'"
+)
+_SECTION = re.compile(r"\s*\.section\s+(\.text\.[^,\s]+)")
+_PLACE = re.compile(r'"((?:[^"\\]|\\.)*)", line (\d+)')
+_ADDRESS = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s")
+
+
+@dataclass(frozen=True)
+class Disassembler:
+    """An nvdisasm that answered."""
+
+    path: str
+    version: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One instruction as printed; `guard` and `operands` are text."""
+
+    opcode: str
+    operands: str
+    guard: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Function → address of its first instruction and its lines; section → address → location."""
+
+    functions: dict[str, tuple[int, tuple[Line, ...]]]
+    locations: dict[str, dict[int, Location]]
+
+
+def candidates() -> list[tuple[str, str]]:
+    """(path or command, where it was named), in the order in which they are tried."""
+    named = []
+    if path := os.environ.get("NVDISASM"):
+        named.append((path, "NVDISASM"))
+    if home := os.environ.get("CUDA_HOME"):
+        named.append((str(Path(home) / "bin" / "nvdisasm"), "CUDA_HOME"))
+    named.append(("nvdisasm", "PATH"))
+    wheels = Path(sysconfig.get_path("purelib")) / "nvidia"
+    found = [*wheels.glob("cu*/bin/nvdisasm"), *wheels.glob("cuda_nvdisasm/bin/nvdisasm")]
+    return named + [(str(path), "the installed wheels") for path in sorted(found)]
+
+
+def find() -> Disassembler:
+    """The nvdisasm to use. Raises DisassemblerError when there is none, or it is too old."""
+    return _answering(tuple(candidates()))
+
+
+@cache
+def _answering(named: tuple[tuple[str, str], ...]) -> Disassembler:
+    too_old = ""
+    for name, where in named:
+        path = shutil.which(name)
+        if path is None:
+            continue
+        try:
+            said = subprocess.run(
+                [path, "--version"], capture_output=True, text=True, timeout=SECONDS,
+                errors="replace",
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise DisassemblerError(f"nvdisasm from {where} does not run: {error}") from None
+        version = re.search(r"\bV(\d{1,3})\.(\d{1,3})", said.stdout)
+        if said.returncode or not version:
+            raise DisassemblerError(
+                f"nvdisasm from {where} does not tell its version: {path} --version\n  {_INSTALL}"
+            )
+        release = int(version[1]), int(version[2])
+        if release >= OLDEST:
+            return Disassembler(path, release)
+        too_old = too_old or f"{path} from {where} is {version[0]}"
+    wanted = ".".join(map(str, OLDEST))
+    raise DisassemblerError(
+        f"no nvdisasm of {wanted} or newer: {too_old}\n  {_INSTALL}" if too_old else
+        f"no nvdisasm: NVDISASM and CUDA_HOME name none, and there is none on PATH\n  {_INSTALL}"
+    )  # fmt: skip
+
+
+def disassemble(content: bytes, name: str) -> Listing:
+    """What nvdisasm says of a cubin. Raises DisassemblerError, or CubinError if it refuses it."""
+    tool = find()
+    with tempfile.TemporaryDirectory(prefix="cubin-") as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(content)
+        printed = _together(tool, [["-json", str(path)], ["-gi", "-c", str(path)]], name)
+    return parsed(printed[0], printed[1], tool)
+
+
+def parsed(text: str, places: str, tool: Disassembler) -> Listing:
+    """What nvdisasm's JSON, and its text with lines, say."""
+    return Listing(_functions(text, tool), _locations(places))
+
+
+def _together(tool: Disassembler, commands: list[list[str]], name: str) -> list[str]:
+    """What each command prints; they run side by side."""
+    running = [
+        subprocess.Popen(
+            [tool.path, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, errors="replace",
+        )
+        for command in commands
+    ]  # fmt: skip
+    try:
+        said = [process.communicate(timeout=SECONDS) for process in running]
+    except subprocess.TimeoutExpired:
+        raise CubinError(name, f"nvdisasm is not done with it after {SECONDS} s") from None
+    finally:
+        for process in running:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+    for process, (_, errors) in zip(running, said, strict=True):
+        if process.returncode:
+            reason = next((line.strip() for line in errors.splitlines() if line.strip()), "")
+            reason = reason[:300] or f"it ended with code {process.returncode}"
+            raise CubinError(name, f"nvdisasm cannot read it: {reason}")
+    return [out for out, _ in said]
+
+
+def _functions(text: str, tool: Disassembler) -> dict[str, tuple[int, tuple[Line, ...]]]:
+    """The functions of the JSON. Raises DisassemblerError where it is not in the known form."""
+    try:
+        parts = json.loads(text)
+        listed = next(part for part in parts if isinstance(part, list))
+        found: dict[str, tuple[int, tuple[Line, ...]]] = {}
+        for each in listed:
+            name, start = each["function-name"], each["start"]
+            lines = tuple(_line(item) for item in each["sass-instructions"])
+            if not isinstance(name, str) or not isinstance(start, int):
+                raise TypeError("function-name or start")
+            found[name] = start, lines
+    except (ValueError, KeyError, TypeError, StopIteration, AttributeError, RecursionError):
+        version = ".".join(map(str, tool.version))
+        raise DisassemblerError(
+            f"nvdisasm {version} ({tool.path}) prints JSON in a form that is not known here"
+        ) from None
+    return found
+
+
+def _line(item: Any) -> Line:
+    texts = [item["opcode"], item.get("operands", ""), item.get("predicate", "")]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("an instruction")
+    opcode, operands, guard = texts
+    # `P2R R0, PR, RZ, 0x1` has its second operand in front.
+    if guard.split()[-1:] == ["PR"]:
+        guard = guard.removesuffix("PR").strip()
+    return Line(opcode, operands, guard)
+
+
+def _locations(text: str) -> dict[str, dict[int, Location]]:
+    """Section → address → the innermost line, with the calls that it was inlined into."""
+    found: dict[str, dict[int, Location]] = {}
+    at: dict[int, Location] = {}
+    chain: list[Location] = []
+    fresh = False
+    for line in text.splitlines():
+        if "//##" in line:
+            if not fresh:
+                chain, fresh = [], True
+            chain += list(_places(line))[:1]
+        elif section := _SECTION.match(line):
+            at = found.setdefault(section[1], {})
+            chain, fresh = [], False
+        elif address := _ADDRESS.match(line):
+            fresh = False
+            if chain:
+                at[int(address[1], 16)] = _nested(tuple(chain))
+    return found
+
+
+def _places(line: str) -> Iterator[Location]:
+    for file, number in _PLACE.findall(line):
+        yield Location(normpath(file), int(number[:9]))
+
+
+@cache
+def _nested(chain: tuple[Location, ...]) -> Location:
+    """Innermost first, as it is printed."""
+    outer: Location | None = None
+    for each in reversed(chain):
+        outer = Location(each.file, each.line, outer)
+    assert outer is not None
+    return outer

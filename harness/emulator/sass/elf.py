@@ -1,0 +1,220 @@
+"""What stands in a cubin's ELF besides the instructions: parameters, registers, constants.
+
+The attributes of `.nv.info` sections are not documented; the numbers here were read off cubins of
+nvcc 12 and 13 and agree with what `cuobjdump -elf` calls them.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+from elftools.elf.sections import SymbolTableSection
+
+from harness.emulator.sass.code import ARCHITECTURES, INSTRUCTION_BYTES, Parameter, Variable
+from harness.emulator.sass.errors import CubinError
+
+_PARAMETER_BASE, _MAX_THREADS, _REQUIRED_THREADS = 0x0A, 0x05, 0x10
+_FRAME_SIZE, _STACK_SIZE, _PARAMETER, _REGISTERS = 0x11, 0x12, 0x17, 0x2F
+_WITH_PAYLOAD = 4
+_RESERVED_SHARED = {"sm_90": 1024}
+"""What a kernel's shared memory begins with that is the driver's: the addresses count it."""
+_ADDRESS_RELOCATION = 2
+_MOST_BYTES = 1 << 28
+_OWN_BANK = re.compile(r"\.nv\.constant([1-9])\.(.+)")
+"""A bank of one kernel alone, where the assembler keeps large immediates."""
+
+
+@dataclass
+class Kernel:
+    """What the ELF says of one kernel; `code` are its instructions' bytes."""
+
+    code: bytes
+    parameters: list[Parameter] = field(default_factory=list)
+    parameter_base: int = 0
+    registers: int = 0
+    shared_bytes: int = 0
+    shared_start: int = 0
+    local_bytes: int = 0
+    max_threads: tuple[int, int, int] | None = None
+    required_threads: tuple[int, int, int] | None = None
+    entries: dict[str, int] = field(default_factory=dict)
+    banks: dict[int, bytes] = field(default_factory=dict)
+
+
+@dataclass
+class Contents:
+    """What the ELF says; the records of `code.py` explain the fields."""
+
+    arch: str
+    kernels: dict[str, Kernel]
+    banks: dict[int, bytes]
+    variables: dict[str, Variable]
+    sections: dict[str, bytes]
+    addresses: list[tuple[int, str, int]]
+
+
+def contents(content: bytes, name: str) -> Contents:
+    """Raises CubinError for what is no cubin, damaged, or of another architecture."""
+    if not content.startswith(b"\x7fELF"):
+        raise CubinError(name, "it is no cubin: it does not begin as an ELF file does")
+    if len(content) > _MOST_BYTES:
+        raise CubinError(name, f"it has {len(content)} bytes; at most {_MOST_BYTES} are read")
+    try:
+        return _contents(ELFFile(io.BytesIO(content)), name)
+    except CubinError:
+        raise
+    except Exception as error:  # pyelftools raises whatever a damaged file makes it stumble over
+        why = f"{type(error).__name__}: {error}"[:200]
+        raise CubinError(name, f"its ELF sections cannot be read; it is damaged ({why})") from None
+
+
+def _contents(elf: ELFFile, name: str) -> Contents:
+    if elf.header["e_machine"] != "EM_CUDA" or elf.elfclass != 64:
+        raise CubinError(name, f"it is an ELF file for {elf.header['e_machine']}, not a cubin")
+    arch = _architecture(elf)
+    if arch not in ARCHITECTURES:
+        raise CubinError(
+            name, f"it is for {arch}; machine code of {', '.join(ARCHITECTURES)} is known here"
+        )
+    sections = list(elf.iter_sections())
+    symbols = next((s for s in sections if isinstance(s, SymbolTableSection)), None)
+    if symbols is None:
+        raise CubinError(name, "it has no symbol table; it is damaged")
+    kernels = {
+        s.name.removeprefix(".text."): Kernel(s.data(), shared_start=_RESERVED_SHARED.get(arch, 0))
+        for s in sections
+        if s.name.startswith(".text.")
+    }
+    for kernel, found in kernels.items():
+        if not found.code or len(found.code) % INSTRUCTION_BYTES:
+            raise CubinError(
+                name, f"the code of `{kernel}` has {len(found.code)} bytes; it is damaged"
+            )
+    by_number = [symbol.name for symbol in symbols.iter_symbols()]
+    for section in sections:
+        _take(section, kernels, by_number)
+    _entries(symbols, sections, kernels)
+    return Contents(
+        arch, kernels, _banks(sections), _variables(symbols, sections),
+        {s.name: s.data() for s in sections if s.name == ".nv.global.init"},
+        list(_addresses(elf, sections)),
+    )  # fmt: skip
+
+
+def _architecture(elf: ELFFile) -> str:
+    flags = int(elf.header["e_flags"])
+    # Up to ABI 7 the lowest byte is the architecture, from 8 on the second.
+    newer = elf.header["e_ident"]["EI_ABIVERSION"] >= 8
+    return f"sm_{(flags >> 8 if newer else flags) & 0xFF}"
+
+
+def _take(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
+    """What one section says of the kernels."""
+    if section.name == ".nv.info":
+        _take_resources(section, kernels, symbols)
+    elif (kernel := kernels.get(section.name.removeprefix(".nv.info."))) is not None:
+        for attribute, payload in _attributes(section.data()):
+            if attribute == _PARAMETER:
+                flags = _word(payload, 8)
+                kernel.parameters.append(Parameter(_word(payload, 4) >> 16, flags >> 18))
+            elif attribute == _PARAMETER_BASE:
+                kernel.parameter_base = _word(payload, 4) & 0xFFFF
+            elif attribute == _MAX_THREADS:
+                kernel.max_threads = _three(payload)
+            elif attribute == _REQUIRED_THREADS:
+                kernel.required_threads = _three(payload)
+        kernel.parameters.sort(key=lambda each: each.offset)
+    elif (kernel := kernels.get(section.name.removeprefix(".nv.shared."))) is not None:
+        kernel.shared_bytes = max(0, int(section["sh_size"]) - kernel.shared_start)
+    elif own := _OWN_BANK.match(section.name):
+        kernel = kernels.get(own[2])
+        if kernel is not None:
+            kernel.banks[int(own[1])] = section.data()
+
+
+def _take_resources(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
+    """Registers and local memory, which stand in one section for all kernels."""
+    for attribute, payload in _attributes(section.data()):
+        if attribute not in (_REGISTERS, _FRAME_SIZE, _STACK_SIZE):
+            continue
+        kernel = kernels.get(symbols[_word(payload, 0)])
+        if kernel is None:
+            continue
+        if attribute == _REGISTERS:
+            kernel.registers = _word(payload, 4)
+        else:
+            kernel.local_bytes = max(kernel.local_bytes, _word(payload, 4))
+
+
+def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """(attribute, payload); those without one have their value as two bytes."""
+    at = 0
+    while at + 4 <= len(data):
+        form, attribute, value = data[at], data[at + 1], data[at + 2 : at + 4]
+        at += 4
+        if form == _WITH_PAYLOAD:
+            size = int.from_bytes(value, "little")
+            yield attribute, data[at : at + size]
+            at += size
+        else:
+            yield attribute, value
+
+
+def _word(data: bytes, at: int) -> int:
+    if at + 4 > len(data):
+        raise ValueError("an attribute is cut short")
+    return int.from_bytes(data[at : at + 4], "little")
+
+
+def _three(payload: bytes) -> tuple[int, int, int]:
+    return _word(payload, 0), _word(payload, 4), _word(payload, 8)
+
+
+def _entries(symbols: Any, sections: list[Any], kernels: dict[str, Kernel]) -> None:
+    for symbol in symbols.iter_symbols():
+        number = symbol["st_shndx"]
+        if symbol["st_info"]["type"] == "STT_FUNC" and isinstance(number, int):
+            kernel = kernels.get(sections[number].name.removeprefix(".text."))
+            if kernel is not None:
+                kernel.entries[symbol.name] = int(symbol["st_value"])
+
+
+def _banks(sections: list[Any]) -> dict[int, bytes]:
+    """Constant banks of the module; bank 0 is made by the launch."""
+    prefix = ".nv.constant"
+    return {
+        int(s.name.removeprefix(prefix)): s.data()
+        for s in sections
+        if s.name.startswith(prefix) and s.name.removeprefix(prefix).isdigit()
+    }
+
+
+def _variables(symbols: Any, sections: list[Any]) -> dict[str, Variable]:
+    found = {}
+    for symbol in symbols.iter_symbols():
+        number = symbol["st_shndx"]
+        if symbol["st_info"]["type"] != "STT_OBJECT" or not isinstance(number, int):
+            continue
+        section = sections[number].name
+        if section.startswith((".nv.global", ".nv.constant")):
+            place = int(symbol["st_value"]), int(symbol["st_size"])
+            found[symbol.name] = Variable(symbol.name, section, *place)
+    return found
+
+
+def _addresses(elf: ELFFile, sections: list[Any]) -> Iterator[tuple[int, str, int]]:
+    """The places in bank 4 that hold a variable's address."""
+    for section in sections:
+        if isinstance(section, RelocationSection) and section.name.endswith(".nv.constant4"):
+            table = elf.get_section(section["sh_link"])
+            for each in section.iter_relocations():
+                if each["r_info_type"] == _ADDRESS_RELOCATION:
+                    symbol = table.get_symbol(each["r_info_sym"])
+                    addend = int(each["r_addend"]) if section.is_RELA() else 0
+                    yield int(each["r_offset"]), symbol.name, addend

@@ -1,0 +1,366 @@
+"""A function's instructions as the machine takes them: operands as rows, modifiers as flags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.ptx.source_lines import user_line
+from harness.emulator.sass import table
+from harness.emulator.sass.code import INSTRUCTION_BYTES, ZERO, Function, Instruction, Operand
+from harness.emulator.sass.errors import UnknownMachineInstruction
+from harness.emulator.sass.layout import INSTRUCTION, LANES, PREDICATES_OF_EACH_KIND
+
+Array = NDArray[Any]
+
+ALL_BITS = 0xFFFFFFFF
+_SIGN, _SIGNS_OF_HALVES = 0x80000000, 0x80008000
+_BANKS, _BARRIERS = 6, 16
+_WORDS = 4  # of the widest value of registers
+_PT = PREDICATES_OF_EACH_KIND - 1
+_WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+_ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
+_BASE_IS_WIDE, _OFFSET_IS_WIDE = 1, 2
+_HALVES = {"H0_H0": 1, "H1_H1": 2}
+_SCALES = {"X4": 2, "X8": 3, "X16": 4}
+_FLOAT_OPCODES = frozenset({
+    "FADD", "FMUL", "FFMA", "FSETP", "FSET", "FSEL", "FMNMX", "FCHK", "MUFU", "F2F", "F2I", "F2FP",
+    "FRND",
+})  # fmt: skip
+
+
+@dataclass
+class Encoded:
+    """constants: (bank, offset) or an immediate's bits → the number of its row, from 1 on.
+
+    Row 0 is zero. registers: rows of a warp.
+    """
+
+    instructions: Array
+    registers: int
+    constants: dict[tuple[int, int] | int, int]
+    takes_turns: bool
+
+
+def encode(function: Function, definitions: dict[str, int]) -> Encoded:
+    """Raises UnknownMachineInstruction for what the table does not have."""
+    return _Encoder(function, definitions).encoded()
+
+
+class _Unknown(Exception):
+    """What is not known about an instruction."""
+
+
+@dataclass
+class _Slots:
+    """How far an instruction's arrays are filled."""
+
+    sources: int = 0
+    results: int = 0
+    result_predicates: int = 0
+    source_predicates: int = 0
+    immediates: int = 0
+
+
+@dataclass
+class _Encoder:
+    function: Function
+    definitions: dict[str, int]
+    constants: dict[tuple[int, int] | int, int] = field(default_factory=dict)
+
+    def encoded(self) -> Encoded:
+        every = [o for i in self.function.instructions for o in _all_operands(i)]
+        self.vectors = 1 + _WORDS + max([o.number for o in every if _is(o, "register")], default=0)
+        uniforms = 1 + _WORDS + max([o.number for o in every if _is(o, "uniform")], default=0)
+        self.trash = self.vectors + uniforms
+        out = np.zeros(len(self.function.instructions), INSTRUCTION)
+        for number, instruction in enumerate(self.function.instructions):
+            try:
+                self._encode(instruction, out[number])
+            except _Unknown as missing:
+                raise self._unknown(instruction, str(missing)) from None
+        return Encoded(out, self.trash + _WORDS, self.constants, self._takes_turns())
+
+    def _unknown(self, instruction: Instruction, detail: str) -> UnknownMachineInstruction:
+        place = user_line(instruction.location)
+        return UnknownMachineInstruction(
+            instruction.text, str(place) if place else "", self.function.name, instruction.address,
+            detail,
+        )  # fmt: skip
+
+    def _takes_turns(self) -> bool:
+        """Whether blocks may wait for each other: something is read that others may write."""
+        return any(
+            (i.opcode in ("LD", "LDG") and "STRONG" in i.modifiers)
+            or (i.opcode in ("ATOM", "ATOMG") and {"CAS", "EXCH"} & set(i.modifiers))
+            for i in self.function.instructions
+        )
+
+    def _encode(self, instruction: Instruction, out: Any) -> None:
+        found = table.find(instruction.opcode, instruction.modifiers)
+        if isinstance(found, str):
+            raise _Unknown(found)
+        row, uniform, flags = found
+        out["flags"], out["control"], out["uniform"] = flags, row.control, uniform
+        out["space"] = row.space
+        out["guard"], out["guard_inverted"] = _predicate(instruction.guard)
+        out["source"]["keep"] = ALL_BITS
+        out["source"]["constant"] = 1
+        out["result"] = self.trash * LANES
+        out["result_predicate"] = _PT
+        out["source_predicate"] = _PT
+        out["width"] = next((_WIDTHS[m] for m in instruction.modifiers if m in _WIDTHS), 4)
+        slots = _Slots()
+        for kind, operand in _matched(row.shape, instruction):
+            self._take(kind, operand, instruction, out, slots)
+        out["source_count"] = slots.sources
+        self._refine(row, instruction, out)
+
+    def _refine(self, row: table.Row, instruction: Instruction, out: Any) -> None:
+        """What follows from the operands together."""
+        handler = row.handler
+        has_predicate = out["result_predicate"][0] & _PT != _PT
+        if handler == "IADD3" and has_predicate:
+            handler = "IADD3.CARRY"
+        elif handler == "ATOMIC":
+            kind = (int(out["flags"]) & table.ATOMIC_TYPE_BITS) >> 4
+            out["width"] = _ATOMIC_WIDTHS.get(kind, 4)
+            if has_predicate:
+                out["flags"] |= table.SAYS_SUCCESS
+        elif handler == "LDC" and out["width"] >= 4 and not _constant(instruction).base:
+            wide = out["width"] == 8
+            source = _constant(instruction)
+            if source.uniform is None:
+                handler = "MOV.64" if wide else "MOV"
+                self._source(source, instruction, out["source"][0], wide)
+        out["handler"] = self.definitions[handler]
+
+    def _take(
+        self, kind: str, operand: Operand | None, instruction: Instruction, out: Any, slots: _Slots
+    ) -> None:
+        """One operand in its place; one that is missing takes up its place all the same."""
+        if kind in "RPpn":
+            self._register_or_predicate(kind, operand, out, slots)
+        elif operand is None:
+            return
+        elif kind in "swdh":
+            self._source(operand, instruction, out["source"][slots.sources], kind in "wd", kind)
+            slots.sources += 1
+        elif kind in "mtc":
+            self._address(kind, operand, instruction, out)
+            slots.sources = max(slots.sources, 2)
+        elif kind == "i":
+            out["immediate"] |= operand.number << 8 * slots.immediates
+            slots.immediates += 1
+        elif kind == "b":
+            if operand.number not in range(_BARRIERS):
+                raise _Unknown(f"operand {operand.text}")
+            out["barrier"] = operand.number
+        elif kind == "l":
+            self._label(operand, out)
+        elif operand.text in table.SPECIALS:
+            out["flags"] |= table.SPECIALS[operand.text]
+        else:
+            raise _Unknown(f"special register {operand.text}")
+
+    def _register_or_predicate(
+        self, kind: str, operand: Operand | None, out: Any, slots: _Slots
+    ) -> None:
+        if kind == "R":
+            if operand is not None and operand.number != ZERO:
+                out["result"][slots.results] = self._row(operand) * LANES
+            slots.results += 1
+        elif kind == "P":
+            out["result_predicate"][slots.result_predicates] = _predicate(operand)[0]
+            slots.result_predicates += 1
+        else:
+            number, inverted = _predicate(operand)
+            out["source_predicate"][slots.source_predicates] = number
+            missing = operand is None and kind == "n"
+            out["source_inverted"][slots.source_predicates] = 1 if missing else inverted
+            slots.source_predicates += 1
+
+    def _address(self, kind: str, operand: Operand, instruction: Instruction, out: Any) -> None:
+        if kind == "m":
+            self._memory(operand, instruction, out)
+        elif kind == "t":
+            for number, part in ((2, operand.base), (3, operand.uniform)):
+                if part is not None:
+                    self._source(part, instruction, out["source"][number], False)
+            out["target"] = operand.offset
+        else:
+            out["space"], out["immediate"] = operand.number, operand.offset
+            if operand.number not in range(_BANKS) or (operand.base and operand.uniform):
+                raise _Unknown(f"operand {operand.text}")
+            part = operand.base or operand.uniform
+            if part is not None:
+                self._source(part, instruction, out["source"][0], False)
+
+    def _label(self, operand: Operand, out: Any) -> None:
+        address = operand.number
+        if operand.kind == "name":
+            if operand.text not in self.function.entries:
+                raise _Unknown(f"the function `{operand.text}` is not in its section")
+            address = self.function.entries[operand.text]
+        last = len(self.function.instructions) * INSTRUCTION_BYTES
+        if address % INSTRUCTION_BYTES or not 0 <= address < last:
+            raise _Unknown(f"a target outside of the function: {operand.text}")
+        out["target"] = address // INSTRUCTION_BYTES
+        out["immediate"] = address
+
+    def _memory(self, operand: Operand, instruction: Instruction, out: Any) -> None:
+        out["immediate"] = operand.offset
+        wide = 0
+        if "E" in instruction.modifiers:
+            narrow = operand.base is not None and "U32" in operand.base.suffixes
+            wide = 0 if narrow else _BASE_IS_WIDE
+            if operand.uniform is not None and operand.uniform.number != ZERO:
+                if operand.base is not None and operand.base.number != ZERO and not narrow:
+                    raise _Unknown(f"address {operand.text}")
+                wide |= _OFFSET_IS_WIDE
+        out["is_wide"] = wide
+        for number, part in ((0, operand.base), (1, operand.uniform)):
+            if part is not None:
+                bits = _BASE_IS_WIDE if number == 0 else _OFFSET_IS_WIDE
+                self._source(part, instruction, out["source"][number], bool(wide & bits), "a")
+
+    def _source(
+        self, operand: Operand, instruction: Instruction, out: Any, wide: bool, kind: str = "s"
+    ) -> None:
+        """One source: where its row is, and what its signs make of it."""
+        high = 0
+        if operand.kind in ("register", "uniform"):
+            constant = operand.number == ZERO
+            row = 0 if constant else self._row(operand)
+            high = 0 if constant else row + 1
+        elif operand.kind == "immediate":
+            constant, row = True, self._constant(operand.bits)
+            if wide:  # of a double the upper half is written; a whole number is extended
+                negative = operand.bits >> 31 and kind == "w"
+                high = row if kind == "d" else self._constant(ALL_BITS if negative else 0)
+                row = 0 if kind == "d" else row
+        elif operand.kind == "constant" and operand.base is None and operand.uniform is None:
+            constant, row = True, self._constant((operand.number, operand.offset))
+            if wide:
+                high = self._constant((operand.number, operand.offset + 4))
+        else:
+            raise _Unknown(f"operand {operand.text}")
+        out["constant"], out["row"], out["high"] = constant, row * LANES, high * LANES
+        known = {"64", "U32", "H1_H0", *(_SCALES if kind == "a" else _HALVES)}
+        if set(operand.suffixes) - known:
+            raise _Unknown(f"operand {operand.text}")
+        self._signs(operand, instruction, out, kind)
+
+    def _signs(self, operand: Operand, instruction: Instruction, out: Any, kind: str) -> None:
+        known = _SCALES if kind == "a" else _HALVES
+        out["half"] = next((known[s] for s in operand.suffixes if s in known), 0)
+        if kind == "h":
+            sign = _SIGNS_OF_HALVES
+        elif kind == "d" or instruction.opcode in _FLOAT_OPCODES:
+            sign = _SIGN
+        else:
+            if operand.absolute:
+                raise _Unknown(f"operand {operand.text}")
+            if operand.negated or operand.inverted:
+                out["flip"], out["plus"] = ALL_BITS, operand.negated
+            return
+        if operand.absolute:
+            out["keep"] = ALL_BITS ^ sign
+        if operand.negated:
+            out["flip"] = sign
+
+    def _row(self, operand: Operand) -> int:
+        if operand.kind == "uniform":
+            return self.vectors + operand.number
+        if operand.kind != "register":
+            raise _Unknown(f"operand {operand.text}")
+        return operand.number
+
+    def _constant(self, key: tuple[int, int] | int) -> int:
+        if key == 0:
+            return 0
+        # Two words of a 64-bit value need not be neighbours: each has a row of its own.
+        return self.constants.setdefault(key, len(self.constants) + 1)
+
+
+def _all_operands(instruction: Instruction) -> list[Operand]:
+    found = []
+    for operand in instruction.operands:
+        found += [operand, *(part for part in (operand.base, operand.uniform) if part)]
+    return found
+
+
+def _is(operand: Operand, kind: str) -> bool:
+    return operand.kind == kind and operand.number != ZERO
+
+
+def _predicate(operand: Operand | None) -> tuple[int, int]:
+    if operand is None:
+        return _PT, 0
+    number = _PT if operand.number == ZERO else operand.number
+    if operand.kind == "uniform predicate":
+        number += PREDICATES_OF_EACH_KIND
+    elif operand.kind != "predicate":
+        raise _Unknown(f"operand {operand.text}")
+    if number >= 2 * PREDICATES_OF_EACH_KIND or operand.number not in (*range(_PT), ZERO):
+        raise _Unknown(f"operand {operand.text}")
+    return number, int(operand.negated)
+
+
+def _constant(instruction: Instruction) -> Operand:
+    return next(o for o in instruction.operands if o.kind == "constant")
+
+
+_KINDS = {
+    "R": ("register", "uniform"),
+    "P": ("predicate", "uniform predicate"),
+    "p": ("predicate", "uniform predicate"),
+    "n": ("predicate", "uniform predicate"),
+    "s": ("register", "uniform", "immediate", "constant"),
+    "i": ("immediate",),
+    "m": ("memory",),
+    "t": ("memory",),
+    "c": ("constant",),
+    "b": ("barrier",),
+    "l": ("immediate", "name"),
+    "x": ("special",),
+}
+_KINDS["w"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
+
+
+def _matched(
+    shape: Sequence[str], instruction: Instruction
+) -> list[tuple[str, Operand | None]]:  # fmt: skip
+    """Each part of a shape with its operand; None for one that is missing.
+
+    Raises _Unknown if the operands have another shape.
+    """
+    left = _joined(instruction.operands) if "h" in shape else list(instruction.operands)
+    least = [sum(not part.endswith("?") for part in shape[n + 1 :]) for n in range(len(shape))]
+    out: list[tuple[str, Operand | None]] = []
+    for part, needed in zip(shape, least, strict=True):
+        kind, optional = part[0], part.endswith("?")
+        fits = bool(left) and (kind == "_" or left[0].kind in _KINDS[kind])
+        if fits and (not optional or len(left) > needed):
+            out.append((kind, left.pop(0)))
+        elif optional:
+            out.append((kind, None))
+        else:
+            raise _Unknown("operands of another form")
+    if left:
+        raise _Unknown("operands of another form")
+    return [pair for pair in out if pair[0] != "_"]
+
+
+def _joined(operands: Sequence[Operand]) -> list[Operand]:
+    """A pair of halves is written as two immediates, which are one."""
+    out: list[Operand] = []
+    for operand in operands:
+        if operand.kind == "immediate" and out and out[-1].kind == "immediate":
+            continue
+        out.append(operand)
+    return out

@@ -1,0 +1,43 @@
+"""What can go wrong before machine code runs, and how it is said.
+
+    EmulatorError
+    ├── CubinError                  the file is no cubin that can be read here
+    ├── DisassemblerError           nvdisasm is missing, too old, or prints something else
+    └── UnknownMachineInstruction   an instruction outside the table; names the CUDA source line
+
+What goes wrong while a kernel runs is a `Fault` in the report, as it is from PTX.
+"""
+
+from __future__ import annotations
+
+from harness.emulator.errors import EmulatorError
+
+_LONGEST = 120
+"""Letters of an instruction that a message quotes."""
+
+
+class CubinError(EmulatorError):
+    """The file is damaged, no cubin at all, or made for a GPU whose code is not known here."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"{name}: {problem}")
+
+
+class DisassemblerError(EmulatorError):
+    """There is no nvdisasm that can be used; `str(error)` says how to get one."""
+
+
+class UnknownMachineInstruction(EmulatorError):
+    """The kernel contains something that is not in the table; nothing has run."""
+
+    def __init__(self, text: str, where: str, kernel: str, address: int, detail: str = "") -> None:
+        self.text = text
+        text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2]} …"
+        self.where = where
+        self.address = address
+        because = f" ({detail})" if detail else ""
+        super().__init__(
+            f"{where or kernel}: the emulator does not know the machine instruction "
+            f"`{text}`{because} at {address:#x} of `{kernel}`. Nothing was run. "
+            "Count this kernel from its PTX, or on a GPU."
+        )

@@ -1,0 +1,163 @@
+"""One launch on the machine: its constants, buffers and counts, and how it ended."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.engine.faults import fault_at, index_of, over_budget
+from harness.emulator.errors import LaunchError
+from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.ptx.source_lines import user_line
+from harness.emulator.results.faults import Fault
+from harness.emulator.sass import layout
+from harness.emulator.sass.code import INSTRUCTION_BYTES, Function
+from harness.emulator.sass.encode import Encoded
+from harness.emulator.sass.library import load
+from harness.emulator.sass.report import MachineCount
+
+Array = NDArray[Any]
+Dim3 = tuple[int, int, int]
+
+_SLICE_SECONDS = 0.2  # after which an interrupt is heard
+_SLICE = 1 << 16  # warp instructions of a block before others go on, where blocks may wait
+_BANKS = 6
+_WORD_BYTES = 4
+_BLOCK_AT, _GRID_AT, _STACK_AT = 0x00, 0x0C, 0x28
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A launch's shape; shared_bytes are static and dynamic, without the reserved ones."""
+
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int
+    budget: int
+
+
+def bank_of_parameters(function: Function, shape: Shape, params: bytes) -> bytes:
+    """Constant bank 0, as the driver fills it, as far as code is known to read it."""
+    bank = bytearray(function.parameter_base) + params
+    for at, extents in ((_BLOCK_AT, shape.block), (_GRID_AT, shape.grid)):
+        bank[at : at + 12] = b"".join(extent.to_bytes(4, "little") for extent in extents)
+    bank[_STACK_AT : _STACK_AT + 4] = local_bytes(function).to_bytes(4, "little")
+    return bytes(bank)
+
+
+def local_bytes(function: Function) -> int:
+    """Of a thread, rounded up so that every thread's are aligned."""
+    return -(-function.local_bytes // 16) * 16
+
+
+def execute(
+    function: Function, encoded: Encoded, shape: Shape, memory: AddressSpace,
+    banks: dict[int, bytes],
+) -> tuple[Fault | None, tuple[MachineCount, ...]]:  # fmt: skip
+    """Execute all blocks, or until something is wrong."""
+    library = load().library
+    constants = _constants(encoded, banks)
+    held = [np.frombuffer(banks.get(n, b"") or b"\0", np.uint8) for n in range(_BANKS)]
+    pointers = np.array([bank.ctypes.data for bank in held], np.uint64)
+    sizes = np.array([len(banks.get(n, b"")) for n in range(_BANKS)], np.int64)
+    padded = [_padded(a.data) for a in memory.allocations]
+    buffers = (layout.Buffer * len(padded))(*(
+        layout.Buffer(a.base, a.size, data.ctypes.data, a.writable, data.size - a.size)
+        for a, data in zip(memory.allocations, padded, strict=True)
+    ))  # fmt: skip
+    counts = np.zeros((len(layout.COUNTS), len(function.instructions)), np.int64)
+    launch = layout.Launch(
+        encoded.instructions.ctypes.data, constants.ctypes.data, pointers.ctypes.data,
+        sizes.ctypes.data, buffers, len(function.instructions), len(constants), len(buffers),
+        encoded.registers, function.shared_start + shape.shared_bytes, local_bytes(function),
+        function.shared_start, _SLICE if encoded.takes_turns else 0, shape.grid, shape.block,
+        shape.budget,
+    )  # fmt: skip
+    verdict = layout.Verdict(outcome=layout.PAUSED)
+    rows = layout.Counts(*(row.ctypes.data for row in counts))
+    handle = library.sass_begin(ctypes.byref(launch), ctypes.byref(rows))
+    try:
+        while verdict.outcome == layout.PAUSED:
+            library.sass_run(handle, _SLICE_SECONDS, ctypes.byref(verdict))
+    finally:
+        library.sass_end(handle)
+    for allocation, data in zip(memory.allocations, padded, strict=True):
+        if data is not allocation.data and allocation.writable:
+            allocation.data[:] = data[: allocation.size]
+    fault = _fault(function, shape, verdict, memory) if verdict.outcome == layout.FAULTY else None
+    return fault, _counts(function, counts)
+
+
+def _padded(data: Array) -> Array:
+    """The bytes themselves, or a copy of whole words where they are none."""
+    missing = -data.size % _WORD_BYTES
+    return np.concatenate([data, np.zeros(missing, np.uint8)]) if missing else data
+
+
+def _constants(encoded: Encoded, banks: dict[int, bytes]) -> Array:
+    """A row of lanes for each constant and immediate; the first is zero."""
+    values = np.zeros(len(encoded.constants) + 1, np.uint32)
+    for key, row in encoded.constants.items():
+        if isinstance(key, int):
+            values[row] = key
+        else:
+            bank, offset = key
+            if bank not in banks:
+                raise LaunchError(f"the code reads constant bank {bank}, which the cubin has not")
+            values[row] = int.from_bytes(banks.get(bank, b"")[offset : offset + 4], "little")
+    return np.repeat(values[:, None], layout.LANES, axis=1).copy()
+
+
+def _counts(function: Function, counts: Array) -> tuple[MachineCount, ...]:
+    by_name = dict(zip(layout.COUNTS, counts.tolist(), strict=True))
+    out = []
+    for number, instruction in enumerate(function.instructions):
+        place = user_line(instruction.location)
+        file, line = (place.file, place.line) if place else ("", 0)
+        own = {name: values[number] for name, values in by_name.items()}
+        out.append(
+            MachineCount(
+                instruction.address, instruction.text, instruction.name, file, line, own["warps"],
+                own["threads"], own["on"], own["requests"], own["sectors"], own["shared_requests"],
+                own["wavefronts"], own["wavefronts_ideal"], own["divergent"],
+                own["colliding"],
+            )
+        )  # fmt: skip
+    return tuple(out)
+
+
+def _fault(
+    function: Function, shape: Shape, verdict: layout.Verdict, memory: AddressSpace
+) -> Fault:
+    instruction = function.instructions[verdict.instruction]
+    kind = layout.FAULTS[verdict.fault]
+    what = f"`{instruction.text}` at {instruction.address:#x}"
+    address = verdict.address
+    message = {
+        "out of bounds": f"{what} accesses {_where(address, memory)}",
+        "misaligned": f"{what} accesses address {address:#x}, which is not aligned",
+        "read-only": f"{what} writes to {_where(address, memory)}, which is read-only",
+        "deadlock": f"every thread left in the block waits, here at {what}",
+        "budget": over_budget(shape.budget),
+        "trap": f"{what}: the kernel ended itself",
+        "bad target": f"{what} goes to {address:#x}, where no instruction is",
+        "left code": f"execution ran past the last of {len(function.instructions)} instructions "
+        f"of {INSTRUCTION_BYTES} bytes",
+    }[kind]
+    kind = "trap" if kind in ("bad target", "left code") else kind
+    block = min(verdict.block, math.prod(shape.grid) - 1)
+    where = index_of(block, shape.grid), index_of(verdict.thread, shape.block)
+    return fault_at(user_line(instruction.location), kind, message, *where)
+
+
+def _where(address: int, memory: AddressSpace) -> str:
+    """An address as an offset from the nearest buffer."""
+    near = min(memory.allocations, key=lambda a: abs(address - a.base), default=None)
+    if near is None or abs(address - near.base) > 1 << 36:
+        return f"address {address:#x}, where there is no buffer"
+    return f"byte {address - near.base} of {near.name}, which has {near.size} bytes"

@@ -1,0 +1,154 @@
+"""Launching a kernel from its machine code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.errors import LaunchError, shown
+from harness.emulator.memory import arguments
+from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.ptx.syntax import Kernel
+from harness.emulator.sass.arguments import pack
+from harness.emulator.sass.code import Function, MachineCode
+from harness.emulator.sass.counters import counters
+from harness.emulator.sass.encode import Encoded, encode
+from harness.emulator.sass.execute import Shape, bank_of_parameters, execute
+from harness.emulator.sass.library import load
+from harness.emulator.sass.report import MachineReport
+from harness.silicon.architectures import Architecture, architecture
+
+Array = NDArray[Any]
+
+LEAST_BUDGET = 2**32
+BUDGET_PER_THREAD = 2**16
+_ADDRESS_BANK = 4
+_MOST_LOCAL_BYTES = 2**28
+
+
+@dataclass
+class _Device:
+    """What outlives a launch: encoded kernels, and the contents of variables by name."""
+
+    encoded: dict[str, Encoded]
+    variables: dict[str, Array]
+
+
+def launch_machine_code(
+    code: MachineCode,
+    kernel: str,
+    grid: int | Sequence[int],
+    block: int | Sequence[int],
+    args: Sequence[Any],
+    shared_bytes: int = 0,
+    *,
+    names: Sequence[str] | None = None,
+    signature: Kernel | None = None,
+    max_thread_instructions: int | None = None,
+) -> MachineReport:
+    """Execute a kernel's machine code on the CPU; arrays among the arguments change in place.
+
+    As `launch` does it from PTX: `args` has one entry for each parameter, `names` are what messages
+    call them, `shared_bytes` is dynamic. `signature`: the kernel of the PTX, for the types of its
+    parameters; without it a Python float goes to a float of the parameter's size, and an integer
+    to an integer. Accesses outside of buffers, misaligned ones, deadlocks and endless loops are
+    faults; races and unwritten memory are not looked for here.
+    Raises UnknownMachineInstruction and LaunchError before anything has run.
+    """
+    if not isinstance(code, MachineCode):
+        raise LaunchError(f"the code is {shown(code)}; pass what read() returns")
+    if not isinstance(kernel, str) or kernel not in code.functions:
+        there = ", ".join(sorted(code.functions)) or "none"
+        raise LaunchError(f"there is no kernel {shown(kernel)}; the cubin has {there}")
+    function = code.functions[kernel]
+    limits = architecture(code.arch)
+    shape = _shape(function, limits, grid, block, shared_bytes, max_thread_instructions)
+    device = _device(code)
+    if kernel not in device.encoded:
+        device.encoded[kernel] = encode(function, load().definitions)
+    memory = AddressSpace()
+    places = _place_variables(code, device, memory)
+    params = pack(function, args, names, memory, signature)
+    banks = code.banks | dict(function.banks) | {0: bank_of_parameters(function, shape, params)}
+    if _ADDRESS_BANK in banks:
+        banks[_ADDRESS_BANK] = _addresses(code, banks[_ADDRESS_BANK], places)
+    fault, counts = execute(function, device.encoded[kernel], shape, memory, banks)
+    return MachineReport(
+        kernel, shape.grid, shape.block, shape.shared_bytes, () if fault is None else (fault,),
+        counts, counters(counts, device.encoded[kernel].takes_turns),
+    )  # fmt: skip
+
+
+def _shape(
+    function: Function, limits: Architecture, grid: Any, block: Any, dynamic: Any, budget: Any
+) -> Shape:
+    grid = arguments.dim3("grid", grid, limits.max_grid)
+    block = arguments.dim3("block", block, limits.max_block)
+    threads = math.prod(block)
+    if threads > limits.max_threads_per_block:
+        raise LaunchError(
+            f"block {block} has {threads} threads; a block has at most "
+            f"{limits.max_threads_per_block}"
+        )
+    if function.required_threads not in (None, block):
+        raise LaunchError(
+            f"block {block}: kernel `{function.name}` was compiled for {function.required_threads} "
+            "threads"
+        )
+    if function.max_threads is not None and threads > math.prod(function.max_threads):
+        raise LaunchError(
+            f"block {block} has {threads} threads; kernel `{function.name}` was compiled with "
+            f"__launch_bounds__({math.prod(function.max_threads)})"
+        )
+    shared = function.shared_bytes + arguments.whole("shared_bytes", dynamic, 0)
+    if shared > limits.max_shared_bytes_per_block:
+        raise LaunchError(
+            f"the kernel asks for {shown(shared)} bytes of shared memory per block; {limits.name} "
+            f"has {limits.max_shared_bytes_per_block}"
+        )
+    if threads * function.local_bytes > _MOST_LOCAL_BYTES:
+        raise LaunchError(
+            f"a block of {threads} threads with {function.local_bytes} bytes of local memory each "
+            f"takes more than the {_MOST_LOCAL_BYTES} bytes that the emulator has"
+        )
+    if budget is None:
+        budget = max(LEAST_BUDGET, BUDGET_PER_THREAD * math.prod(grid) * threads)
+    budget = arguments.whole("max_thread_instructions", budget, 1, 2**62)
+    return Shape(grid, block, shared, budget)
+
+
+def _device(code: MachineCode) -> _Device:
+    if code.device is None:
+        code.device = _Device({}, {})
+    device: _Device = code.device
+    return device
+
+
+def _place_variables(code: MachineCode, device: _Device, memory: AddressSpace) -> dict[str, int]:
+    """The address of each variable in global memory."""
+    places = {}
+    for variable in code.variables.values():
+        if not variable.section.startswith(".nv.global"):
+            continue
+        if variable.name not in device.variables:
+            initial = code.sections.get(variable.section, b"")
+            own = initial[variable.offset : variable.offset + variable.size]
+            data = np.zeros(variable.size, np.uint8)
+            data[: len(own)] = np.frombuffer(own, np.uint8)
+            device.variables[variable.name] = data
+        places[variable.name] = memory.add(variable.name, device.variables[variable.name]).base
+    return places
+
+
+def _addresses(code: MachineCode, bank: bytes, places: dict[str, int]) -> bytes:
+    """Bank 4 with the addresses of the variables that its relocations name."""
+    out = bytearray(bank)
+    for offset, symbol, addend in code.addresses:
+        address = places.get(symbol, 0) + addend
+        out[offset : offset + 8] = address.to_bytes(8, "little")
+    return bytes(out)

@@ -1,0 +1,236 @@
+// Single and double precision. Each operation rounds once; approximations are the nearest float.
+
+#include <cmath>
+
+#include "rows_of.h"
+
+namespace sass {
+namespace {
+
+enum : i32 { ROUNDING_BITS = 3, TO_ZERO = 1, DOWNWARDS = 2, UPWARDS = 3, FLUSHES = 4, SATURATES = 8 };
+
+// The sum of two doubles with its last bit odd if it is not exact: rounding that to a float in any
+// direction is as good as rounding the sum itself.
+inline f64 odd_sum(f64 a, f64 b) {
+    const f64 sum = a + b;
+    if (!std::isfinite(sum)) return sum;
+    const f64 part = sum - a, rest = (a - (sum - part)) + (b - part);
+    if (rest == 0) return sum;
+    const u64 raw = bits_of<u64>(sum);
+    if (raw & 1) return sum;
+    return bits_of<f64>((rest > 0) == (sum > 0) ? raw + 1 : raw - 1);
+}
+
+inline f32 rounded(f64 exact, i32 flags) {
+    const f32 nearest = static_cast<f32>(exact);
+    const i32 way = flags & ROUNDING_BITS;
+    if (!way || std::isnan(exact) || std::isinf(exact)) return nearest;
+    const f64 back = static_cast<f64>(nearest);
+    if (back == exact) return nearest;
+    const f32 below = back > exact ? std::nextafterf(nearest, -INFINITY) : nearest;
+    const f32 above = back < exact ? std::nextafterf(nearest, INFINITY) : nearest;
+    if (way == DOWNWARDS) return below;
+    if (way == UPWARDS) return above;
+    return exact > 0 ? below : above;
+}
+
+inline f32 finished(f32 value, i32 flags) {
+    if (flags & FLUSHES) value = machine::flush(value);
+    if (flags & SATURATES) value = machine::saturate(value);
+    return value;
+}
+
+inline f32 number(u32 raw, i32 flags) {
+    const f32 value = bits_of<f32>(raw);
+    return flags & FLUSHES ? machine::flush(value) : value;
+}
+
+void fadd(Context& c, const Instruction& n) {
+    const i32 flags = n.flags;
+    if (!flags) {
+        map2(c, n, [](u32 a, u32 b) { return bits_of<u32>(bits_of<f32>(a) + bits_of<f32>(b)); });
+        return;
+    }
+    map2(c, n, [&](u32 a, u32 b) {
+        const f32 x = number(a, flags), y = number(b, flags);
+        const f32 sum = flags & ROUNDING_BITS ? rounded(odd_sum(x, y), flags) : x + y;
+        return bits_of<u32>(finished(sum, flags));
+    });
+}
+
+void fmul(Context& c, const Instruction& n) {
+    const i32 flags = n.flags;
+    if (!flags) {
+        map2(c, n, [](u32 a, u32 b) { return bits_of<u32>(bits_of<f32>(a) * bits_of<f32>(b)); });
+        return;
+    }
+    map2(c, n, [&](u32 a, u32 b) {
+        const f64 exact = static_cast<f64>(number(a, flags)) * number(b, flags);
+        return bits_of<u32>(finished(rounded(exact, flags), flags));
+    });
+}
+
+void ffma(Context& c, const Instruction& n) {
+    const i32 flags = n.flags;
+    if (!flags) {
+        map3(c, n, [](u32 a, u32 b, u32 d) {
+            return bits_of<u32>(std::fma(bits_of<f32>(a), bits_of<f32>(b), bits_of<f32>(d)));
+        });
+        return;
+    }
+    map3(c, n, [&](u32 a, u32 b, u32 d) {
+        const f32 x = number(a, flags), y = number(b, flags), z = number(d, flags);
+        const f32 out = flags & ROUNDING_BITS
+                            ? rounded(odd_sum(static_cast<f64>(x) * y, z), flags)
+                            : std::fma(x, y, z);
+        return bits_of<u32>(finished(out, flags));
+    });
+}
+
+// Comparisons: see ISETP; bit 3 is "unordered".
+enum : i32 { OR = 16, XOR = 32, COMPARE_FLUSHES = 64 };
+
+inline bool holds(i32 flags, f64 x, f64 y) {
+    return x < y ? flags & 1 : x == y ? flags & 2 : x > y ? flags & 4 : flags & 8;
+}
+
+void set_compared(Context& c, const Instruction& n, u32 found) {
+    const u32 with = c.predicate(n, 0);
+    const auto both = [&](u32 lanes) {
+        return n.flags & OR ? lanes | with : n.flags & XOR ? lanes ^ with : lanes & with;
+    };
+    c.set_predicate(n, 0, both(found));
+    c.set_predicate(n, 1, both(~found));
+}
+
+void fsetp(Context& c, const Instruction& n) {
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1);
+    const i32 flush = n.flags & COMPARE_FLUSHES ? FLUSHES : 0;
+    set_compared(c, n, lanes_where([&](int i) {
+        return holds(n.flags, number(a[i], flush), number(b[i], flush));
+    }));
+}
+
+void fset(Context& c, const Instruction& n) {  // 1.0 or 0, or with `.BF` off all ones
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1);
+    const u32 with = c.predicate(n, 0);
+    write(c, c.result(n), [&](int i) {
+        const bool found = holds(n.flags, bits_of<f32>(a[i]), bits_of<f32>(b[i]));
+        const bool both = n.flags & OR ? found || bit(with, i) : found && bit(with, i);
+        return both ? bits_of<u32>(1.0f) : 0;
+    });
+}
+
+enum : i32 { KEEPS_NAN = 1, EXTREME_FLUSHES = 4 };
+
+void fmnmx(Context& c, const Instruction& n) {
+    const u32 least = c.predicate(n, 0);
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1);
+    const bool keeps_nan = n.flags & KEEPS_NAN;
+    write(c, c.result(n), [&](int i) {
+        const f32 x = number(a[i], n.flags & EXTREME_FLUSHES);
+        const f32 y = number(b[i], n.flags & EXTREME_FLUSHES);
+        if (keeps_nan)
+            return bits_of<u32>(bit(least, i) ? machine::least_or_nan(x, y)
+                                              : machine::greatest_or_nan(x, y));
+        return bits_of<u32>(bit(least, i) ? machine::least(x, y) : machine::greatest(x, y));
+    });
+}
+
+// Whether a / b needs the slow path: exponents at which the quotient's steps could leave the range.
+void fchk(Context& c, const Instruction& n) {
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1);
+    c.set_predicate(n, 0, lanes_where([&](int i) {
+        const int x = a[i] >> 23 & 0xFF, y = b[i] >> 23 & 0xFF;
+        return x == 255 || y == 255 || x < 25 || y < 2 || y > 252 || x - y > 125 || x - y < -124;
+    }));
+}
+
+enum : i32 { RCP, RSQ, EX2, LG2, SIN, COS, SQRT, TANH, RCP64H, RSQ64H };
+
+inline f32 approximated(i32 which, f32 x) {
+    const f64 v = x;
+    switch (which) {
+        case RCP: return static_cast<f32>(1 / v);
+        case RSQ: return static_cast<f32>(1 / std::sqrt(v));
+        case EX2: return static_cast<f32>(std::exp2(v));
+        case LG2: return static_cast<f32>(std::log2(v));
+        // The operand of these is in turns: RRO or a multiplication by 1 / 2 pi stands before.
+        case SIN: return static_cast<f32>(std::sin(v * 6.283185307179586));
+        case COS: return static_cast<f32>(std::cos(v * 6.283185307179586));
+        case SQRT: return static_cast<f32>(std::sqrt(v));
+        default: return static_cast<f32>(std::tanh(v));
+    }
+}
+
+void mufu(Context& c, const Instruction& n) {
+    const i32 which = n.flags;
+    if (which >= RCP64H) {  // of a double's upper half, into one
+        map1(c, n, [&](u32 a) {
+            const f64 x = bits_of<f64>(static_cast<u64>(a) << 32);
+            const f64 out = which == RCP64H ? 1 / x : 1 / std::sqrt(x);
+            return static_cast<u32>(bits_of<u64>(out) >> 32);
+        });
+        return;
+    }
+    map1(c, n, [&](u32 a) { return bits_of<u32>(approximated(which, bits_of<f32>(a))); });
+}
+
+// --- double precision ---------------------------------------------------------------------------
+
+#ifdef __SIZEOF_FLOAT128__
+using Exact = __float128;
+#else
+using Exact = long double;
+#endif
+
+// To nearest is done already; any other way is a step from there, by the side that it is off to.
+inline u64 rounded_double(f64 nearest, Exact exact, i32 flags) {
+    const machine::Rounding ways[] = {machine::NEAREST, machine::TOWARDS_ZERO, machine::DOWN, machine::UP};
+    const machine::Rounding way = ways[flags & ROUNDING_BITS];
+    if (way == machine::NEAREST || !std::isfinite(nearest)) return bits_of<u64>(nearest);
+    const Exact off = static_cast<Exact>(nearest) - exact;
+    return bits_of<u64>(machine::directed(nearest, off > 0 ? 1 : off < 0 ? -1 : 0, way));
+}
+
+void dadd(Context& c, const Instruction& n) {
+    const Wide a = wide(c, n, 0), b = wide(c, n, 1);
+    write_wide(c, n, [&](int i) {
+        const f64 x = a.number(i), y = b.number(i);
+        return n.flags ? rounded_double(x + y, static_cast<Exact>(x) + y, n.flags) : bits_of<u64>(x + y);
+    });
+}
+
+void dmul(Context& c, const Instruction& n) {
+    const Wide a = wide(c, n, 0), b = wide(c, n, 1);
+    write_wide(c, n, [&](int i) {
+        const f64 x = a.number(i), y = b.number(i);
+        return n.flags ? rounded_double(x * y, static_cast<Exact>(x) * y, n.flags) : bits_of<u64>(x * y);
+    });
+}
+
+void dfma(Context& c, const Instruction& n) {
+    const Wide a = wide(c, n, 0), b = wide(c, n, 1), d = wide(c, n, 2);
+    write_wide(c, n, [&](int i) {
+        const f64 x = a.number(i), y = b.number(i), z = d.number(i), nearest = std::fma(x, y, z);
+        return n.flags ? rounded_double(nearest, static_cast<Exact>(x) * y + z, n.flags)
+                       : bits_of<u64>(nearest);
+    });
+}
+
+void dsetp(Context& c, const Instruction& n) {
+    const Wide a = wide(c, n, 0), b = wide(c, n, 1);
+    set_compared(c, n, lanes_where([&](int i) { return holds(n.flags, a.number(i), b.number(i)); }));
+}
+
+}  // namespace
+
+std::vector<Entry> float_entries() {
+    return {
+        {"FADD", fadd}, {"FMUL", fmul}, {"FFMA", ffma}, {"FSETP", fsetp}, {"FSET", fset},
+        {"FMNMX", fmnmx}, {"FCHK", fchk}, {"MUFU", mufu}, {"DADD", dadd}, {"DMUL", dmul},
+        {"DFMA", dfma}, {"DSETP", dsetp},
+    };
+}
+
+}  // namespace sass

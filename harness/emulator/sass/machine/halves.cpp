@@ -1,0 +1,117 @@
+// Pairs of halves, f16 or bf16. A source may mean one half of its register for both.
+
+#include "rows_of.h"
+
+namespace sass {
+namespace {
+
+using machine::BF16;
+using machine::F16;
+
+enum : i32 { BRAIN = 1, TO_FLOAT = 2, SATURATES = 4, RECTIFIES = 8, FLUSHES = 16, KEEPS_NAN = 32 };
+
+struct Pairs {
+    const u32* row;
+    u32 keep, flip;
+    i32 half;
+    u32 operator[](int i) const {
+        const u32 raw = row[i];
+        const u32 both = half == 1   ? (raw & 0xFFFF) * 0x10001u
+                         : half == 2 ? (raw >> 16) * 0x10001u
+                                     : raw;
+        return (both & keep) ^ flip;
+    }
+};
+
+inline Pairs pairs(const Context& c, const Instruction& n, int which) {
+    const Source& s = n.source[which];
+    return {c.source(s), s.keep, s.flip, s.half};
+}
+
+template <class H> inline u16 finished(typename H::Exact value, i32 flags) {
+    if (flags & SATURATES) value = machine::saturate(value);
+    if ((flags & RECTIFIES) && value < 0) value = 0;
+    u16 raw = H::narrow(value);
+    if ((flags & FLUSHES) && (raw & 0x7FFF) < H::SMALLEST_NORMAL) raw &= 0x8000;
+    return raw;
+}
+
+template <class H, class F> void each_half(Context& c, const Instruction& n, F f) {
+    write(c, c.result(n), [&](int i) {
+        return machine::pair(finished<H>(f(i, false), n.flags), finished<H>(f(i, true), n.flags));
+    });
+}
+
+template <class H> inline f64 of(u32 both, bool upper) {
+    return H::widen(upper ? machine::high(both) : machine::low(both));
+}
+
+template <class H> void hadd2(Context& c, const Instruction& n) {
+    const Pairs a = pairs(c, n, 0), b = pairs(c, n, 1);
+    if (n.flags & TO_FLOAT) {
+        write(c, c.result(n), [&](int i) {
+            return bits_of<u32>(static_cast<f32>(of<H>(a[i], false) + of<H>(b[i], false)));
+        });
+        return;
+    }
+    each_half<H>(c, n, [&](int i, bool upper) { return of<H>(a[i], upper) + of<H>(b[i], upper); });
+}
+
+template <class H> void hmul2(Context& c, const Instruction& n) {
+    const Pairs a = pairs(c, n, 0), b = pairs(c, n, 1);
+    each_half<H>(c, n, [&](int i, bool upper) { return of<H>(a[i], upper) * of<H>(b[i], upper); });
+}
+
+// The product is exact in double precision; the sum is made odd, so that it is rounded once.
+template <class H> void hfma2(Context& c, const Instruction& n) {
+    const Pairs a = pairs(c, n, 0), b = pairs(c, n, 1), d = pairs(c, n, 2);
+    write(c, c.result(n), [&](int i) {
+        u16 out[2];
+        for (int k = 0; k < 2; k++) {
+            const f64 product = of<H>(a[i], k) * of<H>(b[i], k), other = of<H>(d[i], k);
+            f64 sum = product + other;
+            if (std::isfinite(sum)) {
+                const f64 part = sum - product;
+                const f64 rest = (product - (sum - part)) + (other - part);
+                const u64 raw = bits_of<u64>(sum);
+                if (rest != 0 && !(raw & 1))
+                    sum = bits_of<f64>((rest > 0) == (sum > 0) ? raw + 1 : raw - 1);
+            }
+            if (n.flags & SATURATES) sum = machine::saturate(sum);
+            if ((n.flags & RECTIFIES) && sum < 0) sum = 0;
+            out[k] = H::narrow(sum);
+            if ((n.flags & FLUSHES) && (out[k] & 0x7FFF) < H::SMALLEST_NORMAL) out[k] &= 0x8000;
+        }
+        return machine::pair(out[0], out[1]);
+    });
+}
+
+template <class H> void hmnmx2(Context& c, const Instruction& n) {
+    const u32 least = c.predicate(n, 0);
+    const Pairs a = pairs(c, n, 0), b = pairs(c, n, 1);
+    const bool keeps_nan = n.flags & KEEPS_NAN;
+    write(c, c.result(n), [&](int i) {
+        u16 out[2];
+        for (int k = 0; k < 2; k++) {
+            const f32 x = static_cast<f32>(of<H>(a[i], k)), y = static_cast<f32>(of<H>(b[i], k));
+            const f32 value = bit(least, i) ? keeps_nan ? machine::least_or_nan(x, y)
+                                                        : machine::least(x, y)
+                              : keeps_nan ? machine::greatest_or_nan(x, y)
+                                          : machine::greatest(x, y);
+            out[k] = H::narrow(value);
+        }
+        return machine::pair(out[0], out[1]);
+    });
+}
+
+}  // namespace
+
+std::vector<Entry> half_entries() {
+    return {
+        {"HADD2", hadd2<F16>}, {"HADD2.BF16", hadd2<BF16>}, {"HMUL2", hmul2<F16>},
+        {"HMUL2.BF16", hmul2<BF16>}, {"HFMA2", hfma2<F16>}, {"HFMA2.BF16", hfma2<BF16>},
+        {"HMNMX2", hmnmx2<F16>}, {"HMNMX2.BF16", hmnmx2<BF16>},
+    };
+}
+
+}  // namespace sass

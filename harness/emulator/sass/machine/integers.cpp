@@ -1,0 +1,360 @@
+// Integers and predicates: a definition for each instruction, with what its flags mean.
+
+#include <algorithm>
+
+#include "rows_of.h"
+
+namespace sass {
+namespace {
+
+// Without carries, which most have none of.
+void iadd3(Context& c, const Instruction& n) {
+    map3(c, n, [](u32 a, u32 b, u32 d) { return a + b + d; });
+}
+
+// Negation is flipping and adding one, whose carry counts. Both carries of a sum of three may be
+// set: the second says that there are two.
+enum : i32 { EXTENDED = 1 };
+
+void iadd3_carry(Context& c, const Instruction& n) {
+    const u32* row[3];
+    u32 flip[3];
+    u64 plus = 0;
+    for (int k = 0; k < 3; k++) {
+        row[k] = c.source(n.source[k]);
+        flip[k] = n.source[k].flip;
+        plus += n.source[k].plus;
+    }
+    const u32 first = n.flags & EXTENDED ? c.predicate(n, 0) : 0;
+    const u32 second = n.flags & EXTENDED ? c.predicate(n, 1) : 0;
+    u64 sum[LANES];
+    for (int i = 0; i < LANES; i++) {
+        sum[i] = plus + bit(first, i) + bit(second, i);
+        for (int k = 0; k < 3; k++) sum[i] += row[k][i] ^ flip[k];
+    }
+    write(c, c.result(n), [&](int i) { return static_cast<u32>(sum[i]); });
+    c.set_predicate(n, 0, lanes_where([&](int i) { return sum[i] >> 32 >= 1; }));
+    c.set_predicate(n, 1, lanes_where([&](int i) { return sum[i] >> 32 >= 2; }));
+}
+
+void add2(Context& c, const Instruction& n) {
+    map2(c, n, [](u32 a, u32 b) { return a + b; });
+}
+
+enum : i32 { UNSIGNED = 1, WITH_CARRY = 2 };
+
+void imad(Context& c, const Instruction& n) {
+    if (n.flags & WITH_CARRY) {
+        const Operand a = operand(c, n, 0), b = operand(c, n, 1), d = operand(c, n, 2);
+        const u32 carry = c.predicate(n, 0);
+        write(c, c.result(n), [&](int i) { return a[i] * b[i] + d[i] + bit(carry, i); });
+        return;
+    }
+    map3(c, n, [](u32 a, u32 b, u32 d) { return a * b + d; });
+}
+
+inline u64 product(u32 a, u32 b, bool is_unsigned) {
+    return is_unsigned ? static_cast<u64>(a) * b
+                       : static_cast<u64>(static_cast<i64>(static_cast<i32>(a)) * static_cast<i32>(b));
+}
+
+void imad_wide(Context& c, const Instruction& n) {
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1);
+    const Wide d = wide(c, n, 2);
+    const bool is_unsigned = n.flags & UNSIGNED;
+    const u32 carry = n.flags & WITH_CARRY ? c.predicate(n, 0) : 0;
+    u32 over = 0;
+    u64 out[LANES];
+    for (int i = 0; i < LANES; i++) {
+        const u64 first = product(a[i], b[i], is_unsigned), sum = first + d[i];
+        out[i] = sum + bit(carry, i);
+        over |= static_cast<u32>(sum < first || out[i] < sum) << i;
+    }
+    write_wide(c, n, [&](int i) { return out[i]; });
+    c.set_predicate(n, 0, over);
+}
+
+// The upper half of the sum of 64 bits.
+void imad_high(Context& c, const Instruction& n) {
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1);
+    const Wide d = wide(c, n, 2);
+    const bool is_unsigned = n.flags & UNSIGNED;
+    write(c, c.result(n), [&](int i) {
+        return static_cast<u32>((product(a[i], b[i], is_unsigned) + d[i]) >> 32);
+    });
+}
+
+// LEA: (a << shift) + b. LEA.HI: the upper half of (d:a) << shift, plus b.
+enum : i32 { LEA_EXTENDED = 1, LEA_SIGNED = 2 };
+
+void lea(Context& c, const Instruction& n) {
+    const u32* a = c.source(n.source[0]);
+    const Source &sa = n.source[0], &sb = n.source[1];
+    const u32* b = c.source(n.source[1]);
+    const int shift = n.immediate & 31;
+    const u32 carry = n.flags & LEA_EXTENDED ? c.predicate(n, 0) : 0;
+    u64 sum[LANES];
+    for (int i = 0; i < LANES; i++) {
+        const u32 moved = ((a[i] ^ sa.flip) + sa.plus) << shift;
+        sum[i] = static_cast<u64>(moved) + (b[i] ^ sb.flip) + sb.plus + bit(carry, i);
+    }
+    write(c, c.result(n), [&](int i) { return static_cast<u32>(sum[i]); });
+    c.set_predicate(n, 0, lanes_where([&](int i) { return sum[i] >> 32 != 0; }));
+}
+
+void lea_high(Context& c, const Instruction& n) {
+    const bool extends = n.flags & LEA_SIGNED;
+    const Operand a = operand(c, n, 0);
+    const Source& sb = n.source[1];
+    const u32* b = c.source(sb);
+    const u32* d = extends ? nullptr : c.source(n.source[2]);
+    const u32 flip = extends ? 0 : n.source[2].flip;
+    const int shift = n.immediate & 31;
+    const u32 carry = n.flags & LEA_EXTENDED ? c.predicate(n, 0) : 0;
+    u64 sum[LANES];
+    for (int i = 0; i < LANES; i++) {
+        const u32 high = extends ? static_cast<u32>(static_cast<i32>(a[i]) >> 31) : d[i] ^ flip;
+        const u64 both = (static_cast<u64>(high) << 32 | a[i]) << shift;
+        sum[i] = static_cast<u64>(static_cast<u32>(both >> 32)) + (b[i] ^ sb.flip) + sb.plus +
+                 bit(carry, i);
+    }
+    write(c, c.result(n), [&](int i) { return static_cast<u32>(sum[i]); });
+    c.set_predicate(n, 0, lanes_where([&](int i) { return sum[i] >> 32 != 0; }));
+}
+
+// Of the 64 bits (d:a), shifted by b, one half.
+enum : i32 { RIGHT = 1, HIGH = 2, SIGNED = 4, WRAPS = 8, OF_64 = 16 };
+
+void shf(Context& c, const Instruction& n) {
+    const i32 flags = n.flags;
+    map3(c, n, [&](u32 a, u32 b, u32 d) {
+        const u32 most = flags & OF_64 ? 64 : 32;
+        const u32 by = flags & WRAPS ? b & (most - 1) : std::min<u32>(b, most);
+        const u64 both = static_cast<u64>(d) << 32 | a;
+        u64 moved;
+        if (flags & RIGHT)
+            moved = flags & SIGNED ? static_cast<u64>(static_cast<i64>(both) >> std::min<u32>(by, 63))
+                                   : by < 64 ? both >> by : 0;
+        else
+            moved = by < 64 ? both << by : 0;
+        return static_cast<u32>(flags & HIGH ? moved >> 32 : moved);
+    });
+}
+
+inline u32 looked_up(u32 table, u32 a, u32 b, u32 d) {
+    u32 out = 0;
+    if (table & 1) out |= ~a & ~b & ~d;
+    if (table & 2) out |= ~a & ~b & d;
+    if (table & 4) out |= ~a & b & ~d;
+    if (table & 8) out |= ~a & b & d;
+    if (table & 16) out |= a & ~b & ~d;
+    if (table & 32) out |= a & ~b & d;
+    if (table & 64) out |= a & b & ~d;
+    if (table & 128) out |= a & b & d;
+    return out;
+}
+
+void lop3(Context& c, const Instruction& n) {
+    const u32 table = static_cast<u32>(n.immediate);
+    const bool wanted = (n.result_predicate[0] & ALWAYS) != ALWAYS;
+    if (!wanted && table == 0xC0) {
+        map2(c, n, [](u32 a, u32 b) { return a & b; });
+        return;
+    }
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1), d = operand(c, n, 2);
+    alignas(64) u32 out[LANES];
+    for (int i = 0; i < LANES; i++) out[i] = looked_up(table, a[i], b[i], d[i]);
+    if (wanted) {
+        const u32 set = lanes_where([&](int i) { return out[i] != 0; });
+        c.set_predicate(n, 0, set | c.predicate(n, 0));
+    }
+    write(c, c.result(n), [&](int i) { return out[i]; });
+}
+
+// The immediate has both tables; predicates are masks of lanes.
+void plop3(Context& c, const Instruction& n) {
+    const u32 a = c.predicate(n, 0), b = c.predicate(n, 1), d = c.predicate(n, 2);
+    const u32 first = looked_up(n.immediate & 0xFF, a, b, d);
+    const u32 second = looked_up(n.immediate >> 8 & 0xFF, a, b, d);
+    c.set_predicate(n, 0, first);
+    c.set_predicate(n, 1, second);
+}
+
+// The lowest four bits of the flags are the comparison's bits for less, equal, greater, unordered.
+enum : i32 { OR = 16, XOR = 32, OF_UNSIGNED = 64, EXTENDS = 128 };
+
+inline u32 combined(i32 flags, u32 found, u32 with) {
+    return flags & OR ? found | with : flags & XOR ? found ^ with : found & with;
+}
+
+template <class T> u32 compared_rows(Context& c, const Instruction& n) {
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1);
+    const bool less = n.flags & 1, equal = n.flags & 2, greater = n.flags & 4;
+    return lanes_where([&](int i) {
+        const T x = static_cast<T>(a[i]), y = static_cast<T>(b[i]);
+        return ((x < y) & less) | ((x == y) & equal) | ((x > y) & greater);
+    });
+}
+
+void isetp(Context& c, const Instruction& n) {
+    u32 found = n.flags & OF_UNSIGNED ? compared_rows<u32>(c, n) : compared_rows<i32>(c, n);
+    if (n.flags & EXTENDS) {  // of 64 bits: where the upper halves are equal, the lower decide
+        const Operand a = operand(c, n, 0), b = operand(c, n, 1);
+        const u32 same = lanes_where([&](int i) { return a[i] == b[i]; });
+        found = (found & ~same) | (c.predicate(n, 1) & same);
+    }
+    const u32 with = c.predicate(n, 0);
+    c.set_predicate(n, 0, combined(n.flags, found, with));
+    c.set_predicate(n, 1, combined(n.flags, ~found, with));
+}
+
+void select(Context& c, const Instruction& n) {
+    const u32 chosen = c.predicate(n, 0);
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1);
+    write(c, c.result(n), [&](int i) { return bit(chosen, i) ? a[i] : b[i]; });
+}
+
+template <class T> inline u32 extreme(u32 a, u32 b, bool least) {
+    const bool first = least == (static_cast<T>(a) < static_cast<T>(b));
+    return first ? a : b;
+}
+
+void imnmx(Context& c, const Instruction& n) {
+    const u32 least = c.predicate(n, 0);
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1);
+    const bool is_unsigned = n.flags & UNSIGNED;
+    write(c, c.result(n), [&](int i) {
+        return is_unsigned ? extreme<u32>(a[i], b[i], bit(least, i))
+                           : extreme<i32>(a[i], b[i], bit(least, i));
+    });
+}
+
+void imnmx3(Context& c, const Instruction& n) {
+    const u32 least = c.predicate(n, 0);
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1), d = operand(c, n, 2);
+    const bool is_unsigned = n.flags & UNSIGNED;
+    write(c, c.result(n), [&](int i) {
+        const bool low = bit(least, i);
+        return is_unsigned ? extreme<u32>(extreme<u32>(a[i], b[i], low), d[i], low)
+                           : extreme<i32>(extreme<i32>(a[i], b[i], low), d[i], low);
+    });
+}
+
+void add_mnmx(Context& c, const Instruction& n) {
+    const u32 least = c.predicate(n, 0);
+    const Operand a = operand(c, n, 0), b = operand(c, n, 1), d = operand(c, n, 2);
+    const bool is_unsigned = n.flags & UNSIGNED;
+    write(c, c.result(n), [&](int i) {
+        return is_unsigned ? extreme<u32>(a[i] + b[i], d[i], bit(least, i))
+                           : extreme<i32>(a[i] + b[i], d[i], bit(least, i));
+    });
+}
+
+void mov(Context& c, const Instruction& n) {
+    map1(c, n, [](u32 a) { return a; });
+}
+
+void mov64(Context& c, const Instruction& n) {
+    const Wide a = wide(c, n, 0);
+    write_wide(c, n, [&](int i) { return a[i]; });
+}
+
+void iabs(Context& c, const Instruction& n) {
+    map1(c, n, [](u32 a) { return static_cast<i32>(a) < 0 ? -a : a; });
+}
+
+void popc(Context& c, const Instruction& n) {
+    map1(c, n, [](u32 a) { return static_cast<u32>(__builtin_popcount(a)); });
+}
+
+void brev(Context& c, const Instruction& n) {
+    map1(c, n, [](u32 a) {
+        a = (a >> 1 & 0x55555555) | (a & 0x55555555) << 1;
+        a = (a >> 2 & 0x33333333) | (a & 0x33333333) << 2;
+        a = (a >> 4 & 0x0F0F0F0F) | (a & 0x0F0F0F0F) << 4;
+        return __builtin_bswap32(a);
+    });
+}
+
+// Where the highest bit is that differs from the sign; SH counts from the top.
+enum : i32 { FROM_TOP = 2 };
+
+void flo(Context& c, const Instruction& n) {
+    const i32 flags = n.flags;
+    map1(c, n, [&](u32 a) {
+        if (!(flags & UNSIGNED) && static_cast<i32>(a) < 0) a = ~a;
+        if (!a) return EVERYBODY;
+        const u32 top = static_cast<u32>(__builtin_clz(a));
+        return flags & FROM_TOP ? top : 31 - top;
+    });
+}
+
+// Each of four nibbles of the selector picks a byte of (d:a), or its sign.
+void prmt(Context& c, const Instruction& n) {
+    map3(c, n, [](u32 a, u32 selector, u32 d) {
+        const u64 both = static_cast<u64>(d) << 32 | a;
+        u32 out = 0;
+        for (int k = 0; k < 4; k++) {
+            const u32 choice = selector >> 4 * k & 15;
+            u32 byte = static_cast<u32>(both >> 8 * (choice & 7)) & 0xFF;
+            if (choice & 8) byte = byte & 0x80 ? 0xFF : 0;
+            out |= byte << 8 * k;
+        }
+        return out;
+    });
+}
+
+void sgxt(Context& c, const Instruction& n) {
+    const bool is_unsigned = n.flags & UNSIGNED;
+    map2(c, n, [&](u32 a, u32 bits) {
+        const u32 off = 32 - std::min<u32>(bits, 32);
+        if (off == 32) return u32(0);
+        return is_unsigned ? a << off >> off : static_cast<u32>(static_cast<i32>(a << off) >> off);
+    });
+}
+
+void bmsk(Context& c, const Instruction& n) {
+    map2(c, n, [](u32 from, u32 count) {
+        const u64 ones = (u64(1) << std::min<u32>(count, 32)) - 1;
+        return from < 32 ? static_cast<u32>(ones << from) : 0;
+    });
+}
+
+// The predicates P0 to P6 as bits, and back.
+void p2r(Context& c, const Instruction& n) {
+    const u32 bits = static_cast<u32>(n.immediate);
+    const u32* held = c.warp->predicate;
+    map1(c, n, [](u32 a) { return a; });
+    u32* r = c.result(n);
+    for (int i = 0; i < LANES; i++) {
+        u32 own = 0;
+        for (int p = 0; p < ALWAYS; p++) own |= bit(held[p], i) << p;
+        if (c.mask[i]) r[i] = (r[i] & ~bits) | (own & bits);
+    }
+}
+
+void r2p(Context& c, const Instruction& n) {
+    const u32 bits = static_cast<u32>(n.immediate);
+    const Operand a = operand(c, n, 0);
+    for (int p = 0; p < ALWAYS; p++) {
+        if (!(bits >> p & 1)) continue;
+        const u32 set = lanes_where([&](int i) { return a[i] >> p & 1; });
+        u32& held = c.warp->predicate[p];
+        held = (held & ~c.on) | (set & c.on);
+    }
+}
+
+}  // namespace
+
+std::vector<Entry> integer_entries() {
+    return {
+        {"IADD3", iadd3}, {"IADD3.CARRY", iadd3_carry}, {"ADD2", add2}, {"IMAD", imad},
+        {"IMAD.WIDE", imad_wide}, {"IMAD.HI", imad_high}, {"LEA", lea}, {"LEA.HI", lea_high},
+        {"SHF", shf}, {"LOP3", lop3}, {"PLOP3", plop3}, {"ISETP", isetp}, {"SEL", select},
+        {"IMNMX", imnmx}, {"IMNMX3", imnmx3}, {"VIADDMNMX", add_mnmx}, {"MOV", mov}, {"MOV.64", mov64}, {"IABS", iabs}, {"POPC", popc},
+        {"BREV", brev}, {"FLO", flo}, {"PRMT", prmt}, {"SGXT", sgxt}, {"BMSK", bmsk},
+        {"P2R", p2r}, {"R2P", r2p},
+    };
+}
+
+}  // namespace sass

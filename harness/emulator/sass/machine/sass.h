@@ -1,0 +1,202 @@
+// A machine that executes SASS warp by warp: what Python hands over, and the state of a warp.
+//
+// A register is a row of 32 lanes of 32 bits; a uniform register is a row whose lanes are equal, so
+// that an instruction and its uniform form are one definition. Predicates are masks of lanes.
+// The structs marked "shared with Python" are declared a second time in `layout.py`, which checks
+// their sizes when the library is loaded.
+
+#pragma once
+
+#include <vector>
+
+#include "costs.h"
+#include "floats.h"
+#include "halves.h"
+#include "machine.h"
+
+namespace sass {
+
+using machine::bits_of;
+using machine::each_lane;
+using machine::EVERYBODY;
+using machine::f32;
+using machine::f64;
+using machine::i16;
+using machine::i32;
+using machine::i64;
+using machine::i8;
+using machine::LANES;
+using machine::u16;
+using machine::u32;
+using machine::u64;
+using machine::u8;
+
+constexpr int MAX_SOURCES = 4;
+constexpr int PREDICATES = 16;  // P0 to P6 and PT, UP0 to UP6 and UPT
+constexpr int ALWAYS = 7;       // the number of PT
+constexpr int BARRIERS = 16;
+
+// --- shared with Python -------------------------------------------------------------------------
+
+// A 32-bit operand is ((row & keep) ^ flip) + plus, whose second half may stand in another row.
+// constant: whether the row is one of the launch's constants or one of the warp's registers.
+struct Source {
+    i32 row, high;
+    i32 constant;
+    u32 keep, flip, plus;
+    i32 half;  // which of two halves is meant: 0 both, 1 the low one, 2 the high one; of an
+               // address, by how many bits it is shifted
+};
+
+struct Instruction {
+    i32 handler;
+    i32 flags;  // what the modifiers say; each handler has its own
+    i32 guard, guard_inverted;
+    i32 uniform;  // whether it acts for the warp as a whole
+    i32 result[2];
+    i32 result_predicate[2];
+    i32 source_count;
+    Source source[MAX_SOURCES];
+    i32 source_predicate[3], source_inverted[3];
+    i32 control;  // what the scheduler does about it
+    i32 target;   // the instruction that a branch leads to
+    i32 barrier;  // number of a convergence barrier
+    i32 space, width, is_wide;  // of a memory access: where, bytes a lane, 64-bit addresses
+    i64 immediate;
+};
+
+// slack: bytes behind the end that a whole word may reach, whose first bytes are the buffer's last.
+struct Buffer {
+    i64 base, size;
+    u8* data;
+    i32 writable, slack;
+};
+
+struct Launch {
+    const Instruction* instructions;
+    const u32* constants;  // rows of 32
+    const u8* const* banks;
+    const i64* bank_sizes;
+    const Buffer* buffers;
+    i32 instruction_count, constant_rows, buffer_count, registers;
+    i32 shared_bytes, local_bytes, shared_start, slice;
+    u32 grid[3], block[3];
+    i64 budget;
+};
+
+struct Counts {
+    i64 *warps, *threads, *on;
+    i64 *requests, *sectors, *shared_requests, *wavefronts, *wavefronts_ideal;
+    i64 *divergent, *colliding;
+};
+
+enum Outcome : i32 { DONE, PAUSED, FAULTY };
+enum FaultKind : i32 {
+    NO_FAULT, OUTSIDE, MISALIGNED, READ_ONLY, DEADLOCK, OVER_BUDGET, TRAP, BAD_TARGET, LEFT_CODE,
+};
+
+struct Verdict {
+    i32 outcome, fault, instruction, thread;
+    i64 block, address;
+};
+
+// --- state --------------------------------------------------------------------------------------
+
+enum Space : i32 { GLOBAL, SHARED, LOCAL, GENERIC };
+enum Control : i32 {
+    PLAIN, BRANCH, BRANCH_DIV, EXIT, CALL, RETURN, SET_BARRIER, WAIT_BARRIER, BREAK_BARRIER,
+    WARP_SYNC, COLLECTIVE, END_COLLECTIVE, BLOCK_BARRIER, YIELD, BRANCH_INDEXED,
+};
+
+struct Fault {
+    FaultKind kind;
+    int lane;
+    i64 address;
+};
+
+enum State : i32 { READY, AT_BARRIER, AT_SYNC, AT_BLOCK_BARRIER };
+
+// Lanes of a warp that go together.
+struct Part {
+    u32 lanes;
+    i32 at;
+    State state;
+    u32 wanted;    // lanes that it waits for
+    i32 number;    // of the barrier of the block
+    i32 expected;  // threads that have to arrive there; 0 for all of the block
+};
+
+struct Warp {
+    u32* rows;
+    u32 predicate[PREDICATES];
+    u32 barrier[BARRIERS][LANES];
+    u32 collective_target[LANES];
+    u32 threads, exited;
+    int number;
+    int turn;  // the part that goes on next
+    std::vector<Part> parts;
+};
+
+struct Block {
+    i64 number;
+    u32 index[3];
+    std::vector<Warp> warps;
+    std::vector<u32> rows;
+    std::vector<u8> shared, local;
+    u64 barrier_results[16];
+    int next_warp;
+};
+
+struct Context {
+    const Launch* launch;
+    Counts counts;
+    Block* block;
+    Warp* warp;
+    u32* rows;
+    const u32* constants;
+    u32 active;  // lanes of the part
+    u32 on;      // those whose guard is true: they act
+    bool full;
+    alignas(64) u32 mask[LANES];  // all ones for a lane that acts
+    i32 at;
+
+    void act(u32 lanes) {
+        if (lanes == on) return;
+        on = lanes;
+        full = lanes == EVERYBODY;
+        for (int i = 0; i < LANES; i++) mask[i] = -(lanes >> i & 1);
+    }
+    const u32* source(const Source& s) const { return (s.constant ? constants : rows) + s.row; }
+    const u32* source_high(const Source& s) const {
+        return (s.constant ? constants : rows) + s.high;
+    }
+    u32* result(const Instruction& n, int which = 0, int word = 0) const {
+        return rows + n.result[which] + LANES * word;
+    }
+    u32 predicate(const Instruction& n, int which) const {
+        return warp->predicate[n.source_predicate[which]] ^ -static_cast<u32>(n.source_inverted[which]);
+    }
+    void set_predicate(const Instruction& n, int which, u32 lanes) {
+        const i32 number = n.result_predicate[which];
+        if ((number & ALWAYS) == ALWAYS) return;
+        u32& held = warp->predicate[number];
+        held = (held & ~on) | (lanes & on);
+    }
+};
+
+using Handler = void (*)(Context&, const Instruction&);
+
+struct Entry {
+    const char* name;
+    Handler handler;
+};
+
+std::vector<Entry> integer_entries();
+std::vector<Entry> float_entries();
+std::vector<Entry> half_entries();
+std::vector<Entry> conversion_entries();
+std::vector<Entry> memory_entries();
+std::vector<Entry> warp_entries();
+std::vector<Entry> matrix_entries();
+
+}  // namespace sass

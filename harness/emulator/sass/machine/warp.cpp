@@ -1,0 +1,161 @@
+// What lanes of a warp say to each other, and what they know of themselves.
+
+#include "rows_of.h"
+
+namespace sass {
+namespace {
+
+enum Shuffle : i32 { IDX, UP, DOWN, BFLY };
+
+void shfl(Context& c, const Instruction& n) {
+    const u32 *a = c.source(n.source[0]), *b = c.source(n.source[1]), *d = c.source(n.source[2]);
+    u32 out[LANES], inside = 0;
+    for (int i = 0; i < LANES; i++) {
+        const int mask = d[i] >> 8 & 31, clamp = d[i] & 31, by = b[i] & 31;
+        const int most = (i & mask) | (clamp & ~mask), least = i & mask;
+        int from = i;
+        bool fits = false;
+        switch (n.flags) {
+            case UP: from = i - by, fits = from >= most; break;
+            case DOWN: from = i + by, fits = from <= most; break;
+            case BFLY: from = i ^ by, fits = from <= most; break;
+            default: from = least | (by & ~mask & 31), fits = from <= most;
+        }
+        if (!fits) from = i;
+        out[i] = a[from];
+        inside |= static_cast<u32>(fits) << i;
+    }
+    write(c, c.result(n), [&](int i) { return out[i]; });
+    c.set_predicate(n, 0, inside);
+}
+
+enum Vote : i32 { ANY, ALL, SAME };
+
+// A vote in uniform registers is still one of the lanes that are active.
+void vote(Context& c, const Instruction& n) {
+    const u32 voters = n.uniform ? c.active : c.on;
+    const u32 yes = c.predicate(n, 0) & voters;
+    const bool outcome = n.flags == ANY ? yes != 0 : n.flags == ALL ? yes == voters
+                                                                    : yes == 0 || yes == voters;
+    write(c, c.result(n), [&](int) { return yes; });
+    c.set_predicate(n, 0, outcome ? EVERYBODY : 0);
+}
+
+enum : i32 { MATCH_ALL = 1 };
+
+void match(Context& c, const Instruction& n) {
+    const u32* a = c.source(n.source[0]);
+    u32 out[LANES] = {}, all = 0;
+    each_lane(c.on, [&](int i) {
+        each_lane(c.on, [&](int k) { out[i] |= static_cast<u32>(a[k] == a[i]) << k; });
+    });
+    if (c.on && out[__builtin_ctz(c.on)] == c.on) all = c.on;
+    if (n.flags & MATCH_ALL)
+        for (u32& each : out) each = all;
+    write(c, c.result(n), [&](int i) { return out[i]; });
+    c.set_predicate(n, 0, all);
+}
+
+enum Reduction : i32 { SUM, LEAST, GREATEST, BITS_AND, BITS_OR, BITS_XOR, OF_SIGNED = 8 };
+
+// Over the active lanes, into a uniform register.
+void redux(Context& c, const Instruction& n) {
+    const u32* a = c.source(n.source[0]);
+    u32 total = 0;
+    bool first = true;
+    each_lane(n.uniform ? c.active : c.on, [&](int i) {
+        const u32 value = a[i];
+        const bool less = n.flags & OF_SIGNED ? static_cast<i32>(value) < static_cast<i32>(total)
+                                              : value < total;
+        switch (n.flags & 7) {
+            case SUM: total += value; break;
+            case LEAST: total = first || less ? value : total; break;
+            case GREATEST: total = first || !less ? value : total; break;
+            case BITS_AND: total = first ? value : total & value; break;
+            case BITS_OR: total |= value; break;
+            default: total ^= value;
+        }
+        first = false;
+    });
+    write(c, c.result(n), [&](int) { return total; });
+}
+
+// A vector register's value in the first active lane, for the warp.
+void r2ur(Context& c, const Instruction& n) {
+    const u32 value = operand(c, n, 0)[__builtin_ctz(c.active)];
+    write(c, c.result(n), [&](int) { return value; });
+}
+
+enum Special : i32 {
+    ZERO, TID_X, TID_Y, TID_Z, CTAID_X, CTAID_Y, CTAID_Z, LANEID, SHARED_WINDOW_HIGH, EQMASK, LTMASK,
+    LEMASK, GTMASK, GEMASK, CLOCK, LOCAL_WINDOW_HIGH,
+};
+
+u32 special(const Context& c, i32 which, int lane) {
+    const u32* size = c.launch->block;
+    const u32 thread = static_cast<u32>(c.warp->number * LANES + lane);
+    switch (which) {
+        case TID_X: return thread % size[0];
+        case TID_Y: return thread / size[0] % size[1];
+        case TID_Z: return thread / (size[0] * size[1]);
+        case CTAID_X: return c.block->index[0];
+        case CTAID_Y: return c.block->index[1];
+        case CTAID_Z: return c.block->index[2];
+        case LANEID: return static_cast<u32>(lane);
+        case SHARED_WINDOW_HIGH: return 1u << 14;
+        case LOCAL_WINDOW_HIGH: return (1u << 14) + 1;
+        case EQMASK: return 1u << lane;
+        case LTMASK: return (1u << lane) - 1;
+        case LEMASK: return (2u << lane) - 1;
+        case GTMASK: return ~((2u << lane) - 1);
+        case GEMASK: return ~((1u << lane) - 1);
+        case CLOCK: return static_cast<u32>(c.counts.warps[0]);
+        default: return 0;
+    }
+}
+
+void s2r(Context& c, const Instruction& n) {
+    const i32 which = n.flags & 0xFF;
+    const int lane = c.active ? __builtin_ctz(c.active) : 0;
+    u32 out[LANES];
+    for (int i = 0; i < LANES; i++) out[i] = special(c, which, n.uniform ? lane : i);
+    write(c, c.result(n), [&](int i) { return out[i]; });
+    if (n.flags >> 8) write(c, c.result(n, 0, 1), [&](int) { return u32(0); });
+}
+
+// Convergence barriers are masks of lanes, one for each lane that takes part.
+void bmov_to_register(Context& c, const Instruction& n) {
+    const u32* held = c.warp->barrier[n.barrier];
+    write(c, c.result(n), [&](int i) { return held[i]; });
+}
+
+void bmov_to_barrier(Context& c, const Instruction& n) {
+    const u32* value = c.source(n.source[0]);
+    u32* held = c.warp->barrier[n.barrier];
+    each_lane(c.on, [&](int i) { held[i] = value[i]; });
+}
+
+// What the block's last barrier with a reduction gave: a number, and whether it holds.
+void b2r_result(Context& c, const Instruction& n) {
+    const u64 found = c.block->barrier_results[n.barrier & 15];
+    write(c, c.result(n), [&](int) { return static_cast<u32>(found); });
+    c.set_predicate(n, 0, found ? EVERYBODY : 0);
+}
+
+void nothing(Context&, const Instruction&) {}
+
+void trap(Context& c, const Instruction&) {
+    if (c.on) throw Fault{TRAP, __builtin_ctz(c.on), 0};
+}
+
+}  // namespace
+
+std::vector<Entry> warp_entries() {
+    return {
+        {"SHFL", shfl}, {"VOTE", vote}, {"MATCH", match}, {"REDUX", redux}, {"R2UR", r2ur},
+        {"S2R", s2r}, {"BMOV.REGISTER", bmov_to_register}, {"BMOV.BARRIER", bmov_to_barrier},
+        {"B2R.RESULT", b2r_result}, {"NOTHING", nothing}, {"TRAP", trap},
+    };
+}
+
+}  // namespace sass

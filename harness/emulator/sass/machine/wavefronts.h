@@ -1,0 +1,46 @@
+// What a warp's shared load or store costs, in pieces of lanes that are served together.
+//
+// 32-bit accesses are one piece. 64-bit ones are one piece if every active lane i has the address of
+// lane i ^ 1, or every one that of i ^ 2, where an inactive lane agrees; else two half-warps. 128-bit
+// ones are the same for each half-warp by itself: the halves never become one. Stores are never
+// joined, nor are loads where that saves no wavefront. A piece takes as many wavefronts as its fullest bank has distinct words, ideally one.
+
+#pragma once
+
+#include "sass.h"
+
+namespace sass {
+
+inline bool agree(const machine::Access& access, u32 lanes) {
+    for (const int partner : {1, 2}) {
+        bool all = true;
+        each_lane(access.active & lanes, [&](int i) {
+            const int other = i ^ partner;
+            all &= !(access.active >> other & 1) || access.address[i] == access.address[other];
+        });
+        if (all) return true;
+    }
+    return false;
+}
+
+inline machine::Wavefronts wavefronts_of(const machine::Access& access, bool is_load) {
+    if (access.width <= 4 || access.in_a_row) return machine::shared_wavefronts(access, is_load);
+    const int longest = access.width == 8 ? LANES : LANES / 2;
+    machine::Wavefronts cost{0, 0};
+    for (int first = 0; first < LANES; first += longest) {
+        const u32 whole = (longest == LANES ? EVERYBODY : (1u << longest) - 1) << first;
+        const u32 half = ((1u << longest / 2) - 1) << first, other = whole & ~half;
+        int apart = 0, pieces = 0;
+        for (const u32 lanes : {access.active & half, access.active & other}) {
+            apart += machine::fullest_bank(access, lanes);
+            pieces += lanes != 0;
+        }
+        const bool may_join = is_load && pieces == 2 && agree(access, whole);
+        const int joined = may_join ? machine::fullest_bank(access, access.active & whole) : apart;
+        cost.spent += joined < apart ? joined : apart;
+        cost.ideal += joined < apart ? 1 : pieces;
+    }
+    return cost;
+}
+
+}  // namespace sass

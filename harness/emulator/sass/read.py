@@ -1,0 +1,83 @@
+"""A cubin → its machine code: what the disassembler prints and what the ELF says, joined."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harness.emulator.ptx.syntax import Location
+from harness.emulator.sass import disassembler, elf, operands
+from harness.emulator.sass.code import INSTRUCTION_BYTES, Function, Instruction, MachineCode
+from harness.emulator.sass.disassembler import Listing
+from harness.emulator.sass.errors import CubinError, DisassemblerError
+
+
+def read(path: Path) -> MachineCode:
+    """Raises CubinError or DisassemblerError, which say what to do."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise CubinError(str(path), f"it cannot be read: {error.strerror}") from None
+    return read_bytes(content, str(path))
+
+
+def read_bytes(content: bytes, name: str = "the cubin") -> MachineCode:
+    """The same of a cubin in memory; `name` is what messages call it."""
+    found = elf.contents(content, name)
+    return joined(found, disassembler.disassemble(content, name), name)
+
+
+def joined(found: elf.Contents, listing: Listing, name: str) -> MachineCode:
+    """The ELF's contents with the disassembler's instructions."""
+    functions = {
+        symbol: _function(symbol, kernel, listing, name) for symbol, kernel in found.kernels.items()
+    }
+    return MachineCode(
+        name, found.arch, functions, found.banks, found.variables, found.sections,
+        tuple(found.addresses),
+    )  # fmt: skip
+
+
+def _function(symbol: str, kernel: elf.Kernel, listing: Listing, name: str) -> Function:
+    locations = listing.locations.get(f".text.{symbol}", {})
+    places = {
+        start: lines
+        for function, (start, lines) in listing.functions.items()
+        if function == symbol or (start and kernel.entries.get(function) == start)
+    }
+    instructions: list[Instruction] = []
+    for start, lines in sorted(places.items()):
+        if start != len(instructions) * INSTRUCTION_BYTES:
+            break  # the sum of the lengths is what is held to the code's below
+        for line in lines:
+            address = len(instructions) * INSTRUCTION_BYTES
+            encoding = kernel.code[address : address + INSTRUCTION_BYTES]
+            instructions.append(_instruction(line, address, encoding, locations.get(address), name))
+    if len(instructions) * INSTRUCTION_BYTES != len(kernel.code):
+        raise DisassemblerError(
+            f"{name}: nvdisasm lists {len(instructions)} instructions of `{symbol}`, whose code "
+            f"has {len(kernel.code) // INSTRUCTION_BYTES}"
+        )
+    return Function(
+        symbol, tuple(instructions), tuple(kernel.parameters), kernel.parameter_base,
+        kernel.registers, kernel.shared_bytes, kernel.shared_start, kernel.local_bytes,
+        kernel.max_threads, kernel.required_threads, kernel.entries | {symbol: 0},
+        kernel.banks,
+    )  # fmt: skip
+
+
+def _instruction(
+    line: disassembler.Line, address: int, encoding: bytes, location: Location | None, name: str
+) -> Instruction:
+    text = " ".join(part for part in (line.guard, line.opcode, line.operands) if part)
+    bits = int.from_bytes(encoding[4:8], "little")
+    opcode, *modifiers = line.opcode.split(".")
+    try:
+        return Instruction(
+            address, opcode, tuple(modifiers), operands.parse(line.operands, bits),
+            operands.guard(line.guard), text, encoding, location,
+        )  # fmt: skip
+    except operands.NotAnOperand as error:
+        raise DisassemblerError(
+            f"{name}: nvdisasm writes `{text[:200]}` at {address:#x}, whose operand "
+            f"`{str(error)[:100]}` is not in a form that is known here"
+        ) from None

@@ -1,0 +1,72 @@
+"""What a launch from machine code leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from harness.emulator.results.counters import Counter
+from harness.emulator.results.faults import Fault
+
+
+@dataclass(frozen=True)
+class MachineCount:
+    """Counts of one machine instruction over the launch; `file` and `line` are of the source.
+
+    threads: active lanes; threads_on: those whose guard was true. divergent: how often lanes of a
+    warp went different ways there. colliding: of an atomic, how often lanes met on an address.
+    """
+
+    address: int
+    text: str
+    opcode: str
+    file: str
+    line: int
+    warps: int
+    threads: int
+    threads_on: int
+    global_requests: int
+    global_sectors: int
+    shared_requests: int
+    shared_wavefronts: int
+    shared_wavefronts_ideal: int
+    divergent: int
+    colliding: int
+
+
+@dataclass(frozen=True)
+class MachineReport:
+    """Everything that a launch left behind but the arrays, which were changed in place."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    faults: tuple[Fault, ...]
+    instructions: tuple[MachineCount, ...] = field(repr=False)
+    counters: tuple[Counter, ...] = field(repr=False)
+
+    def counter(self, name: str) -> Counter:
+        """A counter by name; KeyError if the launch has none of that name."""
+        return self._by_name[name]
+
+    @property
+    def instruction_mix(self) -> dict[str, int]:
+        """Warp instructions by opcode, most frequent first: `sass__inst_executed_per_opcode`."""
+        mix: dict[str, int] = {}
+        for each in self.instructions:
+            mix[each.opcode] = mix.get(each.opcode, 0) + each.warps
+        return dict(sorted(((k, v) for k, v in mix.items() if v), key=lambda kv: (-kv[1], kv[0])))
+
+    @property
+    def lines(self) -> dict[tuple[str, int], tuple[MachineCount, ...]]:
+        """The machine instructions of each line of source, in the order of their addresses."""
+        found: dict[tuple[str, int], list[MachineCount]] = {}
+        for each in self.instructions:
+            found.setdefault((each.file, each.line), []).append(each)
+        return {at: tuple(counts) for at, counts in sorted(found.items())}
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Counter]:
+        return {counter.name: counter for counter in self.counters}

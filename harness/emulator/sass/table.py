@@ -1,0 +1,310 @@
+"""Every machine instruction that can be executed: one row each.
+
+A row has the opcode with the modifiers that choose it, the shape of its operands, what its other
+modifiers mean as flags, and the name of its definition in `machine/*.cpp`. Of the rows whose
+modifiers an instruction has, the one with the most counts. An opcode with a U in front that has no
+row of its own is the same instruction on uniform registers.
+
+Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves;
+p source predicate, n the same, false where it is missing; i immediate; m memory, t the target of a
+copy, c constant memory; b convergence barrier; l label; x special register; _ not used. With `?`
+an operand may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+Flags = Mapping[str, int]
+
+PLAIN, BRANCH, BRANCH_DIV, EXIT, CALL, RETURN, SET_BARRIER, WAIT_BARRIER, BREAK_BARRIER = range(9)
+WARP_SYNC, COLLECTIVE, END_COLLECTIVE, BLOCK_BARRIER, YIELD, BRANCH_INDEXED = range(9, 15)
+GLOBAL, SHARED, LOCAL, GENERIC = range(4)
+
+
+@dataclass(frozen=True)
+class Row:
+    """See the module. always: flags without a modifier. space and `wide_by_e` are of memory."""
+
+    name: str
+    shape: tuple[str, ...]
+    handler: str
+    flags: Flags
+    control: int = PLAIN
+    always: int = 0
+    space: int = GLOBAL
+    is_uniform: bool = False
+    defaults: Flags | None = None
+
+
+def _flags(*parts: str | Flags) -> dict[str, int]:
+    """Modifiers without a meaning here as words, the others with their flags."""
+    out: dict[str, int] = {}
+    for part in parts:
+        out.update(dict.fromkeys(part.split(), 0) if isinstance(part, str) else part)
+    return out
+
+
+_COMPARE = {"F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE": 6, "T": 7}
+_COMBINE = {"AND": 0, "OR": 16, "XOR": 32}
+_OF_INTEGERS = _flags(_COMPARE, _COMBINE, {"U32": 64, "EX": 128})
+# Of floats, the names with U hold for the unordered, too.
+_OF_FLOATS = _flags(
+    _COMPARE, _COMBINE, {f"{n}U": 8 | flag for n, flag in _COMPARE.items() if n not in "FT"},
+    {"NUM": 7, "NAN": 8, "T": 15},
+)  # fmt: skip
+_ROUND = {"RN": 0, "RZ": 1, "RM": 2, "RP": 3}
+_ARITHMETIC = _flags(_ROUND, {"FTZ": 4, "SAT": 8})
+_HALVES = _flags("MMA", {"F32": 2, "SAT": 4, "RELU": 8, "FTZ": 16, "FMZ": 16, "NAN": 32})
+_EXTREME = {"U32": 1}
+_SHUFFLES = {"IDX": 0, "UP": 1, "DOWN": 2, "BFLY": 3}
+_INTEGER_TYPES = {"U8": 0, "S8": 1, "U16": 2, "S16": 3, "U32": 4, "S32": 5, "U64": 6, "S64": 7}
+_FLOAT_TYPES = {"F16": 8, "BF16": 9, "F32": 10, "F64": 11}
+_WAYS = {"RN": 0, "RZ": 1, "TRUNC": 1, "RM": 2, "FLOOR": 2, "RP": 3, "CEIL": 3}
+_FLUSH = 1 << 12
+
+
+def _conversion(source: Flags, target: Flags) -> dict[str, int]:
+    """Flags of a conversion: from, to, the way to round."""
+    ways = {name: flag << 8 for name, flag in _WAYS.items()}
+    targets = {name: flag << 4 for name, flag in target.items()}
+    return _flags("NTZ", source, targets, ways, {"FTZ": _FLUSH})
+
+
+_CACHES = (
+    "E CONSTANT STRONG WEAK GPU SYS CTA SM CLUSTER EF EL EU LU NA PRIVATE LTC64B LTC128B LTC256B "
+    "BYPASS ACCESS DEFER_BLOCKING"
+)
+_LOAD = _flags(_CACHES, "U8 U16 64 128", {"S8": 1, "S16": 1})
+_STORE = _flags(_CACHES, "U8 U16 64 128")
+_ATOMICS = {
+    "ADD": 0, "MIN": 1, "MAX": 2, "INC": 3, "DEC": 4, "AND": 5, "OR": 6, "XOR": 7, "EXCH": 8,
+    "CAS": 9, "POPC": 10, "CAST": 11,
+}  # fmt: skip
+_ATOMIC_TYPES = {
+    "U32": 0, "S32": 1, "64": 2, "U64": 2, "S64": 3, "F32": 4, "F64": 5, "F16x2": 6, "BF16x2": 7,
+    "F32x2": 10, "F32x4": 11,
+}  # fmt: skip
+ATOMIC_TYPE_BITS: Final = 15 << 4
+HAS_RESULT: Final = 1 << 8
+SAYS_SUCCESS: Final = 1 << 9
+_ATOMIC = _flags(
+    _CACHES, "RN FTZ SPIN 32", _ATOMICS, {name: flag << 4 for name, flag in _ATOMIC_TYPES.items()}
+)
+SPECIALS = {
+    "SRZ": 0, "SR_TID.X": 1, "SR_TID.Y": 2, "SR_TID.Z": 3, "SR_CTAID.X": 4, "SR_CTAID.Y": 5,
+    "SR_CTAID.Z": 6, "SR_LANEID": 7, "SR_SWINHI": 8, "SR_EQMASK": 9, "SR_LTMASK": 10,
+    "SR_LEMASK": 11, "SR_GTMASK": 12, "SR_GEMASK": 13, "SR_CLOCKLO": 14, "SR_CLOCKHI": 0,
+    "SR_LWINHI": 15, "SR_SWINLO": 0, "SR_LWINLO": 0, "SR_CgaCtaId": 0,
+}  # fmt: skip
+"""Special registers by the number of their definition; 0 is what reads as 0."""
+
+
+def _row(
+    name: str, shape: str, handler: str = "", flags: Flags | str = "", control: int = PLAIN,
+    **more: object,
+) -> Row:  # fmt: skip
+    known = _flags(flags) if isinstance(flags, str) else flags
+    return Row(name, tuple(shape.split()), handler or name, known, control, **more)  # type: ignore[arg-type]
+
+
+_MATRIX = {"F32": 0, "F16": 4, "BF16": 1}
+
+ROWS: Sequence[Row] = (
+    # Integers
+    _row("IADD3", "R P? P? s s s"),
+    _row("IADD3.X", "R P? P? s s s n? n?", "IADD3.CARRY", always=1),
+    _row("VIADD", "R s s", "ADD2"),
+    _row("IMAD", "R s s s", flags="MOV SHL IADD U32"),
+    _row("IMAD.X", "R s s s n?", "IMAD", "MOV SHL IADD U32", always=2),
+    _row("IMAD.WIDE", "R P? s s w", flags={"U32": 1}),
+    _row("IMAD.WIDE.X", "R P? s s w n?", "IMAD.WIDE", {"U32": 1}, always=2),
+    _row("IMAD.HI", "R s s w", flags={"U32": 1}),
+    _row("LEA", "R P? s s i"),
+    _row("LEA.HI", "R P? s s s i"),
+    _row("LEA.HI.X", "R P? s s s i n?", "LEA.HI", always=1),
+    _row("LEA.HI.SX32", "R P? s s i", "LEA.HI", always=2),
+    _row("LEA.HI.X.SX32", "R P? s s i n?", "LEA.HI", always=3),
+    _row("SHF", "R s s s", flags={
+        "L": 0, "R": 1, "U32": 0, "HI": 2, "S32": 4, "W": 8, "U64": 16, "S64": 20}),
+    _row("LOP3.LUT", "P? R s s s i n?", "LOP3"),
+    _row("PLOP3.LUT", "P P? p p p i i", "PLOP3"),
+    _row("ISETP", "P P? s s p p?", flags=_OF_INTEGERS),
+    _row("SEL", "R s s p"),
+    _row("IMNMX", "R s s p", flags=_EXTREME),
+    _row("VIMNMX", "R s s p", "IMNMX", _flags("S32", _EXTREME)),
+    _row("VIMNMX3", "R s s s p", "IMNMX3", _flags("S32", _EXTREME)),
+    _row("VIADDMNMX", "R s s s p", flags=_flags("S32", _EXTREME)),
+    _row("MOV", "R s i?"),
+    _row("IABS", "R s"),
+    _row("POPC", "R s"),
+    _row("BREV", "R s"),
+    _row("FLO", "R P? s", flags={"U32": 1, "SH": 2}),
+    _row("PRMT", "R s s s"),
+    _row("SGXT", "R s s", flags={"U32": 1, "S32": 0}),
+    _row("BMSK", "R s s", flags="C"),
+    _row("P2R", "R s i"),
+    _row("R2P", "_ s i"),
+    # Single and double precision
+    _row("FADD", "R s s", flags=_ARITHMETIC),
+    _row("FMUL", "R s s", flags=_ARITHMETIC),
+    _row("FFMA", "R s s s", flags=_ARITHMETIC),
+    _row("FSETP", "P P? s s p", flags=_flags(_OF_FLOATS, {"FTZ": 64})),
+    _row("FSET.BF", "R s s p", "FSET", _OF_FLOATS),
+    _row("FSEL", "R s s p", "SEL"),
+    _row("FMNMX", "R s s p", flags={"NAN": 1, "FTZ": 4}),
+    _row("FCHK", "P s s", flags="DIVIDE"),
+    _row("MUFU", "R s", flags={
+        "RCP": 0, "RSQ": 1, "EX2": 2, "LG2": 3, "SIN": 4, "COS": 5, "SQRT": 6, "TANH": 7,
+        "RCP64H": 8, "RSQ64H": 9}),
+    _row("DADD", "R d d", flags=_ROUND),
+    _row("DMUL", "R d d", flags=_ROUND),
+    _row("DFMA", "R d d d", flags=_ROUND),
+    _row("DSETP", "P P? d d p", flags=_OF_FLOATS),
+    # Halves
+    _row("HADD2", "R h h", flags=_HALVES),
+    _row("HADD2.BF16_V2", "R h h", "HADD2.BF16", _HALVES),
+    _row("HMUL2", "R h h", flags=_HALVES),
+    _row("HMUL2.BF16_V2", "R h h", "HMUL2.BF16", _HALVES),
+    _row("HFMA2", "R h h h", flags=_HALVES),
+    _row("HFMA2.BF16_V2", "R h h h", "HFMA2.BF16", _HALVES),
+    _row("HMNMX2", "R h h p", flags=_HALVES),
+    _row("HMNMX2.BF16_V2", "R h h p", "HMNMX2.BF16", _HALVES),
+    # Conversions
+    _row("F2I", "R d", flags=_conversion(_FLOAT_TYPES, _INTEGER_TYPES),
+         defaults={"F32": 10, "S32": 5 << 4}),
+    _row("I2F", "R d", flags=_conversion(_INTEGER_TYPES, _FLOAT_TYPES),
+         defaults={"S32": 5, "F32": 10 << 4}),
+    _row("I2FP", "R s", "I2F", _conversion(_INTEGER_TYPES, _FLOAT_TYPES)),
+    *(
+        _row(f"F2F.{to}.{source}", "R d", "F2F",
+             _flags({n: f << 8 for n, f in _WAYS.items()}, {"FTZ": _FLUSH}),
+             always=_FLOAT_TYPES[source] | _FLOAT_TYPES[to] << 4)
+        for to in _FLOAT_TYPES for source in _FLOAT_TYPES if to != source
+    ),
+    _row("FRND", "R s", flags=_flags({n: f << 8 for n, f in _WAYS.items()}, {"FTZ": _FLUSH}),
+         always=10 | 10 << 4),
+    _row("FRND.F64", "R d", "FRND", {n: f << 8 for n, f in _WAYS.items()}, always=11 | 11 << 4),
+    _row("F2FP.F16.F32.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}),
+    _row("F2FP.BF16.F32.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}, always=1),
+    # Memory
+    _row("LDG", "R P? m", "LOAD", _LOAD),
+    _row("LD", "R P? m", "LOAD", _LOAD, space=GENERIC),
+    _row("LDS", "R m", "LOAD", _LOAD, space=SHARED),
+    _row("LDL", "R m", "LOAD", _LOAD, space=LOCAL),
+    _row("STG", "m s", "STORE", _STORE),
+    _row("ST", "m s", "STORE", _STORE, space=GENERIC),
+    _row("STS", "m s", "STORE", _STORE, space=SHARED),
+    _row("STL", "m s", "STORE", _STORE, space=LOCAL),
+    _row("LDSM.16.M88", "R m", "LDSM", always=1 << 4, space=SHARED),
+    _row("LDSM.16.M88.2", "R m", "LDSM", always=2 << 4, space=SHARED),
+    _row("LDSM.16.M88.4", "R m", "LDSM", always=4 << 4, space=SHARED),
+    _row("LDSM.16.MT88", "R m", "LDSM", always=1 | 1 << 4, space=SHARED),
+    _row("LDSM.16.MT88.2", "R m", "LDSM", always=1 | 2 << 4, space=SHARED),
+    _row("LDSM.16.MT88.4", "R m", "LDSM", always=1 | 4 << 4, space=SHARED),
+    _row("LDGSTS", "t m p?", "LDGSTS", _STORE),
+    _row("LDC", "R c", flags=_flags("U8 U16 64", {"S8": 1, "S16": 1})),
+    _row("REDG", "m s", "ATOMIC", _ATOMIC),
+    _row("RED", "m s", "ATOMIC", _ATOMIC, space=GENERIC),
+    _row("ATOMG", "P R m s s?", "ATOMIC", _ATOMIC, always=HAS_RESULT),
+    _row("ATOM", "P R m s s?", "ATOMIC", _ATOMIC, always=HAS_RESULT, space=GENERIC),
+    _row("ATOMS", "R m s? s?", "ATOMIC", _ATOMIC, always=HAS_RESULT, space=SHARED),
+    _row("ATOMS.POPC.INC", "R m", "ATOMIC", _ATOMIC, always=10, space=SHARED),
+    _row("QSPC.E.S", "P R m", "QSPC"),
+    # Between lanes, and of themselves
+    _row("SHFL", "P R s s s", flags=_SHUFFLES),
+    _row("VOTE", "R P? p", flags={"ANY": 0, "ALL": 1, "EQ": 2}),
+    _row("VOTEU", "R P? p", "VOTE", {"ANY": 0, "ALL": 1, "EQ": 2}, is_uniform=True),
+    _row("MATCH.ANY", "R s", "MATCH"),
+    _row("MATCH.ALL", "P R s", "MATCH", always=1),
+    _row("REDUX", "R s", flags={"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5,
+                                "S32": 8}, is_uniform=True),
+    _row("R2UR", "R s", is_uniform=True),
+    _row("S2R", "R x"),
+    _row("S2UR", "R x", "S2R", is_uniform=True),
+    _row("CS2R", "R x", "S2R", always=1 << 8),
+    _row("CS2R.32", "R x", "S2R"),
+    _row("HMMA.16816", "R s s s", "HMMA", _MATRIX, always=16 << 8),
+    _row("HMMA.1688", "R s s s", "HMMA", _MATRIX, always=8 << 8),
+    _row("HMMA.1688.F32.TF32", "R s s s", "HMMA", always=2 | 8 << 8),
+    _row("HMMA.1684.F32.TF32", "R s s s", "HMMA", always=2 | 4 << 8),
+    # What has no effect on results here
+    *(
+        _row(name, "_? _? _?", "NOTHING", flags)
+        for name, flags in (
+            ("NOP", ""), ("MEMBAR", "ALL SC GPU SYS CTA VC"), ("ERRBAR", ""), ("CGAERRBAR", ""),
+            ("CCTL", "IVALL E C"), ("LDGDEPBAR", ""), ("DEPBAR", "LE"),
+        )
+    ),
+    # Where lanes go
+    _row("BRA", "p? l", "NOTHING", "U", BRANCH),
+    _row("BRA.DIV", "s l", "NOTHING", "", BRANCH_DIV),
+    _row("EXIT", "", "NOTHING", "", EXIT),
+    _row("CALL.REL.NOINC", "l", "NOTHING", "", CALL),
+    _row("RET.REL.NODEC", "s l", "NOTHING", "", RETURN),
+    _row("BSSY", "b l", "NOTHING", "", SET_BARRIER),
+    _row("BSYNC", "b", "NOTHING", "", WAIT_BARRIER),
+    _row("BREAK", "b", "NOTHING", "", BREAK_BARRIER),
+    _row("BMOV.32", "b s", "BMOV.BARRIER"),
+    _row("BMOV.32.CLEAR", "R b", "BMOV.REGISTER"),
+    _row("WARPSYNC", "s", "NOTHING", "", WARP_SYNC),
+    _row("WARPSYNC.ALL", "", "NOTHING", "", WARP_SYNC),
+    _row("WARPSYNC.COLLECTIVE", "s l", "NOTHING", "", COLLECTIVE),
+    _row("ENDCOLLECTIVE", "", "NOTHING", "", END_COLLECTIVE),
+    _row("BAR.SYNC", "s s?", "NOTHING", "DEFER_BLOCKING", BLOCK_BARRIER),
+    *(
+        _row(f"BAR.RED.{kind}", "s s? p", "NOTHING", "DEFER_BLOCKING", BLOCK_BARRIER, always=flag)
+        for kind, flag in (("POPC", 1), ("AND", 3), ("OR", 5))
+    ),
+    _row("B2R.RESULT", "R P?", "B2R.RESULT"),
+    _row("YIELD", "", "NOTHING", "", YIELD),
+    _row("NANOSLEEP", "s", "NOTHING", "", YIELD),
+    _row("BPT.TRAP", "_?", "TRAP"),
+)  # fmt: skip
+
+_BY_OPCODE: dict[str, list[tuple[tuple[str, ...], Row]]] = {}
+for _each in ROWS:
+    _opcode, *_chosen_by = _each.name.split(".")
+    _BY_OPCODE.setdefault(_opcode, []).append((tuple(_chosen_by), _each))
+
+
+def find(opcode: str, modifiers: Sequence[str]) -> tuple[Row, bool, int] | str:
+    """The row, whether it acts on uniform registers, and its flags; or what is not known of it."""
+    rows, uniform = _BY_OPCODE.get(opcode), False
+    if rows is None and opcode.startswith("U"):
+        rows, uniform = _BY_OPCODE.get(opcode[1:]), True
+    if rows is None:
+        return "no row in its table"
+    fitting = [(chosen, row) for chosen, row in rows if _in_order(chosen, modifiers)]
+    if not fitting:
+        return "none of its forms"
+    chosen, row = max(fitting, key=lambda each: len(each[0]))
+    rest = [modifier for modifier in modifiers if modifier not in chosen]
+    strange = [modifier for modifier in rest if modifier not in row.flags]
+    if strange:
+        return f"with .{strange[0]}"
+    flags = row.always
+    for modifier in rest:
+        flags |= row.flags[modifier]
+    flags |= _defaults(row, rest)
+    return row, uniform or row.is_uniform, flags
+
+
+def _in_order(wanted: Sequence[str], modifiers: Sequence[str]) -> bool:
+    left = iter(modifiers)
+    return all(modifier in left for modifier in wanted)
+
+
+def _defaults(row: Row, modifiers: Sequence[str]) -> int:
+    """Of a conversion: the types that are not written."""
+    if row.defaults is None:
+        return 0
+    flags = 0
+    types = (_INTEGER_TYPES, _FLOAT_TYPES)
+    for name, flag in row.defaults.items():
+        kind = next(each for each in types if name in each)
+        if not any(modifier in kind for modifier in modifiers):
+            flags |= flag
+    return flags

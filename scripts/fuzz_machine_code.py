@@ -1,0 +1,137 @@
+"""Broken cubins and broken listings of nvdisasm: each is run, or refused by name.
+
+    python scripts/fuzz_machine_code.py --inputs 100000           # both targets
+    python scripts/fuzz_machine_code.py --inputs 1000 listing
+
+As scripts/fuzz.py, which does the work. A `cubin` is broken as bytes and read without nvdisasm,
+whose listing of the good one stands for its own. A `listing` has instructions changed; what can
+still be read is executed, on arrays of known size and with little time.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import fuzz
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness.build import toolchain
+from harness.emulator.errors import EmulatorError
+from harness.emulator.sass import disassembler, elf
+from harness.emulator.sass.code import MachineCode
+from harness.emulator.sass.disassembler import Disassembler
+from harness.emulator.sass.errors import CubinError
+from harness.emulator.sass.launch import launch_machine_code
+from harness.emulator.sass.library import load
+from harness.emulator.sass.read import joined
+
+_ARCH = "sm_90"
+_BUDGET = 300_000
+_SOURCE = r"""
+__device__ int table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+extern "C" __global__ void k(const float* in, float* out, unsigned int n) {
+    __shared__ float tile[128];
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float own[4], sum = 0.0f;
+    for (unsigned int k = 0; k < 4; k++) own[k] = i < n ? in[i] / (k + sum + 1.5f) : 0.0f;
+    tile[threadIdx.x] = own[n % 4] + table[i % 8];
+    __syncthreads();
+    for (unsigned int k = threadIdx.x; k < 128; k += 1 + threadIdx.x % 3) sum += tile[k];
+    for (int delta = 16; delta; delta /= 2) sum += __shfl_down_sync(~0u, sum, delta);
+    if (threadIdx.x % 32 == 0) atomicAdd(&out[0], sum);
+    if (i < n) out[1 + i] = static_cast<float>(static_cast<double>(sum) * 3.0 + rsqrtf(sum));
+}
+"""
+
+
+@functools.cache
+def _good() -> tuple[bytes, str, str]:
+    """A cubin, and what nvdisasm says of it: JSON, and the text with lines."""
+    load()  # built once, before any input has its deadline
+    with tempfile.TemporaryDirectory() as folder:
+        source, cubin = Path(folder) / "k.cu", Path(folder) / "k.cubin"
+        source.write_text(_SOURCE)
+        command = [toolchain.find().nvcc, f"-arch={_ARCH}", "-lineinfo", "-cubin", "-o", str(cubin)]
+        subprocess.run([*command, str(source)], check=True, capture_output=True)
+        tool = disassembler.find().path
+        said = [
+            subprocess.run(
+                [tool, *options, str(cubin)], check=True, capture_output=True, text=True
+            ).stdout
+            for options in (["-json"], ["-gi", "-c"])
+        ]
+        return cubin.read_bytes(), said[0], said[1]
+
+
+def _listing(text: str, places: str) -> disassembler.Listing:
+    return disassembler.parsed(text, places, Disassembler("nvdisasm", disassembler.OLDEST))
+
+
+def _cubin(content: bytes, folder: Path) -> None:
+    _, text, places = _good()
+    try:
+        code = joined(elf.contents(content, "k.cubin"), _listing(text, places), "k.cubin")
+        _launch(code)
+    except EmulatorError as error:
+        fuzz._short(str(error))
+
+
+def _changed_listing(content: bytes, folder: Path) -> None:
+    cubin, _, places = _good()
+    try:
+        listing = _listing(content.decode(errors="replace"), places)
+        _launch(joined(elf.contents(cubin, "k.cubin"), listing, "k.cubin"))
+    except EmulatorError as error:
+        fuzz._short(str(error))
+
+
+def _launch(code: MachineCode) -> None:
+    if "k" not in code.functions:
+        raise CubinError(code.name, "it has no kernel k")
+    arrays = np.ones(100, np.float32), np.zeros(101, np.float32)
+    report = launch_machine_code(code, "k", 1, 128, [*arrays, 100], max_thread_instructions=_BUDGET)
+    for fault in report.faults:
+        fuzz._short(str(fault))
+
+
+def _in_listing(random: random.Random, seeds: list[bytes]) -> bytes:
+    """The JSON with a few instructions that are others', or have other words in them."""
+    if random.random() < 0.2:
+        return fuzz.mutated(random, seeds)
+    parts = json.loads(seeds[0])
+    instructions = next(p for p in parts if isinstance(p, list))[0]["sass-instructions"]
+    for _ in range(random.choice((1, 1, 2, 5))):
+        own, other = random.choice(instructions), random.choice(instructions)
+        key = random.choice(("opcode", "operands", "operands", "operands", "predicate"))
+        if random.random() < 0.5 and key in own:
+            words = [str(own[key]).encode(), *(str(i.get(key, "")).encode() for i in instructions)]
+            own[key] = fuzz._token(random, words[0], words).decode(errors="replace")
+            if random.random() < 0.5:
+                own[key] = str(own[key]).replace(*random.choice(_SWAPS))
+        else:
+            own[key] = other.get(key, "")
+    return json.dumps(parts).encode()
+
+
+_SWAPS = (
+    ("R", "R25"), ("0x", "0x7ffffff"), ("R", "UR"), ("UR", "R"), ("R2", "RZ"), ("c[0x0]", "c[0x3]"),
+    ("P0", "PT"), ("E", "E.128"), ("32", "64"), ("[", "[UR4+"), (",", ",-"), ("B0", "B31"),
+)  # fmt: skip
+
+fuzz.TARGETS |= {
+    "cubin": fuzz.Target(lambda: [_good()[0]], _cubin),
+    "listing": fuzz.Target(lambda: [_good()[1].encode()], _changed_listing, _in_listing),
+}
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    named = [name for name in ("cubin", "listing") if name in given]
+    sys.exit(fuzz.main(given if named else [*given, "cubin", "listing"]))

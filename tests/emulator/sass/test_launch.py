@@ -1,0 +1,187 @@
+"""Machine code computes what PTX computes, and its faults name the line of the source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator_tools import CompilePtx
+from sass.conftest import ReadSource
+
+from harness.emulator import LaunchError, launch
+from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code
+
+RANDOM = np.random.default_rng(5)
+FLOATS = RANDOM.normal(size=300).astype(np.float32)
+DOUBLES = RANDOM.normal(size=300)
+WORDS = RANDOM.integers(-1000, 1000, 300).astype(np.int32)
+
+DIVERGING = """extern "C" __global__ void k(const int* in, int* out, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int x = in[i] & 127, steps = 0;
+    while (x > 1) { x = x % 2 ? 3 * x + 1 : x / 2; steps++; if (steps > 40) break; }
+    out[i] = steps;
+}"""
+DIVISIONS = """extern "C" __global__ void k(const float* in, float* out, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const float scale = i % 3 ? 1.0f : i % 2 ? 1e-38f : 1e38f;  // some need the slow path
+    out[i] = in[i] * scale / (in[n - 1 - i] + 0.25f) + sqrtf(fabsf(in[i]) * scale);
+}"""
+IN_DOUBLE = """extern "C" __global__ void k(const double* in, double* out, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i] / (in[n - 1 - i] + 0.5) - 3.0 * in[i] + (in[i] < 0 ? 1 : sqrt(in[i]));
+}"""
+IN_LOCAL = """extern "C" __global__ void k(const int* in, int* out, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    int digits[10] = {};
+    for (unsigned int x = in[i] < 0 ? -in[i] : in[i]; x; x /= 10) digits[x % 10]++;
+    int most = 0;
+    for (int d = 0; d < 10; d++) most = max(most, 16 * digits[d] + d);
+    out[i] = most;
+}"""
+ATOMICS = """extern "C" __global__ void k(const int* in, int* out, unsigned int n) {
+    __shared__ int bins[64];
+    __shared__ float total;
+    if (threadIdx.x < 64) bins[threadIdx.x] = 0;
+    if (threadIdx.x == 0) total = 0;
+    __syncthreads();
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        atomicAdd(&bins[in[i] & 63], 1);
+        atomicMax(&out[64], in[i]);
+        atomicAdd(&total, 1.0f);
+    }
+    __syncthreads();
+    if (threadIdx.x < 64) atomicAdd(&out[threadIdx.x], bins[threadIdx.x]);
+    if (threadIdx.x == 0) atomicAdd(&out[65], static_cast<int>(total));
+}"""
+VOTES = """extern "C" __global__ void k(const int* in, int* out, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const int x = i < n ? in[i] : 0;
+    const unsigned int odd = __ballot_sync(~0u, x & 1);
+    int y = __shfl_xor_sync(~0u, x, 5) + __popc(odd) + __clz(x) + __brev(x) + __ffs(x);
+    y += __shfl_up_sync(~0u, x, 3, 8) + (__all_sync(~0u, x < 1000) ? 7 : 9);
+    const int positive = __syncthreads_count(x > 0);
+    if (i < n) out[i] = y + positive;
+}"""
+KERNELS = {
+    "loops whose trips differ": (DIVERGING, WORDS),
+    "divisions and roots with slow paths": (DIVISIONS, FLOATS),
+    "double precision": (IN_DOUBLE, DOUBLES),
+    "local memory": (IN_LOCAL, WORDS),
+    "shared and global atomics": (ATOMICS, WORDS),
+    "votes, shuffles and bits": (VOTES, WORDS),
+}
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_machine_code_computes_what_ptx_computes(
+    read_source: ReadSource, compile_ptx: CompilePtx, name: str, arch: str
+) -> None:
+    source, values = KERNELS[name]
+    from_ptx, from_code = np.zeros_like(values), np.zeros_like(values)
+    module = compile_ptx(source, arch)
+    # The last warps are not full, but where all lanes are to vote.
+    whole = source is VOTES
+    shape: dict[str, Any] = {"grid": 4 if whole else 3, "block": 96 if whole else 100}
+    report = launch(module, "k", args=[values, from_ptx, len(values)], arch=arch, **shape)
+    assert not report.faults
+    found = launch_machine_code(
+        read_source(source, arch), "k", args=[values, from_code, len(values)],
+        signature=module.kernels["k"], **shape,
+    )  # fmt: skip
+    assert not found.faults
+    assert from_ptx.any()
+    assert from_code.tobytes() == from_ptx.tobytes()
+
+
+def test_counts_are_known_by_instruction_and_by_line(read_source: ReadSource) -> None:
+    source = """extern "C" __global__ void k(float* x, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        x[i] = x[i] + 1.0f;
+}"""
+    x = np.ones(48, np.float32)
+    report = launch_machine_code(read_source(source), "k", 2, 32, [x, 40])
+    assert (x == [2.0] * 40 + [1.0] * 8).all()
+    line = [each for (_, line), counts in report.lines.items() if line == 4 for each in counts]
+    (added,) = (each for each in line if each.opcode == "FADD")
+    (stored,) = (each for each in line if each.opcode == "STG.E")
+    assert (added.warps, added.threads_on) == (2, 40)
+    assert (stored.global_requests, stored.global_sectors) == (2, 5)
+    assert report.instruction_mix["STG.E"] == 2
+    fadd = report.counter("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum")
+    assert (fadd.value, fadd.provenance) == (40, "machine-exact")
+
+
+def test_a_launch_whose_trips_depend_on_contention_is_a_model(read_source: ReadSource) -> None:
+    out = np.zeros(66, np.int32)
+    report = launch_machine_code(read_source(ATOMICS), "k", 3, 100, [WORDS, out, len(WORDS)])
+    assert {counter.provenance for counter in report.counters} == {"emulator-model"}
+
+
+def test_module_variables_live_on_and_constants_are_there(read_source: ReadSource) -> None:
+    source = """__device__ int calls = 40;
+__constant__ int odd[4] = {1, 3, 5, 7};
+extern "C" __global__ void k(int* out, int i) { out[0] = ++calls + odd[i] * 100; }"""
+    code, out = read_source(source), np.zeros(1, np.int32)
+    for wanted in (41 + 500, 42 + 500):
+        assert not launch_machine_code(code, "k", 1, 1, [out, 2]).faults
+        assert out[0] == wanted
+
+
+FAULTS = {
+    "out of bounds": "out[64 * i] = 1;",
+    "misaligned": "*(int*)((char*)out + 2) = 1;",
+    "deadlock": "if (i < 32) asm volatile(\"bar.sync 1, 64;\"); out[i] = 1;",
+    "budget": "while (((volatile int*)out)[0] == 0) out[1] = out[1] + 1;",
+    "trap": "if (i == 3) __trap(); out[i] = 1;",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_fault_names_its_kind_and_line(read_source: ReadSource, kind: str) -> None:
+    source = f"""extern "C" __global__ void k(int* out) {{
+    const unsigned int i = threadIdx.x;
+    {FAULTS[kind]}
+}}"""
+    out = np.zeros(64, np.int32)
+    block = 32 if kind == "deadlock" else 64
+    report = launch_machine_code(
+        read_source(source), "k", 1, block, [out], names=["out"], max_thread_instructions=100_000
+    )
+    (fault,) = report.faults
+    assert (fault.kind, fault.line) == (kind, 3)
+    if kind == "out of bounds":
+        assert "byte 256 of `out`, which has 256 bytes" in fault.message
+        assert fault.thread == (1, 0, 0)
+
+
+def test_an_unknown_instruction_is_named_with_its_line_before_anything_runs(
+    read_source: ReadSource,
+) -> None:
+    source = """extern "C" __global__ void k(int* out) {
+    out[0] = 1;
+    out[1] = __dp4a(out[2], out[3], out[4]);
+}"""
+    out = np.zeros(8, np.int32)
+    with pytest.raises(UnknownMachineInstruction, match=r"\.cu:3: .*`IDP\S* .*Nothing was run"):
+        launch_machine_code(read_source(source), "k", 1, 1, [out])
+    assert not out.any()
+
+
+def test_what_is_wrong_with_a_launch_is_said(read_source: ReadSource) -> None:
+    code = read_source(DIVERGING)
+    with pytest.raises(LaunchError, match="there is no kernel 'sum'; the cubin has k"):
+        launch_machine_code(code, "sum", 1, 1, [])
+    with pytest.raises(LaunchError, match="takes 3 arguments, 1 were given"):
+        launch_machine_code(code, "k", 1, 1, [WORDS])
+    with pytest.raises(LaunchError, match="has 2048 threads; a block has at most 1024"):
+        launch_machine_code(code, "k", 1, (64, 32), [WORDS, WORDS, 3])
+    with pytest.raises(LaunchError, match="pass what read\\(\\) returns"):
+        launch_machine_code("k.cubin", "k", 1, 1, [])  # type: ignore[arg-type]

@@ -1,0 +1,154 @@
+"""A cubin is read as it is, or refused with a sentence."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from sass.conftest import CompileCubin, ReadSource
+
+from harness.emulator.sass import CubinError, DisassemblerError, disassembler, operands, read
+from harness.emulator.sass.code import ZERO
+from harness.emulator.sass.read import read_bytes
+
+SCALE = """
+__constant__ float factors[4];
+extern "C" __global__ void __launch_bounds__(96)
+scale(float* x, double d, unsigned short s, int n) {
+    __shared__ float tile[64];
+    unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[threadIdx.x % 64] = x[i];
+    __syncthreads();
+    if (i < n) x[i] = tile[(threadIdx.x + s) % 64] * factors[n % 4] + d;
+}
+"""
+
+
+def test_a_function_has_its_parameters_resources_and_lines(read_source: ReadSource) -> None:
+    code = read_source(SCALE)
+    function = code.functions["scale"]
+    assert code.arch == "sm_90"
+    assert [(p.offset, p.size) for p in function.parameters] == [(0, 8), (8, 8), (16, 2), (20, 4)]
+    assert function.parameter_base == 0x210
+    assert function.shared_bytes == 64 * 4
+    assert function.shared_start == 1024
+    assert function.max_threads == (96, 1, 1)
+    assert 8 <= function.registers <= 64
+    assert len(code.banks[3]) >= 16
+    stores = [i for i in function.instructions if i.opcode == "STG"]
+    assert [i.location.line for i in stores if i.location] == [9]
+    assert [i.address for i in function.instructions] == [
+        16 * n for n in range(len(function.instructions))
+    ]
+
+
+def test_older_architectures_have_their_parameters_and_shared_memory_elsewhere(
+    read_source: ReadSource,
+) -> None:
+    function = read_source(SCALE, "sm_86").functions["scale"]
+    assert (function.parameter_base, function.shared_bytes) == (0x160, 256)
+    assert function.shared_start == 0
+
+
+def test_operands_are_read_with_the_oddities_of_the_disassembler() -> None:
+    parsed = operands.parse("-|R3|.reuse,+INF ,c[0x0][0x210],desc[UR6][R2.64+-0xc],!PT,~URZ", 7)
+    register, infinity, constant, memory, true, zero = parsed
+    assert (register.number, register.negated, register.absolute) == (3, True, True)
+    assert (infinity.kind, infinity.bits) == ("immediate", 7)
+    assert (constant.number, constant.offset) == (0, 0x210)
+    assert memory.base is not None
+    assert (memory.base.number, memory.base.suffixes, memory.offset) == (2, ("64",), -12)
+    assert (true.kind, true.number, true.negated) == ("predicate", ZERO, True)
+    assert (zero.kind, zero.number, zero.inverted) == ("uniform", ZERO, True)
+
+
+@pytest.mark.parametrize("text", ["R3[R5]", "R1 R2", "[R1+R2+R3]", "c[0x0]", "|R3", ""])
+def test_an_operand_of_no_known_form_is_refused(text: str) -> None:
+    if text:
+        with pytest.raises(operands.NotAnOperand):
+            operands.parse(text, 0)
+    else:
+        assert operands.parse(text, 0) == ()
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_no_cubin_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "k.cubin"
+    with pytest.raises(CubinError, match=r"k\.cubin: it cannot be read: No such file"):
+        read(path)
+    path.write_bytes(b".version 8.0\n")
+    with pytest.raises(CubinError, match="it is no cubin: it does not begin as an ELF file does"):
+        read(path)
+    path.write_bytes(Path("/proc/self/exe").read_bytes()[:1_000_000])
+    with pytest.raises(CubinError, match=r"not a cubin|damaged"):
+        read(path)
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_100"])
+def test_another_architecture_is_refused_by_name(compile_cubin: CompileCubin, arch: str) -> None:
+    with pytest.raises(CubinError, match=rf"it is for {arch}; .* sm_80, sm_86, sm_89, sm_90"):
+        read(compile_cubin(SCALE, arch))
+
+
+def test_a_truncated_cubin_is_refused_wherever_it_ends(compile_cubin: CompileCubin) -> None:
+    content = compile_cubin(SCALE).read_bytes()
+    for end in range(0, len(content) - 400, len(content) // 40):
+        with pytest.raises(CubinError):
+            read_bytes(content[:end])
+
+
+def test_an_edited_cubin_is_read_or_refused_by_name(compile_cubin: CompileCubin) -> None:
+    """With nvdisasm itself; scripts/fuzz_machine_code.py breaks many more without it."""
+    content = compile_cubin(SCALE).read_bytes()
+    draw = random.Random(3)
+    for _ in range(8):
+        broken = bytearray(content)
+        for _ in range(draw.choice((1, 4, 30))):
+            broken[draw.randrange(64, len(broken))] = draw.randrange(256)
+        with suppress(CubinError, DisassemblerError):  # anything else fails
+            assert read_bytes(bytes(broken)).arch.startswith("sm_")
+
+
+# --- nvdisasm -------------------------------------------------------------------------------------
+
+
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    path = folder / "nvdisasm"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setattr(disassembler, "candidates", lambda: [(str(path), "here")])
+
+
+VERSION = 'case "$1" in --version) echo "Cuda, release 13.0, V13.0.1"; exit;; esac\n'
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo V11.8.89", "no nvdisasm of 12.6 or newer: .* is V11.8\n  install it"),
+        ("exit 3", "does not tell its version"),
+        (VERSION + "echo '[]'", "prints JSON in a form that is not known here"),
+        (VERSION + "echo '[{}, [{\"function-name\": 1}]]'", "in a form that is not known here"),
+        (VERSION + "echo '[[]]'", "lists 0 instructions of `scale`, whose code has"),
+        (VERSION + "echo 'error : bad ELF' >&2; exit 1", "cannot read it: error : bad ELF"),
+    ],
+)
+def test_an_nvdisasm_that_is_too_old_or_prints_something_else_is_told(
+    compile_cubin: CompileCubin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str,
+    words: str,
+) -> None:  # fmt: skip
+    stand_in(tmp_path, monkeypatch, script)
+    with pytest.raises((DisassemblerError, CubinError), match=words):
+        read(compile_cubin(SCALE))
+
+
+def test_without_nvdisasm_it_is_said_how_to_get_it(
+    compile_cubin: CompileCubin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disassembler, "candidates", lambda: [("/nowhere/nvdisasm", "NVDISASM")])
+    with pytest.raises(DisassemblerError, match=r"no nvdisasm: .*\n  install it for this Python"):
+        read(compile_cubin(SCALE))
