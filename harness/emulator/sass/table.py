@@ -26,7 +26,7 @@ GLOBAL, SHARED, LOCAL, GENERIC = range(4)
 
 @dataclass(frozen=True)
 class Row:
-    """See the module. always: flags without a modifier. space and `wide_by_e` are of memory."""
+    """See the module. always: flags without a modifier. space: of a memory access."""
 
     name: str
     shape: tuple[str, ...]

@@ -111,7 +111,7 @@ void fsetp(Context& c, const Instruction& n) {
     }));
 }
 
-void fset(Context& c, const Instruction& n) {  // 1.0 or 0, or with `.BF` off all ones
+void fset(Context& c, const Instruction& n) {  // 1.0 or 0
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
     const u32 with = c.predicate(n, 0);
     write(c, c.result(n), [&](int i) {
