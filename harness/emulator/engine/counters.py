@@ -24,6 +24,7 @@ from harness.silicon.memory_rules import MEASURED_SHARED_ATOMICS
 
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
+_VECTORS = frozenset({"v2", "v4", "v8"})
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,14 @@ def counters(
     shared = dict.fromkeys(("ld", "st", "atom"), 0)
     modelled = set()
     for site, each in enumerate(instructions):
-        kind = kinds.get(site, "")
-        if kind in requests or (kind and each.global_requests):
+        for kind in kinds.get(site, ()) if each.global_requests else ():
             requests[kind] = requests.get(kind, 0) + each.global_requests
             sectors[kind] = sectors.get(kind, 0) + each.global_sectors
-            if each.global_requests and _has_no_reading(each.opcode):
+            if _has_no_reading(each.opcode):
                 modelled |= {(kind, REQUESTS), (kind, SECTORS)}
             if site in counts.colliding:
                 modelled.add((kind, SECTORS))
+        for kind in kinds.get(site, ())[:1]:
             shared_kind = "atom" if kind == "red" else kind
             if shared_kind in shared:
                 shared[shared_kind] += each.shared_requests
@@ -196,19 +197,22 @@ def _is_barrier(opcode: str) -> bool:
     return opcode.startswith(("bar.", "barrier.")) and not opcode.startswith("bar.warp")
 
 
-def _access_kinds(program: Program) -> dict[int, str]:
+def _access_kinds(program: Program) -> dict[int, tuple[str, ...]]:
     """For each instruction that accesses memory, which counters it belongs to.
 
-    An asynchronous copy is an LDGSTS in machine code, which Nsight Compute counts on its own.
+    An asynchronous copy is an LDGSTS in machine code, which Nsight Compute counts among the loads
+    and on its own. An atomic on a single half is a loop that begins with a load.
     """
-    out: dict[int, str] = {}
+    out: dict[int, tuple[str, ...]] = {}
     for block in program.blocks:
         for op in block.ops:
             if op.name in ("ld", "st", "atom"):
-                out[op.site] = _kind(op, program)
+                kind = _kind(op, program)
+                is_loop = op.name == "atom" and _is_of_single_halves(program.sites[op.site].opcode)
+                out[op.site] = (kind, "ld") if is_loop else (kind,)
             elif op.name == "copy_async":
                 through = ".ca." in program.sites[op.site].opcode
-                out[op.site] = f"ldgsts_cache_{'access' if through else 'bypass'}"
+                out[op.site] = f"ldgsts_cache_{'access' if through else 'bypass'}", "ld"
     return out
 
 
@@ -217,18 +221,25 @@ def _has_no_reading(opcode: str) -> bool:
 
     And those on a single half, which become a loop around a compare-and-swap of its word.
     """
-    name, modifiers, types = split_opcode(opcode)
+    name, modifiers, _ = split_opcode(opcode)
     if name in ("atom", "red"):
-        return not {"v2", "v4", "v8"}.isdisjoint(modifiers) or types[-1] in ("f16", "bf16")
+        return not _VECTORS.isdisjoint(modifiers) or _is_of_single_halves(opcode)
     return name in ("wmma", "ldmatrix", "stmatrix", "cp")
+
+
+def _is_of_single_halves(opcode: str) -> bool:
+    _, modifiers, types = split_opcode(opcode)
+    return types[-1] in ("f16", "bf16") and _VECTORS.isdisjoint(modifiers)
 
 
 def _kind(op: Op, program: Program) -> str:
     """ld, st, atom or red; an atomic whose result is never read is a reduction, as in SASS.
 
-    Compare-and-swap, exchange and the addition of halves have no such form.
+    Compare-and-swap, exchange, the addition of halves and what acquires have no such form.
     """
     if op.name != "atom" or op.variant[1] in ("cas", "exch") or "." in op.variant[1]:
+        return op.name
+    if not {"acquire", "acq_rel"}.isdisjoint(split_opcode(program.sites[op.site].opcode)[1]):
         return op.name
     read = {s.slot for b in program.blocks for o in b.ops for s in o.registers_read()}
     read |= {slot for b in program.blocks for slot in b.live_out}

@@ -68,6 +68,11 @@ def test_groups_land_in_the_order_of_their_commits(compile_ptx: CompilePtx) -> N
     requests = "smsp__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts_cache_bypass.sum"
     counter = report.counter(requests)
     assert (counter.value, counter.provenance) == (8, "emulator-model")
+    loads = report.counter("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum")
+    assert (loads.value, loads.provenance) == (8, "emulator-model")  # there are no others
+    assert report.counter("shared_ld_instructions").value == sum(
+        i.shared_requests for i in report.instructions if i.opcode.startswith("ld.shared")
+    )
     assert report.counter("memory_l1_wavefronts_shared").provenance == "emulator-model"
 
 
