@@ -1,8 +1,8 @@
 """Make `.venv` hold what this machine needs, once, and again whenever the pins change.
 
 Run by every Makefile target with the system's Python, so it may use the standard library only. The
-CUDA compiler comes from PyPI wheels only where the machine has none of its own; PyCUDA and torch
-only where an NVIDIA driver is present.
+CUDA compiler and disassembler come from PyPI wheels only where the machine has none of its own;
+PyCUDA and torch only where an NVIDIA driver is present.
 """
 
 import hashlib
@@ -18,10 +18,10 @@ VENV = ROOT / ".venv"
 PINS = [ROOT / "pyproject.toml", ROOT / "constraints.txt", Path(__file__)]
 
 
-def has_nvcc() -> bool:
-    """Whether the environment names a CUDA compiler (as harness/build/toolchain.py does)."""
+def has(tool: str) -> bool:
+    """Whether the environment names a tool of the CUDA toolkit (as harness/build does)."""
     home = os.environ.get("CUDA_HOME")
-    named = [os.environ.get("NVCC"), home and str(Path(home) / "bin" / "nvcc"), "nvcc"]
+    named = [os.environ.get(tool.upper()), home and str(Path(home) / "bin" / tool), tool]
     return any(shutil.which(name) for name in named if name)
 
 
@@ -33,7 +33,9 @@ def main() -> None:
     if sys.version_info < (3, 10):  # noqa: UP036 - said to those who have an older one
         sys.exit(f"Python 3.10 or newer is needed; {sys.executable} is {sys.version.split()[0]}. "
                  "Name another: make PYTHON=python3.12 bench")  # fmt: skip
-    extras = ["dev"] + ["compiler"] * (not has_nvcc()) + ["gpu"] * has_driver()
+    extras = ["dev", *(["compiler"] if not has("nvcc") else []),
+              *(["disassembler"] if not has("nvdisasm") else []),
+              *(["gpu"] if has_driver() else [])]  # fmt: skip
     pins = hashlib.sha256(b"".join(path.read_bytes() for path in PINS)).hexdigest()
     python = f"{sys.version} {sys.base_prefix} {VENV}"
     state = f"{python} {extras} {pins}"
