@@ -215,8 +215,8 @@ ROWS: Sequence[Row] = (
     _row("QSPC.E.S", "P R m", "QSPC"),
     # Between lanes, and of themselves
     _row("SHFL", "P R s s s", flags=_SHUFFLES),
-    _row("VOTE", "R P? p", flags={"ANY": 0, "ALL": 1, "EQ": 2}),
-    _row("VOTEU", "R P? p", "VOTE", {"ANY": 0, "ALL": 1, "EQ": 2}, is_uniform=True),
+    _row("VOTE", "R? P? p", flags={"ANY": 0, "ALL": 1, "EQ": 2}),
+    _row("VOTEU", "R? P? p", "VOTE", {"ANY": 0, "ALL": 1, "EQ": 2}, is_uniform=True),
     _row("MATCH.ANY", "R s", "MATCH"),
     _row("MATCH.ALL", "P R s", "MATCH", always=1),
     _row("REDUX", "R s", flags={"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5,
