@@ -25,6 +25,7 @@ from types import FrameType
 from harness.build import cache
 from harness.commands.options import Asked
 from harness.emulator.engine import library
+from harness.emulator.engine.compiled_library import cache_folder
 from harness.errors import UsageError
 from harness.matrix import model
 from harness.run.folder import fresh, point_latest
@@ -85,10 +86,8 @@ def _inside(program: str, asked: Asked, folder: Path, arguments: Sequence[str]) 
     for path in (OWN_CACHE / "compile", OWN_CACHE / "home", cache.CACHE):
         path.mkdir(parents=True, exist_ok=True)
     library.load()  # the emulator's own, made outside and lent: inside it would take a minute
-    library.cache_folder().mkdir(parents=True, exist_ok=True)
-    shutil.copytree(
-        library.cache_folder(), OWN_CACHE / "home" / "kernel-harness", dirs_exist_ok=True
-    )
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    shutil.copytree(cache_folder(), OWN_CACHE / "home" / "kernel-harness", dirs_exist_ok=True)
     wanted = [asked.told.json, asked.told.markdown]
     writable = [folder, *(path for path in wanted if path)]
     for path in writable[1:]:

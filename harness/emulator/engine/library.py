@@ -1,28 +1,16 @@
-"""Compiles the warp machine with g++, once for each of its versions and machines, and loads it."""
+"""The warp machine, compiled and loaded."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
-import os
-import platform
-import shutil
-import subprocess
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.emulator.engine.compiled_library import compiled, names_of
 from harness.emulator.engine.layout import declare
 
 MACHINE = Path(__file__).parent / "machine"
-FLAGS = (
-    "-std=c++17", "-O3", "-march=native", "-fPIC", "-pthread", "-fno-strict-aliasing",
-    "-fwrapv",  # addresses and integers wrap around
-    # Every operation rounds once, by itself; nobody looks at errno or floating-point traps.
-    "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,73 +25,11 @@ class Machine:
 @functools.cache
 def load() -> Machine | str:
     """The machine, or why there is none."""
-    compiler = os.environ.get("CXX") or shutil.which("g++")
-    if not compiler:
-        return "no g++"
-    sources = sorted(MACHINE.rglob("*.cpp"))
-    try:
-        library = ctypes.CDLL(str(_built(compiler, sources)))
-    except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows the home folder
-        return f"cannot build it: {error}"
-    except subprocess.CalledProcessError as error:
-        lines = (error.stderr or error.stdout or str(error)).strip().splitlines()
-        return f"{compiler} failed: {lines[0] if lines else error}"
+    library = compiled("machine", MACHINE)
+    if isinstance(library, str):
+        return library
     try:
         declare(library)
     except RuntimeError as error:
         return str(error)
-    return Machine(library, _names(library.machine_operation), _names(library.machine_special))
-
-
-def _built(compiler: str, sources: list[Path]) -> Path:
-    """The library's file; its name says what it was made from."""
-    about = Path(shutil.which(compiler) or compiler).stat()
-    parts = [compiler, f"{about.st_size} {about.st_mtime_ns}", _processor(), *FLAGS]
-    parts += [path.read_text() for path in (*sources, *sorted(MACHINE.rglob("*.h")))]
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
-    path = cache_folder() / f"machine-{digest}.so"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            made = Path(folder) / path.name
-            objects = [made.with_name(f"{number}.o") for number in range(len(sources))]
-            steps = [
-                [*FLAGS, "-c", str(source), "-o", str(object_)]
-                for source, object_ in zip(sources, objects, strict=True)
-            ]
-            with ThreadPoolExecutor(os.cpu_count()) as several:
-                list(several.map(lambda step: _run(compiler, *step), steps))
-            _run(compiler, *FLAGS, "-shared", *map(str, objects), "-o", str(made))
-            made.replace(path)  # another process may do the same: the last one stays
-    return path
-
-
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True)
-
-
-def cache_folder() -> Path:
-    """Where libraries are kept: `$XDG_CACHE_HOME` or `~/.cache`."""
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "kernel-harness"
-
-
-def _processor() -> str:
-    """What `-march=native` depends on."""
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return platform.processor() or platform.machine()
-    told = ("vendor_id", "cpu family", "model", "flags", "CPU part", "Features")  # x86 and ARM
-    lines = dict.fromkeys(line for line in text.splitlines() if line.startswith(told))
-    return "\n".join((platform.machine(), *lines))
-
-
-def _names(lookup: ctypes._NamedFuncPointer) -> dict[str, int]:
-    lookup.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)]
-    lookup.restype = ctypes.c_int
-    names: dict[str, int] = {}
-    name = ctypes.c_char_p()
-    while lookup(len(names), ctypes.byref(name)):
-        names[(name.value or b"").decode()] = len(names)
-    return names
+    return Machine(library, names_of(library.machine_operation), names_of(library.machine_special))

@@ -1,0 +1,96 @@
+"""Compiles C++ with g++, once for each version of its sources and each kind of processor."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+FLAGS = (
+    "-std=c++17", "-O3", "-march=native", "-fPIC", "-pthread", "-fno-strict-aliasing",
+    "-fwrapv",  # addresses and integers wrap around
+    # Every operation rounds once, by itself; nobody looks at errno or floating-point traps.
+    "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
+)  # fmt: skip
+
+
+def compiled(name: str, *folders: Path) -> ctypes.CDLL | str:
+    """The first folder's sources as a loaded library, or why there is none.
+
+    folders: whose headers may be included, each by its name alone.
+    """
+    compiler = os.environ.get("CXX") or shutil.which("g++")
+    if not compiler:
+        return "no g++"
+    try:
+        return ctypes.CDLL(str(_built(compiler, name, folders)))
+    except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows the home folder
+        return f"cannot build it: {error}"
+    except subprocess.CalledProcessError as error:
+        lines = (error.stderr or error.stdout or str(error)).strip().splitlines()
+        return f"{compiler} failed: {next((x for x in lines if 'error' in x), str(error))}"
+
+
+def _built(compiler: str, name: str, folders: Sequence[Path]) -> Path:
+    """The library's file; its name says what it was made from."""
+    sources = sorted(folders[0].rglob("*.cpp"))
+    headers = sorted(header for folder in folders for header in folder.rglob("*.h"))
+    about = Path(shutil.which(compiler) or compiler).stat()
+    parts = [compiler, f"{about.st_size} {about.st_mtime_ns}", _processor(), *FLAGS]
+    parts += [path.read_text() for path in (*sources, *headers)]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+    path = cache_folder() / f"{name}-{digest}.so"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            made = Path(folder) / path.name
+            objects = [made.with_name(f"{number}.o") for number in range(len(sources))]
+            including = [word for each in folders for word in ("-I", str(each))]
+            steps = [
+                [*FLAGS, *including, "-c", str(source), "-o", str(object_)]
+                for source, object_ in zip(sources, objects, strict=True)
+            ]
+            with ThreadPoolExecutor(os.cpu_count()) as several:
+                list(several.map(lambda step: _run(compiler, *step), steps))
+            _run(compiler, *FLAGS, "-shared", *map(str, objects), "-o", str(made))
+            made.replace(path)  # another process may do the same: the last one stays
+    return path
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+def cache_folder() -> Path:
+    """Where libraries are kept: `$XDG_CACHE_HOME` or `~/.cache`."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "kernel-harness"
+
+
+def _processor() -> str:
+    """What `-march=native` depends on."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor() or platform.machine()
+    told = ("vendor_id", "cpu family", "model", "flags", "CPU part", "Features")  # x86 and ARM
+    lines = dict.fromkeys(line for line in text.splitlines() if line.startswith(told))
+    return "\n".join((platform.machine(), *lines))
+
+
+def names_of(lookup: ctypes._NamedFuncPointer) -> dict[str, int]:
+    """Name → index, by a function of the library's that gives names until there is none."""
+    lookup.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)]
+    lookup.restype = ctypes.c_int
+    names: dict[str, int] = {}
+    name = ctypes.c_char_p()
+    while lookup(len(names), ctypes.byref(name)):
+        names[(name.value or b"").decode()] = len(names)
+    return names
