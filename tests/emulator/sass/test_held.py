@@ -1,7 +1,7 @@
 """Counters from machine code are what Nsight Compute read on an H200, to the digit.
 
-The readings are those that the PTX side is held to (tests/test_fidelity.py): every variant of the
-sum and every kernel of tests/fidelity. Results are right, and the same bits as from PTX.
+The readings are those that the PTX side is held to (tests/test_fidelity.py): of every profiled
+problem at its small size, and every kernel of tests/fidelity. Results are right, and the same bits as from PTX.
 """
 
 from __future__ import annotations
@@ -30,14 +30,23 @@ from harness.run.verify import check
 ROOT = Path(__file__).parents[3]
 EXACT = "machine-exact"
 OTHERS = {
-    ("reduce_sum/t2_adjacent_elements_per_thread", metric.format(suffix))
+    (kernel, metric.format(suffix))
+    for kernel in ("reduce_sum/t2_adjacent_elements_per_thread", "window_sum/v4_four_per_thread")
     for metric in (
         "smsp__thread_inst_executed{}.sum", "smsp__thread_inst_executed{}_per_inst_executed.ratio"
     )
     for suffix in ("", "_pred_on")
+} | {
+    ("sgemm_tf32/v1_mma_async_copy", metric)
+    for metric in (
+        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+        "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal",
+    )
 }  # fmt: skip
-"""Readings that differ for a reason that is not known: 11 threads more in one launch of 18,791,862
-thread instructions, the only one where a warp leaves a loop in three parts."""
+"""Readings that differ. For a reason that is not known: 11 threads more in a launch of 18,791,862
+thread instructions, where a warp leaves a loop in three parts, and 8 in two of some 27 million. And
+asynchronous copies, which hardware counts among the loads and are not counted here yet."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +132,8 @@ def test_exact_counters_are_equal_to_the_digit(held: list[Held]) -> None:
         if (launch.name, each.metric) not in OTHERS
     ]
     assert not apart, "\n".join(apart)
-    assert len(held) > 180
-    assert sum(each.provenance == EXACT for launch in held for each in launch.compared) > 5000
+    assert len(held) > 300
+    assert sum(each.provenance == EXACT for launch in held for each in launch.compared) > 7000
 
 
 def test_every_known_difference_is_still_there(held: list[Held]) -> None:
@@ -143,6 +152,8 @@ def test_what_is_a_model_is_little_and_named(held: list[Held]) -> None:
     assert names == {
         "histogram/global_atomics", "histogram/shared_float_atomics", "distinct/global_cas",
         "distinct/global_cas_checked", "distinct/global_exchange", "group_max/global_max",
+        "index_add/v0_atomic_per_element", "index_add/v1_vector_atomics",
+        "index_add/v2_sorted_segments", "softmax/v3_grid_barrier",
     }  # fmt: skip
 
 
