@@ -1,7 +1,8 @@
 """Counters from machine code are what Nsight Compute read on an H200, to the digit.
 
 The readings are those that the PTX side is held to (tests/test_fidelity.py): of every profiled
-problem at its small size, and every kernel of tests/fidelity. Results are right, and the same bits as from PTX.
+problem at its small size, and every kernel of tests/fidelity. Results are right, and the same bits
+as from PTX.
 """
 
 from __future__ import annotations
