@@ -12,7 +12,9 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 Status = Literal["ok", "failed", "skipped"]
-Provenance = Literal["measured", "ncu", "emulator-exact", "emulator-model", "ptx-level"]
+Provenance = Literal[
+    "measured", "ncu", "machine-exact", "emulator-exact", "emulator-model", "ptx-level"
+]
 Cache = Literal["cold", "warm"]
 Phase = Literal["test", "scrutiny", "before", "after"]
 """When a launch was verified: at a test size, there once more in the emulator with an eye on how it

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,9 +76,8 @@ def timed() -> Iterator[str]:
         yield (f"| {words} | {len(found)} | {codes.count('0')} | {codes.count('1')} "
                f"| {median(changes):+.2f} % ({min(changes):+.2f} to {max(changes):+.2f} %) "
                f"| {holding} |")  # fmt: skip
-    made = json.loads(TIMED.with_name("made.json").read_text())[TIMED.name]
     commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
-    yield f"\n`reports/h200/reliability/gate.csv`, commit {commits}, {made['machine']}."
+    yield "\n" + sections.origin(TIMED, ROOT, commits)
 
 
 if __name__ == "__main__":

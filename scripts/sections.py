@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+
+def origin(table: Path, root: Path, commits: str = "") -> str:
+    """The line below a table: its file, and by what commit and on what machine it was made.
+
+    commits: where its rows were made by several.
+    """
+    made = json.loads(table.with_name("made.json").read_text())[table.name]
+    commit = commits or made["commit"]["id"]
+    return f"`{table.relative_to(root)}`, commit {commit}, {made['machine']}."
 
 
 def keep(page: Path, contents: Mapping[str, str], check: bool, command: str) -> int:

@@ -9,7 +9,6 @@ Reads reports/h200/timing/*.csv, and made.json for the commit and machine of eac
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -45,10 +44,8 @@ def section(name: str) -> str:
     path = FIGURES / f"{name}.csv"
     head, alignment, rows = TABLES[name]
     lines = [head, alignment, *rows(pd.read_csv(path))]
-    made: dict[str, Any] = json.loads((FIGURES / "made.json").read_text())[path.name]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    source = f"`{path.relative_to(ROOT)}`, commit {made['commit']['id']}, {made['machine']}."
-    return f"{table}\n\n{source}"
+    return f"{table}\n\n{sections.origin(path, ROOT)}"
 
 
 def size(n: int) -> str:

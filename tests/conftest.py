@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from tiny_problem import KERNEL, MATRIX, PROBLEM
@@ -28,6 +30,14 @@ for each in (signal.SIGINT, signal.SIGHUP):
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whole runs come first: the last tests should be short, so that all workers end together."""
     items.sort(key=lambda item: "timed" not in item.path.parts)
+
+
+@pytest.fixture(scope="module")
+def script_of() -> Iterator[Callable[[str], ModuleType]]:
+    """Import one of scripts/ by its name, and what it imports of its neighbours."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(REPOSITORY / "scripts"))
+        yield importlib.import_module
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ tests/fidelity/exceptions.yaml and nowhere else; an entry that nothing needs any
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,10 +19,8 @@ RUNS = ("reduce_sum", "fidelity")
 
 
 @pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "scripts"))
-        yield importlib.import_module("fidelity_table")
+def script(script_of: Callable[[str], ModuleType]) -> ModuleType:
+    return script_of("fidelity_table")
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -27,11 +26,10 @@ Table = list[list[str]]
 
 
 @pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
+def script(script_of: Callable[[str], ModuleType]) -> Iterator[ModuleType]:
     """The script, which reads each committed run once for all tests."""
+    module = script_of("kernels_page")
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "scripts"))
-        module = importlib.import_module("kernels_page")
         patch.setattr(module, "load", cache(load))
         patch.setattr(module, "ladders", cache(ladders))
         yield module

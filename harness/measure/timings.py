@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import product
 from statistics import median
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from harness.measure.statistics import (
     verdict,
 )
 from harness.records import Ceiling, Outcome, Planned, Record, Round
+
+P = ParamSpec("P")
+Found = TypeVar("Found")
 
 Group = tuple[str, str, str]
 """Problem, dtype and sizes as text: the cases that are measured together and compared."""
@@ -73,6 +76,22 @@ def placements_that_choose(group: Iterable[Planned], wanted: int) -> int:
     return wanted if max(shapes.values(), default=0) > 1 else 0
 
 
+def _once(
+    method: Callable[Concatenate[Timings, P], Found],
+) -> Callable[Concatenate[Timings, P], Found]:
+    """Work a method's answer out once for each of its arguments."""
+
+    @wraps(method)
+    def kept(self: Timings, /, *args: P.args, **kwargs: P.kwargs) -> Found:
+        key = method.__name__, args, tuple(kwargs.items())
+        if key not in self.known:
+            self.known[key] = method(self, *args, **kwargs)
+        found: Found = self.known[key]
+        return found
+
+    return kept
+
+
 class Timings:
     """The rounds of a run, ready to be compared. timing: run.json's settings of that name."""
 
@@ -92,7 +111,7 @@ class Timings:
         for record in records:
             if isinstance(record, Round) and record.case in planned:
                 self._rounds[record.case, record.cache, record.repeat].append(record)
-        self._known: dict[Any, Any] = {}
+        self.known: dict[Any, Any] = {}
 
     @property
     def confidence(self) -> float:
@@ -142,29 +161,22 @@ class Timings:
         """(placement, round) → that batch's time, ns; of the rounds that figures are made from."""
         return self._times(case, cache, repeat, for_choice=False)
 
+    @_once
     def _times(self, case: str, cache: str, repeat: bool, for_choice: bool) -> Times:
-        key = "times", case, cache, repeat, for_choice
-        if key not in self._known:
-            rounds = self.rounds(case, cache, repeat)
-            group = group_of(self._planned[case])
-            spoiled = self._spoiled.get(group, {})
-            choosing = placements_that_choose(self.groups[group], self.choosing)
-            self._known[key] = {
-                (r.placement, r.round): batch_time(r.samples_ns)
-                for r in rounds
-                if min(r.samples_ns, default=0.0) > 0  # where an event took no time, none was seen
-                and (r.placement, r.round) not in spoiled
-                and (r.placement < choosing) == for_choice
-            }
-        found: Times = self._known[key]
-        return found
+        group = group_of(self._planned[case])
+        spoiled = self._spoiled.get(group, {})
+        choosing = placements_that_choose(self.groups[group], self.choosing)
+        return {
+            (r.placement, r.round): batch_time(r.samples_ns)
+            for r in self.rounds(case, cache, repeat)
+            if min(r.samples_ns, default=0.0) > 0  # where an event took no time, none was seen
+            and (r.placement, r.round) not in spoiled
+            and (r.placement < choosing) == for_choice
+        }
 
+    @_once
     def _hidden(self, case: str, cache: str) -> float:
-        key = "hidden", case, cache
-        if key not in self._known:
-            samples = [ns for r in self.rounds(case, cache) for ns in r.samples_ns]
-            self._known[key] = hidden_by(self.tick, samples)
-        return float(self._known[key])
+        return hidden_by(self.tick, [ns for r in self.rounds(case, cache) for ns in r.samples_ns])
 
     def time(self, case: str, cache: str) -> Interval | None:
         """The case's time, ns; None where too little was measured for an interval."""
@@ -175,15 +187,9 @@ class Timings:
         """The logarithm of the case's time, ns, to be compared with that of another run."""
         return time_of(self.times(case, cache), self._hidden(case, cache))
 
+    @_once
     def step_times(self, case: str, cache: str) -> list[float]:
         """Each step's time, ns; empty where steps were not timed apart."""
-        key = "steps", case, cache
-        if key not in self._known:
-            self._known[key] = self._step_times(case, cache)
-        found: list[float] = self._known[key]
-        return found
-
-    def _step_times(self, case: str, cache: str) -> list[float]:
         rounds = [r for r in self.rounds(case, cache) if r.steps_ns and all(r.steps_ns)]
         if not rounds:
             return []
@@ -233,14 +239,12 @@ class Timings:
         own = [p for p in sound if p.variant == variant]
         return max(own, key=lambda p: self._cost(p.case, cache), default=None)
 
+    @_once
     def _cost(self, case: str, cache: str) -> float:
         """A time to choose by, ns: of the placements set apart, or of all where there are none."""
-        key = "cost", case, cache
-        if key not in self._known:
-            both = (self._times(case, cache, False, for_choice) for for_choice in (True, False))
-            times = next(filter(None, both), {})
-            self._known[key] = median(over_placements(times)) if times else math.inf
-        return float(self._known[key])
+        both = (self._times(case, cache, False, for_choice) for for_choice in (True, False))
+        times = next((each for each in both if each), None)
+        return median(over_placements(times)) if times else math.inf
 
     def baseline_of(self, case: str) -> str | None:
         """What a case is compared with: the baseline at the launch shape that it is shown at.
@@ -290,15 +294,11 @@ class Timings:
         floor = self.floor(group, cache)
         return Comparison(ratio, verdict(ratio, is_certain, floor, self.same_within))
 
+    @_once
     def log_speedup(self, case: str, against: str, cache: str = "cold") -> Estimate | None:
         """The logarithm of how many times faster `case` is, round by round; None with too few."""
-        key = "ratio", case, against, cache
-        if key not in self._known:
-            hidden = math.hypot(self._hidden(case, cache), self._hidden(against, cache))
-            base, own = self._paired(against, case, cache)
-            self._known[key] = speedup(base, own, hidden)
-        found: Estimate | None = self._known[key]
-        return found
+        hidden = math.hypot(self._hidden(case, cache), self._hidden(against, cache))
+        return speedup(*self._paired(against, case, cache), hidden)
 
     def _paired(self, against: str, case: str, cache: str) -> tuple[Times, Times]:
         """Both cases' times, each batch of the one beside each batch of the other in its round.
@@ -349,39 +349,31 @@ class Timings:
         ]
         return min(timed)[2] if timed else None
 
+    @_once
     def _certain(
         self, group: Group, cache: str
     ) -> tuple[list[tuple[str, str]], set[tuple[str, str]]] | None:
         """A group's family, and which of it differ for certain; None where nothing is timed."""
-        key = "family", group, cache
-        if key not in self._known:
-            self._known[key] = None
-            pairs = self.family(group, cache)
-            found = {pair: self.log_speedup(*pair, cache) for pair in pairs}
-            p_values = {pair: e.p_value() for pair, e in found.items() if e}
-            if p_values or pairs:
-                self._known[key] = pairs, certain(p_values, self.error / self.looks)
-        family: tuple[list[tuple[str, str]], set[tuple[str, str]]] | None = self._known[key]
-        return family
+        pairs = self.family(group, cache)
+        found = {pair: self.log_speedup(*pair, cache) for pair in pairs}
+        p_values = {pair: e.p_value() for pair, e in found.items() if e}
+        return (pairs, certain(p_values, self.error / self.looks)) if pairs else None
 
     # How much two runs of the same kernel differ
 
+    @_once
     def repeats(self, group: Group, cache: str) -> list[Estimate]:
         """The baseline's second batches over its first, at each launch shape: truly 1."""
-        key = "repeats", group, cache
-        if key not in self._known:
-            found = (
-                speedup(
-                    self.times(p.case, cache),
-                    self.times(p.case, cache, repeat=True),
-                    self._hidden(p.case, cache),
-                )
-                for p in self.groups[group]
-                if p.is_baseline
+        found = (
+            speedup(
+                self.times(p.case, cache),
+                self.times(p.case, cache, repeat=True),
+                self._hidden(p.case, cache),
             )
-            self._known[key] = [each for each in found if each]
-        repeats: list[Estimate] = self._known[key]
-        return repeats
+            for p in self.groups[group]
+            if p.is_baseline
+        )
+        return [each for each in found if each]
 
     def noise(self, group: Group, cache: str) -> float:
         """By how much two runs of the same kernel may differ; 0.003 is 0.3 %.

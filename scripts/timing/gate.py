@@ -11,7 +11,6 @@ code, 0 open and 1 closed. change: the time over the commit's less 1, with its i
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import shutil
@@ -45,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args(arguments)
     table = options.out / "gate.csv"
-    rows = _there(table) if options.backend == "cuda" else []
+    rows = runs.earlier(table) if options.backend == "cuda" else []
     commit = str((machine.commit() or {}).get("id", ""))[:10]
     with tempfile.TemporaryDirectory() as scratch:
         repository = Path(scratch)
@@ -65,14 +64,6 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"open for equal kernels: {opened} of {options.times}; "
           f"closed for slower ones: {closed} of {options.times}")  # fmt: skip
     return 0
-
-
-def _there(table: Path) -> list[dict[str, str]]:
-    """The comparisons of an earlier session."""
-    if not table.exists():
-        return []
-    with table.open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def _commit(repository: Path) -> None:

@@ -57,6 +57,14 @@ def fresh(folder: Path, only: Sequence[str], timing: Mapping[str, Any] | None = 
     return tables.load(folder / "run")
 
 
+def earlier(path: Path | None) -> list[dict[str, str]]:
+    """The rows of a table that an earlier session wrote; none where there is no such file."""
+    if path is None or not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def write(
     path: Path,
     rows: Sequence[Mapping[str, Any]],

@@ -16,11 +16,10 @@ truth; leader_covered: the same of the fastest variant's. placements: on average
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -262,13 +261,6 @@ def _part(simulated: Simulated, model: str, effect: float, seeds: range) -> list
     return [simulated(noise, effect, seed) for seed in seeds]
 
 
-def _there(path: Path | None, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The rows of an earlier run of this script, of other models than those named."""
-    if path and path.exists():
-        with path.open(newline="") as file:
-            yield from (row for row in csv.DictReader(file) if row["noise"] not in names)
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--runs", type=int, default=2000)
@@ -291,7 +283,9 @@ def tabulate(
     options = parser.parse_args(arguments)
     every = models()
     names = options.models or every
-    rows = list(_there(options.out, names))
+    rows: list[dict[str, Any]] = [
+        row for row in runs.earlier(options.out) if row["noise"] not in names
+    ]
     with ProcessPoolExecutor() as pool:
         for model in names:
             for size in (0.0, 0.005, 0.01):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,10 +21,8 @@ Make = Callable[..., Bench]
 
 
 @pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(Path(__file__).parents[2] / "scripts"))
-        yield importlib.import_module("readme_table")
+def script(script_of: Callable[[str], ModuleType]) -> ModuleType:
+    return script_of("readme_table")
 
 
 @pytest.fixture

@@ -16,14 +16,14 @@ from harness.emulator.results.counters import (
     EXACT,
     MODEL,
     PTX,
+    REQUESTS,
+    SECTORS,
     Counter,
     InstructionCount,
     Provenance,
 )
 from harness.silicon.memory_rules import MEASURED_SHARED_ATOMICS
 
-REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
-SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 _VECTORS = frozenset({"v2", "v4", "v8"})
 
 
@@ -79,10 +79,9 @@ def counters(
                 modelled |= {(kind, REQUESTS), (kind, SECTORS)}
             if site in counts.colliding:
                 modelled.add((kind, SECTORS))
-        for kind in kinds.get(site, ())[:1]:
-            shared_kind = "atom" if kind == "red" else kind
-            if shared_kind in shared:
-                shared[shared_kind] += each.shared_requests
+        first = next(iter(kinds.get(site, ())), "")
+        if (shared_kind := "atom" if first == "red" else first) in shared:
+            shared[shared_kind] += each.shared_requests
     for kind, value in requests.items():
         prefix = "smsp__sass_l1tex_" if kind.endswith("bypass") else "l1tex__"
         for pattern, count, unit in (

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Provenance = Literal["emulator-exact", "emulator-model", "ptx-level"]
+Provenance = Literal["machine-exact", "emulator-exact", "emulator-model", "ptx-level"]
+MACHINE: Provenance = "machine-exact"
 EXACT: Provenance = "emulator-exact"
 MODEL: Provenance = "emulator-model"
 PTX: Provenance = "ptx-level"
+
+REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
+SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 
 
 @dataclass(frozen=True)

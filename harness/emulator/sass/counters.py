@@ -10,14 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final, cast
 
-from harness.emulator.results.counters import MODEL, Counter, Provenance
+from harness.emulator.results.counters import MACHINE, MODEL, REQUESTS, SECTORS, Counter
 from harness.emulator.sass.report import MachineCount
 
-MACHINE: Final = cast(Provenance, "machine-exact")
-REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
-SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 _COPIES = ("ldgsts_cache_access", "ldgsts_cache_bypass")
 _MEMORY = {
     "LDG": "ld", "LD": "ld", "STG": "st", "ST": "st", "REDG": "red", "RED": "red", "ATOMG": "atom",

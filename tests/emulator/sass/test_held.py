@@ -7,8 +7,7 @@ as from PTX.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -64,10 +63,8 @@ class Held:
 
 
 @pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "scripts"))
-        yield importlib.import_module("fidelity_table")
+def script(script_of: Callable[[str], ModuleType]) -> ModuleType:
+    return script_of("fidelity_table")
 
 
 @pytest.fixture(scope="module")
