@@ -24,14 +24,14 @@ class Overrun(BaseException):
 def within(seconds: float) -> Iterator[None]:
     """Raises Overrun where the body takes longer.
 
-    Only in the main thread, and not within another deadline, which holds for this one, too.
+    Only in the main thread, and not while another alarm is set, whose deadline holds for this one.
     Workers have their own: whoever started them ends them.
     """
     main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:
+    if not main or any(signal.getitimer(signal.ITIMER_REAL)):
         yield
         return
-    signal.signal(signal.SIGALRM, _raise)
+    before = signal.signal(signal.SIGALRM, _raise)
     try:
         with suppress(OSError, ValueError):  # standard error may be closed
             faulthandler.dump_traceback_later(seconds + _GRACE_S, exit=True, file=2)
@@ -40,7 +40,7 @@ def within(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         faulthandler.cancel_dump_traceback_later()
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _raise(number: int, frame: FrameType | None) -> None:

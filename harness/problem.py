@@ -14,7 +14,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -161,16 +163,28 @@ class Problem(ABC):
         raise ProblemError(f"{type(self).__name__} defines no library() for `library: torch`")
 
 
+class _AsItStands(SourceFileLoader):
+    """Compiles a file every time.
+
+    Python's cache of compiled files takes a file for unchanged that was changed within a second
+    and has kept its length.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def load(folder: Path) -> Problem:
     """The Problem that `folder/problem.py` defines. Raises ProblemError with its place."""
     path = folder / "problem.py"
-    spec = importlib.util.spec_from_file_location(f"kernels_{folder.name}_problem", path)
+    name = f"kernels_{folder.name}_problem"
+    loader = _AsItStands(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
         with deadline.within(PLANNING_S):
-            spec.loader.exec_module(module)
+            loader.exec_module(module)
     except deadline.Overrun as error:
         line = line_in(path, error)
         raise ProblemError(f"{path}{line}: its import is {_ENDLESS}") from None

@@ -402,7 +402,7 @@ def _batch(asked: tuple[str, int, int, float]) -> list[tuple[str, bytes]]:
         _seeds[name] = target.seeds()
     draw = random.Random(f"{name}/{seed}")
     failures = []
-    signal.signal(signal.SIGALRM, _late)
+    before = signal.signal(signal.SIGALRM, _late)
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     try:
         for _ in range(count):
@@ -422,6 +422,7 @@ def _batch(asked: tuple[str, int, int, float]) -> list[tuple[str, bytes]]:
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
     finally:
+        signal.signal(signal.SIGALRM, before)
         shutil.rmtree(folder, ignore_errors=True)
     return failures
 

@@ -64,6 +64,19 @@ def test_what_ends_in_time_leaves_no_alarm_behind(folder: Path) -> None:
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
+def test_a_handler_that_was_left_behind_takes_no_deadline_away() -> None:
+    def left_behind(number: int, frame: object) -> None:
+        raise AssertionError
+
+    before = signal.signal(signal.SIGALRM, left_behind)
+    try:
+        with pytest.raises(deadline.Overrun), deadline.within(0.2):
+            time.sleep(30)
+        assert signal.getsignal(signal.SIGALRM) is left_behind
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_a_deadline_within_a_deadline_is_the_outer_ones() -> None:
     with pytest.raises(deadline.Overrun), deadline.within(0.2), deadline.within(60):
         time.sleep(30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -190,3 +191,12 @@ def test_a_sum_in_sequence_and_in_pairs_is_within_the_bound() -> None:
         in_sequence = float(np.cumsum(values, dtype=np.float32)[-1])
         assert abs(in_sequence - exact) <= bound
         assert abs(float(values.sum()) - exact) <= bound
+
+
+def test_a_file_that_changed_at_once_and_kept_its_length_is_read_anew(double_folder: Path) -> None:
+    path = double_folder / "problem.py"
+    title = load(double_folder).title
+    stands = path.stat()
+    path.write_text(path.read_text().replace(title, title.upper()))
+    os.utime(path, ns=(stands.st_atime_ns, stands.st_mtime_ns))
+    assert load(double_folder).title == title.upper() != title

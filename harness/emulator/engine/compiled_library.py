@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from filelock import FileLock
+
 FLAGS = (
     "-std=c++17", "-O3", "-march=native", "-fPIC", "-pthread", "-fno-strict-aliasing",
     "-fwrapv",  # addresses and integers wrap around
@@ -49,19 +51,25 @@ def _built(compiler: str, name: str, folders: Sequence[Path]) -> Path:
     path = cache_folder() / f"{name}-{digest}.so"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            made = Path(folder) / path.name
-            objects = [made.with_name(f"{number}.o") for number in range(len(sources))]
-            including = [word for each in folders for word in ("-I", str(each))]
-            steps = [
-                [*FLAGS, *including, "-c", str(source), "-o", str(object_)]
-                for source, object_ in zip(sources, objects, strict=True)
-            ]
-            with ThreadPoolExecutor(os.cpu_count()) as several:
-                list(several.map(lambda step: _run(compiler, *step), steps))
-            _run(compiler, *FLAGS, "-shared", *map(str, objects), "-o", str(made))
-            made.replace(path)  # another process may do the same: the last one stays
+        with FileLock(path.with_suffix(".lock")):  # who comes second waits for the first
+            if not path.exists():
+                _build(compiler, path, sources, folders)
     return path
+
+
+def _build(compiler: str, path: Path, sources: Sequence[Path], folders: Sequence[Path]) -> None:
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        objects = [made.with_name(f"{number}.o") for number in range(len(sources))]
+        including = [word for each in folders for word in ("-I", str(each))]
+        steps = [
+            [*FLAGS, *including, "-c", str(source), "-o", str(object_)]
+            for source, object_ in zip(sources, objects, strict=True)
+        ]
+        with ThreadPoolExecutor(os.cpu_count()) as several:
+            list(several.map(lambda step: _run(compiler, *step), steps))
+        _run(compiler, *FLAGS, "-shared", *map(str, objects), "-o", str(made))
+        made.replace(path)
 
 
 def _run(*command: str) -> None:

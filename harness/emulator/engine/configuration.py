@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from harness.emulator.errors import LaunchError, shown
+from harness.emulator.engine import shape
+from harness.emulator.engine.shape import BLOCK_MEMORY_BYTES, CompiledFor, Shape
+from harness.emulator.errors import LaunchError
 from harness.emulator.memory import arguments, grid_workspace
 from harness.emulator.program.access_kinds import grain
 from harness.emulator.program.ir import Program
@@ -15,42 +16,23 @@ from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.ptx.syntax import Kernel
 from harness.silicon.architectures import Architecture, UnknownArchitectureError, architecture
 
-Dim3 = tuple[int, int, int]
-
-LEAST_BUDGET = 2**32
-BUDGET_PER_THREAD = 2**16
 CHUNK_THREADS = 2**16
 MOST_CHUNK_THREADS = 2**20
-BLOCK_MEMORY_BYTES = 2**28  # shared and local memory, and what is known of it, of a chunk
 _STAMP_BYTES = 28  # of a word of shared memory that is watched
 _ORIGIN_BYTES = 4  # of a word of local memory that is watched
 
 
 @dataclass(frozen=True)
-class LaunchConfiguration:
+class LaunchConfiguration(Shape):
     """The shape of a launch, and how it is to be executed.
 
-    shared_bytes: of a block, static and dynamic. budget: thread instructions. checks: whether to
-    look for races and for reads of what nothing wrote. jobs: blocks that may run at the same time
-    in the fast run. chunk_blocks: blocks that the judge executes together.
+    checks: whether to look for races and for reads of what nothing wrote. jobs: blocks that may run
+    at the same time in the fast run. chunk_blocks: blocks that the judge executes together.
     """
 
-    grid: Dim3
-    block: Dim3
-    shared_bytes: int
-    budget: int
     checks: bool
     jobs: int
     chunk_blocks: int
-
-    @property
-    def blocks(self) -> int:
-        return math.prod(self.grid)
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return math.prod(self.block)
 
 
 @dataclass(frozen=True)
@@ -70,21 +52,15 @@ class Requested:
 def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfiguration:
     """Raises LaunchError for what the architecture does not allow."""
     limits = _limits(asked.arch)
-    grid = arguments.dim3("grid", asked.grid, limits.max_grid)
-    block = arguments.dim3("block", asked.block, limits.max_block)
+    asked_shape = asked.grid, asked.block, asked.shared_bytes, asked.budget
+    found = shape.checked(_compiled_for(program, kernel), limits, *asked_shape)
     chunk_threads = CHUNK_THREADS
     if asked.chunk_threads is not None:
         chunk_threads = arguments.whole("chunk_threads", asked.chunk_threads, 1, MOST_CHUNK_THREADS)
     jobs = arguments.whole("jobs", asked.jobs, 1)
     checks = arguments.flag("checks", asked.checks)
-    blocks, threads = math.prod(grid), math.prod(block)
-    budget = asked.budget
-    if budget is None:
-        budget = max(LEAST_BUDGET, BUDGET_PER_THREAD * blocks * threads)
-    budget = arguments.whole("max_thread_instructions", budget, 1)
-    _check_block(kernel, block, threads, limits)
-    shared_bytes = _shared(program, asked.shared_bytes, limits)
-    fitting = _fitting(program, threads, shared_bytes, checks)
+    blocks, threads = found.blocks, found.threads
+    fitting = _fitting(program, threads, found.shared_bytes, checks)
     together = max(1, min(chunk_threads // threads, fitting, blocks))
     if grid_workspace.synchronises_grid(program):
         grid_workspace.check_fits(kernel.name, blocks, threads, fitting)
@@ -93,7 +69,18 @@ def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfi
         # Blocks may wait for others, as at a barrier of the grid written by hand: those that a
         # device holds at once are there at once.
         together = max(together, min(_resident(threads, limits), fitting, blocks))
-    return LaunchConfiguration(grid, block, shared_bytes, budget, checks, jobs, together)
+    return LaunchConfiguration(
+        found.grid, found.block, found.shared_bytes, found.budget, checks, jobs, together
+    )
+
+
+def _compiled_for(program: Program, kernel: Kernel) -> CompiledFor:
+    exact, most = kernel.directives.get("reqntid"), kernel.directives.get("maxntid")
+    x, y, z = (*exact, 1, 1)[:3] if exact else (1, 1, 1)
+    return CompiledFor(
+        kernel.name, (x, y, z) if exact else None, math.prod(most) if most else None,
+        program.shared_static, program.local_bytes,
+    )  # fmt: skip
 
 
 def _resident(threads: int, limits: Architecture) -> int:
@@ -109,46 +96,9 @@ def _limits(arch: str) -> Architecture:
         raise LaunchError(str(error)) from None
 
 
-def _check_block(kernel: Kernel, block: Dim3, threads: int, limits: Architecture) -> None:
-    most_threads = limits.max_threads_per_block
-    if threads > most_threads:
-        raise LaunchError(
-            f"block {block} has {threads} threads; a block has at most {most_threads}"
-        )
-    exact = kernel.directives.get("reqntid")
-    if exact is not None and (*exact, 1, 1)[:3] != block:
-        raise LaunchError(f"block {block}: kernel `{kernel.name}` was compiled for {exact} threads")
-    most = kernel.directives.get("maxntid")
-    if most is not None:
-        limit = math.prod(most)
-        if threads > limit:
-            raise LaunchError(
-                f"block {block} has {threads} threads; kernel `{kernel.name}` was compiled with "
-                f"__launch_bounds__({limit})"
-            )
-
-
-def _shared(program: Program, dynamic: Any, limits: Architecture) -> int:
-    dynamic = arguments.whole("shared_bytes", dynamic, 0)
-    total = program.shared_static + dynamic
-    most = limits.max_shared_bytes_per_block
-    if total > most:
-        raise LaunchError(
-            f"the kernel asks for {shown(total)} bytes of shared memory per block "
-            f"({program.shared_static} static, {shown(dynamic)} dynamic); {limits.name} has {most}"
-        )
-    return total
-
-
 def _fitting(program: Program, threads: int, shared_bytes: int, checks: bool) -> int:
     """How many blocks may execute together by the memory that they take."""
     local = threads * program.local_bytes
-    if local > BLOCK_MEMORY_BYTES:
-        raise LaunchError(
-            f"a block of {threads} threads with {program.local_bytes} bytes of local memory each "
-            f"takes {local} bytes; the emulator has {BLOCK_MEMORY_BYTES}: use smaller blocks or "
-            "smaller arrays"
-        )
     if checks:
         local += local * _ORIGIN_BYTES // grain(program, "local")
         shared_bytes += shared_bytes * _STAMP_BYTES // grain(program, "shared")

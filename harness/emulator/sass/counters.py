@@ -3,7 +3,8 @@
 They are `machine-exact`: counted on the instructions that the GPU runs, by rules that reproduce an
 H200's readings to the digit. What depends on how warps of different blocks, or of one, happen to
 meet is a model: the sectors of atomics whose lanes collide, and everything in a launch with loops
-that go on until another thread has done something.
+that go on until another thread has done something. So are the sectors and the shared wavefronts of
+asynchronous copies, whose rule is not known.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from harness.emulator.results.counters import MACHINE, MODEL, REQUESTS, SECTORS,
 from harness.emulator.sass.report import MachineCount
 
 _COPIES = ("ldgsts_cache_access", "ldgsts_cache_bypass")
+_COUNTED_PER_COPY = 3
+"""Instructions that hardware counts among the shared loads for an LDGSTS: read in two launches of
+sgemm_tf32/v1_mma_async_copy, where each copies 16 bytes a lane."""
 _MEMORY = {
     "LDG": "ld", "LD": "ld", "STG": "st", "ST": "st", "REDG": "red", "RED": "red", "ATOMG": "atom",
     "ATOM": "atom",
@@ -53,26 +57,30 @@ def _of_instructions(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
 def _of_memory(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     requests: dict[str, int] = dict.fromkeys(_MEMORY.values(), 0)
     sectors = dict(requests)
-    colliding = set()
+    modelled = set()
     for each in instructions:
-        kind = _memory_kind(each)
-        if kind and each.global_requests:
+        for kind in _memory_kinds(each) if each.global_requests else ():
             requests[kind] = requests.get(kind, 0) + each.global_requests
             sectors[kind] = sectors.get(kind, 0) + each.global_sectors
-            colliding |= {kind} if each.colliding else set()
+            modelled |= {kind} if each.colliding or _is_copy(each) else set()
     for kind, value in requests.items():
         prefix = "smsp__sass_l1tex_" if kind in _COPIES else "l1tex__"
         name = REQUESTS.format(kind).replace("l1tex__", prefix)
         yield Counter(name, value, "request", MACHINE)
         name = SECTORS.format(kind).replace("l1tex__", prefix)
-        yield Counter(name, sectors[kind], "sector", MODEL if kind in colliding else MACHINE)
+        yield Counter(name, sectors[kind], "sector", MODEL if kind in modelled else MACHINE)
 
 
-def _memory_kind(each: MachineCount) -> str:
-    base, *modifiers = each.opcode.split(".")
-    if base == "LDGSTS":
-        return _COPIES["BYPASS" in modifiers]
-    return _MEMORY.get(base, "")
+def _memory_kinds(each: MachineCount) -> Sequence[str]:
+    """The counters that it belongs to: asynchronous copies are loads, and their own."""
+    if _is_copy(each):
+        return "ld", _COPIES["BYPASS" in each.opcode.split(".")]
+    kind = _MEMORY.get(_base(each))
+    return (kind,) if kind else ()
+
+
+def _is_copy(each: MachineCount) -> bool:
+    return _base(each) == "LDGSTS"
 
 
 def _of_shared(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
@@ -81,10 +89,13 @@ def _of_shared(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
 
     spent = total(lambda each: each.shared_wavefronts)
     ideal = total(lambda each: each.shared_wavefronts_ideal)
-    yield Counter("memory_l1_wavefronts_shared", spent, "wavefront", MACHINE)
+    copies = any(_is_copy(each) and each.warps for each in instructions)
+    yield Counter("memory_l1_wavefronts_shared", spent, "wavefront", MODEL if copies else MACHINE)
     yield Counter("memory_l1_wavefronts_shared_ideal", ideal, "wavefront", MACHINE)
     for name, opcodes in (("ld", ("LDS", "LDSM")), ("st", ("STS",))):
         value = total(lambda each: each.warps, *opcodes)
+        if name == "ld":
+            value += _COUNTED_PER_COPY * total(lambda each: each.warps, "LDGSTS")
         yield Counter(f"smsp__inst_executed_op_shared_{name}.sum", value, "inst", MACHINE)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.engine.faults import fault_at, index_of, over_budget
+from harness.emulator.engine.shape import Shape
 from harness.emulator.errors import LaunchError
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.ptx.source_lines import user_line
@@ -22,23 +22,12 @@ from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineCount
 
 Array = NDArray[Any]
-Dim3 = tuple[int, int, int]
 
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
 _SLICE = 1 << 16  # warp instructions of a block before others go on, where blocks may wait
 _BANKS = 6
 _WORD_BYTES = 4
 _BLOCK_AT, _GRID_AT, _STACK_AT = 0x00, 0x0C, 0x28
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A launch's shape; shared_bytes are static and dynamic, without the reserved ones."""
-
-    grid: Dim3
-    block: Dim3
-    shared_bytes: int
-    budget: int
 
 
 def bank_of_parameters(function: Function, shape: Shape, params: bytes) -> bytes:

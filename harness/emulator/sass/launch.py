@@ -10,25 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.emulator.engine.shape import CompiledFor, checked
 from harness.emulator.errors import LaunchError, shown
-from harness.emulator.memory import arguments
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.ptx.syntax import Kernel
 from harness.emulator.sass.arguments import pack
 from harness.emulator.sass.code import Function, MachineCode
 from harness.emulator.sass.counters import counters
 from harness.emulator.sass.encode import Encoded, encode
-from harness.emulator.sass.execute import Shape, bank_of_parameters, execute
+from harness.emulator.sass.execute import bank_of_parameters, execute
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineReport
-from harness.silicon.architectures import Architecture, architecture
+from harness.silicon.architectures import architecture
 
 Array = NDArray[Any]
 
-LEAST_BUDGET = 2**32
-BUDGET_PER_THREAD = 2**16
 _ADDRESS_BANK = 4
-_MOST_LOCAL_BYTES = 2**28
 
 
 @dataclass
@@ -66,8 +63,10 @@ def launch_machine_code(
         there = ", ".join(sorted(code.functions)) or "none"
         raise LaunchError(f"there is no kernel {shown(kernel)}; the cubin has {there}")
     function = code.functions[kernel]
-    limits = architecture(code.arch)
-    shape = _shape(function, limits, grid, block, shared_bytes, max_thread_instructions)
+    shape = checked(
+        _compiled_for(function), architecture(code.arch), grid, block, shared_bytes,
+        max_thread_instructions,
+    )  # fmt: skip
     device = _device(code)
     if kernel not in device.encoded:
         device.encoded[kernel] = encode(function, load().definitions)
@@ -84,42 +83,12 @@ def launch_machine_code(
     )  # fmt: skip
 
 
-def _shape(
-    function: Function, limits: Architecture, grid: Any, block: Any, dynamic: Any, budget: Any
-) -> Shape:
-    grid = arguments.dim3("grid", grid, limits.max_grid)
-    block = arguments.dim3("block", block, limits.max_block)
-    threads = math.prod(block)
-    if threads > limits.max_threads_per_block:
-        raise LaunchError(
-            f"block {block} has {threads} threads; a block has at most "
-            f"{limits.max_threads_per_block}"
-        )
-    if function.required_threads not in (None, block):
-        raise LaunchError(
-            f"block {block}: kernel `{function.name}` was compiled for {function.required_threads} "
-            "threads"
-        )
-    if function.max_threads is not None and threads > math.prod(function.max_threads):
-        raise LaunchError(
-            f"block {block} has {threads} threads; kernel `{function.name}` was compiled with "
-            f"__launch_bounds__({math.prod(function.max_threads)})"
-        )
-    shared = function.shared_bytes + arguments.whole("shared_bytes", dynamic, 0)
-    if shared > limits.max_shared_bytes_per_block:
-        raise LaunchError(
-            f"the kernel asks for {shown(shared)} bytes of shared memory per block; {limits.name} "
-            f"has {limits.max_shared_bytes_per_block}"
-        )
-    if threads * function.local_bytes > _MOST_LOCAL_BYTES:
-        raise LaunchError(
-            f"a block of {threads} threads with {function.local_bytes} bytes of local memory each "
-            f"takes more than the {_MOST_LOCAL_BYTES} bytes that the emulator has"
-        )
-    if budget is None:
-        budget = max(LEAST_BUDGET, BUDGET_PER_THREAD * math.prod(grid) * threads)
-    budget = arguments.whole("max_thread_instructions", budget, 1, 2**62)
-    return Shape(grid, block, shared, budget)
+def _compiled_for(function: Function) -> CompiledFor:
+    most = function.max_threads
+    return CompiledFor(
+        function.name, function.required_threads, math.prod(most) if most else None,
+        function.shared_bytes, function.local_bytes,
+    )  # fmt: skip
 
 
 def _device(code: MachineCode) -> _Device:

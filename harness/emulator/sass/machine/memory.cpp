@@ -261,7 +261,8 @@ void ldsm(Context& c, const Instruction& n) {
         write(c, c.result(n, 0, m), [&](int i) { return out[m][i]; });
 }
 
-// An asynchronous copy is done at once: nobody may look before it is waited for.
+// An asynchronous copy is done at once: nobody may look before it is waited for. Where no lane
+// copies, and zeros are all that is stored, no request is made.
 void copy(Context& c, const Instruction& n) {
     if (!c.on) return;
     Access from = addressed(c, n), to = shared_target(c, n);
@@ -274,8 +275,9 @@ void copy(Context& c, const Instruction& n) {
         machine::survey(from);
         aligned(from, n.width);
         in_global(c, from, READ, source);
+        count_global(c, machine::global_sectors(from));
     }
-    count_global(c, copies ? machine::global_sectors(from) : 0);
+    count_shared(c, wavefronts_of(to, false));
     each_lane(c.on, [&](int i) {
         if (copies >> i & 1)
             std::memcpy(target.at[i], source.at[i], n.width);

@@ -152,7 +152,7 @@ void Accesses::of_buffer(const Op* op, Request& request) {
     }
     if (op && request.verb == WRITE) note_global(*op, request);
     Ids ids;
-    if (op && buffer.filled && request.verb != WRITE) ids = read_first(request, buffer);
+    if (op && buffer.filled && request.verb != WRITE) ids = read_buffer(request, buffer);
     if (op) note_ids(*op, request, ids);
     if (buffer.filled && request.verb != READ)
         for (const Touch& touch : request.touches)
@@ -161,25 +161,19 @@ void Accesses::of_buffer(const Op* op, Request& request) {
 
 // --- what is written and what is not ------------------------------------------------------------
 
-Accesses::Ids Accesses::read_block_memory(const Request& request, const std::vector<i64>& cells) {
-    const bool shared = request.memory == SHARED_MEMORY;
-    const Id* known = shared ? shared_cells_.get() : local_cells_.get();
-    const int each = std::max(1, request.word / (shared ? launch_.shared_grain : launch_.local_grain));
-    const auto is_written = [&](i64 first) {
-        return std::any_of(known + first, known + first + each,
-                           [](Id id) { return id == WRITTEN; });
-    };
+// An id for each word read: 0 where it was written, the one that the cell has (`known`), or a new one.
+template <class IsWritten, class Known>
+Accesses::Ids Accesses::read_words(const Request& request, IsWritten is_written, Known known) {
     const size_t touches = request.touches.size();
     Ids ids;
     for (int word = 0; word < request.count; word++) {
         u32 read = 0;
         bool begun = false;
         for (size_t n = 0; n < touches; n++) {
-            const i64 first = cells[n] + static_cast<i64>(word) * each;
-            if (is_written(first)) continue;
+            if (is_written(n, word)) continue;
             if (ids.empty()) ids.resize(touches * request.count);
             Id& id = ids[n * request.count + word];
-            id = known[first];
+            id = known(n, word);
             if (id) continue;
             if (!begun)
                 read = uninitialised_.begin(NEVER_WRITTEN, request.site,
@@ -187,37 +181,32 @@ Accesses::Ids Accesses::read_block_memory(const Request& request, const std::vec
             begun = true;
             id = uninitialised_.add(read, request.touches[n].lane,
                                     request.touches[n].address + word * request.word);
-            if (is_written(cells[n])) id |= PADDING;
+            if (is_written(n, 0)) id |= PADDING;
         }
     }
     return ids;
 }
 
-Accesses::Ids Accesses::read_first(const Request& request, const Buffer& buffer) {
-    const auto is_written = [&](i64 first) {
-        const u8* at = buffer.filled + first;
+Accesses::Ids Accesses::read_block_memory(const Request& request, const std::vector<i64>& cells) {
+    const bool shared = request.memory == SHARED_MEMORY;
+    const Id* known = shared ? shared_cells_.get() : local_cells_.get();
+    const int each = std::max(1, request.word / (shared ? launch_.shared_grain : launch_.local_grain));
+    const auto first = [&](size_t n, int word) {
+        return known + cells[n] + static_cast<i64>(word) * each;
+    };
+    const auto is_written = [&](size_t n, int word) {
+        const Id* cell = first(n, word);
+        return std::any_of(cell, cell + each, [](Id id) { return id == WRITTEN; });
+    };
+    return read_words(request, is_written, [&](size_t n, int word) { return *first(n, word); });
+}
+
+Accesses::Ids Accesses::read_buffer(const Request& request, const Buffer& buffer) {
+    const auto is_written = [&](size_t n, int word) {
+        const u8* at = buffer.filled + request.touches[n].address + word * request.word;
         return std::any_of(at, at + request.word, [](u8 byte) { return byte != 0; });
     };
-    const size_t touches = request.touches.size();
-    Ids ids;
-    for (int word = 0; word < request.count; word++) {
-        u32 read = 0;
-        bool begun = false;
-        for (size_t n = 0; n < touches; n++) {
-            const Touch& touch = request.touches[n];
-            const i64 first = touch.address + word * request.word;
-            if (is_written(first)) continue;
-            if (ids.empty()) ids.resize(touches * request.count);
-            if (!begun)
-                read = uninitialised_.begin(NEVER_WRITTEN, request.site,
-                                            {request.word, request.memory});
-            begun = true;
-            Id& id = ids[n * request.count + word];
-            id = uninitialised_.add(read, touch.lane, first);
-            if (is_written(touch.address)) id |= PADDING;
-        }
-    }
-    return ids;
+    return read_words(request, is_written, [](size_t, int) { return Id{0}; });
 }
 
 // What a load or an atomic has read: where it is unwritten, its result is.

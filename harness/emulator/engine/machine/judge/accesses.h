@@ -47,7 +47,9 @@ class Accesses {
     void in_buffers(const Op& op, Verb verb, Touches touches, int word, int count);
     void of_buffer(const Op* op, Request& request);
     Ids read_block_memory(const Request& request, const std::vector<i64>& cells);
-    Ids read_first(const Request& request, const Buffer& buffer);
+    Ids read_buffer(const Request& request, const Buffer& buffer);
+    template <class IsWritten, class Known>
+    Ids read_words(const Request& request, IsWritten is_written, Known known);
     void write_block_memory(const Op& op, const Request& request, const std::vector<i64>& cells);
     void load_bytes(i32 site, const Touches& touches, int width, const std::vector<u8*>& targets);
     void note_ids(const Op& op, const Request& request, const Ids& ids);
