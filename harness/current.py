@@ -10,6 +10,7 @@ from harness.records import (
     Conditions,
     Counted,
     Finished,
+    MachineCode,
     Outcome,
     Planned,
     Record,
@@ -61,7 +62,7 @@ def _needs(record: Record) -> list[Any]:
     """What must not have ended after a record, if it is to count."""
     if isinstance(record, Planned):
         return [("planned", record.case), ("case", record.case)]
-    if isinstance(record, Compiled | Counted | Uncounted | SourceLine):
+    if isinstance(record, Compiled | Counted | Uncounted | SourceLine | MachineCode):
         return [("case", record.case)]
     if isinstance(record, Round | Outcome):
         return [("times", record.case)]

@@ -51,7 +51,8 @@ def data(value: Any) -> Any:
     if isinstance(value, dict):
         return {data(key): data(each) for key, each in value.items()}
     if isinstance(value, list | tuple) and not (value and isinstance(value[0], float)):
-        return type(value)(data(each) for each in value)
+        make = getattr(value, "_make", type(value))  # a named tuple takes its items one by one
+        return make(data(each) for each in value)
     return value
 
 

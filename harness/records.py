@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, TypeAdapter
 
@@ -114,7 +114,8 @@ class Counted:
 class SourceLine:
     """What one line of source cost in one step of a case, as the emulator counts it.
 
-    warps, threads: PTX instructions executed by warps, and by lanes that were predicated on.
+    warps, threads: instructions executed by warps, and by lanes that were predicated on; of PTX,
+    or where provenance is "machine-exact" of machine code.
     Requests and sectors are of global memory, of loads and asynchronous copies unless their name
     says otherwise; wavefronts are of shared memory. branches: warps for which a branch of the line
     chose, diverged: those whose lanes chose differently. Of atomics, global and shared: the lanes,
@@ -140,7 +141,39 @@ class SourceLine:
     store_sectors: Whole = 0
     atomic_requests: Whole = 0
     atomic_sectors: Whole = 0
+    provenance: Provenance = "ptx-level"
     kind: Literal["line"] = "line"
+
+
+class MachineInstruction(NamedTuple):
+    """What one machine instruction cost: `threads` are active lanes, `threads_on` act.
+
+    address: in its function, bytes. file: its place in MachineCode.files. Requests and sectors are
+    of global memory, wavefronts of shared memory.
+    """
+
+    address: Whole
+    text: str
+    file: Whole
+    line: Whole
+    warps: Whole
+    threads: Whole
+    threads_on: Whole
+    requests: Whole
+    sectors: Whole
+    wavefronts: Whole
+    wavefronts_ideal: Whole
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """The machine instructions that one step of a case executed, in their order."""
+
+    case: str
+    step: Whole
+    files: tuple[str, ...]
+    instructions: tuple[MachineInstruction, ...]
+    kind: Literal["machine code"] = "machine code"
 
 
 @dataclass(frozen=True)
@@ -301,6 +334,7 @@ Record = (
     | Uncounted
     | Profiled
     | SourceLine
+    | MachineCode
     | Round
     | Conditions
     | Remark

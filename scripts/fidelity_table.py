@@ -4,9 +4,9 @@
     python scripts/fidelity_table.py --check    exit 1 if it is out of date
 
 The readings are the `ncu` rows of reports/h200/*/counters.csv.gz. Their cases, found by id in
-kernels/ and tests/fidelity/bench.yaml, are compiled and emulated anew on the same inputs, as far
-as limits.emulate_bytes allows. tests/test_fidelity.py fails where `compare` finds a difference that
-tests/fidelity/exceptions.yaml does not explain.
+kernels/ and tests/fidelity/bench.yaml, are compiled and emulated anew on the same inputs, from PTX
+and from machine code, as far as limits.emulate_bytes allows. tests/test_fidelity.py fails where
+`compare` finds a difference that tests/fidelity/exceptions.yaml does not explain.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from statistics import median
 
+import numpy as np
 import sections
 import yaml
 
@@ -32,7 +32,7 @@ from harness.build import compile as compiler
 from harness.cases import Case
 from harness.errors import HarnessError
 from harness.matrix import model, plan
-from harness.run.runner import emulate
+from harness.run.runner import by_front_end
 from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import theoretical_occupancy
 
@@ -44,6 +44,7 @@ COUNTERS = "*/counters.csv*"
 EXCEPTIONS = ROOT / "tests" / "fidelity" / "exceptions.yaml"
 
 EXACT, MODEL, PTX, COMPILED = "emulator-exact", "emulator-model", "ptx-level", "compilation"
+MACHINE, OF_MACHINE = "machine-exact", "machine code, model"
 GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 STORE_SECTORS = GLOBAL.format("sectors", "st")
 DRAM_READ = "dram__bytes_read.sum"
@@ -115,7 +116,10 @@ class Compared:
 
 @dataclass(frozen=True)
 class Launch:
-    """One step of a case. missing: counters without a reading that should have one."""
+    """One step of a case. missing: counters without a reading that should have one.
+
+    same: whether PTX and machine code left the same bits in every output of the case.
+    """
 
     case: Case
     step: int
@@ -123,6 +127,7 @@ class Launch:
     missing: tuple[str, ...] = ()
     refusal: str = ""
     """Why the emulator could not run it; nothing is compared then."""
+    same: bool = True
     read: tuple[float, float] | None = None
     """Bytes of the distinct sectors that were read, and what the device's memory delivered."""
 
@@ -146,15 +151,23 @@ class Known:
     kernels: tuple[str, ...]
     counters: tuple[str, ...]
     because: str
+    provenance: str
 
     def explains(self, launch: Launch, difference: Compared) -> bool:
-        return launch.name in self.kernels and difference.metric in self.counters
+        return (
+            launch.name in self.kernels
+            and difference.metric in self.counters
+            and difference.provenance == self.provenance
+        )
 
 
 def known(path: Path = EXCEPTIONS) -> list[Known]:
     """The differences that have a reason."""
     listed = yaml.safe_load(path.read_text(encoding="utf-8")) or []
-    return [Known(tuple(e["kernels"]), tuple(e["counters"]), e["because"]) for e in listed]
+    return [
+        Known(tuple(e["kernels"]), tuple(e["counters"]), e["because"], e.get("provenance", EXACT))
+        for e in listed
+    ]
 
 
 def readings(files: Iterable[Path]) -> Readings:
@@ -195,19 +208,29 @@ class Matrix:
 
     def _compare(self, case: Case, built: compiler.Built, read: Readings) -> Iterator[Launch]:
         try:
-            execution = emulate(self.bench, case, ARCH)
+            execution, machine = by_front_end(self.bench, case, ARCH)
         except HarnessError as error:
             yield Launch(case, 0, refusal=str(error))
             return
-        if execution.faults:
-            yield Launch(case, 0, refusal=execution.faults[0])
+        refusals = [*execution.faults, machine] if isinstance(machine, str) else machine.faults
+        if isinstance(machine, str) or refusals:
+            yield Launch(case, 0, refusal=refusals[0])
             return
+        same = all(
+            np.array_equal(output.view(np.uint8), machine.outputs[name].view(np.uint8))
+            for name, output in execution.outputs.items()
+        )
         for step in range(len(case.steps)):
             theirs = read.get((case.id, step), {})
             counts = [count for count in execution.counts if count.step == step]
+            executed = [
+                (c, c.provenance if c.provenance == MACHINE else OF_MACHINE)
+                for c in machine.counts
+                if c.step == step
+            ]
             compared = [
-                Compared(count.metric, count.provenance, count.value, theirs[count.metric])
-                for count in counts
+                Compared(count.metric, provenance, count.value, theirs[count.metric])
+                for count, provenance in [*executed, *((c, c.provenance) for c in counts)]
                 if count.metric in theirs
                 and not count.metric.startswith(FORMED)
                 and (theirs[count.metric] or count.metric != UNIFORM)
@@ -216,7 +239,7 @@ class Matrix:
             compared += _of_compilation(case, step, built, theirs)
             touched = [c.value for c in counts if c.metric == "distinct_sectors_read"]
             bytes_ = (SECTOR_BYTES * touched[0], theirs[DRAM_READ]) if DRAM_READ in theirs else None
-            yield Launch(case, step, tuple(compared), tuple(missing), read=bytes_)
+            yield Launch(case, step, tuple(compared), tuple(missing), same=same, read=bytes_)
 
 
 def _of_compilation(
@@ -269,21 +292,23 @@ class Section:
     def text(self) -> str:
         return "\n\n".join([self.summary(), self.by_counter(), self.reasons(), self.by_launch()])
 
-    @cached_property
-    def exact(self) -> list[tuple[Launch, Compared]]:
-        return [(launch, each) for launch in self.launches for each in launch.of(EXACT)]
-
     def summary(self) -> str:
-        equal = sum(each.equal for _, each in self.exact)
-        digit = sum(each.equal and each.ours == each.theirs for _, each in self.exact)
         variants = {launch.name for launch in self.launches}
         compiled = [each for launch in self.launches for each in launch.of(COMPILED)]
         same = sum(each.equal for each in compiled)
         return (
-            f"{digit:,} of {len(self.exact):,} `emulator-exact` readings are equal to the digit"
-            + (f", {equal - digit:,} store sectors within 0.5 %" if equal > digit else "")
-            + f"; {same:,} of {len(compiled):,} figures of registers, occupancy and waves are. "
-            f"{len(self.launches):,} launches of {len(variants)} variants.\n\n{self.traffic()}"
+            f"{len(self.launches):,} launches of {len(variants)} variants. {self._equal(MACHINE)} "
+            f"{self._equal(EXACT)} Of the figures of registers, occupancy and waves {same:,} of "
+            f"{len(compiled):,} are.\n\n{self.traffic()}"
+        )
+
+    def _equal(self, provenance: str) -> str:
+        every = [each for launch in self.launches for each in launch.of(provenance)]
+        digit = sum(each.equal and each.ours == each.theirs for each in every)
+        noisy = sum(each.equal for each in every) - digit
+        within = f", {noisy:,} store sectors within 0.5 %" if noisy else ""
+        return (
+            f"{digit:,} of {len(every):,} `{provenance}` readings are equal to the digit{within}."
         )
 
     def traffic(self) -> str:
@@ -313,7 +338,7 @@ class Section:
         for launch in self.launches:
             for each in launch.compared:
                 found[each.metric, each.provenance].append(each)
-        order = (EXACT, MODEL, COMPILED, PTX)
+        order = (MACHINE, OF_MACHINE, EXACT, MODEL, COMPILED, PTX)
         for (metric, provenance), own in sorted(found.items(), key=lambda i: order.index(i[0][1])):
             equal = sum(each.equal for each in own)
             apart = sorted(each.relative for each in own if not each.equal)
@@ -329,22 +354,21 @@ class Section:
         """Each known difference that shows, with its reason."""
         parts = [
             f"- {', '.join(f'`{name}`' for name in e.kernels)}: "
-            f"{', '.join(_label(c) for c in e.counters)}. {e.because.strip()}"
+            f"{', '.join(_label(c) for c in e.counters)} (`{e.provenance}`). {e.because.strip()}"
             for e in self.exceptions
         ]
-        return "\n".join(["Where `emulator-exact` counters differ, and why:", "", *parts]) if (
-            parts
-        ) else "No `emulator-exact` counter differs."  # fmt: skip
+        head = "Where `machine-exact` and `emulator-exact` counters differ, and why:"
+        return "\n".join([head, "", *parts]) if parts else "No exact counter differs."
 
     def by_launch(self) -> str:
         lines = [
             "Ours / ncu's where they differ; the last three columns are `ptx-level`: ours against "
             "ncu's.",
             "",
-            "| kernel | launch | exact | model | registers, occupancy | "
+            "| kernel | launch | machine code | PTX, exact | PTX, model | registers, occupancy | "
             + " | ".join(_label(metric) for metric in IN_COLUMNS)
             + " |",
-            "|---|---|---|---|---|--:|--:|--:|",
+            "|---|---|---|---|---|---|--:|--:|--:|",
         ]
         lines += [self._row(launch) for launch in self.launches]
         return "\n".join(lines)
@@ -357,9 +381,9 @@ class Section:
         shape = [case.dtype, *(f"{k} {v}" for k, v in (case.sizes | case.launch).items())]
         cells = [kernel, ", ".join(shape)]
         if launch.refusal:
-            return f"| {' | '.join(cells)} | not emulated: {launch.refusal} | | | | | |"
-        cells += [_verdict(launch.of(kind)) for kind in (EXACT, MODEL, COMPILED)]
-        by_metric = {each.metric: each for each in launch.compared}
+            return f"| {' | '.join(cells)} | not emulated: {launch.refusal} | | | | | | |"
+        cells += [_verdict(launch.of(kind)) for kind in (MACHINE, EXACT, MODEL, COMPILED)]
+        by_metric = {each.metric: each for each in launch.of(PTX)}
         for metric in IN_COLUMNS:
             one = by_metric.get(metric)
             cells.append(_percent(one.relative) if one else "")

@@ -20,6 +20,8 @@ from harness.records import (
     Conditions,
     Counted,
     Finished,
+    MachineCode,
+    MachineInstruction,
     Outcome,
     Planned,
     Profiled,
@@ -42,6 +44,9 @@ RECORDS: list[Record] = [
     Counted(CASE, 0, "twice", "smsp__inst_executed.sum", 320.0, "inst", "ptx-level"),
     Uncounted(CASE, 0, "dram__bytes_read.sum", "not permitted: ERR_NVGPUCTRPERM"),
     Profiled("2025.3.1", "all", "none", "gh100", {"a": "b"}, ("profile/1.ncu-rep",)),
+    MachineCode(CASE, 0, ("a.cu",), (
+        MachineInstruction(16, "@P0 LDG.E R2,desc[UR4][R2.64]", 0, 7, 10, 320, 32, 10, 40, 0, 0),
+    )),
     SourceLine(CASE, 0, "a.cu", 7, 10, 320, 10, 40, 0, 0, 10, 3, 64, 32, 4),
     Round(CASE, "cold", 0, False, (2500.5, 2501.0), ((1.5, 2.5), (3.5,))),
     Conditions("double/float32/n=1024", 0, 1_980_000_000, None, 41, 288.5, ("SwPowerCap",)),

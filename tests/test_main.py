@@ -72,7 +72,7 @@ def test_profile_without_a_gpu_fills_the_counters_from_the_emulator(tmp_path: Pa
                     "double/right", "--out", tmp_path / "run")  # fmt: skip
     assert ended.returncode == 0, ended.stdout + ended.stderr
     counters = (tmp_path / "run" / "counters.csv").read_text()
-    assert "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum,512,sector,emulator-exact" in counters
+    assert "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum,512,sector,machine-exact" in counters
 
 
 def test_a_set_of_metrics_that_does_not_exist_is_refused_before_anything_runs(

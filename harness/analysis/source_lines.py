@@ -1,7 +1,8 @@
 """A kernel's source with what each line cost: the emulator's answer to "where is it lost?".
 
-Counts are of PTX instructions, by the lines that nvcc's `-lineinfo` attributes them to. A line in a
-header that several kernels include has the counts of this case only.
+Counts are of machine instructions, or of PTX where those were not executed, by the lines that
+nvcc's `-lineinfo` attributes them to. A line in a header that several kernels include has the
+counts of this case only.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from harness.records import SourceLine
+from harness.analysis import machine_lines
+from harness.records import MachineInstruction, SourceLine
 
 WARP = 32
 _WORST_SHARE = 0.1
@@ -21,7 +23,7 @@ _WORST_SHARE = 0.1
 branches at which less than this share of the warps diverged not for divergence."""
 
 COLUMNS = (
-    ("warp instructions", "Instructions that warps executed for this line, at the level of PTX."),
+    ("warp instructions", "Instructions that warps executed for this line."),
     ("lanes", "Lanes at work in such an instruction, of 32, on average."),
     ("diverged", "Warps whose lanes went different ways at a branch of this line, of those that "
                  "came to it."),
@@ -95,8 +97,13 @@ NARROW = 120
 """Columns of a terminal below which figures are shortened, so that the source has room at 80."""
 
 
-def table(title: str, lines: Iterable[AnnotatedLine], width: int = NARROW) -> Table:
-    """The lines for a terminal of so many columns."""
+def table(
+    title: str,
+    lines: Iterable[AnnotatedLine],
+    width: int = NARROW,
+    machine: Mapping[int, Sequence[MachineInstruction]] | None = None,
+) -> Table:
+    """The lines for a terminal of so many columns, each with its machine instructions below it."""
     rows = list(lines)
     is_wide = width >= NARROW
     shown_as, headings = (cells, _SHORT) if is_wide else (_short_cells, _SHORT | _SHORTER)
@@ -105,9 +112,17 @@ def table(title: str, lines: Iterable[AnnotatedLine], width: int = NARROW) -> Ta
     for name in ("line", *(COLUMNS[i][0] for i in columns)):
         shown.add_column(headings.get(name, name), justify="right", no_wrap=True)
     shown.add_column("source", overflow="fold")
+    headed = False
     for line in rows:
         own = shown_as(line.cost)
         shown.add_row(str(line.number), *(own[i] for i in columns), _source(line))
+        own_code = (machine or {}).get(line.number, ())
+        if own_code and not headed:
+            shown.add_row("", *("" for _ in columns), Text(machine_lines.HEADING, style="dim bold"))
+            headed = True
+        for each in own_code:
+            text = Text(machine_lines.text(each), style="dim")
+            shown.add_row("", *("" for _ in columns), text)
     return shown
 
 

@@ -18,7 +18,7 @@ from harness.cases import Case, Device, Flush, Step
 from harness.dtypes import numpy_dtype
 from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError
 from harness.problem import Buffer, Problem
-from harness.records import Cache, Counted, SourceLine
+from harness.records import Cache, Counted, MachineCode, SourceLine
 
 Array = npt.NDArray[Any]
 
@@ -66,6 +66,7 @@ class Execution:
     faults: tuple[str, ...] = ()
     counts: tuple[Counted, ...] = ()
     lines: tuple[SourceLine, ...] = ()
+    machine_code: tuple[MachineCode, ...] = ()
     poison: int = _PATTERNS[0]
     """What outputs were filled with before: four bytes, over and over."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +23,7 @@ from harness.backends.base import (
     scalar_or_buffer,
 )
 from harness.build.compile import Built, kernel_name
-from harness.cases import Case, Device
+from harness.cases import Case, Device, Step
 from harness.errors import LaunchError
 from harness.problem import Buffer, Problem
 from harness.records import Counted, SourceLine
@@ -31,6 +32,11 @@ from harness.silicon.architectures import architecture
 BUDGET, BUDGET_PER_BYTE = 2**26, 2**12
 """Thread instructions after which a launch is taken to be endless: a matrix product of 1024 × 1024,
 the densest of the usual problems, takes less than a tenth of what its 12 MiB allow."""
+
+
+def budget_of(buffers: Sequence[Buffer]) -> int:
+    """Thread instructions that a launch on these buffers may take."""
+    return BUDGET + BUDGET_PER_BYTE * sum(b.nbytes for b in buffers)
 
 
 def emulated_device(arch: str) -> Device:
@@ -76,7 +82,7 @@ class EmulatedWorkspace:
         self, arch: str, buffers: Sequence[Buffer], inputs: Mapping[str, Array], jobs: int
     ) -> None:
         self._arch, self._buffers, self._jobs = arch, buffers, jobs
-        self._budget = BUDGET + BUDGET_PER_BYTE * sum(b.nbytes for b in buffers)
+        self._budget = budget_of(buffers)
         self.refill(inputs)
 
     def refill(self, inputs: Mapping[str, Array]) -> None:
@@ -91,7 +97,7 @@ class EmulatedWorkspace:
             raise LaunchError(relative(str(error))) from None
 
     def _execute(self, case: Case, built: Built) -> Execution:
-        module = _module(built.ptx, built.cubin_sha256)
+        module = module_of(built.ptx, built.cubin_sha256)
         arrays = {
             b.name: self._inputs[b.name].copy() if b.role == "input" else poisoned(b)
             for b in self._buffers
@@ -132,6 +138,34 @@ class EmulatedWorkspace:
         self._inputs = {}
 
 
+@dataclass(frozen=True)
+class Launch:
+    """One step of a case, with the kernel that it calls: `symbol` in PTX and cubin alike."""
+
+    step: Step
+    symbol: str
+    kernel: emulator.Kernel
+    bound: Sequence[Any]
+
+    @property
+    def names(self) -> list[str]:
+        return [str(name) for name in self.step.args]
+
+    def arguments(self, arrays: Mapping[str, Array]) -> list[Any]:
+        return [arrays[each] if isinstance(each, str) else each for each in self.bound]
+
+
+def bound_launches(module: emulator.Module, case: Case, built: Built) -> list[Launch]:
+    """A case's steps. Raises LaunchError for what does not fit its kernel."""
+    found = []
+    for step in case.steps:
+        symbol = kernel_name(step.kernel, built, case.source)
+        kernel = module.kernels[symbol]
+        bound = scalar_or_buffer(kernel.params, step, case.source)
+        found.append(Launch(step, symbol, kernel, bound))
+    return found
+
+
 def launches(
     module: emulator.Module,
     case: Case,
@@ -150,22 +184,22 @@ def launches(
     The one with a fault is the last. Raises LaunchError and EmulatorError for what cannot be run.
     """
     known = written or {}
-    for step in case.steps:
-        symbol = kernel_name(step.kernel, built, case.source)
-        bound = scalar_or_buffer(module.kernels[symbol].params, step, case.source)
+    for each in bound_launches(module, case, built):
         report = emulator.launch(
             module,
-            symbol,
-            step.grid,
-            step.block,
-            [arrays[a] if isinstance(a, str) else a for a in bound],
-            shared_bytes=step.shared_bytes,
-            names=[str(a) for a in step.args],
+            each.symbol,
+            each.step.grid,
+            each.step.block,
+            each.arguments(arrays),
+            shared_bytes=each.step.shared_bytes,
+            names=each.names,
             arch=arch,
             max_thread_instructions=budget,
             jobs=jobs,
             observe=observe,
-            written={n: known[a] for n, a in enumerate(bound) if isinstance(a, str) and a in known},
+            written={
+                n: known[a] for n, a in enumerate(each.bound) if isinstance(a, str) and a in known
+            },
         )
         yield report
         if report.faults:
@@ -220,6 +254,6 @@ def relative(text: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _module(ptx: Path, digest: str) -> emulator.Module:
+def module_of(ptx: Path, digest: str) -> emulator.Module:
     """The parsed file; `digest` makes a rebuilt file a new entry."""
     return emulator.parse(ptx.read_text())

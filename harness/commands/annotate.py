@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from harness.analysis import source_lines
+from harness.analysis import machine_lines, source_lines
 from harness.commands.options import Arch, Config, Jobs, Kernels
 from harness.errors import UsageError
 from harness.matrix import model, plan
@@ -22,6 +22,9 @@ def annotate(
     kernels: Kernels = None,
     arch: Arch = None,
     jobs: Jobs = 0,
+    machine_code: Annotated[
+        bool, typer.Option("--machine-code", help="Show each line's machine instructions, too.")
+    ] = False,
 ) -> None:
     """Emulate one case and show its source, with what each line cost."""
     bench = model.load(config_path, kernels)
@@ -40,8 +43,11 @@ def annotate(
     for index, step in enumerate(wanted[0].steps):
         for file, costs in source_lines.by_file(execution.lines, index).items():
             shown = source_lines.annotated(source_lines.read(file), costs)
-            title = f"{step.kernel}: {file}"
-            console.print(source_lines.table(title, shown, console.width))
+            form = "machine code" if execution.machine_code else "PTX alone"
+            title = f"{step.kernel}: {file}, counted in {form}"
+            listed = machine_lines.by_line(execution.machine_code, index, file)
+            listed = listed if machine_code else {}
+            console.print(source_lines.table(title, shown, console.width, listed))
     for fault in execution.faults:
         console.print(f"FAULT {fault}", markup=False)
     raise typer.Exit(int(bool(execution.faults)))

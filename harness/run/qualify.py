@@ -41,20 +41,11 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
                             named.add(case.shape)
     doubtful = [case for case in job.tests if case.shape not in named]
     given_up |= _scrutinise(job, problem, doubtful, backend.device.arch, tell)
-    for group in by_group(job.cases):
-        inputs = Inputs(problem, group[0], job.seed, 0)
-        buffers = problem.buffers(group[0].sizes, group[0].dtype)
-        with backend.workspace(problem, buffers, inputs.values) as workspace:
-            for case in group:
-                if case.shape in given_up:
-                    continue
-                tell.now(case.id)
-                verified, execution = inputs.verify(workspace, case, job.built[case.id], "before")
-                tell.record(verified)
-                for count in execution.counts:
-                    tell.record(count)
-                for line in execution.lines:
-                    tell.record(line)
+    if job.cases:
+        # What reads a cubin takes a while to import, and who times does without it.
+        from harness.run.counting import count
+
+        count(job, backend, problem, [c for c in job.cases if c.shape not in given_up], tell)
 
 
 def _scrutinise(

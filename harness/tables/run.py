@@ -20,6 +20,7 @@ from harness.records import (
     Compiled,
     Conditions,
     Counted,
+    MachineCode,
     Outcome,
     Planned,
     Record,
@@ -82,6 +83,14 @@ class Run:
         for record in self.of(SourceLine):
             found[record.case].append(record)
         return dict(found)
+
+    @cached_property
+    def machine_code(self) -> dict[str, list[MachineCode]]:
+        """Case → the machine instructions of each of its steps, where they were executed here."""
+        steps: dict[str, dict[int, MachineCode]] = defaultdict(dict)
+        for record in self.of(MachineCode):
+            steps[record.case][record.step] = record
+        return {case: [found[i] for i in sorted(found)] for case, found in steps.items()}
 
     @cached_property
     def ceilings(self) -> dict[str, Ceiling]:

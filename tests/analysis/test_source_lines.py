@@ -8,11 +8,12 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.analysis import source_lines as annotate
+from harness.backends.base import Execution
 from harness.backends.emulated import emulated_device, line_counts
 from harness.emulator import InstructionCount
 from harness.matrix import model, plan
 from harness.records import SourceLine
-from harness.run.runner import emulate
+from harness.run.runner import by_front_end, emulate
 
 ROOT = Path(__file__).parents[2]
 
@@ -159,22 +160,35 @@ def test_on_a_narrow_terminal_figures_are_short_and_the_source_has_room() -> Non
     assert row.index("    shared[") <= 44
 
 
-def test_the_divergence_of_v1_is_on_the_line_that_chooses_its_threads() -> None:
-    """Of 8 warps and 8 steps all diverge while 2·stride < 32, then 4, 2 and 1 of them."""
+def test_v1_diverges_in_ptx_and_leaves_lanes_idle_in_machine_code() -> None:
+    """Of 8 warps and 8 steps all diverge while 2·stride < 32, then 4, 2 and 1 of them.
+
+    ptxas makes a predicate of the branch around the sum: no warp parts, and 4.5 lanes add.
+    """
     bench = model.load(ROOT / "bench.yaml")
     found = plan.resolve(
         bench, emulated_device("sm_90"), "emulator", ["reduce_sum/v1_shared_memory"]
     )
     case = next(c for c in found.cases if "v1" in c.variant and c.launch == {"block": 256})
-    execution = emulate(bench, case, "sm_90")
-    file, costs = next(iter(annotate.by_file(execution.lines, 0).items()))
-    text = Path(file).read_text().splitlines()
-    number = next(n for n, line in enumerate(text, 1) if "if (" in line and "stride" in line)
-    blocks = case.sizes["n"] // 256
-    assert costs[number].diverged == (5 * 8 + 4 + 2 + 1) * blocks
-    assert costs[number].branches == 8 * 8 * blocks
-    [marked] = [x for x in annotate.annotated("\n".join(text), costs) if x.number == number]
-    assert f"diverged {47 * blocks:,} of {64 * blocks:,} warps" in marked.marks
+    ptx, machine = by_front_end(bench, case, "sm_90")
+    assert isinstance(machine, Execution)
+    for execution, has_branch in ((ptx, True), (machine, False)):
+        file, costs = next(iter(annotate.by_file(execution.lines, 0).items()))
+        text = Path(file).read_text()
+        choice, addition = (
+            next(n for n, line in enumerate(text.splitlines(), 1) if words in line)
+            for words in ("if (tid % (2 * stride)", "s[tid] += ")
+        )
+        shown = {x.number: x for x in annotate.annotated(text, costs)}
+        blocks = case.sizes["n"] // 256
+        if has_branch:
+            assert costs[choice].diverged == (5 * 8 + 4 + 2 + 1) * blocks
+            assert costs[choice].branches == 8 * 8 * blocks
+            mark = f"diverged {47 * blocks:,} of {64 * blocks:,} warps"
+            assert mark in shown[choice].marks
+        else:
+            assert costs[choice].diverged == 0
+            assert shown[addition].marks == ("4.0 of 32 lanes",)
 
 
 def test_the_bank_conflicts_of_v2_are_on_the_line_that_adds() -> None:

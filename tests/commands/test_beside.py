@@ -184,7 +184,7 @@ def test_lines_name_the_file_of_todays_and_pages_show_each_sides_own_source(
     assert "at kernels/double/v2.cu:4" in ended.output
     write_pages(load("run"))
     page = (repository / "run" / "problems" / "double.html").read_text()
-    listed = re.findall("<td><code>(.*?)</code>", page)
+    listed = re.findall("<td>.*?<code>(.*?)</code>", page)
     assert sum("tile[32 * (threadIdx.x % 32)] = 2 * input[i]" in row for row in listed) == 1
     assert sum("tile[threadIdx.x % 32] = 2 * input[i]" in row for row in listed) == 1
 

@@ -54,28 +54,46 @@ def _argument(text: str) -> Any:
     return np.full(int(count), literal_eval(fill), TYPES[kind])
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a file's LAUNCH line says."""
+
+    kernel: str
+    grid: Any
+    block: Any
+    shared: list[int]
+    arguments: list[Any]
+
+    def copied(self) -> list[Any]:
+        """The arguments, for a launch to change."""
+        return [each.copy() if isinstance(each, np.ndarray) else each for each in self.arguments]
+
+
+def asked(path: Path) -> Asked:
+    found = re.search(r"// LAUNCH (\w+)<<<(.*)>>>\((.*)\)$", path.read_text(), re.MULTILINE)
+    assert found, f"{path} has no LAUNCH line"
+    kernel, shape, arguments = found.groups()
+    grid, block, *shared = literal_eval(f"({shape},)")
+    return Asked(kernel, grid, block, shared, [_argument(p.strip()) for p in arguments.split(",")])
+
+
 def run_file(
     compile_ptx: CompilePtx, path: Path, arch: str = "sm_90", flags: str = "", **keywords: Any
 ) -> Outcome:
     """Compile and launch a file as its LAUNCH line says."""
-    text = path.read_text()
-    found = re.search(r"// LAUNCH (\w+)<<<(.*)>>>\((.*)\)$", text, re.MULTILINE)
-    assert found, f"{path} has no LAUNCH line"
-    kernel, shape, arguments = found.groups()
-    grid, block, *shared = literal_eval(f"({shape},)")
-    was = [_argument(part.strip()) for part in arguments.split(",")]
-    a = [each.copy() if isinstance(each, np.ndarray) else each for each in was]
+    how = asked(path)
+    a = how.copied()
     keywords.setdefault("max_thread_instructions", BUDGET)
     module = compile_ptx(path, arch, flags=flags) if flags else compile_ptx(path, arch)
-    report = launch(module, kernel, grid, block, a, *shared, **keywords)
-    return Outcome(was, a, report)
+    report = launch(module, how.kernel, how.grid, how.block, a, *how.shared, **keywords)
+    return Outcome(how.arguments, a, report)
 
 
-def check(path: Path, outcome: Outcome) -> bool:
-    """Whether the file's CHECK holds."""
+def check(path: Path, was: list[Any], a: list[Any]) -> bool:
+    """Whether the file's CHECK holds of the arguments before and after."""
     found = re.search(r"// CHECK (.*)$", path.read_text(), re.MULTILINE)
     assert found, f"{path} has no CHECK line"
-    names = {"np": np, "a": outcome.a, "was": outcome.was}
+    names = {"np": np, "a": a, "was": was}
     return bool(eval(found.group(1), names))
 
 

@@ -16,9 +16,6 @@ from harness.emulator.results.counters import MACHINE, MODEL, REQUESTS, SECTORS,
 from harness.emulator.sass.report import MachineCount
 
 _COPIES = ("ldgsts_cache_access", "ldgsts_cache_bypass")
-_COUNTED_PER_COPY = 3
-"""Instructions that hardware counts among the shared loads for an LDGSTS: read in two launches of
-sgemm_tf32/v1_mma_async_copy, where each copies 16 bytes a lane."""
 _MEMORY = {
     "LDG": "ld", "LD": "ld", "STG": "st", "ST": "st", "REDG": "red", "RED": "red", "ATOMG": "atom",
     "ATOM": "atom",
@@ -94,8 +91,6 @@ def _of_shared(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     yield Counter("memory_l1_wavefronts_shared_ideal", ideal, "wavefront", MACHINE)
     for name, opcodes in (("ld", ("LDS", "LDSM")), ("st", ("STS",))):
         value = total(lambda each: each.warps, *opcodes)
-        if name == "ld":
-            value += _COUNTED_PER_COPY * total(lambda each: each.warps, "LDGSTS")
         yield Counter(f"smsp__inst_executed_op_shared_{name}.sum", value, "inst", MACHINE)
 
 
@@ -113,10 +108,16 @@ def _of_branches(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
 
 
 def _of_arithmetic(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
-    for name, opcodes in _OPERATIONS.items():
-        value = sum(each.threads_on for each in instructions if _base(each) in opcodes)
+    found = {
+        name: sum(each.threads_on for each in instructions if _base(each) in opcodes)
+        for name, opcodes in _OPERATIONS.items()
+    }
+    for name, value in found.items():
         full_name = f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum"
         yield Counter(full_name, value, "inst", MACHINE)
+    for precision, letter in (("fp32", "f"), ("fp64", "d")):
+        flops = found[f"{letter}add"] + found[f"{letter}mul"] + 2 * found[f"{letter}fma"]
+        yield Counter(f"flops_{precision}", flops, "flop", MACHINE)
 
 
 def _base(each: MachineCount) -> str:

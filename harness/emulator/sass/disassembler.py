@@ -7,6 +7,8 @@ twice, at the same time.
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 import os
 import re
@@ -15,7 +17,9 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -111,14 +115,39 @@ def _answering(named: tuple[tuple[str, str], ...]) -> Disassembler:
     )  # fmt: skip
 
 
-def disassemble(content: bytes, name: str) -> Listing:
-    """What nvdisasm says of a cubin. Raises DisassemblerError, or CubinError if it refuses it."""
+def disassemble(content: bytes, name: str, kept: Path | None = None) -> Listing:
+    """What nvdisasm says of a cubin. Raises DisassemblerError, or CubinError if it refuses it.
+
+    kept: a file for what it prints, from which the next call takes it: nvdisasm takes a second.
+    """
     tool = find()
-    with tempfile.TemporaryDirectory(prefix="cubin-") as folder:
-        path = Path(folder) / "kernel.cubin"
-        path.write_bytes(content)
-        printed = _together(tool, [["-json", str(path)], ["-gi", "-c", str(path)]], name)
+    of = [*tool.version, hashlib.sha256(content).hexdigest()]
+    printed = _kept(kept, of) if kept else None
+    if printed is None:
+        with tempfile.TemporaryDirectory(prefix="cubin-") as folder:
+            path = Path(folder) / "kernel.cubin"
+            path.write_bytes(content)
+            printed = _together(tool, [["-json", str(path)], ["-gi", "-c", str(path)]], name)
+        if kept:
+            _keep(kept, of, printed)
     return parsed(printed[0], printed[1], tool)
+
+
+def _kept(file: Path, of: list[Any]) -> list[str] | None:
+    try:
+        held = json.loads(gzip.decompress(file.read_bytes()))
+        printed = [held["json"], held["text"]] if held["of"] == of else None
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
+        return None
+    return printed if printed and all(isinstance(text, str) for text in printed) else None
+
+
+def _keep(file: Path, of: list[Any], printed: list[str]) -> None:
+    held = json.dumps({"of": of, "json": printed[0], "text": printed[1]})
+    with suppress(OSError), tempfile.TemporaryDirectory(dir=file.parent) as folder:
+        written = Path(folder) / file.name
+        written.write_bytes(gzip.compress(held.encode(), 6))
+        written.replace(file)
 
 
 def parsed(text: str, places: str, tool: Disassembler) -> Listing:

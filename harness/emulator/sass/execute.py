@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,28 @@ _SLICE = 1 << 16  # warp instructions of a block before others go on, where bloc
 _BANKS = 6
 _WORD_BYTES = 4
 _BLOCK_AT, _GRID_AT, _STACK_AT = 0x00, 0x0C, 0x28
+_REGISTERS_AT = {"envreg1": 0x44, "envreg2": 0x48}
 
 
-def bank_of_parameters(function: Function, shape: Shape, params: bytes) -> bytes:
-    """Constant bank 0, as the driver fills it, as far as code is known to read it."""
+def synchronises_grid(encoded: Encoded) -> bool:
+    """Whether the code asks for the workspace of cooperative groups' grid barrier."""
+    return any((0, at) in encoded.constants for at in _REGISTERS_AT.values())
+
+
+def bank_of_parameters(
+    function: Function, shape: Shape, params: bytes, registers: Mapping[str, int]
+) -> bytes:
+    """Constant bank 0, as the driver fills it, as far as code is known to read it.
+
+    registers: special registers of PTX that the driver fills, which have a place there.
+    """
     bank = bytearray(function.parameter_base) + params
     for at, extents in ((_BLOCK_AT, shape.block), (_GRID_AT, shape.grid)):
         bank[at : at + 12] = b"".join(extent.to_bytes(4, "little") for extent in extents)
     bank[_STACK_AT : _STACK_AT + 4] = local_bytes(function).to_bytes(4, "little")
+    for name, value in registers.items():
+        at = _REGISTERS_AT[name]
+        bank[at : at + 4] = value.to_bytes(4, "little")
     return bytes(bank)
 
 

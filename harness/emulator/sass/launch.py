@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from harness.emulator.engine.shape import CompiledFor, checked
 from harness.emulator.errors import LaunchError, shown
+from harness.emulator.memory import grid_workspace
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.ptx.syntax import Kernel
 from harness.emulator.sass.arguments import pack
 from harness.emulator.sass.code import Function, MachineCode
 from harness.emulator.sass.counters import counters
 from harness.emulator.sass.encode import Encoded, encode
-from harness.emulator.sass.execute import bank_of_parameters, execute
+from harness.emulator.sass.execute import bank_of_parameters, execute, synchronises_grid
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineReport
 from harness.silicon.architectures import architecture
@@ -57,30 +58,40 @@ def launch_machine_code(
     faults; races and unwritten memory are not looked for here.
     Raises UnknownMachineInstruction and LaunchError before anything has run.
     """
+    function, encoded = prepare(code, kernel)
+    shape = checked(
+        _compiled_for(function), architecture(code.arch), grid, block, shared_bytes,
+        max_thread_instructions,
+    )  # fmt: skip
+    memory = AddressSpace()
+    places = _place_variables(code, _device(code), memory)
+    params = pack(function, args, names, memory, signature)
+    registers = {}
+    if synchronises_grid(encoded):
+        grid_workspace.place_workspace(memory)
+        registers = grid_workspace.workspace_registers(memory)
+    first = bank_of_parameters(function, shape, params, registers)
+    banks = code.banks | dict(function.banks) | {0: first}
+    if _ADDRESS_BANK in banks:
+        banks[_ADDRESS_BANK] = _addresses(code, banks[_ADDRESS_BANK], places)
+    fault, counts = execute(function, encoded, shape, memory, banks)
+    return MachineReport(
+        kernel, shape.grid, shape.block, shape.shared_bytes, () if fault is None else (fault,),
+        counts, counters(counts, encoded.takes_turns),
+    )  # fmt: skip
+
+
+def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
+    """The kernel, encoded. Raises UnknownMachineInstruction, or LaunchError if there is none."""
     if not isinstance(code, MachineCode):
         raise LaunchError(f"the code is {shown(code)}; pass what read() returns")
     if not isinstance(kernel, str) or kernel not in code.functions:
         there = ", ".join(sorted(code.functions)) or "none"
         raise LaunchError(f"there is no kernel {shown(kernel)}; the cubin has {there}")
-    function = code.functions[kernel]
-    shape = checked(
-        _compiled_for(function), architecture(code.arch), grid, block, shared_bytes,
-        max_thread_instructions,
-    )  # fmt: skip
-    device = _device(code)
-    if kernel not in device.encoded:
-        device.encoded[kernel] = encode(function, load().definitions)
-    memory = AddressSpace()
-    places = _place_variables(code, device, memory)
-    params = pack(function, args, names, memory, signature)
-    banks = code.banks | dict(function.banks) | {0: bank_of_parameters(function, shape, params)}
-    if _ADDRESS_BANK in banks:
-        banks[_ADDRESS_BANK] = _addresses(code, banks[_ADDRESS_BANK], places)
-    fault, counts = execute(function, device.encoded[kernel], shape, memory, banks)
-    return MachineReport(
-        kernel, shape.grid, shape.block, shape.shared_bytes, () if fault is None else (fault,),
-        counts, counters(counts, device.encoded[kernel].takes_turns),
-    )  # fmt: skip
+    function, known = code.functions[kernel], _device(code).encoded
+    if kernel not in known:
+        known[kernel] = encode(function, load().definitions)
+    return function, known[kernel]
 
 
 def _compiled_for(function: Function) -> CompiledFor:

@@ -11,19 +11,22 @@ from harness.emulator.sass.disassembler import Listing
 from harness.emulator.sass.errors import CubinError, DisassemblerError
 
 
-def read(path: Path) -> MachineCode:
-    """Raises CubinError or DisassemblerError, which say what to do."""
+def read(path: Path, listing: Path | None = None) -> MachineCode:
+    """Raises CubinError or DisassemblerError, which say what to do.
+
+    listing: a file in which what the disassembler prints is kept for the next time.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise CubinError(str(path), f"it cannot be read: {error.strerror}") from None
-    return read_bytes(content, str(path))
+    return read_bytes(content, str(path), listing)
 
 
-def read_bytes(content: bytes, name: str = "the cubin") -> MachineCode:
+def read_bytes(content: bytes, name: str = "the cubin", listing: Path | None = None) -> MachineCode:
     """The same of a cubin in memory; `name` is what messages call it."""
     found = elf.contents(content, name)
-    return joined(found, disassembler.disassemble(content, name), name)
+    return joined(found, disassembler.disassemble(content, name, listing), name)
 
 
 def joined(found: elf.Contents, listing: Listing, name: str) -> MachineCode:

@@ -252,6 +252,7 @@ ROWS: Sequence[Row] = (
     _row("WARPSYNC", "s", "NOTHING", "", WARP_SYNC),
     _row("WARPSYNC.ALL", "", "NOTHING", "", WARP_SYNC),
     _row("WARPSYNC.COLLECTIVE", "s l", "NOTHING", "", COLLECTIVE),
+    _row("WARPSYNC.COLLECTIVE.ALL", "l", "NOTHING", "", COLLECTIVE),
     _row("ENDCOLLECTIVE", "", "NOTHING", "", END_COLLECTIVE),
     _row("BAR.SYNC", "s s?", "NOTHING", "DEFER_BLOCKING", BLOCK_BARRIER),
     *(

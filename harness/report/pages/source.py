@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.analysis import machine_lines
 from harness.analysis import source_lines as annotate
 from harness.analysis.sources import as_it_was
 from harness.measure.timings import group_of
@@ -23,6 +24,8 @@ class Row:
     cells: tuple[str, ...]
     text: str
     marks: str
+    machine_code: tuple[str, ...] = ()
+    """Its machine instructions, a text each under the listing's heading."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Listing:
     """Name and meaning of each of a row's cells."""
     rows: list[Row]
     missing: str
+    heading: str = ""
+    """Of the machine instructions; empty where none were executed."""
 
 
 def listings(run: Run, problem: str, dtype: str) -> list[Listing]:
@@ -88,12 +93,20 @@ def _listing(
 ) -> Listing:
     source = as_it_was(run, name)
     shown = [] if source.missing else annotate.annotated(source.content, costs)
+    file = next(iter(costs.values())).file
+    machine = machine_lines.by_line(run.machine_code.get(p.case, ()), step, file)
     used = annotate.used(shown)
     rows = []
     for each in shown:
         cells = annotate.cells(each.cost)
         rows.append(
-            Row(each.number, tuple(cells[i] for i in used), each.text, ", ".join(each.marks))
+            Row(
+                each.number,
+                tuple(cells[i] for i in used),
+                each.text,
+                ", ".join(each.marks),
+                tuple(map(machine_lines.text, machine.get(each.number, ()))),
+            )
         )
     kernel = p.kernels[step] if step < len(p.kernels) else f"launch {step + 1}"
     own = "" if p.variant in name else f"{p.variant}: "
@@ -101,4 +114,5 @@ def _listing(
     marked = sum(bool(row.marks) for row in rows)
     columns = [annotate.COLUMNS[i] for i in used]
     anchor = slug(f"source-{p.case}-{name}")
-    return Listing(anchor, title, marked, columns, rows, source.missing)
+    heading = machine_lines.HEADING if machine else ""
+    return Listing(anchor, title, marked, columns, rows, source.missing, heading)

@@ -152,3 +152,17 @@ def test_without_nvdisasm_it_is_said_how_to_get_it(
     monkeypatch.setattr(disassembler, "candidates", lambda: [("/nowhere/nvdisasm", "NVDISASM")])
     with pytest.raises(DisassemblerError, match=r"no nvdisasm: .*\n  install it for this Python"):
         read(compile_cubin(SCALE))
+
+
+def test_a_listing_is_kept_for_the_next_time_and_not_taken_for_another_cubins(
+    compile_cubin: CompileCubin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listing = tmp_path / "listing.gz"
+    cubin, other = compile_cubin(SCALE), compile_cubin(SCALE.replace("96", "64"))
+    first = read(cubin, listing)
+    with monkeypatch.context() as patch:
+        patch.delattr(disassembler, "_together")
+        assert read(cubin, listing) == first
+    assert read(other, listing).functions["scale"].max_threads == (64, 1, 1)
+    listing.write_bytes(b"no listing")
+    assert read(other, listing) == read(other)

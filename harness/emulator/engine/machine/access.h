@@ -97,16 +97,8 @@ inline void mark(u8* sectors, const Buffer& buffer, const Access& access) {
 template <class Cost>
 const Pattern& pattern_of(Context& c, const Op& op, const Access& access, i64 unit, Cost cost) {
     Pattern& pattern = c.patterns[&op - c.launch->ops];
-    const i64 first = access.address[__builtin_ctz(access.active)];
-    if (pattern.active == access.active && !((pattern.first ^ first) & (unit - 1))) {
-        i64 changed = 0;
-        for (int i = 0; i < LANES; i++)
-            changed |= (access.address[i] - first - pattern.relative[i]) & c.mask[i];
-        if (!changed) return pattern;
-    }
-    pattern.active = access.active;
-    pattern.first = first;
-    for (int i = 0; i < LANES; i++) pattern.relative[i] = access.address[i] - first;
+    if (repeats(pattern, access, unit, c.mask)) return pattern;
+    remember(pattern, access);
     const Wavefronts costs = cost();
     pattern.spent = costs.spent, pattern.ideal = costs.ideal;
     pattern.leaders = pattern.alone = 0;

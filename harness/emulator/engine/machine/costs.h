@@ -48,6 +48,24 @@ inline void survey(Access& access) {
     access.low = low, access.high = high, access.in_a_row = false;
 }
 
+// Whether an access has a pattern's addresses, but for a multiple of `unit`. mask: all ones for an
+// active lane.
+template <class Mask>
+inline bool repeats(const Pattern& pattern, const Access& access, i64 unit, const Mask* mask) {
+    const i64 first = access.address[__builtin_ctz(access.active)];
+    if (pattern.active != access.active || (pattern.first ^ first) & (unit - 1)) return false;
+    i64 changed = 0;
+    for (int i = 0; i < LANES; i++)
+        changed |= (access.address[i] - first - pattern.relative[i]) & static_cast<i32>(mask[i]);
+    return !changed;
+}
+
+inline void remember(Pattern& pattern, const Access& access) {
+    pattern.active = access.active;
+    pattern.first = access.address[__builtin_ctz(access.active)];
+    for (int i = 0; i < LANES; i++) pattern.relative[i] = access.address[i] - pattern.first;
+}
+
 // Which values have been seen, of at most a warp's lanes, and how often.
 class Seen {
    public:

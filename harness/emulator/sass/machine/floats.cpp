@@ -94,6 +94,15 @@ inline bool holds(i32 flags, f64 x, f64 y) {
     return x < y ? flags & 1 : x == y ? flags & 2 : x > y ? flags & 4 : flags & 8;
 }
 
+// The lanes for which it holds; each relation by itself, which is a vector's work.
+template <class X, class Y> inline u32 lanes_that_hold(i32 flags, X x, Y y) {
+    const u32 below = lanes_where([&](int i) { return x(i) < y(i); });
+    const u32 equal = lanes_where([&](int i) { return x(i) == y(i); });
+    const u32 above = lanes_where([&](int i) { return x(i) > y(i); });
+    return (flags & 1 ? below : 0) | (flags & 2 ? equal : 0) | (flags & 4 ? above : 0) |
+           (flags & 8 ? ~(below | equal | above) : 0);
+}
+
 void set_compared(Context& c, const Instruction& n, u32 found) {
     const u32 with = c.predicate(n, 0);
     const auto both = [&](u32 lanes) {
@@ -106,9 +115,8 @@ void set_compared(Context& c, const Instruction& n, u32 found) {
 void fsetp(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
     const i32 flush = n.flags & COMPARE_FLUSHES ? FLUSHES : 0;
-    set_compared(c, n, lanes_where([&](int i) {
-        return holds(n.flags, number(a[i], flush), number(b[i], flush));
-    }));
+    set_compared(c, n, lanes_that_hold(n.flags, [&](int i) { return number(a[i], flush); },
+                                       [&](int i) { return number(b[i], flush); }));
 }
 
 void fset(Context& c, const Instruction& n) {  // 1.0 or 0
@@ -123,18 +131,41 @@ void fset(Context& c, const Instruction& n) {  // 1.0 or 0
 
 enum : i32 { KEEPS_NAN = 1, EXTREME_FLUSHES = 4 };
 
-void fmnmx(Context& c, const Instruction& n) {
-    const u32 least = c.predicate(n, 0);
+// Floats by their bits, so that a row of them is a vector's work: in the order of their values, -0
+// below +0.
+inline i32 in_order(u32 raw) {
+    return static_cast<i32>(raw ^ static_cast<u32>(static_cast<i32>(raw) >> 31) >> 1);
+}
+inline bool is_nan(u32 raw) { return raw << 1 > 0xFF000000u; }
+inline u32 flushed(u32 raw) { return raw & 0x7F800000u ? raw : raw & 0x80000000u; }
+
+template <bool LEAST> inline u32 extreme(u32 a, u32 b, bool keeps_nan) {
+    const bool first = LEAST ? in_order(a) < in_order(b) : in_order(a) > in_order(b);
+    const u32 number = first ? a : b, of_nan_a = keeps_nan ? a : b, of_nan_b = keeps_nan ? b : a;
+    return is_nan(a) ? of_nan_a : is_nan(b) ? of_nan_b : number;
+}
+
+template <bool LEAST> void extremes(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
     const bool keeps_nan = n.flags & KEEPS_NAN;
-    write(c, c.result(n), [&](int i) {
-        const f32 x = number(a[i], n.flags & EXTREME_FLUSHES);
-        const f32 y = number(b[i], n.flags & EXTREME_FLUSHES);
-        if (keeps_nan)
-            return bits_of<u32>(bit(least, i) ? machine::least_or_nan(x, y)
-                                              : machine::greatest_or_nan(x, y));
-        return bits_of<u32>(bit(least, i) ? machine::least(x, y) : machine::greatest(x, y));
-    });
+    if (n.flags & EXTREME_FLUSHES)
+        write(c, c.result(n),
+              [&](int i) { return extreme<LEAST>(flushed(a[i]), flushed(b[i]), keeps_nan); });
+    else
+        write(c, c.result(n), [&](int i) { return extreme<LEAST>(a[i], b[i], keeps_nan); });
+}
+
+// The lesser where a predicate is true, else the greater.
+void fmnmx(Context& c, const Instruction& n) {
+    const u32 on = c.on, least = c.predicate(n, 0) & on;
+    if (least) {
+        c.act(least);
+        extremes<true>(c, n);
+    }
+    if (least != on) {
+        c.act(on & ~least);
+        extremes<false>(c, n);
+    }
 }
 
 // Whether a / b needs the slow path: exponents at which the quotient's steps could leave the range.

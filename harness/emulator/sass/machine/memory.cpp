@@ -157,14 +157,44 @@ void count_shared(Context& c, machine::Wavefronts cost) {
     c.counts.wavefronts_ideal[c.at] += cost.ideal;
 }
 
+// What an access costs is that of the instruction's last one, where its addresses lie as those did.
 void count(Context& c, const Access& access, i32 space, bool is_load) {
+    if (space != GLOBAL && space != SHARED) return;
+    machine::Pattern& last = c.patterns[c.at];
+    const i64 unit = space == GLOBAL ? i64(1) << machine::SECTOR_SHIFT : machine::WORD_BYTES;
+    const bool may_change = c.launch->instructions[c.at].space == GENERIC;
+    if (may_change || !machine::repeats(last, access, unit, c.mask)) {
+        machine::remember(last, access);
+        const machine::Wavefronts cost =
+            space == GLOBAL ? machine::Wavefronts{machine::global_sectors(access), 0}
+                            : wavefronts_of(access, is_load);
+        last.spent = cost.spent, last.ideal = cost.ideal;
+    }
     if (space == GLOBAL)
-        count_global(c, machine::global_sectors(access));
-    else if (space == SHARED)
-        count_shared(c, wavefronts_of(access, is_load));
+        count_global(c, last.spent);
+    else
+        count_shared(c, {last.spent, last.ideal});
 }
 
 enum : i32 { SIGN_EXTENDS = 1 };
+
+template <int WORDS> void gather(Context& c, const Instruction& n, const Places& places) {
+    u32* r = c.result(n);
+    each_lane(c.on, [&](int i) {
+        u32 words[WORDS];
+        std::memcpy(words, places.at[i], sizeof words);
+        for (int w = 0; w < WORDS; w++) r[LANES * w + i] = words[w];
+    });
+}
+
+// The words at one address, for every lane.
+void broadcast(Context& c, const Instruction& n, const u8* at) {
+    for (int w = 0; w < n.width / 4; w++) {
+        u32 word;
+        std::memcpy(&word, at + 4 * w, 4);
+        write(c, c.result(n, 0, w), [&](int) { return word; });
+    }
+}
 
 void load(Context& c, const Instruction& n) {
     if (!c.on) return;
@@ -178,12 +208,14 @@ void load(Context& c, const Instruction& n) {
             std::memcpy(c.result(n), places.at[0], LANES * 4);
             return;
         }
-        u32* r = c.result(n);
-        u32 values[LANES][4];
-        each_lane(c.on, [&](int i) { std::memcpy(values[i], places.at[i], n.width); });
-        each_lane(c.on, [&](int i) {
-            for (int w = 0; w < words; w++) r[LANES * w + i] = values[i][w];
-        });
+        if (access.low == access.high && space != LOCAL)
+            broadcast(c, n, places.at[__builtin_ctz(c.on)]);
+        else if (words == 1)
+            gather<1>(c, n, places);
+        else if (words == 2)
+            gather<2>(c, n, places);
+        else
+            gather<4>(c, n, places);
         return;
     }
     u32* r = c.result(n);

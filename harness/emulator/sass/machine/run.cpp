@@ -46,6 +46,8 @@ class Machine {
         context_.launch = &launch_;
         context_.counts = counts;
         context_.constants = launch.constants;
+        patterns_.resize(launch.instruction_count);
+        context_.patterns = patterns_.data();
         total_ = static_cast<i64>(launch.grid[0]) * launch.grid[1] * launch.grid[2];
     }
 
@@ -125,7 +127,7 @@ class Machine {
             std::memset(warp.barrier, 0, sizeof warp.barrier);
             warp.predicate[ALWAYS] = warp.predicate[PREDICATES - 1] = EVERYBODY;
             warp.parts.clear();
-            warp.parts.push_back(Part{warp.threads, 0, READY, 0, 0, 0});
+            warp.parts.push_back(Part{warp.threads, 0, READY, 0, 0, false, 0});
         }
         resident_.push_back(std::move(made));
     }
@@ -142,11 +144,22 @@ class Machine {
                 idle = 0;
             } else if (++idle > warps) {
                 stuck(block);
+                idle = 0;
             }
         }
     }
 
-    [[noreturn]] void stuck(Resident& block) {
+    // Nobody can go on. Convergence barriers are there to save time and hold nobody up for ever: the
+    // lanes for which they wait may be waiting for those that wait there.
+    void stuck(Resident& block) {
+        bool any = false;
+        for (Warp& warp : block.warps)
+            for (Part& part : warp.parts)
+                if (part.state == AT_BARRIER) {
+                    open(warp, part, part.lanes);
+                    any = true;
+                }
+        if (any) return;
         for (Warp& warp : block.warps)
             for (const Part& part : warp.parts) {
                 context_.warp = &warp;
@@ -183,6 +196,7 @@ class Machine {
         Context& c = context_;
         const Instruction* const all = launch_.instructions;
         Part* part = &warp.parts[index];
+        part->yielded = false;
         u32 active = part->lanes;
         i32 at = part->at;
         int turn = TURN;
@@ -291,16 +305,20 @@ class Machine {
                                              : warp.threads;
                 return wait(warp, index, AT_SYNC, next);
             case COLLECTIVE:
-                part.wanted = c.source(n.source[0])[__builtin_ctz(part.lanes)];
+                part.wanted = n.source_count ? c.source(n.source[0])[__builtin_ctz(part.lanes)]
+                                             : warp.threads;
                 each_lane(part.lanes, [&](int i) { warp.collective_target[i] = n.target; });
                 return wait(warp, index, AT_SYNC, next);
             case END_COLLECTIVE:
-                part.at = warp.collective_target[__builtin_ctz(part.lanes)];
+                apart(warp, index, [&](int i) { return warp.collective_target[i]; });
                 return true;
             case BLOCK_BARRIER:
                 return at_block_barrier(block, warp, index, n, on, next);
             default:  // YIELD
                 part.at = next;
+                part.yielded = true;
+                met(warp);
+                warp.turn = index;
                 used_up_ = true;
                 return false;
         }
@@ -317,8 +335,25 @@ class Machine {
         const u32 others = part.lanes & ~taken;
         part.lanes = others;
         part.at = next;
-        warp.parts.push_back(Part{taken, target, READY, 0, 0, 0});
+        warp.parts.push_back(Part{taken, target, READY, 0, 0, false, 0});
         return true;
+    }
+
+    // Each lane goes on where `target` says; those that go to the same place stay together.
+    template <class Target> void apart(Warp& warp, int index, Target target) {
+        u32 left = warp.parts[index].lanes;
+        for (bool first = true; left; first = false) {
+            const i32 at = static_cast<i32>(target(__builtin_ctz(left)));
+            u32 same = 0;
+            each_lane(left, [&](int i) {
+                same |= static_cast<u32>(static_cast<i32>(target(i)) == at) << i;
+            });
+            if (first)
+                warp.parts[index].lanes = same, warp.parts[index].at = at;
+            else
+                warp.parts.push_back(Part{same, at, READY, 0, 0, false, 0});
+            left &= ~same;
+        }
     }
 
     // To the addresses that lanes have in a register, each where it leads.
@@ -346,7 +381,7 @@ class Machine {
                 warp.parts[index].lanes = same, warp.parts[index].at = at;
                 first = false;
             } else {
-                warp.parts.push_back(Part{same, at, READY, 0, 0, 0});
+                warp.parts.push_back(Part{same, at, READY, 0, 0, false, 0});
                 context_.counts.divergent[part.at] = context_.counts.divergent[part.at] + (same == left);
             }
             left &= ~same;
@@ -368,16 +403,38 @@ class Machine {
         return false;
     }
 
-    // Parts that wait for the same lanes, all of which are there, become one.
+    // These lanes go on from a convergence barrier; who comes to it later does not wait for them.
+    void open(Warp& warp, Part& part, u32 lanes) {
+        for (u32& held : warp.barrier[part.number]) held &= ~lanes;
+        for (Part& other : warp.parts)
+            if (other.state == AT_BARRIER && other.number == part.number) other.wanted &= ~lanes;
+        part.state = READY;
+    }
+
+    // Parts that wait for the same lanes, all of which are there, become one. A convergence barrier
+    // does not wait for lanes that have yielded: those may be waiting for one of its own.
     void met(Warp& warp) {
+        u32 yielded = 0;
+        for (const Part& part : warp.parts)
+            if (part.state == READY && part.yielded) yielded |= part.lanes;
         for (size_t k = 0; k < warp.parts.size(); k++) {
             Part& part = warp.parts[k];
             if (part.state != AT_BARRIER && part.state != AT_SYNC) continue;
             const u32 wanted = part.wanted & ~warp.exited;
+            const auto is_there = [&](const Part& other) {
+                if (other.state != part.state) return false;
+                if (other.at == part.at) return true;
+                return part.state == AT_SYNC && (other.wanted & ~warp.exited) == wanted;
+            };
             u32 here = 0;
+            bool at_one_place = true;
             for (const Part& other : warp.parts)
-                if (other.state == part.state && other.at == part.at) here |= other.lanes;
-            if (wanted & ~here) continue;
+                if (is_there(other)) here |= other.lanes, at_one_place &= other.at == part.at;
+            if (wanted & ~here & ~(part.state == AT_BARRIER ? yielded : 0)) continue;
+            if (!at_one_place) {
+                pass(warp, static_cast<int>(k), wanted);
+                continue;
+            }
             const State state = part.state;
             const i32 at = part.at;
             for (size_t m = warp.parts.size(); m-- > k + 1;) {
@@ -387,9 +444,30 @@ class Machine {
                     warp.parts.erase(warp.parts.begin() + static_cast<long>(m));
                 }
             }
-            warp.parts[k].state = READY;
+            if (state == AT_BARRIER && wanted & ~here)
+                open(warp, warp.parts[k], warp.parts[k].lanes);
+            else
+                warp.parts[k].state = READY;
         }
         warp.turn = 0;
+    }
+
+    // Lanes that waited for each other at several places: each part goes on from its own, but what is
+    // done collectively is done by all of them together, at one of them.
+    void pass(Warp& warp, int index, u32 wanted) {
+        const auto control = [&](const Part& part) { return launch_.instructions[part.at].control; };
+        const bool together = control(warp.parts[index]) == COLLECTIVE;
+        for (size_t m = warp.parts.size(); m-- > static_cast<size_t>(index) + 1;) {
+            Part& other = warp.parts[m];
+            if (other.state != AT_SYNC || (other.wanted & ~warp.exited) != wanted) continue;
+            if (together && control(other) == COLLECTIVE) {
+                warp.parts[index].lanes |= other.lanes;
+                warp.parts.erase(warp.parts.begin() + static_cast<long>(m));
+            } else {
+                other.state = READY, other.at++;
+            }
+        }
+        warp.parts[index].state = READY, warp.parts[index].at++;
     }
 
     void leave(Resident& block, Warp& warp, u32 lanes) {
@@ -451,6 +529,7 @@ class Machine {
     Launch launch_;
     Context context_{};
     std::vector<Handler> handlers_;
+    std::vector<machine::Pattern> patterns_;
     std::list<std::unique_ptr<Resident>> resident_;
     std::list<std::unique_ptr<Resident>>::iterator current_ = resident_.end();
     std::unique_ptr<Resident> spare_;

@@ -122,7 +122,8 @@ struct Part {
     i32 at;
     State state;
     u32 wanted;    // lanes that it waits for
-    i32 number;    // of the barrier of the block
+    i32 number;    // of the barrier, of the warp's or of the block's
+    bool yielded;  // it let others go first, and has not gone on since
     i32 expected;  // threads that have to arrive there; 0 for all of the block
 };
 
@@ -154,6 +155,7 @@ struct Context {
     Warp* warp;
     u32* rows;
     const u32* constants;
+    machine::Pattern* patterns;  // an instruction's last access
     u32 active;  // lanes of the part
     u32 on;      // those whose guard is true: they act
     bool full;

@@ -42,7 +42,7 @@ def test_a_correct_kernel_is_not_accused_and_right(
     for chunk_threads in (65536, 1):
         outcome = run_file(compile_ptx, path, arch, chunk_threads=chunk_threads)
         assert not outcome.report.faults, str(outcome.report.faults[0])
-        assert check(path, outcome)
+        assert check(path, outcome.was, outcome.a)
 
 
 def test_flt_min_is_not_the_identity_of_max(compile_ptx: CompilePtx) -> None:
@@ -50,4 +50,4 @@ def test_flt_min_is_not_the_identity_of_max(compile_ptx: CompilePtx) -> None:
     path = FAULTY / f"{ONLY_WRONG}.cu"
     outcome = run_file(compile_ptx, path)
     assert not outcome.report.faults
-    assert not check(path, outcome)
+    assert not check(path, outcome.was, outcome.a)

@@ -1,0 +1,58 @@
+"""Counting cases without a GPU, from their PTX and from the machine code that a GPU would run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from harness.backends.base import Backend, Workspace
+from harness.backends.machine_code import MachineCodeWorkspace, both, in_ptx_alone
+from harness.build.compile import Built
+from harness.cases import Case
+from harness.job import Job, Telling
+from harness.problem import Problem
+from harness.records import Record, Remark
+from harness.run.inputs import Inputs, by_group
+
+
+def count(
+    job: Job, backend: Backend, problem: Problem, cases: Sequence[Case], tell: Telling
+) -> None:
+    """Verify and count at the sizes of the matrix, from PTX and from machine code."""
+    told = set[Remark]()
+    for group in by_group(cases):
+        inputs = Inputs(problem, group[0], job.seed, 0)
+        buffers = problem.buffers(group[0].sizes, group[0].dtype)
+        with (
+            backend.workspace(problem, buffers, inputs.values) as ptx,
+            MachineCodeWorkspace(buffers, inputs.values) as machine,
+        ):
+            for case in group:
+                tell.now(case.id)
+                counted = _counted(inputs, ptx, machine, case, job.built[case.id])
+                for record in counted:
+                    if not isinstance(record, Remark):
+                        tell.record(record)
+                    elif record not in told:
+                        told.add(record)
+                        tell.record(record)
+
+
+def _counted(
+    inputs: Inputs, ptx: Workspace, machine: MachineCodeWorkspace, case: Case, built: Built
+) -> Iterator[Record]:
+    """What a case's two forms come to: it is right only if both are."""
+    verified, found = inputs.verify(ptx, case, built, "before")
+    if verified.ok and (refusal := machine.refusal(case, built)):
+        text = f"is counted in PTX alone: {refusal}"
+        yield Remark(case.problem, case.variant, case.dtype, text, "ptx-level")
+        found = in_ptx_alone(found)
+    elif verified.ok:
+        verified, executed = inputs.verify(machine, case, built, "before")
+        if not verified.ok and not executed.faults:
+            verified = replace(verified, reason=f"{verified.reason} (its machine code alone)")
+        found = both(found, executed)
+    yield verified
+    yield from found.counts
+    yield from found.lines
+    yield from found.machine_code

@@ -1,0 +1,90 @@
+"""A case is counted in its machine code, or in PTX alone, and then nothing is called exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tiny_problem import KERNEL
+
+from harness.backends.base import Execution
+from harness.backends.emulated import emulated_device
+from harness.backends.machine_code import LISTING, code_of
+from harness.build import cache as compile_cache
+from harness.cases import Case
+from harness.emulator.sass import disassembler
+from harness.matrix import model, plan
+from harness.records import MachineCode
+from harness.run.runner import by_front_end, emulate
+
+DOT = "(float)__dp4a(i, n >> 30, 0)"
+"""An instruction whose machine code is not executed here; 0."""
+
+
+@pytest.fixture
+def case(folder: Path, cache: Path) -> Callable[[str], tuple[model.Bench, Case]]:
+    """The tiny problem's first bench case, with something added to its sum."""
+
+    def made(more: str = "0") -> tuple[model.Bench, Case]:
+        path = folder / "kernels" / "double" / "v0.cu"
+        path.write_text(KERNEL.replace("2 * input[i]", f"2 * input[i] + {more}"))
+        bench = model.load(folder / "bench.yaml")
+        found = plan.resolve(bench, emulated_device("sm_90"), "emulator").cases
+        return bench, next(each for each in found if each.sizes == {"n": 1024})
+
+    return made
+
+
+def test_counters_are_of_machine_code_and_what_only_ptx_says_stays(
+    case: Callable[[str], tuple[model.Bench, Case]],
+) -> None:
+    found = emulate(*case(), "sm_90")
+    by = {count.metric: count for count in found.counts}
+    ptx, machine = by_front_end(*case(), "sm_90")
+    assert isinstance(machine, Execution)
+    instructions = by["smsp__inst_executed.sum"]
+    assert instructions.provenance == "machine-exact"
+    assert instructions.value == sum(
+        each.warps for code in machine.machine_code for each in code.instructions
+    )
+    assert by["distinct_sectors_read"].provenance == "emulator-model"
+    assert len(by) == len(found.counts) == len({c.metric for c in ptx.counts + machine.counts})
+    assert found.faults == ()
+    assert ptx.outputs["output"].tobytes() == machine.outputs["output"].tobytes()
+
+
+def test_a_line_has_what_its_machine_instructions_cost(
+    case: Callable[[str], tuple[model.Bench, Case]],
+) -> None:
+    found = emulate(*case(), "sm_90")
+    [code] = found.machine_code
+    assert isinstance(code, MachineCode)
+    own = [each for each in code.instructions if each.line == 3]
+    [line] = [each for each in found.lines if each.line == 3]
+    assert (line.warps, line.provenance) == (sum(each.warps for each in own), "machine-exact")
+    [load] = [each for each in own if each.text.startswith("LDG")]
+    assert (load.requests, load.sectors) == (line.requests, line.sectors) == (32, 128)
+    assert line.store_sectors == 128
+
+
+def test_what_machine_code_cannot_be_executed_for_is_counted_in_ptx_and_not_exact(
+    case: Callable[[str], tuple[model.Bench, Case]],
+) -> None:
+    ptx, refusal = by_front_end(*case(DOT), "sm_90")
+    assert isinstance(refusal, str)
+    assert "v0.cu:3: the emulator does not know the machine instruction `IDP.4A" in refusal
+    assert "emulator-exact" in {count.provenance for count in ptx.counts}
+    found = emulate(*case(DOT), "sm_90")
+    assert not {"emulator-exact", "machine-exact"} & {count.provenance for count in found.counts}
+    assert {line.provenance for line in found.lines} == {"ptx-level"}
+
+
+def test_a_listing_lies_beside_its_cubin_and_is_used_again(
+    case: Callable[[str], tuple[model.Bench, Case]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = emulate(*case(), "sm_90")
+    assert len(list(compile_cache.CACHE.glob(f"*/{LISTING}"))) == 1
+    code_of.cache_clear()
+    monkeypatch.delattr(disassembler, "_together")
+    assert emulate(*case(), "sm_90").counts == first.counts

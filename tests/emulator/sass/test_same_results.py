@@ -1,0 +1,40 @@
+"""PTX and machine code come to the same: results, and global accesses where ptxas left them alone.
+
+A check of ptxas's translation as much as of ours. tests/test_fidelity.py does the same with every
+kernel that was read on a GPU.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from emulator_tools import CompilePtx
+from kernel_files import BUDGET, asked, check, run_file
+from sass.conftest import ReadSource
+
+from harness.emulator.sass import launch_machine_code
+
+CORRECT = sorted((Path(__file__).parents[1] / "correct").glob("*.cu"))
+PADDED = {"struct_copied_with_padding"}
+"""Kernels that copy what lies between a struct's members, which nvcc may leave out."""
+
+
+@pytest.mark.parametrize("path", CORRECT, ids=lambda path: path.stem)
+def test_machine_code_leaves_the_same_bits_as_ptx(
+    compile_ptx: CompilePtx, read_source: ReadSource, path: Path
+) -> None:
+    how, code = asked(path), read_source(path.read_text())
+    a = how.copied()
+    report = launch_machine_code(
+        code, how.kernel, how.grid, how.block, a, *how.shared, max_thread_instructions=BUDGET
+    )
+    assert not report.faults, report.faults[0]
+    assert check(path, how.arguments, a)
+    if path.stem in PADDED:
+        return
+    ptx = run_file(compile_ptx, path)
+    for ours, theirs in zip(a, ptx.a, strict=True):
+        if isinstance(ours, np.ndarray):
+            np.testing.assert_array_equal(ours.view(np.uint8), theirs.view(np.uint8))
