@@ -12,7 +12,9 @@ from rich.table import Table
 
 from harness import children
 from harness.build import toolchain
+from harness.emulator import EmulatorError
 from harness.emulator.engine import library
+from harness.emulator.sass import disassembler
 from harness.errors import HarnessError
 from harness.ncu import tool as ncu
 from harness.ncu.failures import Failure
@@ -44,6 +46,7 @@ def examine() -> Iterator[Finding]:
     """Everything in the order in which it is needed."""
     yield _compiler()
     yield _emulator()
+    yield _disassembler()
     driver = _driver()
     yield driver
     yield _package("pycuda", "PyCUDA", driver.ok)
@@ -70,6 +73,16 @@ def _emulator() -> Finding:
     if isinstance(native, str):
         return Finding("emulator", False, native, "install g++ (Debian: g++), or name one in CXX")
     return Finding("emulator", True, f"{len(native.operations)} operations")
+
+
+def _disassembler() -> Finding:
+    try:
+        found = disassembler.find()
+    except EmulatorError as error:
+        what, _, remedy = str(error).partition("\n")
+        return Finding("nvdisasm", False, what, remedy.strip())
+    version = ".".join(map(str, found.version))
+    return Finding("nvdisasm", True, f"{version}, to count in machine code: {found.path}")
 
 
 def _driver() -> Finding:
