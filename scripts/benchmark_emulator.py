@@ -2,11 +2,12 @@
 
     python scripts/benchmark_emulator.py [--runs 5]
 
-Prints the table of docs/speed.md. A thread instruction is one PTX instruction executed by one
-thread with its predicate on. Every result is compared with NumPy's before a rate is printed. Each
-row and setting of the checks is measured in a process of its own; its memory is the most that was
-resident during its first launch, less what was resident before it: the interpreter, the compiled
-PTX and the kernel's buffers, all of which had been written to.
+Prints the table of docs/speed.md. A thread instruction is one instruction executed by one thread
+with its predicate on: of PTX, and in the column of machine code of that. Every result is compared
+with NumPy's before a rate is printed. Each row and setting of the checks is measured in a process
+of its own; its memory is the most that was resident during its first launch, less what was
+resident before it: the interpreter, the compiled PTX and the kernel's buffers, all of which had
+been written to.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ import typer
 from harness import emulator
 from harness.build import compile as compiler
 from harness.build.compile import Unit
+from harness.emulator import sass
 from harness.run.machine import cores, describe
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "kernels"
 OWN = Path(__file__).parent / "benchmarks"
+EXECUTED = "smsp__thread_inst_executed_pred_on.sum"
 
 Array = npt.NDArray[Any]
 
@@ -173,17 +176,20 @@ class Peak:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of a workload: thread instructions per launch, millions per second of each run, bytes."""
+    """Of a workload: thread instructions per launch, seconds of each run, bytes."""
 
     title: str
     executed: int
-    rates: list[float]
+    seconds: list[float]
     peak: int
 
     @property
     def cell(self) -> str:
-        least, most = min(self.rates), max(self.rates)
-        return f"{statistics.median(self.rates):,.0f} ({least:,.0f}–{most:,.0f})"
+        """Millions per second."""
+        middle, most, least = (
+            self.executed / of(self.seconds) / 1e6 for of in (statistics.median, min, max)
+        )
+        return f"{middle:,.0f} ({least:,.0f}–{most:,.0f})"
 
 
 @dataclass(frozen=True)
@@ -193,20 +199,25 @@ class Way:
     checks: bool = True
     engine: str = "auto"
     jobs: int = 1
+    machine_code: bool = False
 
 
 def measure(work: Workload, runs: int, way: Way) -> Measured:
-    unit = Unit(work.source, (KERNELS, work.source.parent), (), "sm_90")
-    module = emulator.parse(compiler.build(unit).ptx.read_text())
+    built = compiler.build(Unit(work.source, (KERNELS, work.source.parent), (), "sm_90"))
+    module = emulator.parse(built.ptx.read_text())
+    code = sass.read(built.cubin) if way.machine_code else None
+    asked = {name: value for name, value in vars(way).items() if name != "machine_code"}
 
-    def launch(args: list[Any]) -> emulator.LaunchReport:
+    def launch(args: list[Any]) -> emulator.LaunchReport | sass.MachineReport:
         shape = work.grid, work.block, args, work.shared_bytes
-        return emulator.launch(module, work.kernel, *shape, **vars(way))
+        if code:
+            return sass.launch_machine_code(code, work.kernel, *shape)
+        return emulator.launch(module, work.kernel, *shape, **asked)
 
     args = work.args()
     with Peak() as memory:
         launch(args)
-    executed, rates = 0, []
+    executed, taken = 0, []
     for _ in range(runs):  # the first launch also translated the kernel
         args = work.args()
         start = time.perf_counter()
@@ -214,9 +225,9 @@ def measure(work: Workload, runs: int, way: Way) -> Measured:
         seconds = time.perf_counter() - start
         if report.faults or not work.right(args):
             raise SystemExit(f"{work.title}: wrong: {report.faults or 'the result'}")
-        executed = report.thread_instructions
-        rates.append(executed / seconds / 1e6)
-    return Measured(work.title, executed, rates, memory.above)
+        executed = int(report.counter(EXECUTED).value)
+        taken.append(seconds)
+    return Measured(work.title, executed, taken, memory.above)
 
 
 def apart(number: int, runs: int, way: Way) -> Measured:
@@ -232,13 +243,15 @@ def apart(number: int, runs: int, way: Way) -> Measured:
 
 def on_one_core(runs: int) -> None:
     print(
-        "| kernel | thread instructions | checks on | checks off | by the judge | MiB, on | off |"
+        "| kernel | thread instructions | checks on | checks off | by the judge | machine code "
+        "| its time over PTX's | MiB, on | off |"
     )
-    print("|---|--:|--:|--:|--:|--:|--:|")
-    ways = Way(), Way(checks=False), Way(engine="judge")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    ways = Way(), Way(checks=False), Way(engine="judge"), Way(machine_code=True)
     for number in range(len(WORKLOADS)):
-        on, off, judged = (apart(number, runs, way) for way in ways)
-        rates = f"{on.cell} | {off.cell} | {judged.cell}"
+        on, off, judged, machine = (apart(number, runs, way) for way in ways)
+        longer = statistics.median(machine.seconds) / statistics.median(on.seconds)
+        rates = f"{on.cell} | {off.cell} | {judged.cell} | {machine.cell} | {longer:.1f}×"
         memory = " | ".join(f"{each.peak / 2**20:,.0f}" for each in (on, off))
         print(f"| {on.title} | {on.executed:,} | {rates} | {memory} |", flush=True)
 

@@ -3,7 +3,8 @@
 // 32-bit accesses are one piece. 64-bit ones are one piece if every active lane i has the address of
 // lane i ^ 1, or every one that of i ^ 2, where an inactive lane agrees; else two half-warps. 128-bit
 // ones are the same for each half-warp by itself: the halves never become one. Stores are never
-// joined, nor are loads where that saves no wavefront. A piece takes as many wavefronts as its fullest bank has distinct words, ideally one.
+// joined, nor are loads where that saves no wavefront. A piece takes as many wavefronts as its fullest
+// bank has distinct words, ideally one.
 
 #pragma once
 
