@@ -40,7 +40,7 @@ if not console.is_terminal:
 def stage(title: str, total: int) -> Iterator[Advance]:
     """A stage of `total` steps; call what it yields after each, with what was done."""
     if not console.is_terminal:
-        yield _lines(title, total)
+        yield lines(title, total)
         return
     columns = (
         TextColumn("{task.description:9}", markup=False), BarColumn(bar_width=30),
@@ -53,7 +53,8 @@ def stage(title: str, total: int) -> Iterator[Advance]:
         progress.update(task, what="")
 
 
-def _lines(title: str, total: int) -> Advance:
+def lines(title: str, total: int) -> Advance:
+    """A stage told in plain lines, one per step."""
     done, start = 0, monotonic()
 
     def advance(what: str) -> None:
