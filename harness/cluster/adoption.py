@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cluster import remote
 from harness.cluster.crew import Crew
-from harness.errors import JournalError
 from harness.journal import Journal, parsed, read_journal
 from harness.progress import console
 from harness.records import Located, Record, to_json
@@ -15,24 +15,31 @@ from harness.tables import about
 JOURNAL = "journal.jsonl"
 
 
-def adopt(crew: Crew, folder: Path) -> int:
-    """How many records of an earlier attempt were not in the run's journal, and are now.
+def adopt(crew: Crew, folders: Sequence[Path]) -> int:
+    """How many records of earlier attempts were not in the runs' journals, and are now.
 
     A case may have been given to another worker since: only the last one that had it counts.
     """
-    attempt = _attempt_of(folder)
-    if not attempt or not (folder / JOURNAL).exists():
+    found = {folder: _attempt_of(folder) for folder in folders}
+    count = sum(_adopt(crew, folder, attempt) for folder, attempt in found.items() if attempt)
+    for attempt in set(found.values()) - {""}:
+        crew.ask(remote.forget, attempt, of=crew.one_per_host())
+    if count:
+        console.print(f"{count} records were still with the workers", markup=False)
+    return count
+
+
+def _adopt(crew: Crew, folder: Path, attempt: str) -> int:
+    path = folder / JOURNAL
+    if not path.exists():
         return 0
-    here = list(read_journal(folder / JOURNAL))
+    here = list(read_journal(path))
     there, last = {to_json(record) for record in here}, _last(here)
     found = [record for journal in _journals(crew, attempt) if _is_last(journal, last)
              for record in journal if to_json(record) not in there]  # fmt: skip
-    if found:
-        with Journal(folder / JOURNAL) as journal:
-            for record in found:
-                journal.append(record)
-        console.print(f"{len(found)} records were still with the workers", markup=False)
-    crew.ask(remote.forget, attempt, of=crew.one_per_host())
+    with Journal(path) as journal:
+        for record in found:
+            journal.append(record)
     return len(found)
 
 
@@ -43,13 +50,17 @@ def _attempt_of(folder: Path) -> str:
         return ""
 
 
-def _journals(crew: Crew, attempt: str) -> list[list[Record]]:
+def _journals(crew: Crew, attempt: str) -> Iterator[list[Record]]:
+    """What is whole of each; a disk that was full or failed has left no more."""
     said = crew.ask(remote.everything, attempt, of=crew.one_per_host())
-    try:
-        return [[parsed(line) for line in content.splitlines()]
-                for contents in said.values() for content in contents]  # fmt: skip
-    except (ValueError, KeyError, TypeError):
-        raise JournalError("a worker's journal is not what was written; it is left out") from None
+    for content in (each for contents in said.values() for each in contents):
+        found = []
+        for line in content.splitlines():
+            try:
+                found.append(parsed(line))
+            except (ValueError, KeyError, TypeError):
+                break
+        yield found
 
 
 def _last(records: list[Record]) -> dict[tuple[str, str], Located]:

@@ -66,7 +66,7 @@ def opened(where: str, wanted: Wanted, jobs: int = 0) -> Iterator[Crew]:
     import dask
     import distributed
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong, we say
+    _silence()
     with dask.config.set(_SETTINGS), _cluster(where, wanted, jobs) as address:
         try:
             client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
@@ -82,6 +82,13 @@ def opened(where: str, wanted: Wanted, jobs: int = 0) -> Iterator[Crew]:
             yield crew
         finally:
             _close(client)
+
+
+def _silence() -> None:
+    """What goes wrong, the harness says itself, and once."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _close(client: Any) -> None:

@@ -58,6 +58,10 @@ class Crew:
         self.members: dict[str, Member] = {}
         self.failed_controls: dict[str, int] = {}
         """GPU → how often a control failed on it."""
+        self.told: BaseException | None = None
+        """What stops the run, where another thread was told."""
+        self._qualifying: set[Device] = set()
+        self._qualified = threading.Condition()
         self._asked: dict[str, Any] = {}
         self._left_out: set[str] = set()
         self._lock = threading.RLock()
@@ -94,7 +98,9 @@ class Crew:
             raise UsageError(f"--cluster {self.where}: no worker can be used; why stands above")
 
     def refresh(self) -> list[Member]:
-        """Look who has come and gone; those who are gone. Raises ClusterLost."""
+        """Look who has come and gone; those who are gone. Raises ClusterLost, or what was told."""
+        if self.told:
+            raise self.told
         with self._lock:
             there = self._there()
             self._ask(address for address in there if self._is_new(address))
@@ -152,6 +158,26 @@ class Crew:
             count = self.failed_controls[gpu] = self.failed_controls.get(gpu, 0) + 1
         what = "it gets no more work" if count >= MOST_FAILED_CONTROLS else "done anew elsewhere"
         console.print(f"CONTROL {count} failed on {member.name}: {why}; {what}", markup=False)
+
+    # Which kinds of cards have nothing left that would disturb what others time
+
+    def expect(self, kinds: Iterable[Device]) -> None:
+        """On these kinds, runs are about to compile and to qualify."""
+        with self._qualified:
+            self._qualifying = set(kinds)
+
+    def have_qualified(self, kind: Device) -> None:
+        with self._qualified:
+            self._qualifying.discard(kind)
+            self._qualified.notify_all()
+
+    def wait_for_others(self) -> None:
+        """Raises what was told meanwhile."""
+        with self._qualified:
+            while self._qualifying and not self.told:
+                self._qualified.wait(0.2)
+        if self.told:
+            raise self.told
 
     # What they are asked beside their errands
 

@@ -30,6 +30,8 @@ class Errand:
     cores: int
     gpu: str = ""
     """The UUID of the GPU that it is meant for; empty on the emulator."""
+    bus: str = ""
+    """That GPU's PCI address."""
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,16 @@ class ClusterHands:
         self._sent = Sent(crew)
 
     def carry_out(self, title: str, site: Site, pieces: Sequence[Piece]) -> dict[str, str]:
-        """Raises ClusterLost where nobody is left to do them, DeviceLost where no card is."""
+        """Raises ClusterLost where nobody is left to do them, DeviceLost where no card is.
+
+        Nothing is timed while anything of the whole run is still compiled or emulated.
+        """
         if not pieces:
             return {}
-        with viewed(self._prefix + title, len(pieces), alone=not self._prefix) as view:
+        if any(piece.kind != "qualify" for piece in pieces):
+            self._crew.have_qualified(self._kind)
+            self._crew.wait_for_others()
+        with viewed(self._prefix + title, len(pieces)) as view:
             sweep = Sweep(self._crew, self._kind, site, pieces, view, self._sent)
             try:
                 return sweep.carry_out()
@@ -45,13 +51,14 @@ class Sent:
         self._files: dict[str, Path] = {}
 
     def errand(self, piece: Piece, site: Site, member: Member, cores: int) -> Errand:
+        device = member.about.device
         used = {case.id for case in (*piece.cases, *piece.tests)}
         built = {case: self._named(b) for case, b in site.built.items() if case in used}
         setting = replace(site.setting, kernels=site.setting.kernels.absolute())
         records = tuple(site.known.about(piece.cases)) if piece.kind == "measure" else ()
         made = Errand(
             self._crew.attempt, self._crew.key(piece.kind), piece, setting, records, built, cores,
-            member.about.gpu,
+            member.about.gpu, device.bus if device else "",
         )  # fmt: skip
         self._deliver(made, member)
         return made

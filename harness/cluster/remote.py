@@ -98,7 +98,6 @@ class _Desk:
     asked: float = field(default_factory=time.monotonic)
     journals: dict[str, Path] = field(default_factory=dict)
     sites: dict[str, Site] = field(default_factory=dict)
-    is_stopped: bool = False
 
 
 _desks: dict[str, _Desk] = {}
@@ -156,11 +155,11 @@ def _done(errand: Errand, site: Site, path: Path) -> Done:
         for case in errand.piece.cases:
             site.keep(Located(case.id, kind, host, errand.gpu))
     is_gpu = errand.setting.backend == "cuda"
-    before = look(errand.setting.device.bus).ecc_errors if is_gpu else None
+    before = look(errand.bus).ecc_errors if is_gpu else None
     said = site.carry_out(errand.piece, errand.cores)
     if site.is_stopped:
         return Done(_size(path), stopped=True)
-    after = look(errand.setting.device.bus).ecc_errors if is_gpu else None
+    after = look(errand.bus).ecc_errors if is_gpu else None
     fault = ""
     if before is not None and after is not None and after > before:
         fault = f"its memory had {after - before} uncorrected errors meanwhile"
@@ -200,7 +199,7 @@ def _leased(desk: _Desk, site: Site) -> Iterator[None]:
 
     def watch() -> None:
         while not ended.wait(_POLL_S):
-            if desk.is_stopped or time.monotonic() - desk.asked > LEASE_S:
+            if time.monotonic() - desk.asked > LEASE_S:
                 site.workers.stop()
                 return
 
@@ -270,12 +269,12 @@ def take(attempt: str, files: Mapping[str, bytes]) -> None:
     store.take(attempt, files)
 
 
-def stop(attempt: str) -> None:
-    """End what is done for a client, now."""
-    desk = _desk(attempt)
-    desk.is_stopped = True
-    for site in list(desk.sites.values()):
-        threading.Thread(target=site.workers.stop, daemon=True).start()
+def stop(keys: Sequence[str]) -> None:
+    """End errands, now: nothing that they do from here on is written down."""
+    for desk in list(_desks.values()):
+        for site in [site for key, site in desk.sites.items() if key in keys]:
+            site.workers.stopped = True
+            threading.Thread(target=site.workers.stop, daemon=True).start()
 
 
 def forget(attempt: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,8 @@ from pathlib import Path
 
 from harness import storage
 from harness.errors import UsageError
+
+_ATTEMPT = re.compile(r"[0-9a-f]{16}")
 
 
 def home() -> Path:
@@ -25,15 +28,22 @@ def home() -> Path:
     return path
 
 
+def _of(attempt: str) -> Path:
+    """An attempt's folder. Raises ValueError for a name that could be any other's."""
+    if not _ATTEMPT.fullmatch(attempt):
+        raise ValueError(f"{attempt!r} names no attempt")
+    return home() / attempt
+
+
 def journal(attempt: str, key: str) -> Path:
-    folder = home() / attempt / "journals"
+    folder = _of(attempt) / "journals"
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{key}.jsonl"
+    return folder / f"{Path(key).name}.jsonl"
 
 
 def journals(attempt: str) -> list[Path]:
     """Of all errands that this host's workers have had of that attempt, the oldest first."""
-    found = (home() / attempt / "journals").glob("*.jsonl")
+    found = (_of(attempt) / "journals").glob("*.jsonl")
     return sorted(found, key=lambda path: path.stat().st_mtime_ns)
 
 
@@ -67,9 +77,9 @@ def take(attempt: str, files: Mapping[str, bytes]) -> None:
 
 
 def path_of(attempt: str, name: str) -> Path:
-    return home() / attempt / "files" / Path(name).name
+    return _of(attempt) / "files" / Path(name).name
 
 
 def forget(attempt: str) -> None:
     """All that was kept for an attempt; what stands in the run's own journal needs no copy."""
-    shutil.rmtree(home() / attempt, ignore_errors=True)
+    shutil.rmtree(_of(attempt), ignore_errors=True)

@@ -90,9 +90,11 @@ class Sweep:
         return self._found
 
     def stop(self) -> None:
-        """End what is being done; nobody is asked who does not answer."""
+        """End what is being done, and take what it had come to, as far as anybody answers."""
         try:
-            self._crew.ask(remote.stop, self._crew.attempt, of=self._crew.everybody())
+            members = [running.member for running in self._running.values()]
+            self._crew.ask(remote.stop, [r.key for r in self._running.values()], of=members)
+            self._fetch(self._running.values())
         except ClusterLost:
             return
         for running in self._running.values():

@@ -9,7 +9,7 @@ from typing import Protocol
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.progress import TimeElapsedColumn as Elapsed
 
-from harness.progress import Advance, console, lines
+from harness.progress import Advance, console, draws_bars, lines
 
 
 class View(Protocol):
@@ -20,9 +20,8 @@ class View(Protocol):
 
 
 @contextmanager
-def viewed(title: str, total: int, alone: bool = True) -> Iterator[View]:
-    """alone: whether nothing else draws on the terminal at the same time."""
-    if not (console.is_terminal and alone):
+def viewed(title: str, total: int) -> Iterator[View]:
+    if not draws_bars():
         yield _Lines(lines(title, total))
         return
     columns = (

@@ -63,6 +63,7 @@ class Known:
         elif isinstance(record, Renewed):
             self.outcomes.pop(record.case, None)
             self._rounds.pop(record.case, None)
+            self.next_placement.pop(self._groups.get(record.case, ""), None)
 
     def about(self, cases: Sequence[Case]) -> list[Record]:
         """What a piece with these cases goes on from: plan and rounds of its group, ceilings."""

@@ -1,6 +1,6 @@
 """A cluster of a process of its own: a scheduler and workers on this host, without a GPU.
 
-    python workers.py NUMBER [NAME=VALUE,...]...
+    python workers.py NUMBER [NAME=VALUE;...]...
 
 It prints the scheduler's address, and ends when its input does. Each further argument is the
 environment of one worker.
@@ -30,6 +30,11 @@ class Workers:
 
     process: subprocess.Popen[str]
     address: str
+
+    @property
+    def addresses(self) -> list[str]:
+        with distributed.Client(self.address, set_as_default=False) as client:
+            return list(client.nthreads())
 
     def kill_scheduler(self) -> None:
         """With all that hangs on it."""
@@ -68,7 +73,7 @@ def main(number: int, environments: Sequence[str]) -> None:
     spec = {}
     for index in range(number):
         said = environments[index] if index < len(environments) else ""
-        environment = dict(each.split("=", 1) for each in said.split(",") if each)
+        environment = dict(each.split("=", 1) for each in said.split(";") if each)
         spec[index] = {
             "cls": distributed.Nanny,
             "options": {
