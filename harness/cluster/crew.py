@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -86,7 +86,7 @@ class Crew:
         until = time.monotonic() + describe_s
         found: list[Member] = []
         while self._asked and time.monotonic() < until:
-            found += self._answered()
+            found += self._answered(self._there())
             time.sleep(0.05)
         for address in list(self._asked):
             self._leave_out(address, "it did not say what it is in time")
@@ -103,8 +103,8 @@ class Crew:
             raise self.told
         with self._lock:
             there = self._there()
-            self._ask(address for address in there if self._is_new(address))
-            for member in self._answered():
+            self._ask({a: threads for a, threads in there.items() if self._is_new(a)})
+            for member in self._answered(there):
                 if member.about.differs:
                     self._leave_out(member.address, "; ".join(member.about.differs))
                 elif member.kind not in self.kinds:
@@ -219,18 +219,17 @@ class Crew:
     def _is_new(self, address: str) -> bool:
         return not (address in self.members or address in self._asked or address in self._left_out)
 
-    def _ask(self, addresses: Iterable[str]) -> None:
-        threads = self._there()
-        for address in addresses:
-            member = Member(address, Description("", threads.get(address, 1)))
+    def _ask(self, there: Mapping[str, int]) -> None:
+        """Ask workers with so many threads what they are."""
+        for address, threads in there.items():
+            member = Member(address, Description("", threads))
             self._asked[address] = self.submit(
                 member, remote.describe, self.wanted, member.about.cores,
                 key=self.key("describe"),
             )  # fmt: skip
 
-    def _answered(self) -> list[Member]:
+    def _answered(self, there: Collection[str]) -> list[Member]:
         found = []
-        there = self._there()
         for address, future in list(self._asked.items()):
             if address not in there:
                 del self._asked[address]

@@ -72,7 +72,9 @@ class Sweep:
     ) -> None:  # fmt: skip
         self._crew, self._kind, self._site, self._view = crew, kind, site, view
         self._errands = errands
-        self._waiting = deque(_Task(piece) for piece in pieces)
+        # The longest first, as far as one can tell: none should be left alone at the end.
+        ordered = sorted(pieces, key=lambda p: len(p.cases) * (1 + p.needed_bytes), reverse=True)
+        self._waiting = deque(_Task(piece) for piece in ordered)
         self._running: dict[str, _Running] = {}
         self._found: dict[str, str] = {}
         self._alone_since: float | None = None
@@ -80,12 +82,15 @@ class Sweep:
 
     def carry_out(self) -> dict[str, str]:
         """What became of each piece, by its name. Raises ClusterLost, DeviceLost."""
+        looked = 0.0
         while self._waiting or self._running:
-            self._see_who_is_gone()
-            self._assign()
-            self._fetch(self._running.values())
+            if time.monotonic() > looked + POLL_S:
+                self._see_who_is_gone()
+                self._fetch(self._running.values())
+                looked = time.monotonic()
             for running in [r for r in self._running.values() if r.future.done()]:
                 self._settle(running)
+            self._assign()
             self._pause()
         return self._found
 
@@ -102,8 +107,8 @@ class Sweep:
 
     def _pause(self) -> None:
         until = time.monotonic() + POLL_S
-        while time.monotonic() < until and not any(r.future.done() for r in self._running.values()):
-            if not self._running:
+        while self._waiting or self._running:
+            if time.monotonic() > until or any(r.future.done() for r in self._running.values()):
                 return
             time.sleep(_GLANCE_S)
 

@@ -66,11 +66,12 @@ class Known:
             self.next_placement.pop(self._groups.get(record.case, ""), None)
 
     def about(self, cases: Sequence[Case]) -> list[Record]:
-        """What a piece with these cases goes on from: plan and rounds of its group, ceilings."""
+        """What a piece with these cases goes on from: all of its group, and the ceilings."""
         groups = {case.group for case in cases}
         planned = [p for group in groups for p in self.in_group(group)]
         rounds = [r for p in planned for r in self._rounds.get(p.case, ())]
-        return [*planned, *self.ceilings.values(), *rounds]
+        ended = [self.outcomes[p.case] for p in planned if p.case in self.outcomes]
+        return [*planned, *self.ceilings.values(), *rounds, *ended]
 
     def in_group(self, group: str) -> list[Planned]:
         return [p for case, p in self.planned.items() if self._groups.get(case) == group]

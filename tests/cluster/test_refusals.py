@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from conftest import Ground
 from typer.testing import CliRunner
-from workers import Workers
 
 from harness.__main__ import app
 from harness.cluster import connection, versions
 from harness.cluster.connection import shares
 from harness.cluster.errand import Wanted
-from harness.errors import BackendUnavailable, UsageError
+from harness.errors import UsageError
 
 
 def test_a_scheduler_that_does_not_answer_is_named(
@@ -43,29 +42,6 @@ def test_it_goes_with_neither_a_sandbox_nor_watching(other: str) -> None:
     ended = CliRunner().invoke(app, ["run", "--cluster", "local", other])
     assert isinstance(ended.exception, UsageError)
     assert "--cluster goes with neither" in str(ended.exception)
-
-
-def test_a_worker_with_another_harness_is_refused_by_hash_and_named(
-    ground: Ground, three: Workers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ours = {**versions.harness_files(), "run/runner.py": "0123456789abcdef"}
-    monkeypatch.setattr(versions, "harness_files", lambda: ours)
-    with pytest.raises(UsageError) as refused:
-        ground.run("out", three.address)
-    said = str(refused.value)
-    assert "3 of 3 workers have something else than this client" in said
-    assert "the harness differs: run/runner.py (" in said
-    assert "there, 0123456789 here)" in said
-    assert f"({next(iter(three.addresses))})" in said
-
-
-def test_a_gpu_that_no_worker_has_is_refused_with_each_ones_reason(
-    ground: Ground, three: Workers, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(BackendUnavailable) as refused:
-        ground.run("out", three.address, backend="nothing:at_all")
-    assert "no worker has a GPU that works:" in str(refused.value)
-    assert str(refused.value).count("there is no backend nothing:at_all") == 3
 
 
 def test_other_sources_are_told_file_by_file(ground: Ground) -> None:

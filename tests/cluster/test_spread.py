@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from conftest import Ground
 from workers import Workers
 
+from harness.cluster import versions
+from harness.errors import BackendUnavailable, UsageError
 from harness.records import Finished, Located, Record
 
 
@@ -39,8 +42,12 @@ def busy(address: str) -> dict[str, Any]:
         return {each: keys for each, keys in client.processing().items() if keys}
 
 
-def test_three_workers_give_the_same_tables_as_one_process(alone: Ground, three: Workers) -> None:
+def test_three_workers_give_the_same_tables_as_one_process(
+    alone: Ground, three: Workers, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert alone.run("three", three.address) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"verify 4/4  double/v\d  ok  on \S+ w\d", said)
     assert alone.csv("three") == alone.csv("alone")
     where = alone.load("three").located
     assert all(records[0].host for records in where.values())
@@ -57,6 +64,29 @@ def test_a_worker_killed_in_the_middle_costs_nothing(alone: Ground, three: Worke
     assert alone.csv("killed") == alone.csv("alone")
     tries = [len(records) for records in alone.load("killed").located.values()]
     assert sorted(set(tries)) == [1, 2]  # what the lost worker was at was done once more
+
+
+def test_a_worker_with_another_harness_is_refused_by_hash_and_named(
+    ground: Ground, three: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = {**versions.harness_files(), "run/runner.py": "0123456789abcdef"}
+    monkeypatch.setattr(versions, "harness_files", lambda: ours)
+    with pytest.raises(UsageError) as refused:
+        ground.run("out", three.address)
+    said = str(refused.value)
+    assert "3 of 3 workers have something else than this client" in said
+    assert "the harness differs: run/runner.py (" in said
+    assert "there, 0123456789 here)" in said
+    assert f"({next(iter(three.addresses))})" in said
+
+
+def test_a_gpu_that_no_worker_has_is_refused_with_each_ones_reason(
+    ground: Ground, three: Workers
+) -> None:
+    with pytest.raises(BackendUnavailable) as refused:
+        ground.run("out", three.address, backend="nothing:at_all")
+    assert "no worker has a GPU that works:" in str(refused.value)
+    assert str(refused.value).count("there is no backend nothing:at_all") == 3
 
 
 def test_a_scheduler_killed_in_the_middle_leaves_what_the_same_command_finishes(
