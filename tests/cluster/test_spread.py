@@ -54,6 +54,10 @@ def test_three_workers_give_the_same_tables_as_one_process(
     assert len(where) == len(alone.load("three").planned)
 
 
+@pytest.mark.fault(
+    "a worker that is killed in the middle of a piece",
+    outcome="The piece goes on elsewhere from what had arrived; the tables are the same.",
+)
 def test_a_worker_killed_in_the_middle_costs_nothing(alone: Ground, three: Workers) -> None:
     with alone.held(after=0):
         thread, codes = beside(lambda: alone.run("killed", three.address))
@@ -89,6 +93,10 @@ def test_a_gpu_that_no_worker_has_is_refused_with_each_ones_reason(
     assert str(refused.value).count("there is no backend nothing:at_all") == 3
 
 
+@pytest.mark.fault(
+    "a scheduler that is killed with all of its workers",
+    outcome="Exit code 1 and how to go on; the same command finishes with another cluster.",
+)
 def test_a_scheduler_killed_in_the_middle_leaves_what_the_same_command_finishes(
     alone: Ground, three: Workers, capsys: pytest.CaptureFixture[str]
 ) -> None:

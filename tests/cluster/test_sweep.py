@@ -129,6 +129,11 @@ def test_every_piece_is_done_once_and_its_records_arrive(stage: Stage) -> None:
     assert {o.status for o in stage.outcomes.values()} == {"ok"}
 
 
+@pytest.mark.fault(
+    "a piece that three workers die of",
+    outcome="Its cases fail with the three reasons, and are tried again when the run is resumed; "
+    "the rest goes on.",
+)
 def test_what_kills_three_workers_is_recorded_and_the_rest_goes_on(stage: Stage) -> None:
     bad, good = stage.cases
 
@@ -146,6 +151,10 @@ def test_what_kills_three_workers_is_recorded_and_the_rest_goes_on(stage: Stage)
     assert [name for _, name in stage.crew.given].count(bad.group) == 3
 
 
+@pytest.mark.fault(
+    "a card that is lost, has new memory errors or fails its A/A control",
+    outcome="What it measured is measured anew elsewhere; the second time it gets no more work.",
+)
 def test_a_card_that_is_lost_twice_gets_no_more_work(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
