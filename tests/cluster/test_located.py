@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from harness.records import Counted, Located, Outcome, Planned, Record, Renewed, SourceLine
@@ -49,6 +50,6 @@ def test_without_a_gpu_there_is_a_host_alone(tmp_path: Path) -> None:
 def test_what_two_workers_counted_counts_once(tmp_path: Path) -> None:
     line = SourceLine(CASE, 0, "v0.cu", 3, 1, 32, 1, 4, 0, 0)
     count = Counted(CASE, 0, "k", "m.sum", 4.0, "sector", "emulator-exact")
-    run = run_of(tmp_path, count, line, count, line)
+    run = run_of(tmp_path, count, line, replace(count), replace(line))
     assert run.lines == {CASE: [line]}
     assert len(run.counters) == 1
