@@ -10,6 +10,7 @@ of pieces in which nothing is left to do: sent, begun, written down, fetched and
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -47,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args(arguments)
     chosen = ["--only", options.only, "--size", options.size, "--launch", options.launch]
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as scratch:
         _run(chosen, Path(scratch) / "warm", "local:1")
         alone, pieces = _run(chosen, Path(scratch) / "alone", None)
@@ -61,7 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"one worker, and {costs[max(costs)]:.0f} ms with {max(costs)} at a time.",
         "",
         f"`scripts/cluster_scaling.py`, commit {_commit()}, {machine.describe()['cpu']}: there are "
-        f"{machine.cores()} cores, so more than {machine.cores()} workers share them.",
+        f"{machine.cores()} cores, which more workers share, and other programs kept {load:.1f} of "
+        "them busy when it began.",
     ]  # fmt: skip
     print("\n".join(lines))
     return sections.keep(options.page, {"scaling": "\n".join(lines)}, False, "")

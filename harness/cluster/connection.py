@@ -6,6 +6,7 @@ Whatever of it cannot be used is said before anything runs, with the worker's na
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import logging
 import os
 import secrets
@@ -17,6 +18,7 @@ from harness import children
 from harness.cluster.crew import Crew
 from harness.cluster.errand import Wanted
 from harness.errors import UsageError
+from harness.progress import console
 from harness.run import devices, machine
 from harness.run.site import DESCRIBE_S
 
@@ -36,6 +38,9 @@ _SETTINGS = {
     "distributed.scheduler.allowed-failures": 0,
 }
 """Of a cluster of our own: what takes memory are kernels' processes, which no worker can spill."""
+
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""Dask sets them to 1; references of large sizes are worked out on all of a worker's cores."""
 
 
 def check(where: str) -> None:
@@ -118,11 +123,14 @@ def _cluster(where: str, wanted: Wanted, jobs: int) -> Iterator[str]:
         }
         for index, share in enumerate(shares(where, wanted, jobs))
     }  # fmt: skip
-    scheduler = {
-        "cls": Scheduler,
-        "options": {"host": "127.0.0.1", "port": 0, "dashboard": False},
-    }
+    shows = importlib.util.find_spec("bokeh") is not None
+    options = {"host": "127.0.0.1", "port": 0, "dashboard": shows}
+    if shows:
+        options["dashboard_address"] = "127.0.0.1:0"
+    scheduler = {"cls": Scheduler, "options": options}
     with SpecCluster(workers=workers, scheduler=scheduler, silence_logs=logging.CRITICAL) as made:
+        if shows:
+            console.print(f"Dask's dashboard: {made.dashboard_link}", markup=False)
         yield made.scheduler_address
 
 
@@ -131,7 +139,9 @@ class Share:
 
     def __init__(self, name: str, cores: int, gpu: str = "") -> None:
         self.name, self.cores, self.is_gpu = name, cores, bool(gpu)
-        self.environment = {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
+        self.environment = dict.fromkeys(_THREADS, str(cores))
+        if gpu:
+            self.environment["CUDA_VISIBLE_DEVICES"] = gpu
 
 
 def shares(where: str, wanted: Wanted, jobs: int) -> list[Share]:

@@ -21,6 +21,7 @@ from harness.cluster.view import View
 from harness.errors import ClusterLost, DeviceLost
 from harness.journal import parsed
 from harness.measure.timings import group_of
+from harness.progress import console
 from harness.run.renewal import renewed
 from harness.run.site import Piece, Site
 
@@ -29,7 +30,7 @@ POLL_S = 0.2
 """Between two looks at what workers have written."""
 
 _GLANCE_S = 0.01
-ALONE_S = 60.0
+ALONE_S = 600.0
 """How long a run waits for a worker when none is left."""
 
 CACHES = ("cold", "warm")
@@ -129,7 +130,9 @@ class Sweep:
             return
         if self._last_loss and any(m.kind == self._kind for m in self._crew.everybody()):
             raise DeviceLost(self._last_loss)  # there are cards, and all of them are faulty
-        self._alone_since = self._alone_since or time.monotonic()
+        if self._alone_since is None:
+            self._alone_since = time.monotonic()
+            console.print(f"no worker with a {self._kind.name} is left; waiting for one")
         if time.monotonic() - self._alone_since > ALONE_S:
             raise ClusterLost(
                 f"no worker with a {self._kind.name} is left, and none has come in {ALONE_S:g} s"

@@ -72,8 +72,8 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
         """Compile, verify and time (or emulate) the matrix, and write the report.
 
         Exit code 0: every case is ok. 1: some failed or broke a budget that `expect:` sets, or the
-        GPU failed. 2: the command or the matrix is wrong, or the folder cannot be written. 130,
-        143, 129: stopped by Ctrl-C, SIGTERM or SIGHUP, with everything so far kept.
+        GPU or the cluster failed. 2: the command or the matrix is wrong, or the folder cannot be
+        written. 130, 143, 129: stopped by Ctrl-C, SIGTERM or SIGHUP, with everything so far kept.
         """
         choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
         told = results.Wanted(quiet, as_json, as_markdown)

@@ -85,3 +85,4 @@ def test_with_gpus_each_worker_sees_one(monkeypatch: pytest.MonkeyPatch) -> None
     assert [(s.environment["CUDA_VISIBLE_DEVICES"], s.cores) for s in made] == [
         ("GPU-a", 4), ("GPU-b", 4),
     ]  # fmt: skip
+    assert made[0].environment["OMP_NUM_THREADS"] == "4"
