@@ -5,7 +5,7 @@ ARGS   ?=
 # Images of containers often set it. A run starts many processes, and each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate readme kernels-page timing-tables reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-cluster cluster-table readme kernels-page timing-tables reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -50,6 +50,12 @@ benchmark-compare: setup  ## how often two runs of the same kernels are said to 
 
 benchmark-gate: setup   ## does the gate open for equal kernels, and close for 1 % slower ones? (GPU)
 	@$(RUN) scripts/timing/gate.py --out reports/h200/reliability $(ARGS)
+
+benchmark-cluster: setup  ## do two GPUs of this host end twice as soon as one, and say the same? (GPUs)
+	@$(RUN) scripts/timing/cluster.py $(ARGS)
+
+cluster-table: setup    ## write docs/cluster.md's table: how a sweep scales with workers that emulate
+	@$(RUN) scripts/cluster_scaling.py $(ARGS)
 
 readme: setup           ## write README.md's results table from reports/h200/
 	@$(RUN) scripts/readme_table.py

@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 
-def load(folder: str | Path) -> Run:
-    """The run in a folder, as pandas tables. Raises JournalError with the place and the remedy."""
-    from harness import tables
+def load(folder: str | Path, card: str | None = None) -> Run:
+    """The run in a folder, as pandas tables. Raises JournalError with the place and the remedy.
 
-    return tables.load(folder)
+    card: which one, of a run over unlike cards.
+    """
+    from harness import tables
+    from harness.tables import cards
+
+    return tables.load(folder) if card is None else cards.load_one(Path(folder), card)
 
 
 __all__ = ["__version__", "load"]

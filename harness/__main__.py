@@ -10,33 +10,29 @@ from typing import Annotated
 
 import typer
 
-from harness import __version__, children, report, stopping, tables
-from harness.analysis.budgets import checks as budget_checks
-from harness.cases import Device
+from harness import __version__, children, stopping
 from harness.commands import (
     annotate,
     beside,
-    budgets,
+    clusters,
     compare,
     doctor,
     listing,
     new,
     pack,
     redraw,
-    results,
     running,
     trend,
 )
 from harness.commands.options import Asked
-from harness.commands.summary import summarise
-from harness.errors import DeviceLost, HarnessError, UsageError
+from harness.commands.whole import WholeRun
+from harness.errors import HarnessError, UsageError
 from harness.matrix import model
-from harness.measure.card import Card, look
+from harness.measure.card import look
 from harness.progress import console
 from harness.run import devices, machine
-from harness.run.folder import Folder
 from harness.run.gpu_lock import gpu_to_itself
-from harness.run.runner import Runner
+from harness.run.hands import OwnCores, Place
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -45,9 +41,6 @@ app = typer.Typer(
 
 _PIPE_CLOSED = 141
 _KEPT = "a run keeps what its journal has: go on with the same command and --out FOLDER"
-_BLAMELESS = "the GPU failed, and no kernel is blamed; when it is back: the same command with --out"
-
-ROUGH = "--quick: one size per problem and few rounds; take its figures for rough ones"
 
 
 def _version(asked: bool) -> None:
@@ -71,6 +64,8 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
     asked.told.check()
     started = datetime.now(timezone.utc)
     bench = asked.bench or model.load(asked.config, asked.kernels)
+    if asked.cluster:
+        return clusters.carry_out(asked, started, bench)
     backend, device, warning = devices.choose(asked.backend, asked.arch)
     if warning:
         console.print(warning, markup=False)
@@ -79,66 +74,18 @@ def _carry_out(asked: Asked) -> tuple[int, Path]:
             "--metrics chooses what ncu counts on a GPU; the emulator always counts all it can\n"
             "  leave --metrics out, or run where there is a GPU"
         )
+    hands = OwnCores(asked.jobs or machine.cores())
     if backend != "cuda":
-        return _run(asked, started, bench, backend, device)
+        return _run(asked, started, bench, Place(backend, device, hands))
     card = look(device.bus)
     with gpu_to_itself(card.uuid or device.bus):
-        return _run(asked, started, bench, backend, device, card)
+        return _run(asked, started, bench, Place(backend, device, hands, card))
 
 
-def _run(
-    asked: Asked, started: datetime, bench: model.Bench, backend: str, device: Device,
-    card: Card | None = None,
-) -> tuple[int, Path]:  # fmt: skip
-    """The run itself, on a device that is there and, if it is a GPU, this run's alone."""
-    folder = Folder(
-        asked.out, bench, asked.choice, backend, device, started,
-        only_profiling=asked.wanted is not None, beside=asked.beside,
-    )  # fmt: skip
-    with folder.or_leave_none():
-        runner = Runner(
-            folder.bench, device, backend, folder.choice.only, folder.path, asked.wanted,
-            asked.jobs or machine.cores(), folder.chosen,
-        )  # fmt: skip
-    folder.open(runner, card)
-    for note in listing.notes(runner.plan):
-        console.print(note, markup=False)
-    if asked.choice.quick:
-        console.print(ROUGH)
-    console.print(
-        f"{listing.count(runner.chosen)} on {device.name}, into {folder.path}", markup=False
-    )
-    told, lost = None, ""
-    try:
-        runner.run()
-    except stopping.TOLD as stop:
-        told = stopping.code_of(stop)
-    except DeviceLost as error:
-        lost = str(error)
-    measured = tables.load(folder.path)
-    checks = budget_checks(measured)
-    chosen = {case.id for case in runner.chosen}
-    is_broken = any(c.status == "broken" and c.case in chosen for c in checks)
-    code = told or int(runner.failed or bool(lost) or is_broken)
-    folder.close(code, measured, card)
-    finished = tables.load(folder.path)
-    page = report.write(finished)
-    folder.point_latest()
-    results.tell(finished, asked.told)
-    summarise(finished, bool(told))
-    budgets.say(checks)
-    for warning in finished.info.get("warnings") or ():
-        console.print(f"BEWARE {warning}", markup=False)
-    if lost:
-        console.print(f"STOPPED {lost}\n  {_BLAMELESS} {folder.path}", markup=False)
-    if runner.without_ceilings:
-        console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)
-    for failure in runner.unprofiled:
-        console.print(f"COUNTERS {failure.reason}", markup=False)
-    if asked.choice.quick:
-        console.print(ROUGH)
-    console.print(str(page), markup=False)
-    return code, folder.path
+def _run(asked: Asked, started: datetime, bench: model.Bench, place: Place) -> tuple[int, Path]:
+    run = WholeRun(asked, started, bench, place)
+    run.carry_out()
+    return run.tell()
 
 
 app.command("list")(listing.list_cases)

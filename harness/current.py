@@ -10,6 +10,7 @@ from harness.records import (
     Conditions,
     Counted,
     Finished,
+    Located,
     MachineCode,
     Outcome,
     Planned,
@@ -64,6 +65,8 @@ def _needs(record: Record) -> list[Any]:
         return [("planned", record.case), ("case", record.case)]
     if isinstance(record, Compiled | Counted | Uncounted | SourceLine | MachineCode):
         return [("case", record.case)]
+    if isinstance(record, Located):
+        return [("times" if record.stage == "measure" else "case", record.case)]
     if isinstance(record, Round | Outcome):
         return [("times", record.case)]
     if isinstance(record, Verified):

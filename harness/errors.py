@@ -11,6 +11,7 @@
     │   └── OutOfMemory       a size that the device has no memory for
     ├── DeviceFault           the GPU's context is lost: this process can launch nothing more
     ├── DeviceLost            the GPU is lost, to every process: the run stops here
+    ├── ClusterLost           the scheduler or all workers of --cluster are gone: the run stops here
     ├── BackendUnavailable    no GPU, no driver, no PyCUDA
     └── JournalError          a journal that cannot be read or written
 
@@ -71,6 +72,10 @@ class DeviceFault(HarnessError):
 
 class DeviceLost(HarnessError):
     """The GPU itself failed, whatever ran on it: off the bus, an ECC error, a dead driver."""
+
+
+class ClusterLost(HarnessError):
+    """The scheduler or all workers of --cluster are gone; the run goes on when they are back."""
 
 
 class BackendUnavailable(HarnessError):

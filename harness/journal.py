@@ -68,7 +68,7 @@ def read_journal(path: Path) -> Iterator[Record]:
         if not content:
             continue
         try:
-            yield _parsed(content)
+            yield parsed(content)
         except (ValueError, KeyError, TypeError) as error:
             if content == line and len(line) <= _LONGEST_LINE:
                 return  # no newline after it: the run died here
@@ -105,7 +105,8 @@ def _lines(path: Path) -> Iterator[bytes]:
         raise JournalError(f"cannot read {path}: {why}") from None
 
 
-def _parsed(line: bytes) -> Record:
+def parsed(line: bytes) -> Record:
+    """The record of one line, without its newline. Raises ValueError, KeyError or TypeError."""
     if len(line) > _LONGEST_LINE:
         raise ValueError("longer than any line that is written")
     prefix, separator = line[:30].split(b',"record":')[0], b',"record":'
@@ -122,7 +123,7 @@ def _checksum(body: str) -> str:
 
 def _is_whole(line: bytes) -> bool:
     try:
-        _parsed(line)
+        parsed(line)
     except (ValueError, KeyError, TypeError):
         return False
     return True

@@ -36,11 +36,29 @@ if not console.is_terminal:
     console = _Inert(highlight=False, soft_wrap=True, emoji=False, markup=False, width=200)
 
 
+_in_lines = False
+
+
+@contextmanager
+def in_lines() -> Iterator[None]:
+    """Stages tell in plain lines what they do, because several of them go on at a time."""
+    global _in_lines  # noqa: PLW0603
+    _in_lines = True
+    try:
+        yield
+    finally:
+        _in_lines = False
+
+
+def draws_bars() -> bool:
+    return console.is_terminal and not _in_lines
+
+
 @contextmanager
 def stage(title: str, total: int) -> Iterator[Advance]:
     """A stage of `total` steps; call what it yields after each, with what was done."""
-    if not console.is_terminal:
-        yield _lines(title, total)
+    if not draws_bars():
+        yield lines(title, total)
         return
     columns = (
         TextColumn("{task.description:9}", markup=False), BarColumn(bar_width=30),
@@ -53,7 +71,8 @@ def stage(title: str, total: int) -> Iterator[Advance]:
         progress.update(task, what="")
 
 
-def _lines(title: str, total: int) -> Advance:
+def lines(title: str, total: int) -> Advance:
+    """A stage told in plain lines, one per step."""
     done, start = 0, monotonic()
 
     def advance(what: str) -> None:

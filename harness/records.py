@@ -300,6 +300,20 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Located:
+    """Where a case was worked on from here on, in a run that is spread over several machines.
+
+    gpu: its UUID; empty where there is none.
+    """
+
+    case: str
+    stage: Literal["qualify", "measure"]
+    host: str
+    gpu: str
+    kind: Literal["located"] = "located"
+
+
+@dataclass(frozen=True)
 class Finished:
     """A stage that need not be done again when the run is resumed."""
 
@@ -340,6 +354,7 @@ Record = (
     | Remark
     | Ceiling
     | Outcome
+    | Located
     | Finished
     | Renewed
 )

@@ -33,7 +33,7 @@ def main() -> None:
     if sys.version_info < (3, 10):  # noqa: UP036 - said to those who have an older one
         sys.exit(f"Python 3.10 or newer is needed; {sys.executable} is {sys.version.split()[0]}. "
                  "Name another: make PYTHON=python3.12 bench")  # fmt: skip
-    extras = ["dev", *(["compiler"] if not has("nvcc") else []),
+    extras = ["dev", "cluster", *(["compiler"] if not has("nvcc") else []),
               *(["disassembler"] if not has("nvdisasm") else []),
               *(["gpu"] if has_driver() else [])]  # fmt: skip
     pins = hashlib.sha256(b"".join(path.read_bytes() for path in PINS)).hexdigest()

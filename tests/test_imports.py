@@ -41,6 +41,7 @@ MAY_USE: dict[str, set[str]] = {
     "ncu": BASE | {"build", "backends", "job"},
     "run": BASE
     | {"stopping", "matrix", "build", "job", "backends", "measure", "ncu", "emulator", "tables"},
+    "cluster": BASE | {"matrix", "build", "job", "measure", "run", "tables"},
     "tables": BASE | {"measure"},
     "analysis": BASE | {"tables", "measure", "ncu"},
     "comparison": BASE | {"tables", "measure", "analysis", "matrix"},
@@ -152,7 +153,7 @@ def _imported_by(module: str) -> set[str]:
     [
         ("harness.run.timing", {"pandas", "matplotlib", "scipy", "elftools", "harness.emulator"}),
         ("harness.run.qualify", {"pandas", "matplotlib", "scipy", "elftools", "harness.measure"}),
-        ("harness.__main__", {"matplotlib", "plotly", "scipy"}),
+        ("harness.__main__", {"matplotlib", "plotly", "scipy", "distributed", "dask"}),
     ],
 )
 def test_a_process_starts_without_what_only_others_need(module: str, without: set[str]) -> None:

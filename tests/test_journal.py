@@ -20,6 +20,7 @@ from harness.records import (
     Conditions,
     Counted,
     Finished,
+    Located,
     MachineCode,
     MachineInstruction,
     Outcome,
@@ -53,6 +54,7 @@ RECORDS: list[Record] = [
     Ceiling("read_bandwidth", 4.5e12, 4.4e12, 4.6e12, "byte/s", "grid 132 × 4", (4.5e12,)),
     Remark("double", "v0", "float32", "reads a clock", "emulator-exact"),
     Outcome(CASE, "failed", 'said "no"\n  · ünïcode  '),
+    Located("a/v0/float32/n=1", "measure", "node7", "GPU-1f3"),
     Finished("qualify double/v0"),
     Renewed(CASE, "double", "v0", "float32", {"n": 1024}, {"block": 64}, "case", "v0.cu changed"),
 ]  # fmt: skip

@@ -17,6 +17,7 @@ from harness.matrix.values import name as checked_name
 from harness.progress import console
 from harness.records import Outcome
 from harness.run import devices, machine
+from harness.run.hands import OwnCores
 from harness.run.runner import Runner
 
 FILES = ("problem.py", "bench.yaml", "v0_plain.cu", "v1_grid_stride.cu")
@@ -68,7 +69,7 @@ def _test(bench: model.Bench, problem: str) -> None:
     device = devices.emulated(None)
     with tempfile.TemporaryDirectory() as scratch:
         Runner(
-            bench, device, "emulator", [problem], Path(scratch), jobs=machine.cores()
+            bench, device, "emulator", [problem], Path(scratch), hands=OwnCores(machine.cores())
         ).run()  # fmt: skip
         journal = list(read_journal(Path(scratch) / "journal.jsonl"))
     failed = [r for r in journal if isinstance(r, Outcome) and r.status == "failed"]

@@ -94,6 +94,13 @@ Sandbox = Annotated[
         "for kernels that you do not trust.",
     ),
 ]  # fmt: skip
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster", metavar="WHERE", help="Spread over Dask workers: local (one per GPU of this "
+        "host, or per group of cores), local:4, or a scheduler such as tcp://host:8786.",
+    ),
+]  # fmt: skip
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print no table of results at the end.")]
 AsJson = Annotated[
     Path | None, typer.Option("--json", help="Write the results to this file as JSON.")
@@ -137,3 +144,5 @@ class Asked:
     """The matrix, where it is not what `config` and `kernels` name."""
     beside: Mapping[str, str] | None = None
     """What run.json says of the two sides, of a run that has both."""
+    cluster: str | None = None
+    """The workers that it is spread over: local, or a scheduler's address."""

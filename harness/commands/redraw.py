@@ -18,7 +18,7 @@ from harness.ncu.failures import Failure
 from harness.progress import console
 from harness.records import Counted
 from harness.run.folder import LATEST
-from harness.tables import packed
+from harness.tables import cards, packed
 
 
 def redraw(
@@ -38,6 +38,16 @@ def redraw(
     as_markdown: AsMarkdown = None,
 ) -> None:
     """Redraw a run's tables, figures and pages from its journal; needs no GPU."""
+    if cards.is_above(folder):
+        if ncu or single_file or as_json or as_markdown:
+            raise UsageError(
+                f"{folder} holds a run per kind of card: of all of them only the report is drawn\n"
+                f"  name one of its folders for the other options"
+            )
+        for run in cards.load_all(folder).values():
+            report.write(run)
+        console.print(str(report.write_cards(folder)), markup=False)
+        return
     for path in ncu:
         _take_in(folder, path)
     run = tables.load(folder)

@@ -15,6 +15,7 @@ from harness.commands.options import (
     Asked,
     AsMarkdown,
     Backend,
+    Cluster,
     Config,
     Dtype,
     Jobs,
@@ -29,6 +30,7 @@ from harness.commands.options import (
     Size,
 )
 from harness.comparison import baselines
+from harness.errors import UsageError
 from harness.matrix.filters import Choice
 from harness.ncu.metrics import choose
 from harness.ncu.stage import Wanted
@@ -61,6 +63,7 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
         as_json: AsJson = None,
         as_markdown: AsMarkdown = None,
         baseline: SaveBaseline = None,
+        cluster: Cluster = None,
         watch: Annotated[
             bool,
             typer.Option("--watch", help="Then wait, and run again what a saved file changes."),
@@ -69,12 +72,19 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
         """Compile, verify and time (or emulate) the matrix, and write the report.
 
         Exit code 0: every case is ok. 1: some failed or broke a budget that `expect:` sets, or the
-        GPU failed. 2: the command or the matrix is wrong, or the folder cannot be written. 130,
-        143, 129: stopped by Ctrl-C, SIGTERM or SIGHUP, with everything so far kept.
+        GPU or the cluster failed. 2: the command or the matrix is wrong, or the folder cannot be
+        written. 130, 143, 129: stopped by Ctrl-C, SIGTERM or SIGHUP, with everything so far kept.
         """
         choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
         told = results.Wanted(quiet, as_json, as_markdown)
-        asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
+        asked = Asked(
+            config_path, kernels, backend, choice, arch, out, jobs, told, cluster=cluster
+        )  # fmt: skip
+        if cluster and (in_sandbox or watch):
+            raise UsageError(
+                "--cluster goes with neither --sandbox nor --watch: workers are processes of their "
+                "own, which a sandbox here does not hold\n  leave one of the two out"
+            )
         if in_sandbox:
             raise typer.Exit(_kept(asked, baseline, sandbox.run)[0])
         before = watching.files(asked) if watch else {}

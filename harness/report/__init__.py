@@ -22,3 +22,10 @@ def write(run: Run, single_file: bool = False) -> Path:
     tables.write(run)
     budgets.write(run)
     return site.write_single(run) if single_file else site.write_pages(run)
+
+
+def write_cards(folder: Path) -> Path:
+    """report.html, results.csv, counters.csv and winners.csv above a run on each kind of card."""
+    from harness.report import cards
+
+    return cards.write(folder)

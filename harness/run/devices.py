@@ -14,7 +14,7 @@ from harness.cases import Device
 from harness.errors import BackendUnavailable, UsageError
 from harness.job import Job
 from harness.run.processes import Workers
-from harness.run.runner import DESCRIBE_S
+from harness.run.site import DESCRIBE_S
 from harness.silicon.architectures import UnknownArchitectureError
 
 DEFAULT_ARCH = "sm_90"

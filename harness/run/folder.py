@@ -22,7 +22,8 @@ from harness.measure.card import Card, in_between, warnings
 from harness.progress import console
 from harness.records import Conditions
 from harness.run import machine
-from harness.run.runner import Runner, timing_of
+from harness.run.runner import Runner
+from harness.run.site import timing_of
 from harness.stopping import STOPPED
 from harness.storage import replace_text
 from harness.tables import packed
@@ -39,8 +40,8 @@ class Folder:
     path: None for a new one in reports/. choice: what the command line chooses. A folder that has
     results goes on with the cases of its own choice; `chosen` are the ones to work on, None for
     all. only_profiling: whether a run that has ended is to be profiled, which measures nothing
-    anew. beside: the commit whose kernels stand beside today's. Raises UsageError where another
-    run is there, or nothing can be written.
+    anew. beside: the commit whose kernels stand beside today's. cluster: the workers, if any.
+    Raises UsageError where another run is there, or nothing can be written.
     """
 
     def __init__(
@@ -53,9 +54,11 @@ class Folder:
         started: datetime,
         only_profiling: bool = False,
         beside: Mapping[str, str] | None = None,
+        cluster: Mapping[str, Any] | None = None,
     ) -> None:
         self.choice, self.chosen = choice, None
         self._beside = dict(beside) if beside else None
+        self._cluster = dict(cluster) if cluster else None
         self.bench = filters.narrowed(bench, choice, backend)
         self._started = started.isoformat()
         self._info: dict[str, Any] = {}
@@ -84,6 +87,8 @@ class Folder:
         self._info = {**_about(runner, self.choice), "started": self._started}
         if self._beside:
             self._info["beside"] = self._beside
+        if self._cluster:
+            self._info["cluster"] = self._cluster
         if card:
             self._info |= {"card": asdict(card), "warnings": list(warnings(card))}
         try:
@@ -203,7 +208,7 @@ def _differences(
     if theirs.quick != ours.quick:
         yield f"--quick differs: {_typed(theirs.quick)} there, {_typed(ours.quick)} now"
     else:
-        then, now = before["timing"], json.loads(json.dumps(timing_of(bench)))
+        then, now = before["timing"], json.loads(json.dumps(timing_of(bench.timing)))
         keys = [key for key in {**then, **now} if then.get(key) != now.get(key)]
         if keys:
             each = (f"{key} {then.get(key)} there, {now.get(key)} now" for key in keys)
@@ -236,10 +241,10 @@ def _about(runner: Runner, choice: Choice) -> dict[str, Any]:
         "seed": bench.timing.seed,
         "backend": runner.backend,
         "device": vars(device),
-        "timing": timing_of(bench),
+        "timing": timing_of(bench.timing),
         "timed_inputs_seed": runner.fresh,
         "machine": machine.describe(),
-        "driver": machine.driver(),
+        "driver": runner.driver,
         "versions": machine.versions(),
         "commit": machine.commit(),
         "problems": {

@@ -22,7 +22,7 @@ _EVERYBODY = 0o666
 def gpu_to_itself(gpu: str) -> Iterator[None]:
     """Hold the GPU of that UUID. Raises UsageError where another run, of whoever, holds it."""
     path = FOLDER / f"kernel-harness-{re.sub(r'[^A-Za-z0-9-]+', '-', gpu)}.lock"
-    lock = FileLock(path, timeout=0, mode=_EVERYBODY)
+    lock = FileLock(path, timeout=0, mode=_EVERYBODY, thread_local=False)
     try:
         lock.acquire()
     except Timeout:

@@ -16,6 +16,7 @@ from harness.records import (
     Outcome,
     Planned,
     Record,
+    Renewed,
     Round,
     Uncounted,
     Verified,
@@ -59,6 +60,21 @@ class Known:
             self._rounds[record.case].append(record)
             group = self._groups[record.case]
             self.next_placement[group] = max(self.next_placement[group], record.placement + 1)
+        elif isinstance(record, Renewed):
+            self.outcomes.pop(record.case, None)
+            self._rounds.pop(record.case, None)
+            self.next_placement.pop(self._groups.get(record.case, ""), None)
+
+    def about(self, cases: Sequence[Case]) -> list[Record]:
+        """What a piece with these cases goes on from: all of its group, and the ceilings."""
+        groups = {case.group for case in cases}
+        planned = [p for group in groups for p in self.in_group(group)]
+        rounds = [r for p in planned for r in self._rounds.get(p.case, ())]
+        ended = [self.outcomes[p.case] for p in planned if p.case in self.outcomes]
+        return [*planned, *self.ceilings.values(), *rounds, *ended]
+
+    def in_group(self, group: str) -> list[Planned]:
+        return [p for case, p in self.planned.items() if self._groups.get(case) == group]
 
     def timings(self, cases: Sequence[Case], timing: Mapping[str, Any]) -> Timings:
         """What the rounds of these cases say so far. timing: as run.json has it."""

@@ -7,7 +7,7 @@ verified. Whatever is missing has a reason: a wrong result, or how the process e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -29,7 +29,6 @@ class Surroundings(Protocol):
     def job(self, task: str, **more: object) -> Job: ...
     def qualify(self, job: Job, keep: Callable[[Record], None]) -> Ended: ...
     def keep(self, record: Record) -> None: ...
-    def over_budget(self, case: Case) -> str: ...
     def finish(
         self,
         case: Case,
@@ -44,13 +43,15 @@ class Surroundings(Protocol):
 class Qualification:
     """One variant's cases: its test sizes verified and, on the emulator, its bench sizes counted.
 
-    tests: the test sizes that can be run, of any variant.
+    tests: the test sizes that can be run, of any variant. uncounted: case → why the emulator does
+    not count it.
     """
 
     run: Surroundings
     cases: Sequence[Case]
     tests: Sequence[Case]
     cores: int
+    uncounted: Mapping[str, str] = field(default_factory=dict)
     _failed: dict[Shape, str] = field(default_factory=dict)
     _late: set[Shape] = field(default_factory=set)
     """Of those that failed: by the deadline."""
@@ -69,7 +70,7 @@ class Qualification:
             if reason := self._failed.get(case.shape):
                 limits = ("qualify_s",) if case.shape in self._late else ()
                 self.run.finish(case, "failed", reason, case.shape in self._again, limits)
-            elif reason := self.run.over_budget(case):
+            elif reason := self.uncounted.get(case.id):
                 self.run.finish(case, "skipped", reason)
             elif not self.run.is_timed:
                 self.run.finish(case, "ok")
@@ -82,7 +83,7 @@ class Qualification:
         while rest:
             shapes = {case.shape for case in rest}
             tests = [test for test in self.tests if test.shape in shapes]
-            counted = [c for c in rest if not self.run.is_timed and not self.run.over_budget(c)]
+            counted = [c for c in rest if not (self.run.is_timed or c.id in self.uncounted)]
             seen: list[Verified] = []
 
             def keep(record: Record, seen: list[Verified] = seen) -> None:

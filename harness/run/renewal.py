@@ -200,20 +200,20 @@ def changes(
         return []
     now = {planned.case: planned for planned in plan}
     found = {
-        case: _renewed(p, "gone", "no longer in the matrix")
+        case: renewed(p, "gone", "no longer in the matrix")
         for case, p in before.items()
         if case not in now
     }
     for case in chosen:
         if case not in before:
-            found[case] = _renewed(now[case], "case", "new")
+            found[case] = renewed(now[case], "case", "new")
         elif why := differences(before[case], now[case]) or _another_try(ended.get(case), limits):
-            found[case] = _renewed(now[case], "case", why)
+            found[case] = renewed(now[case], "case", why)
     touched = {_group(now[case]) for case in timed if case in found or case not in ended}
     for case, planned in now.items():
         was = ended.get(case)
         if case not in found and was and was.status == "ok" and _group(planned) in touched:
-            found[case] = _renewed(planned, "times", "timed together with what changed")
+            found[case] = renewed(planned, "times", "timed together with what changed")
     return list(found.values())
 
 
@@ -253,7 +253,8 @@ def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:
     yield f"kept: {kept} cases"
 
 
-def _renewed(p: Planned, what: str, reason: str) -> Renewed:
+def renewed(p: Planned, what: str, reason: str) -> Renewed:
+    """The record that what stands before it counts no more; see Renewed."""
     return Renewed(
         p.case, p.problem, p.variant, p.dtype, p.sizes, p.launch, what, reason,  # type: ignore[arg-type]
     )  # fmt: skip

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from harness import problem as problems
 from harness.backends.base import Execution
@@ -21,30 +18,21 @@ from harness.backends.machine_code import MachineCodeWorkspace, both, in_ptx_alo
 from harness.build import compile as compiler
 from harness.cases import Case, Device
 from harness.current import current
-from harness.errors import DeviceLost
-from harness.job import Job
 from harness.journal import Journal, read_journal
 from harness.matrix import model, plan
-from harness.measure.ceilings import PROBED
-from harness.measure.timings import Timings, placements_that_choose
 from harness.ncu import stage as profiling
 from harness.ncu.failures import Failure
-from harness.progress import console, stage
-from harness.records import Finished, Outcome, Planned, Record, Renewed
+from harness.progress import console
+from harness.records import Finished, Planned, Record, Renewed
 from harness.run import machine, renewal
 from harness.run.compilation import Compilation, built_again, compile_all, described
-from harness.run.cores import Cores
+from harness.run.hands import Hands, OwnCores
 from harness.run.inputs import Inputs
 from harness.run.known import Known
-from harness.run.measurement import NO_MEMORY, Effort, Measurement
-from harness.run.processes import Ended, Workers
-from harness.run.qualification import Qualification, judge
-
-CEILINGS_S = 120
-"""Deadline for measuring the machine's ceilings."""
-
-DESCRIBE_S = 120
-"""Deadline for a device to say what it is."""
+from harness.run.measurement import NO_MEMORY
+from harness.run.processes import Workers
+from harness.run.qualification import judge
+from harness.run.site import Piece, Setting, Site
 
 
 class Runner:
@@ -53,7 +41,8 @@ class Runner:
     patterns: the cases of the folder, as --only has them. chosen: the ids of those that are worked
     on; None for all. What changed since the folder's results were made is done anew, and `renewed`
     tells what that was.
-    jobs: cores that the workers and their emulated launches share.
+    hands: who does the work; the cores of this machine, and its GPU, unless others are named.
+    driver: of the GPU that times, if that is not this machine's.
     wanted: profile with ncu as well, where the backend is a GPU; `unprofiled` tells afterwards what
     went wrong with that, and `without_ceilings` why the machine's limits were not measured.
     """
@@ -66,15 +55,16 @@ class Runner:
         patterns: Sequence[str],
         folder: Path,
         wanted: profiling.Wanted | None = None,
-        jobs: int = 1,
+        hands: Hands | None = None,
         chosen: Collection[str] | None = None,
+        driver: str | None = None,
     ) -> None:
-        self.wanted, self.cores = wanted, Cores(jobs)
+        self.wanted, self.driver = wanted, driver or machine.driver()
+        self._hands = hands or OwnCores(1)
         self.renewed: list[Renewed] = []
         self.unprofiled: list[Failure] = []
         self.without_ceilings = ""
         self.bench, self.device, self.backend, self.folder = bench, device, backend, folder
-        self.workers = Workers()
         self.plan = plan.resolve(bench, device, backend, patterns)
         self.problems, self.cases, self.tests = (
             self.plan.problems, self.plan.cases, self.plan.tests
@@ -84,11 +74,16 @@ class Runner:
         self.fresh = secrets.randbits(62) if backend != "emulator" else 0
         self._known = Known({case.id: case.group for case in self.cases})
         self._made = Compilation()
+        setting = Setting(backend, device, bench.kernels, bench.limits, bench.timing, self.fresh)
+        self._site = Site(setting, self._known, {}, self)
 
     @property
     def is_timed(self) -> bool:
-        """Whether the backend tells the time."""
-        return self.backend != "emulator"
+        return self._site.is_timed
+
+    @property
+    def workers(self) -> Workers:
+        return self._site.workers
 
     @property
     def chosen(self) -> list[Case]:
@@ -137,8 +132,9 @@ class Runner:
         return [c for c in cases if c.id in self._chosen and c.id not in self._known.outcomes]
 
     def _as_planned(self) -> list[Planned]:
-        driver = machine.driver() if self.is_timed else None
-        origins = renewal.Origins(self.bench, self.tests, self.device.arch, self.is_timed, driver)
+        origins = renewal.Origins(
+            self.bench, self.tests, self.device.arch, self.is_timed, self.driver
+        )
         return [
             Planned(
                 case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch,
@@ -179,15 +175,15 @@ class Runner:
         untested = self.plan.refused_tests()
         for case in self._open(self.cases):
             if case.skip:
-                self.finish(case, "skipped", case.skip)
+                self._site.finish(case, "skipped", case.skip)
             elif reason := (case.refusal or untested.get(case.shape)):
-                self.finish(case, "failed", reason)
+                self._site.finish(case, "failed", reason)
             elif reason := self._too_large(case):
-                self.finish(case, "skipped", f"{NO_MEMORY}: {reason}")
+                self._site.finish(case, "skipped", f"{NO_MEMORY}: {reason}")
 
     def _too_large(self, case: Case) -> str:
         """Why the case's buffers cannot be held, or nothing."""
-        needed = sum(b.nbytes for b in self.problems[case.problem].buffers(case.sizes, case.dtype))
+        needed = self._bytes_of(case)
         if needed <= self.device.memory_bytes:
             return ""
         return (
@@ -218,16 +214,17 @@ class Runner:
         shapes = {case.shape for case in wanted}
         tests = [t for t in self.tests if t.shape in shapes and not t.skip and not t.refusal]
         self._made = compile_all([*tests, *wanted], self.bench.kernels, self.device.arch)
+        self._site.built.update(self._made.built)
         for case in wanted:
             if case.shape in self._made.refused:
                 again = case.shape in self._made.stopped
-                self.finish(case, "failed", self._made.refused[case.shape], again)
+                self._site.finish(case, "failed", self._made.refused[case.shape], again)
             elif case.kind == "kernel":
                 made, refusal = described(case, self._made.built[case.id], self.device)
                 for record in made:
                     self.keep(record)
                 if refusal:
-                    self.finish(case, "failed", refusal)
+                    self._site.finish(case, "failed", refusal)
 
     def _qualify(self) -> None:
         """Each variant alone, several at a time: nothing is timed here."""
@@ -235,22 +232,12 @@ class Runner:
         for case in self._open(self.cases):
             if not case.is_library and not self._is_qualified(case):
                 by_variant[case.problem, case.variant].append(case)
-        with (
-            stage("verify", len(by_variant)) as advance,
-            ThreadPoolExecutor(max_workers=self.cores.total) as pool,
-        ):
-            self.cores.expect(len(by_variant))
-            try:
-                pending = {
-                    pool.submit(self._on_some_cores, cases): "/".join(name)
-                    for name, cases in by_variant.items()
-                }
-                for future in as_completed(pending):
-                    advance(f"{pending[future]}  {future.result()}")
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                self.workers.stop()
-                raise
+        tests = [test for test in self.tests if test.id in self._made.ready]
+        self._hands.carry_out("verify", self._site, [
+            Piece("qualify", "/".join(name), tuple(cases), _of_shapes(tests, cases),
+                  {case.id: why for case in cases if (why := self.over_budget(case))})
+            for name, cases in by_variant.items()
+        ])  # fmt: skip
 
     def _is_qualified(self, case: Case) -> bool:
         """Whether the journal says that all of its tests were right.
@@ -263,129 +250,51 @@ class Runner:
         judged = judge([case], tests, (), self._known.verified[case.shape])
         return not judged.wrong and not judged.unfinished
 
-    def _on_some_cores(self, cases: Sequence[Case]) -> str:
-        with self.cores.some() as cores:
-            return self._qualify_variant(cases, cores)
-
-    def _qualify_variant(self, cases: Sequence[Case], cores: int) -> str:
-        tests = [test for test in self.tests if test.id in self._made.ready]
-        return Qualification(self, cases, tests, cores).carry_out()
-
     def _measure_ceilings(self) -> None:
         if self._known.ceilings or not self._open(self.cases):
             return
-        with stage("ceilings", 1) as advance:
-            ended = self._with_the_device(self.job("ceilings"), CEILINGS_S, self.keep)
-            self.without_ceilings = ended.reason
-            advance(ended.reason or "measured")
+        piece = Piece("ceilings", "ceilings")
+        self.without_ceilings = self._hands.carry_out("ceilings", self._site, [piece])[piece.name]
 
     def _measure(self) -> None:
-        """One group at a time."""
         groups: dict[str, list[Case]] = defaultdict(list)
         for case in self._open(self.cases):
             groups[case.group].append(case)
-        with stage("measure", len(groups)) as advance:
-            for name, cases in groups.items():
-                first, timing = cases[0], self.bench.timing
-                problem = self.problems[first.problem]
-                buffers = problem.buffers(first.sizes, first.dtype)
-                known = self._known.planned
-                planned = [known[case.id] for case in self.cases if case.group == name]
-                effort = Effort(
-                    timing.looks, placements_that_choose(planned, timing.choosing),
-                    timing.rounds_per_placement, timing.batch,
-                    timing.interval, self.bench.limits.measure_s,
-                )  # fmt: skip
-                Measurement(
-                    self, cases, self.bench.problems[first.problem].baseline, effort,
-                    self._known.next_placement[name], 3 * sum(b.nbytes for b in buffers),
-                ).carry_out()  # fmt: skip
-                advance(f"{name}  {len(cases)} cases")
+        self._hands.carry_out("measure", self._site, [
+            Piece("measure", name, tuple(cases), baseline=self._baseline(cases[0]),
+                  needed_bytes=3 * self._bytes_of(cases[0]))
+            for name, cases in groups.items()
+        ])  # fmt: skip
 
-    # What a qualification and a measurement need of the run
+    def _baseline(self, case: Case) -> str:
+        return self.bench.problems[case.problem].baseline
 
-    def qualify(self, job: Job, keep: Callable[[Record], None]) -> Ended:
-        return self._with_the_device(job, self.bench.limits.qualify_s, keep)
-
-    @property
-    def is_stopped(self) -> bool:
-        return self.workers.stopped
-
-    def do(self, job: Job) -> Ended:
-        return self._with_the_device(job, self.bench.limits.launch_s, self.keep)
-
-    def _with_the_device(
-        self, job: Job, deadline_s: float, keep: Callable[[Record], None]
-    ) -> Ended:
-        """Do a job. Raises DeviceLost where it ended because the GPU is at fault, and no case.
-
-        A GPU that falls off its bus may look like a fault or an endless loop of whatever ran on it
-        just then; so before anybody is blamed, it is asked whether it is still there.
-        """
-        ended = self.workers.do(job, deadline_s, keep)
-        if not ended.reason or not self.is_timed or self.workers.stopped:
-            return ended
-        if ended.lost:
-            raise DeviceLost(ended.reason)
-        if not (ended.killed or ended.no_memory):
-            asked = self.workers.do(self.job("describe"), DESCRIBE_S)
-            if asked.reason and not self.workers.stopped:
-                raise DeviceLost(f"{asked.reason} (after {ended.at or job.task}: {ended.reason})")
-        return ended
-
-    def expect_more(self) -> None:
-        self.workers.expect_more()
-
-    def is_open(self, case: Case) -> bool:
-        return case.id not in self._known.outcomes
-
-    def timings(self, cases: Sequence[Case]) -> Timings:
-        """What the rounds of these cases say so far."""
-        return self._known.timings(cases, timing_of(self.bench))
-
-    def finish(
-        self, case: Case, status: str, reason: str = "", again: bool = False,
-        limits: Sequence[str] = (),
-    ) -> None:  # fmt: skip
-        """again, limits: when a resumed run is to do it anew; see Outcome."""
-        values = {name: float(getattr(self.bench.limits, name)) for name in limits}
-        self.keep(Outcome(case.id, status, reason, again, values))  # type: ignore[arg-type]
+    def _bytes_of(self, case: Case) -> int:
+        """Of all buffers of the case."""
+        buffers = self.problems[case.problem].buffers(case.sizes, case.dtype)
+        return sum(buffer.nbytes for buffer in buffers)
 
     def _conclude(self) -> None:
         for case in self._open(self.cases):
-            self.finish(case, "failed", "it ended without an outcome; run again to resume", True)
+            self._site.finish(
+                case, "failed", "it ended without an outcome; run again to resume", True
+            )
 
     def _profile(self, wanted: profiling.Wanted) -> None:
         """What ncu counts, of every case that is right; a resumed run compiled none of them."""
         sound = [case for case in self.chosen if self._known.outcomes[case.id].status == "ok"]
         again = built_again(sound, self.bench.kernels, self.device.arch)
-        self._made.built.update(again)
+        self._site.built.update(again)
         self.unprofiled = profiling.profile(
-            wanted, sound, lambda cases: self.job("profile", cases=cases), self.folder,
+            wanted, sound, lambda cases: self._site.job("profile", cases=cases), self.folder,
             self.bench.limits.measure_s, self._known.counts, self.keep,
         )  # fmt: skip
 
-    def job(self, task: str, **more: object) -> Job:
-        """A worker's job on these cases, with what was compiled for them."""
-        job = Job(
-            task=task,  # type: ignore[arg-type]
-            backend=self.backend,
-            arch=self.device.arch,
-            kernels=self.bench.kernels,
-            seed=self.bench.timing.seed,
-            fresh=self.fresh,
-            flush=self.bench.timing.flush,
-            probes=tuple(c.case for c in self._known.ceilings.values() if c.name in PROBED),
-        )
-        job = replace(job, **more)  # type: ignore[arg-type]
-        used = {case.id for case in (*job.tests, *job.cases)}
-        return replace(job, built={k: b for k, b in self._made.built.items() if k in used})
 
-
-def timing_of(bench: model.Bench) -> dict[str, Any]:
-    """How it was measured, for run.json and for whoever reads the rounds."""
-    timing = bench.timing
-    return {**timing.model_dump(mode="json"), "looks": len(timing.looks)}
+def _of_shapes(tests: Iterable[Case], cases: Iterable[Case]) -> tuple[Case, ...]:
+    """The tests at the launch shapes of the cases."""
+    shapes = {case.shape for case in cases}
+    return tuple(test for test in tests if test.shape in shapes)
 
 
 def emulate(bench: model.Bench, case: Case, arch: str, jobs: int = 1) -> Execution:

@@ -40,6 +40,11 @@ class _Beside(_Part):
     suffix: Annotated[str, Field(min_length=1)]
 
 
+class _Cluster(_Part):
+    attempt: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    """Names a folder on the workers' disks."""
+
+
 class _Commit(_Part):
     id: str | None = None
 
@@ -62,6 +67,7 @@ class _About(_Part):
     problems: dict[str, dict[str, Any] | None] | None = None
     sources: dict[str, str] | None = None
     beside: _Beside | None = None
+    cluster: _Cluster | None = None
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -24,11 +24,20 @@ def load(folder: str | Path) -> Run:
         info = about.read(folder / "run.json")
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
+        if (folder / "cards.json").is_file():
+            raise JournalError(
+                f"{folder} holds a run per kind of card, and this takes one of them\n"
+                f"  name it: {', '.join(str(path.parent) for path in _below(folder))}"
+            ) from None
         raise JournalError(
             f"{folder / 'run.json'} cannot be read: {why}{_near(folder)}\n"
             "  name a run's folder, such as reports/latest, or make one: make bench"
         ) from None
     return Run(folder, info, read_journal(named(folder, JOURNAL)))
+
+
+def _below(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/run.json"))
 
 
 def _near(folder: Path) -> str:
@@ -49,7 +58,7 @@ def write(run: Run) -> None:
     for table, name in ((promised, "results.csv"), (run.counters, COUNTERS)):
         path = run.folder / name if name != COUNTERS else named(run.folder, COUNTERS)
         how = {"method": "gzip", "mtime": 0} if path.suffix == ENDING else None
-        inert_table(table).to_csv(path, index=False, float_format=_number, compression=how)
+        inert_table(table).to_csv(path, index=False, float_format=number, compression=how)
 
 
 def inert_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -61,5 +70,6 @@ def inert_table(table: pd.DataFrame) -> pd.DataFrame:
     return safe
 
 
-def _number(value: Any) -> str:
+def number(value: Any) -> str:
+    """As the tables have it: whole, or to 10 digits."""
     return str(int(value)) if value == int(value) else f"{value:.10g}"

@@ -29,6 +29,8 @@ def _row(run: Run, p: Planned, cache: str) -> dict[str, Any]:
         "bytes": p.bytes, "flops": p.flops,
         "shown": p.case in run.shown, "library": p.is_library, "builds_on": p.builds_on,
     }  # fmt: skip
+    if run.located:
+        row |= _where(run, p)
     main = run.main_step(p.case)
     for step in run.compiled.get(p.case, []):
         if step.step == main:
@@ -41,6 +43,13 @@ def _row(run: Run, p: Planned, cache: str) -> dict[str, Any]:
     if run.is_timed:
         row |= _timing(run, p, cache)
     return row
+
+
+def _where(run: Run, p: Planned) -> dict[str, Any]:
+    """The hosts and GPUs that a run on several of them had the case worked on by."""
+    found = run.located.get(p.case, [])
+    hosts, gpus = dict.fromkeys(r.host for r in found), dict.fromkeys(r.gpu for r in found)
+    return {"host": " ".join(hosts) or None, "gpu": " ".join(filter(None, gpus)) or None}
 
 
 def _timing(run: Run, p: Planned, cache: str) -> dict[str, Any]:
@@ -88,6 +97,8 @@ _LAST = [
     "occupancy_theoretical", "case", "placements", "spread_between", "spread_within", "shown",
     "library", "builds_on", "above_ceiling",
 ]  # fmt: skip
+_WHERE = ["host", "gpu"]
+"""Of a run that was spread over several machines alone."""
 
 
 def _ordered(table: pd.DataFrame) -> pd.DataFrame:
@@ -95,7 +106,8 @@ def _ordered(table: pd.DataFrame) -> pd.DataFrame:
     for name in _FIRST + _LAST:
         if name not in table:
             table[name] = None
-    middle = [name for name in table if name not in _FIRST + _LAST]
+    where = [name for name in _WHERE if name in table]
+    middle = [name for name in table if name not in _FIRST + _LAST + where]
     for name in map(str, middle):
         table[name] = table[name].astype("Int64")
-    return table[_FIRST + middle + _LAST]
+    return table[_FIRST + middle + _LAST + where]

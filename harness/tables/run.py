@@ -20,6 +20,7 @@ from harness.records import (
     Compiled,
     Conditions,
     Counted,
+    Located,
     MachineCode,
     Outcome,
     Planned,
@@ -75,6 +76,14 @@ class Run:
         for record in self.of(Compiled):
             steps[record.case][record.step] = record
         return {case: [found[i] for i in sorted(found)] for case, found in steps.items()}
+
+    @cached_property
+    def located(self) -> dict[str, list[Located]]:
+        """Case → where it was measured, or counted; empty where all was done on one machine."""
+        found: dict[str, dict[str, list[Located]]] = defaultdict(lambda: defaultdict(list))
+        for record in self.of(Located):
+            found[record.case][record.stage].append(record)
+        return {case: by["measure"] or by["qualify"] for case, by in found.items()}
 
     @cached_property
     def lines(self) -> dict[str, list[SourceLine]]:
@@ -280,12 +289,15 @@ def _inert(record: Record) -> Record:
 
 
 def _without_superseded(records: Sequence[Record]) -> list[Record]:
-    """Of each counter the last figure: a resumed profile, or a second report, tells it again."""
-    last: dict[tuple[str, int, str], Record] = {}
+    """Of each counter, and of each line, the last figure: a resumed run may tell it again."""
+    last: dict[tuple[str | int, ...], Record] = {}
     for record in records:
         if isinstance(record, Counted | Uncounted):
             key = record.case, record.step, record.metric
             if isinstance(record, Counted) or not isinstance(last.get(key), Counted):
                 last[key] = record
+        elif isinstance(record, SourceLine):
+            last[record.case, record.step, record.file, record.line] = record
     kept = {id(record) for record in last.values()}
-    return [r for r in records if not isinstance(r, Counted | Uncounted) or id(r) in kept]
+    told_again = Counted | Uncounted | SourceLine
+    return [r for r in records if not isinstance(r, told_again) or id(r) in kept]

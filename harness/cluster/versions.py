@@ -1,0 +1,78 @@
+"""Whether a worker has what the client has: the harness, the problems and the packages, by hash."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from harness import source_text
+from harness.cluster.errand import Wanted
+from harness.matrix import model
+from harness.run import machine
+
+_HARNESS = Path(__file__).parents[1]
+_CODE = (".py", ".cu", ".cuh", ".cpp", ".h")
+_PACKAGES = ("distributed", "numpy", "torch", "triton", "pycuda")
+_MOST = 3
+
+
+def wanted(bench: model.Bench, backend: str, arch: str | None) -> Wanted:
+    """What the client has and a worker has to have."""
+    return Wanted(
+        backend, arch, bench.kernels.absolute(), harness_files(),
+        machine.sources(bench, sorted(bench.problems)), packages(),
+    )  # fmt: skip
+
+
+def harness_files() -> dict[str, str]:
+    """Every file of the harness that runs → its hash."""
+    files = (path for path in sorted(_HARNESS.rglob("*")) if path.suffix in _CODE)
+    return {str(p.relative_to(_HARNESS)): source_text.sha256(p.read_bytes()) for p in files}
+
+
+def packages() -> dict[str, str]:
+    """Package → version, of those that are installed."""
+    found = {}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def differences(wanted: Wanted, kernels: Path) -> Iterator[str]:
+    """What this machine has otherwise than the client, in clauses; nothing where all is the same.
+
+    A package that only one of the two has decides nothing: a login node needs no torch.
+    """
+    yield from _named("the harness differs", wanted.harness, harness_files())
+    here = {}
+    for name in wanted.sources:
+        path = kernels / name
+        if path.is_file():
+            here[name] = source_text.sha256(path.read_bytes())
+    if not kernels.is_dir():
+        yield f"it has no folder {wanted.kernels}, and none of that name where it was started"
+    else:
+        yield from _named(f"the problems in {kernels} differ", wanted.sources, here)
+    ours = packages()
+    for name, version in wanted.packages.items():
+        if name in ours and ours[name] != version:
+            yield f"it has {name} {ours[name]}; the client has {version}"
+
+
+def _named(what: str, theirs: Mapping[str, str], ours: Mapping[str, str]) -> Iterator[str]:
+    names = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
+    if names:
+        shown = ", ".join(
+            f"{name} ({_short(ours.get(name))} there, {_short(theirs.get(name))} here)"
+            for name in sorted(names)[:_MOST]
+        )
+        more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+        yield f"{what}: {shown}{more}"
+
+
+def _short(digest: str | None) -> str:
+    return digest[:10] if digest else "missing"

@@ -1,0 +1,86 @@
+"""A whole run: begun in its folder, carried out, and told with its tables, report and exit code."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from harness import report, stopping, tables
+from harness.analysis.budgets import checks as budget_checks
+from harness.commands import budgets, listing, results
+from harness.commands.options import Asked
+from harness.commands.summary import summarise
+from harness.errors import ClusterLost, DeviceLost
+from harness.matrix import model
+from harness.progress import console
+from harness.run.folder import Folder
+from harness.run.hands import Place
+from harness.run.runner import Runner
+
+ROUGH = "--quick: one size per problem and few rounds; take its figures for rough ones"
+_BLAMELESS = "the GPU failed, and no kernel is blamed; when it is back: the same command with --out"
+_CLUSTER_GONE = "no kernel is blamed; when it is back: the same command with --out"
+
+
+class WholeRun:
+    """The run itself, on a device that is there and, if it is a GPU, this run's alone."""
+
+    def __init__(self, asked: Asked, started: datetime, bench: model.Bench, place: Place) -> None:
+        self._asked, self._place = asked, place
+        self._folder = Folder(
+            asked.out, bench, asked.choice, place.backend, place.device, started,
+            only_profiling=asked.wanted is not None, beside=asked.beside, cluster=place.cluster,
+        )  # fmt: skip
+        with self._folder.or_leave_none():
+            self._runner = Runner(
+                self._folder.bench, place.device, place.backend, self._folder.choice.only,
+                self._folder.path, asked.wanted, place.hands, self._folder.chosen, place.driver,
+            )  # fmt: skip
+        self._folder.open(self._runner, place.card)
+        for note in listing.notes(self._runner.plan):
+            console.print(note, markup=False)
+        if asked.choice.quick:
+            console.print(ROUGH)
+        count = listing.count(self._runner.chosen)
+        console.print(f"{count} on {place.device.name}, into {self._folder.path}", markup=False)
+        self._told: int | None = None
+        self._lost = self._remedy = ""
+
+    def carry_out(self) -> None:
+        """To its end, or until it is told to stop or the device is lost; `tell` says which."""
+        try:
+            self._runner.run()
+        except stopping.TOLD as stop:
+            self._told = stopping.code_of(stop)
+        except DeviceLost as error:
+            self._lost, self._remedy = str(error), _BLAMELESS
+        except ClusterLost as error:
+            self._lost, self._remedy = str(error), _CLUSTER_GONE
+
+    def tell(self) -> tuple[int, Path]:
+        """Draw the report and say how it went: the exit code, and the run's folder."""
+        runner, folder, asked = self._runner, self._folder, self._asked
+        measured = tables.load(folder.path)
+        checks = budget_checks(measured)
+        chosen = {case.id for case in runner.chosen}
+        is_broken = any(c.status == "broken" and c.case in chosen for c in checks)
+        code = self._told or int(runner.failed or bool(self._lost) or is_broken)
+        folder.close(code, measured, self._place.card)
+        finished = tables.load(folder.path)
+        page = report.write(finished)
+        folder.point_latest()
+        results.tell(finished, asked.told)
+        summarise(finished, bool(self._told))
+        budgets.say(checks)
+        for warning in finished.info.get("warnings") or ():
+            console.print(f"BEWARE {warning}", markup=False)
+        if self._lost:
+            console.print(f"STOPPED {self._lost}\n  {self._remedy} {folder.path}", markup=False)
+        if runner.without_ceilings:
+            console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)
+        for failure in runner.unprofiled:
+            console.print(f"COUNTERS {failure.reason}", markup=False)
+        if asked.choice.quick:
+            console.print(ROUGH)
+        console.print(str(page), markup=False)
+        return code, folder.path

@@ -1,0 +1,190 @@
+"""Where pieces of a run are worked on: a device, its worker processes, and what is known so far.
+
+A run has one on this machine. A run that is spread over others has one for each piece that it
+sends, and the records of that are brought to its own journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from harness.build.compile import Built
+from harness.cases import Case, Device
+from harness.errors import DeviceLost
+from harness.job import Job
+from harness.matrix.written import Limits, Timing
+from harness.measure.ceilings import PROBED
+from harness.measure.timings import Timings, placements_that_choose
+from harness.records import Outcome, Record
+from harness.run.known import Known
+from harness.run.measurement import Effort, Measurement
+from harness.run.processes import Ended, Workers
+from harness.run.qualification import Qualification
+
+CEILINGS_S = 120
+"""Deadline for measuring the machine's ceilings."""
+
+DESCRIBE_S = 120
+"""Deadline for a device to say what it is."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all pieces of a run share. fresh: of this run alone; see Job."""
+
+    backend: str
+    device: Device
+    kernels: Path
+    limits: Limits
+    timing: Timing
+    fresh: int = 0
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the backend tells the time."""
+        return self.backend != "emulator"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What is worked on in one place, from its beginning to its end.
+
+    qualify: one variant alone, at its test sizes, and on the emulator at those that are counted.
+    ceilings: what the device can do at most. measure: one comparison, which is all variants of a
+    problem at a type and a size, with all their launch shapes; so they share rounds and a GPU.
+    """
+
+    kind: Literal["qualify", "ceilings", "measure"]
+    name: str
+    cases: tuple[Case, ...] = ()
+    tests: tuple[Case, ...] = ()
+    """Of a qualification: the test sizes that can be run."""
+    uncounted: Mapping[str, str] = field(default_factory=dict)
+    """Of a qualification: case → why the emulator does not count it."""
+    baseline: str = ""
+    needed_bytes: int = 0
+    """Of a measurement: what its inputs take on disk while it lasts."""
+
+
+class Keeper(Protocol):
+    def keep(self, record: Record) -> None:
+        """Write a record down; what is known has it then."""
+
+
+class Site:
+    """Does pieces, one after another or several at a time, and hands on their records.
+
+    known: what the records say so far, those included that the keeper is handed. built: case →
+    what was compiled for it.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        known: Known,
+        built: dict[str, Built],
+        keeper: Keeper,
+    ) -> None:
+        self.setting, self.known, self.built = setting, known, built
+        self.workers = Workers()
+        self._keeper = keeper
+
+    def carry_out(self, piece: Piece, cores: int = 1) -> str:
+        """What became of it, in a word or two. Raises DeviceLost."""
+        if piece.kind == "qualify":
+            return Qualification(self, piece.cases, piece.tests, cores, piece.uncounted).carry_out()
+        if piece.kind == "ceilings":
+            return self.with_the_device(self.job("ceilings"), CEILINGS_S, self.keep).reason
+        self._measure(piece)
+        return f"{len(piece.cases)} cases"
+
+    def _measure(self, piece: Piece) -> None:
+        timing, group = self.setting.timing, piece.cases[0].group
+        choosing = placements_that_choose(self.known.in_group(group), timing.choosing)
+        effort = Effort(
+            timing.looks, choosing, timing.rounds_per_placement, timing.batch, timing.interval,
+            self.setting.limits.measure_s,
+        )  # fmt: skip
+        Measurement(
+            self, piece.cases, piece.baseline, effort, self.known.next_placement[group],
+            piece.needed_bytes,
+        ).carry_out()  # fmt: skip
+
+    # What a qualification and a measurement need of the run
+
+    def keep(self, record: Record) -> None:
+        self._keeper.keep(record)
+
+    @property
+    def is_timed(self) -> bool:
+        return self.setting.is_timed
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.workers.stopped
+
+    def is_open(self, case: Case) -> bool:
+        return case.id not in self.known.outcomes
+
+    def finish(
+        self, case: Case, status: str, reason: str = "", again: bool = False,
+        limits: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """again, limits: when a resumed run is to do it anew; see Outcome."""
+        values = {name: float(getattr(self.setting.limits, name)) for name in limits}
+        self.keep(Outcome(case.id, status, reason, again, values))  # type: ignore[arg-type]
+
+    def timings(self, cases: Sequence[Case]) -> Timings:
+        """What the rounds of these cases say so far."""
+        return self.known.timings(cases, timing_of(self.setting.timing))
+
+    def expect_more(self) -> None:
+        self.workers.expect_more()
+
+    def qualify(self, job: Job, keep: Callable[[Record], None]) -> Ended:
+        return self.with_the_device(job, self.setting.limits.qualify_s, keep)
+
+    def do(self, job: Job) -> Ended:
+        return self.with_the_device(job, self.setting.limits.launch_s, self.keep)
+
+    def with_the_device(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
+        """Do a job. Raises DeviceLost where it ended because the GPU is at fault, and no case.
+
+        A GPU that falls off its bus may look like a fault or an endless loop of whatever ran on it
+        just then; so before anybody is blamed, it is asked whether it is still there.
+        """
+        ended = self.workers.do(job, deadline_s, keep)
+        if not ended.reason or not self.is_timed or self.workers.stopped:
+            return ended
+        if ended.lost:
+            raise DeviceLost(ended.reason)
+        if not (ended.killed or ended.no_memory):
+            asked = self.workers.do(self.job("describe"), DESCRIBE_S)
+            if asked.reason and not self.workers.stopped:
+                raise DeviceLost(f"{asked.reason} (after {ended.at or job.task}: {ended.reason})")
+        return ended
+
+    def job(self, task: str, **more: object) -> Job:
+        """A worker's job on these cases, with what was compiled for them."""
+        setting = self.setting
+        job = Job(
+            task=task,  # type: ignore[arg-type]
+            backend=setting.backend,
+            arch=setting.device.arch,
+            kernels=setting.kernels,
+            seed=setting.timing.seed,
+            fresh=setting.fresh,
+            flush=setting.timing.flush,
+            probes=tuple(c.case for c in self.known.ceilings.values() if c.name in PROBED),
+        )
+        job = replace(job, **more)  # type: ignore[arg-type]
+        used = {case.id for case in (*job.tests, *job.cases)}
+        return replace(job, built={k: b for k, b in self.built.items() if k in used})
+
+
+def timing_of(timing: Timing) -> dict[str, Any]:
+    """How it was measured, for run.json and for whoever reads the rounds."""
+    return {**timing.model_dump(mode="json"), "looks": len(timing.looks)}

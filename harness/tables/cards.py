@@ -1,0 +1,137 @@
+"""A run over unlike cards: a whole run per kind of card in one folder, and tables of all of them.
+
+Nothing is ever worked out over two kinds of card together; each row says of which it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from harness.errors import JournalError
+from harness.near import did_you_mean
+from harness.storage import replace_text
+from harness.tables.files import inert_table, load, number
+from harness.tables.run import Run
+
+FILE = "cards.json"
+WINNERS = "winners.csv"
+
+
+def is_above(folder: Path) -> bool:
+    """Whether the folder holds a run per kind of card."""
+    return (folder / FILE).is_file()
+
+
+def begin(folder: Path, names: Sequence[str]) -> dict[str, Path]:
+    """Name → the folder of its run, made where it is new; those that are there stay."""
+    folder.mkdir(parents=True, exist_ok=True)
+    there = _read(folder) if is_above(folder) else {}
+    for name in names:
+        if name not in there:
+            there[name] = _free(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"), there)
+    replace_text(folder / FILE, json.dumps({"cards": there}, indent=1) + "\n")
+    return {name: folder / there[name] for name in names}
+
+
+def _free(slug: str, taken: dict[str, str]) -> str:
+    own, number = slug or "card", 1
+    while own in taken.values():
+        number += 1
+        own = f"{slug}-{number}"
+    return own
+
+
+def _read(folder: Path) -> dict[str, str]:
+    """Name → folder, as the file says. Raises JournalError for what is none of ours."""
+    try:
+        said = json.loads((folder / FILE).read_text())["cards"]
+        found = {str(name): str(each) for name, each in said.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise JournalError(
+            f"{folder / FILE} cannot be read; delete the folder, or mend it"
+        ) from None
+    if any(Path(each).name != each or each in ("", ".", "..") for each in found.values()):
+        raise JournalError(f"{folder / FILE}: it names a folder that does not lie beside it")
+    return found
+
+
+def load_all(folder: Path) -> dict[str, Run]:
+    """Card → its run, of those that have begun."""
+    found = {name: folder / each for name, each in _read(folder).items()}
+    return {name: load(path) for name, path in found.items() if (path / "run.json").exists()}
+
+
+def load_one(folder: Path, card: str) -> Run:
+    """The run on one kind of card. Raises JournalError that names those there are."""
+    runs = _read(folder) if is_above(folder) else {}
+    if card not in runs:
+        known = ", ".join(runs) or "one kind of card alone; leave `card` out"
+        raise JournalError(
+            f"{folder} has no run on {card}{did_you_mean(card, list(runs))}\n  it has {known}"
+        )
+    return load(folder / runs[card])
+
+
+def results(runs: dict[str, Run]) -> pd.DataFrame:
+    """As results.csv of each, with the card before all else."""
+    return _stacked({card: run.results.drop(columns="above_ceiling") for card, run in runs.items()})
+
+
+def counters(runs: dict[str, Run]) -> pd.DataFrame:
+    return _stacked({card: run.counters for card, run in runs.items()})
+
+
+def _stacked(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    for card, table in tables.items():
+        table.insert(0, "card", card)
+    return pd.concat(list(tables.values()), ignore_index=True)
+
+
+def winners(runs: dict[str, Run]) -> pd.DataFrame:
+    """One row per comparison and card: who is fastest there, cold, and whether all cards agree.
+
+    A tie has no winner of its own: `tied` lists who is not shown to be slower.
+    """
+    rows: list[dict[str, Any]] = []
+    for card, run in runs.items():
+        for group, cases in run.groups().items():
+            rows.append({"card": card, "comparison": _name(cases[0]), **_fastest(run, group)})
+    found = pd.DataFrame(rows, columns=["card", "comparison", "winner", "time_ns", "tied"])
+    sets = found.groupby("comparison")["tied"].agg(
+        lambda every: set.intersection(*(set(each.split()) for each in every))
+    )
+    found["same_everywhere"] = [bool(sets[each]) for each in found["comparison"]]
+    return found
+
+
+def _name(p: Any) -> str:
+    sizes = "/".join(f"{name}={value}" for name, value in p.sizes.items())
+    return f"{p.problem}/{p.dtype}/{sizes}"
+
+
+def _fastest(run: Run, group: Any) -> dict[str, Any]:
+    shown = [p for p in run.timings.shown(group) if not p.is_library]
+    times = {p.case: time for p in shown if (time := run.time(p.case)) is not None}
+    sound = [p for p in shown if p.case in times and run.outcomes[p.case].status == "ok"]
+    if not sound:
+        return {"winner": None, "time_ns": None, "tied": ""}
+    best = min(sound, key=lambda p: times[p.case].value)
+    tied = [p.variant for p in sound
+            if p is best or run.compare(best.case, p.case).verdict != "faster"]  # fmt: skip
+    return {"winner": best.variant, "time_ns": times[best.case].value, "tied": " ".join(tied)}
+
+
+def write(folder: Path, runs: dict[str, Run]) -> pd.DataFrame:
+    """results.csv, counters.csv and winners.csv above the runs; the winners."""
+    found = winners(runs)
+    for table, name in (
+        (results(runs), "results.csv"), (counters(runs), "counters.csv"), (found, WINNERS),
+    ):  # fmt: skip
+        inert_table(table).to_csv(folder / name, index=False, float_format=number)
+    return found

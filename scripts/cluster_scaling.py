@@ -1,0 +1,117 @@
+"""How a sweep scales with workers that emulate, and what a piece costs beside its own work.
+
+    python scripts/cluster_scaling.py [--only reduce_sum] [--size n=2**20]
+
+Writes the table of docs/cluster.md. Every row is a run of its own with `--cluster local:N`, a core
+per worker, compiled before; its time is that of the stage that counts. What a piece costs is that
+of pieces in which nothing is left to do: sent, begun, written down, fetched and settled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import sections
+
+from harness.cases import Case
+from harness.cluster import connection
+from harness.cluster.errand import Wanted
+from harness.cluster.hands import ClusterHands
+from harness.cluster.versions import harness_files, packages
+from harness.matrix.written import Limits, Timing
+from harness.records import Outcome, Planned, Record
+from harness.run import machine
+from harness.run.known import Known
+from harness.run.site import Piece, Setting, Site
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "cluster.md"
+WORKERS = (1, 2, 4, 8)
+_STAGE = re.compile(r"^verify (\d+)/\1 .*\((\d+\.\d) s\)$", re.MULTILINE)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--only", default="reduce_sum")
+    parser.add_argument("--size", default="n=2**20")
+    parser.add_argument("--launch", default="block=256")
+    parser.add_argument("--workers", type=int, nargs="+", default=WORKERS)
+    parser.add_argument("--pieces", type=int, default=100)
+    parser.add_argument("--page", type=Path, default=PAGE)
+    options = parser.parse_args(arguments)
+    chosen = ["--only", options.only, "--size", options.size, "--launch", options.launch]
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as scratch:
+        _run(chosen, Path(scratch) / "warm", "local:1")
+        alone, pieces = _run(chosen, Path(scratch) / "alone", None)
+        spread = {n: _run(chosen, Path(scratch) / str(n), f"local:{n}")[0] for n in options.workers}
+    costs = {n: 1000 * _cost(options.pieces, n) for n in (1, max(options.workers))}
+    lines = [
+        "| workers | s | × one worker |", "|--:|--:|--:|",
+        *(f"| {n} | {s:.1f} | {spread[1] / s:.2f} |" for n, s in spread.items() if 1 in spread),
+        "",
+        f"{pieces} variants of {options.only} at {options.size}, counted; one process without a "
+        f"cluster, a core: {alone:.1f} s. A piece costs {costs[1]:.0f} ms beside its own work with "
+        f"one worker, and {costs[max(costs)]:.0f} ms with {max(costs)} at a time.",
+        "",
+        f"`scripts/cluster_scaling.py`, commit {_commit()}, {machine.describe()['cpu']}: there are "
+        f"{machine.cores()} cores, which more workers share, and other programs kept {load:.1f} of "
+        "them busy when it began.",
+    ]  # fmt: skip
+    print("\n".join(lines))
+    return sections.keep(options.page, {"scaling": "\n".join(lines)}, False, "")
+
+
+def _commit() -> str:
+    return str((machine.commit() or {}).get("id", "unknown"))[:10]
+
+
+def _run(chosen: Sequence[str], folder: Path, cluster: str | None) -> tuple[float, int]:
+    """Seconds of the stage that counts, and the pieces that it had."""
+    where = ["--cluster", cluster, "--jobs", cluster.partition(":")[2]] if cluster else ["--jobs=1"]
+    command = [sys.executable, "-m", "harness", "run", "--backend", "emulator", *chosen, *where]
+    ended = subprocess.run(
+        [*command, "--quiet", "--out", str(folder)], cwd=ROOT, capture_output=True, text=True
+    )
+    last = _STAGE.search(ended.stdout)
+    if ended.returncode or last is None:
+        sys.exit(f"{' '.join(command)} failed\n{ended.stdout[-3000:]}{ended.stderr[-3000:]}")
+    return float(last[2]), int(last[1])
+
+
+class _Book:
+    def __init__(self, known: Known) -> None:
+        self._known = known
+
+    def keep(self, record: Record) -> None:
+        self._known.note(record)
+
+
+def _cost(pieces: int, workers: int) -> float:
+    """Seconds per piece with nothing left to do, of so many at a time."""
+    cases = [Case("nothing", "v0", "float32", {"n": n}) for n in range(pieces)]
+    known = Known({case.id: case.group for case in cases})
+    for c in cases:
+        known.note(Planned(c.id, c.problem, c.variant, c.dtype, c.sizes, {}, 0, 0, True, False))
+        known.note(Outcome(c.id, "failed", "there is nothing to do"))
+    wanted = Wanted("emulator", None, ROOT / "kernels", harness_files(), {}, packages())
+    with connection.opened(f"local:{workers}", wanted, workers) as crew:
+        [kind] = crew.kinds
+        setting = Setting("emulator", kind, ROOT / "kernels", Limits(), Timing())
+        site = Site(setting, known, {}, _Book(known))
+        work = [Piece("measure", case.group, (case,)) for case in cases]
+        begun = time.perf_counter()
+        ClusterHands(crew, kind).carry_out("nothing", site, work)
+        return (time.perf_counter() - begun) / pieces
+
+
+if __name__ == "__main__":
+    sys.exit(main())

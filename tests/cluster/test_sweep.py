@@ -1,0 +1,235 @@
+"""Who does which piece, and what becomes of those whose workers die or whose cards are faulty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.cases import Case, Device
+from harness.cluster import remote, sweep
+from harness.cluster.crew import Crew, Member
+from harness.cluster.errand import Description, Done, Errand, Wanted
+from harness.cluster.sweep import Sweep
+from harness.errors import ClusterLost, DeviceLost
+from harness.journal import Journal
+from harness.matrix.written import Limits, Timing
+from harness.records import Outcome, Planned, Record, Renewed, Round
+from harness.run.known import Known
+from harness.run.site import Piece, Setting, Site
+
+Does = Callable[[Member, Errand], tuple[Sequence[Record], Done | Exception]]
+
+
+class Scripted(Crew):
+    """A crew without a cluster: each errand ends at once, as the script has it."""
+
+    def __init__(self, does: Does, folder: Path, names: Sequence[str], device: Device) -> None:
+        nothing = Wanted("a clock", None, Path(), {}, {}, {})
+        super().__init__(None, "tcp://nowhere:1", "attempt", nothing)
+        self.does, self.folder = does, folder
+        self.given: list[tuple[str, str]] = []
+        self._written: dict[str, bytes] = {}
+        for name in names:
+            about = Description("host", 1, device=replace(device, bus=name))
+            self.members[name] = Member(name, about, name)
+
+    def refresh(self) -> list[Member]:
+        return []
+
+    def submit(self, member: Member, function: Any, *args: Any, **how: Any) -> Any:
+        assert not member.running, "one measurement at a time on a card"
+        errand = args[0]
+        self.given.append((member.address, errand.piece.name))
+        records, ended = self.does(member, errand)
+        path = self.folder / f"{errand.key}.jsonl"
+        with Journal(path) as journal:
+            for record in records:
+                journal.append(record)
+        self._written[errand.key] = path.read_bytes()
+        failed = isinstance(ended, Exception)
+        if isinstance(ended, Done):
+            ended = replace(ended, size=path.stat().st_size)
+        return SimpleNamespace(
+            done=lambda: True, status="error" if failed else "finished", result=lambda: ended,
+            exception=lambda timeout: ended, cancel=lambda: None,
+        )  # fmt: skip
+
+    def ask(self, function: Any, *args: Any, of: Sequence[Member]) -> dict[str, Any]:
+        if function is remote.told:
+            offsets = args[1]
+            found = {key: self._written[key][offset:] for key, offset in offsets.items()}
+            return {of[0].address: found} if of else {}
+        return {}
+
+
+class Book:
+    """What came of it."""
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.records: list[Record] = []
+
+    def keep(self, record: Record) -> None:
+        self.records.append(record)
+        self.known.note(record)
+
+
+@dataclass
+class Stage:
+    """Measurements of two cases, one comparison each, by members that do as the test says."""
+
+    cases: list[Case]
+    device: Device
+    folder: Path
+
+    def run(self, does: Does, *members: str) -> dict[str, str]:
+        known = Known({case.id: case.group for case in self.cases})
+        self.book = Book(known)
+        for c in self.cases:
+            known.note(Planned(c.id, c.problem, c.variant, c.dtype, c.sizes, c.launch, 8, 1, True,
+                               False))  # fmt: skip
+        self.site = Site(
+            Setting("a clock", self.device, Path(), Limits(), Timing()), known, {}, self.book
+        )
+        self.crew = Scripted(does, self.folder, members, self.device)
+        pieces = [Piece("measure", case.group, (case,)) for case in self.cases]
+        view = SimpleNamespace(doing=lambda member, what: None, done=lambda what: None)
+        errands = SimpleNamespace(
+            errand=lambda piece, site, member, cores: Errand(
+                "attempt", self.crew.key("x"), piece, site.setting, (), {}, cores
+            )
+        )
+        swept = Sweep(self.crew, self.device, self.site, pieces, view, errands)
+        return swept.carry_out()
+
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        return self.site.known.outcomes
+
+
+def fine(member: Member, errand: Errand) -> tuple[list[Record], Done]:
+    return [Outcome(case.id, "ok") for case in errand.piece.cases], Done(0, "1 cases")
+
+
+@pytest.fixture
+def stage(double: Callable[..., Case], device: Device, tmp_path: Path) -> Stage:
+    return Stage([double(n=1024), double(n=2048)], device, tmp_path)
+
+
+def test_every_piece_is_done_once_and_its_records_arrive(stage: Stage) -> None:
+    found = stage.run(fine, "a", "b")
+    assert list(found.values()) == ["1 cases", "1 cases"]
+    assert sorted(name for name, _ in stage.crew.given) == ["a", "b"]
+    assert {o.status for o in stage.outcomes.values()} == {"ok"}
+
+
+@pytest.mark.fault(
+    "a piece that three workers die of",
+    outcome="Its cases fail with the three reasons, and are tried again when the run is resumed; "
+    "the rest goes on.",
+)
+def test_what_kills_three_workers_is_recorded_and_the_rest_goes_on(stage: Stage) -> None:
+    bad, good = stage.cases
+
+    def does(member: Member, errand: Errand) -> tuple[Sequence[Record], Done | Exception]:
+        if errand.piece.cases[0] is bad:
+            return [], OSError("gone")
+        return fine(member, errand)
+
+    stage.run(does, "a", "b")
+    outcome = stage.outcomes[bad.id]
+    assert outcome.status == "failed"
+    assert outcome.again
+    assert outcome.reason.startswith("its worker died 3 times: the worker host a: OSError: gone;")
+    assert stage.outcomes[good.id].status == "ok"
+    assert [name for _, name in stage.crew.given].count(bad.group) == 3
+
+
+@pytest.mark.fault(
+    "a card that is lost, has new memory errors or fails its A/A control",
+    outcome="What it measured is measured anew elsewhere; the second time it gets no more work.",
+)
+def test_a_card_that_is_lost_twice_gets_no_more_work(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def does(member: Member, errand: Errand) -> tuple[Sequence[Record], Done | Exception]:
+        if member.address == "a":
+            return [], Done(0, lost="uncorrectable ECC error encountered")
+        return fine(member, errand)
+
+    stage.run(does, "a", "b")
+    assert {o.status for o in stage.outcomes.values()} == {"ok"}
+    assert [name for name, _ in stage.crew.given].count("a") <= 2
+    assert "CONTROL 1 failed on host a: uncorrectable ECC" in capsys.readouterr().out
+
+
+def test_when_every_card_is_faulty_the_run_stops_and_blames_no_case(stage: Stage) -> None:
+    with pytest.raises(DeviceLost, match="off the bus"):
+        stage.run(lambda member, errand: ([], Done(0, lost="off the bus")), "a")
+    assert not stage.outcomes
+    assert len(stage.crew.given) == 2
+
+
+def test_what_a_card_with_new_memory_errors_measured_is_measured_anew_elsewhere(
+    stage: Stage,
+) -> None:
+    def does(member: Member, errand: Errand) -> tuple[Sequence[Record], Done | Exception]:
+        records, done = fine(member, errand)
+        return records, Done(0, done.said, fault="2 errors" if member.address == "a" else "")
+
+    stage.run(does, "a", "b")
+    renewed = [r for r in stage.book.records if isinstance(r, Renewed)]
+    assert [r.what for r in renewed] == ["times"] * len(renewed)
+    assert len(renewed) in (1, 2)
+    assert renewed[0].reason == "the control on host a: 2 errors"
+    last = {name: member for member, name in stage.crew.given}
+    assert set(last.values()) == {"b"}  # nothing that counts is of that card
+
+
+@pytest.mark.parametrize(("second", "redone"), [(1000.0, False), (1100.0, True)])
+def test_a_card_on_which_equal_kernels_differ_is_not_believed(
+    stage: Stage, second: float, redone: bool
+) -> None:
+    rng = np.random.default_rng(7)
+
+    def rounds(case: Case, repeat_ns: float) -> list[Record]:
+        return [
+            Round(case.id, cache, number, repeat, (ns * (1 + 1e-4 * rng.standard_normal()),) * 4,
+                  placement=placement)
+            for placement in range(10) for number in range(3) for cache in ("cold", "warm")
+            for repeat, ns in ((False, 1000.0), (True, repeat_ns))
+        ]  # fmt: skip
+
+    def does(member: Member, errand: Errand) -> tuple[Sequence[Record], Done | Exception]:
+        records, done = fine(member, errand)
+        ns = second if member.address == "a" else 1000.0
+        return [*rounds(errand.piece.cases[0], ns), *records], done
+
+    stage.run(does, "a", "b")
+    assert any(isinstance(r, Renewed) for r in stage.book.records) == redone
+    assert {o.status for o in stage.outcomes.values()} == {"ok"}
+
+
+def test_a_card_that_another_run_holds_is_left_out(stage: Stage) -> None:
+    def does(member: Member, errand: Errand) -> tuple[Sequence[Record], Done | Exception]:
+        if member.address == "a":
+            return [], Done(0, busy="another run is using this GPU")
+        return fine(member, errand)
+
+    stage.run(does, "a", "b")
+    assert {o.status for o in stage.outcomes.values()} == {"ok"}
+    assert [name for name, _ in stage.crew.given].count("a") == 1
+
+
+def test_a_run_whose_workers_are_all_gone_stops_and_says_so(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweep, "ALONE_S", 0.05)
+    with pytest.raises(ClusterLost, match="no worker with a a device is left"):
+        stage.run(fine)
