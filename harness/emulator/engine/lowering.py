@@ -29,6 +29,7 @@ from harness.emulator.program.access_kinds import (
     atomic_rule,
 )
 from harness.emulator.program.decode.matrix import per_register
+from harness.emulator.program.decode.operands import RESERVED
 from harness.emulator.program.ir import (
     Barrier,
     Block,
@@ -90,6 +91,8 @@ class _Encoder(ComputingEncoder):
         self.kinds = program.once(access_kinds)
         if program.once(waiting_loops).heads:
             self.only_judged("a loop that waits for another thread")
+        if RESERVED.name in program.shared:
+            self.only_judged("shared memory that the system clears")
         if BLOCK_ATOMIC in self.kinds:
             self.only_judged("atomics of block scope")
 
@@ -228,6 +231,11 @@ class _Encoder(ComputingEncoder):
         newest = int(op.variant[0]) if op.variant else -1
         self.emit("copy_wait", [], [], site=op.site, immediate=newest)
 
+    def _op_copy_bulk(self, op: Op) -> None:
+        self.only_judged("bulk copies")
+        to_shared = op.variant[0] == "shared"
+        self.emit("copy_bulk", [], self.sources(op), site=op.site, immediate=int(to_shared))
+
     # --- warps ----------------------------------------------------------------------------
 
     def _warp(self, op: Op, name: str, mode: int = 0) -> None:
@@ -259,7 +267,8 @@ class _Encoder(ComputingEncoder):
 
     def _op_fence(self, op: Op) -> None:
         """Memory is consistent after every instruction; a fence only excuses races."""
-        excuses = self.program.sites[op.site].opcode.startswith(("fence", "membar"))
+        name = self.program.sites[op.site].opcode
+        excuses = name.startswith(("fence", "membar")) and not name.startswith("fence.proxy")
         self.emit("fence", [], [], site=op.site, count=int(excuses))
 
     # --- the system -----------------------------------------------------------------------

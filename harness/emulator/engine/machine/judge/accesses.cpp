@@ -2,6 +2,8 @@
 
 #include "accesses.h"
 
+#include "../mbarrier.h"
+
 namespace machine {
 namespace {
 
@@ -37,11 +39,16 @@ Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, R
 void Accesses::start() {
     copies_.clear();
     std::fill(committed_.begin(), committed_.end(), 0);
+    for (int block = 0; block < geometry_.blocks; block++)
+        std::memset(blocks_.shared_of(block) + judged_.zeroed_at, 0, judged_.zeroed_bytes);
     if (!launch_.checks) return;
     const size_t shared = shared_words_ * geometry_.blocks;
     stamps_.erase(SHARED_MEMORY);
     stamps_.try_emplace(SHARED_MEMORY, shared, launch_.shared_grain, true);
     shared_cells_ = lazy<Id>(shared);
+    for (int block = 0; block < geometry_.blocks; block++)
+        std::fill_n(shared_cells_.get() + shared_words_ * block + judged_.zeroed_at / launch_.shared_grain,
+                    judged_.zeroed_bytes / launch_.shared_grain, WRITTEN);
     local_cells_ = lazy<Id>(local_words_ * geometry_.all_lanes());
 }
 
@@ -106,11 +113,37 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
                           unchanged(request, bytes));
         }
         if (request.verb == WRITE) write_block_memory(op, request, cells);
-        move(op, request);
+        if (request.verb == UPDATE && judged_.traits[op.site] & OF_MBARRIER)
+            arrive(op, request);
+        else
+            move(op, request);
         note_ids(op, request, ids);
         return;
     }
     move(op, request);
+}
+
+// Arrivals at mbarriers, some of which may end a phase.
+void Accesses::arrive(const Op& op, const Request& request) {
+    const auto words = [&] {
+        std::vector<u64> out;
+        for (const Touch& touch : request.touches) {
+            u64 word;
+            std::memcpy(&word, place(request, touch), sizeof word);
+            out.push_back(word);
+        }
+        return out;
+    };
+    const std::vector<u64> before = words();
+    try {
+        move(op, request);
+    } catch (const Suspicion& found) {
+        const int warp = static_cast<int>(blocks_.c.warp - blocks_.warps.data());
+        throw Accusation{TOO_MANY_ARRIVALS, op.site, geometry_.lane(warp, found.lane), {}};
+    }
+    const std::vector<u64> after = words();
+    for (size_t n = 0; n < before.size(); n++)
+        if (!same_phase(before[n], after[n])) races_.phase_over(request, request.touches[n]);
 }
 
 void Accesses::in_buffers(const Op& op, Verb verb, Touches touches, int word, int count) {
