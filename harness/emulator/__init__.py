@@ -1,4 +1,4 @@
-"""A CUDA kernel on the CPU: nvcc's PTX, executed by NumPy over thousands of threads at once.
+"""A CUDA kernel on the CPU: nvcc's PTX, executed for all of its threads and judged.
 
     module = parse(ptx)
     report = launch(module, "sum", grid=64, block=256, args=[values, out, n])
@@ -7,7 +7,7 @@
 """
 
 from harness.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError, UnknownInstruction
-from harness.emulator.launch import launch, variables
+from harness.emulator.launch import launch, variable, variables
 from harness.emulator.ptx.features import Feature, features
 from harness.emulator.ptx.parser import parse
 from harness.emulator.ptx.syntax import Kernel, Module, Param
@@ -35,5 +35,6 @@ __all__ = [
     "features",
     "launch",
     "parse",
+    "variable",
     "variables",
 ]

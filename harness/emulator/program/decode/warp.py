@@ -203,7 +203,7 @@ def _between_proxies(modifiers: list[str]) -> bool:
         return False
     if modifiers[1:2] == ["tensormap::generic"]:
         return modifiers[2:3] in (["acquire"], ["release"])
-    spaces = ([], ["global"], ["shared::cta"], ["shared::cluster"])
+    spaces: tuple[list[str], ...] = ([], ["global"], ["shared::cta"], ["shared::cluster"])
     return modifiers[1:] == ["alias"] or (modifiers[1:2] == ["async"] and modifiers[2:] in spaces)
 
 
