@@ -13,7 +13,15 @@ from harness.matrix import model, plan
 from harness.near import did_you_mean
 from harness.progress import console
 from harness.run import devices, machine
+from harness.run import smallest as shrinking
 from harness.run.runner import emulate
+
+Smallest = Annotated[
+    bool,
+    typer.Option(
+        "--smallest", help="Of a case with a fault: the least sizes and threads that still have it."
+    ),
+]
 
 
 def annotate(
@@ -22,6 +30,7 @@ def annotate(
     kernels: Kernels = None,
     arch: Arch = None,
     jobs: Jobs = 0,
+    smallest: Smallest = False,
 ) -> None:
     """Emulate one case and show its source, with what each line cost."""
     bench = model.load(config_path, kernels)
@@ -35,9 +44,13 @@ def annotate(
         raise UsageError(
             f"no case begins with {pattern!r}{near}\n  python -m harness list shows them all"
         )
-    execution = emulate(bench, wanted[0], device.arch, jobs or machine.cores())
-    console.print(f"{wanted[0].id} on {device.name}", markup=False)
-    for index, step in enumerate(wanted[0].steps):
+    case, cores = wanted[0], jobs or machine.cores()
+    execution = emulate(bench, case, device.arch, cores)
+    if smallest and execution.faults:
+        console.print(f"{case.id} has a fault: {execution.faults[0]}", markup=False)
+        case, execution = shrinking.smallest(bench, device, case, execution, cores)
+    console.print(f"{case.id} on {device.name}", markup=False)
+    for index, step in enumerate(case.steps):
         for file, costs in source_lines.by_file(execution.lines, index).items():
             shown = source_lines.annotated(source_lines.read(file), costs)
             title = f"{step.kernel}: {file}"

@@ -56,9 +56,10 @@ def launch(
 
     `args` has one entry for each parameter: a NumPy array for a pointer, a number for a scalar,
     for a struct its `bytes` or a tuple of its members; `names` are what messages call them.
-    `shared_bytes` is dynamic shared memory. `chunk_threads`: how many threads the judge executes together; by default 2^16, or where
-    blocks may wait for each other as many as a device holds. A launch that runs longer than
-    `max_thread_instructions` (by default 2^32, or 2^16 a thread if that is more) ends with a fault;
+    `shared_bytes` is dynamic shared memory. `chunk_threads`: how many threads the judge executes
+    together; by default 2^16, or where blocks may wait for each other as many as a device holds. A
+    launch that runs longer than `max_thread_instructions` (by default 2^32, or 2^16 per thread if
+    that is more) ends with a fault;
     a warp of which some lanes execute counts as a whole one. With `engine="judge"` the judge runs
     it from the beginning. `jobs`: blocks that may run at the same time where that changes nothing.
     `observe`: take note of every byte that is read and written, which the judge alone does.
