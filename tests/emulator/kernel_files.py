@@ -54,16 +54,23 @@ def _argument(text: str) -> Any:
     return np.full(int(count), literal_eval(fill), TYPES[kind])
 
 
+def launch_line(path: Path) -> tuple[str, tuple[Any, ...], list[Any]]:
+    """The kernel that a file launches, the launch's shape, and its arguments."""
+    found = re.search(r"// LAUNCH (\w+)<<<(.*)>>>\((.*)\)$", path.read_text(), re.MULTILINE)
+    assert found, f"{path} has no LAUNCH line"
+    kernel, shape, arguments = found.groups()
+    return (
+        kernel,
+        literal_eval(f"({shape},)"),
+        [_argument(part.strip()) for part in arguments.split(",")],
+    )
+
+
 def run_file(
     compile_ptx: CompilePtx, path: Path, arch: str = "sm_90", flags: str = "", **keywords: Any
 ) -> Outcome:
     """Compile and launch a file as its LAUNCH line says."""
-    text = path.read_text()
-    found = re.search(r"// LAUNCH (\w+)<<<(.*)>>>\((.*)\)$", text, re.MULTILINE)
-    assert found, f"{path} has no LAUNCH line"
-    kernel, shape, arguments = found.groups()
-    grid, block, *shared = literal_eval(f"({shape},)")
-    was = [_argument(part.strip()) for part in arguments.split(",")]
+    kernel, (grid, block, *shared), was = launch_line(path)
     a = [each.copy() if isinstance(each, np.ndarray) else each for each in was]
     keywords.setdefault("max_thread_instructions", BUDGET)
     module = compile_ptx(path, arch, flags=flags) if flags else compile_ptx(path, arch)
