@@ -13,7 +13,7 @@ from harness.emulator.engine import judging, native
 from harness.emulator.engine.configuration import Requested, configure
 from harness.emulator.engine.counters import Counted
 from harness.emulator.errors import LaunchError, shown
-from harness.emulator.memory import arguments, grid_workspace, module_variables
+from harness.emulator.memory import arguments, grid_workspace, heap, module_variables
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.program.ir import Program
 from harness.emulator.program.translate import translate
@@ -156,6 +156,7 @@ def _memory(
     memory = AddressSpace()
     module_variables.place(memory, module, _device(module).variables)
     params = arguments.pack(kernel, args, names, memory)
+    heap.place(memory, program)
     if grid_workspace.synchronises_grid(program):
         grid_workspace.place_workspace(memory)
     return memory, params

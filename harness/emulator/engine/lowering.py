@@ -20,9 +20,11 @@ from harness.emulator.engine.lowering_arithmetic import ComputingEncoder
 from harness.emulator.engine.register_rows import NOWHERE, Unsupported, lane_bytes
 from harness.emulator.errors import UnknownInstruction
 from harness.emulator.program.access_kinds import (
+    ATOMIC,
     BLOCK_ATOMIC,
     COMBINED,
     COUNTS_UP,
+    PLAIN,
     UNCOUNTED,
     VECTOR,
     access_kinds,
@@ -175,9 +177,12 @@ class _Encoder(ComputingEncoder):
         space = layout.SPACES.get(op.variant[0])
         if space is None:
             raise Unsupported(f"{name} in {op.variant[0]} space")
+        kind = self.kinds[op.site]
+        if op.name == "atom" and kind == PLAIN:  # of a call that the system answers
+            kind = ATOMIC
         self.emit(
             name, results, [base, *values], site=op.site, width=size, count=count, space=space,
-            kind=self.kinds[op.site], cost=cost, wide_base=wide, immediate=offset,
+            kind=kind, cost=cost, wide_base=wide, immediate=offset,
         )  # fmt: skip
 
     def _op_ld(self, op: Op) -> None:

@@ -134,6 +134,54 @@ def test_functions_are_called_through_tables_and_arguments(module: Module) -> No
     assert (x == (np.arange(32) + 5) * 9).all()
 
 
+HEAP = """
+extern "C" __global__ void reversed(int* x, int n) {
+    int* own = (int*)malloc(n * sizeof(int));
+    for (int i = 0; i < n; i++) own[i] = x[threadIdx.x] * i;
+    int sum = 0;
+    for (int i = n - 1; i >= 0; i--) sum += own[i];
+    free(own);
+    x[threadIdx.x] = sum;
+}
+struct Node { int value; Node* next; };
+extern "C" __global__ void listed(int* x) {
+    Node* list = nullptr;
+    for (int i = 0; i < 5; i++) list = new Node{x[threadIdx.x] + i, list};
+    for (x[threadIdx.x] = 0; list; list = list->next) x[threadIdx.x] += list->value;
+}
+extern "C" __global__ void unset(int* x) { x[0] = ((int*)malloc(8))[1]; }
+extern "C" __global__ void past(int* x) { ((char*)malloc(1))[x[0]] = 1; }
+extern "C" __global__ void sizes(unsigned long long* x) {
+    char* given = (char*)malloc(x[threadIdx.x]);
+    if (given) *given = 1;
+    x[threadIdx.x] = given != nullptr;
+}
+"""
+
+
+def test_device_code_allocates_memory(compile_ptx: CompilePtx) -> None:
+    module = compile_ptx(HEAP)
+    x = np.arange(96, dtype=np.int32)
+    run(module, "reversed", 1, 96, [x, 10])
+    assert (x == np.arange(96) * 45).all()
+    x = np.arange(96, dtype=np.int32)
+    run(module, "listed", 1, 96, [x])
+    assert (x == np.arange(96) * 5 + 10).all()
+
+
+def test_an_empty_heap_gives_null_and_what_is_wrong_in_it_is_told(compile_ptx: CompilePtx) -> None:
+    module = compile_ptx(HEAP)
+    sizes = np.array([1, 4 << 20, 4 << 20, 2**63], np.uint64)
+    run(module, "sizes", 1, 4, [sizes])
+    assert sizes.tolist() == [1, 1, 0, 0]
+    (fault,) = launch(module, "unset", 1, 1, [np.zeros(1, np.int32)]).faults
+    assert fault.kind == "uninitialised"
+    assert "device heap" in fault.message
+    (fault,) = launch(module, "past", 1, 1, [np.array([8 << 20], np.int32)]).faults
+    assert fault.kind == "out of bounds"
+    assert "past the end of device heap" in fault.message
+
+
 def test_a_null_pointer_to_a_function_is_called_that(module: Module) -> None:
     x = np.zeros(32, np.int32)
     for kernel, argument in (("by_table", 2), ("by_argument", None)):
