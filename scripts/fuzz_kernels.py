@@ -223,8 +223,10 @@ def main() -> int:
     if asked.child:
         return int(_in_this_process(asked.seed, asked.inputs, asked.out) > 0)
     _seeds()
-    done, failed, begun, batch = 0, 0, time.monotonic(), 0
     environment = _environment(asked.plain)
+    build = [sys.executable, __file__, _CHILD, "--inputs", "0", "--out", str(asked.out)]
+    subprocess.run(build, env=environment, check=True)
+    done, failed, begun, batch = 0, 0, time.monotonic(), 0
     while done < asked.inputs and time.monotonic() - begun < asked.seconds:
         (asked.out / "done").write_text("")
         count = min(2000, asked.inputs - done)

@@ -112,6 +112,36 @@ def test_an_mbarrier_holds_as_many_as_there_are_bits_for() -> None:
     assert out[0] == 1
 
 
+@pytest.mark.parametrize("checks", [True, False])
+@pytest.mark.parametrize("where", ["shared.b64 _, [b]", "b64 _, [%a1]"])
+def test_to_arrive_where_nobody_is_waited_for_is_a_fault(checks: bool, where: str) -> None:
+    body = f"""ld.param.u64 %a1, [p0]; mbarrier.init.shared.b64 [b], 1;
+    mov.u64 %l1, 1; st.global.u64 [%a1], %l1;
+    mbarrier.arrive.{where}, 2;"""
+    module = parse(ptx_kernel(body, ["u64"], WORD))
+    (fault,) = launch(module, "k", 1, 1, [np.zeros(1, np.uint64)], checks=checks).faults
+    assert fault.kind == "mbarrier"
+    assert fault.message == "more arrivals at an mbarrier than its phase waits for"
+
+
+def test_bulk_copies_take_hints_for_the_cache_and_ends_in_registers() -> None:
+    body = """mbarrier.init.shared.b64 [b], 1; mov.u64 %l1, 0; mov.u32 %r1, 512; mov.u32 %r2, s;
+    ld.param.u64 %a0, [p0]; ld.param.u64 %a1, [p1]; mov.u32 %r3, b;
+    mbarrier.arrive.expect_tx.shared.b64 _, [b], %r1;
+    cp.async.bulk.prefetch.L2.global [%a0], %r1;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint
+        [%r2+16], [%a0], %r1, [%r3], %l1;
+WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [b], 0;
+    @!%p1 bra WAIT;
+    cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%a1], [%r2+32], 496, %l1;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"""
+    given, out = RANDOM.integers(0, 255, 512, np.uint8), np.zeros(512, np.uint8)
+    declared = WORD + " .shared .align 16 .b8 s[528];"
+    run(parse(ptx_kernel(body, ["u64", "u64"], declared)), "k", 1, 1, [given, out])
+    assert (out[:496] == given[16:]).all()
+    assert not out[496:].any()
+
+
 COPIES = """
 #include <cuda/barrier>
 #include <cuda/pipeline>

@@ -135,12 +135,7 @@ void Accesses::arrive(const Op& op, const Request& request) {
         return out;
     };
     const std::vector<u64> before = words();
-    try {
-        move(op, request);
-    } catch (const Suspicion& found) {
-        const int warp = static_cast<int>(blocks_.c.warp - blocks_.warps.data());
-        throw Accusation{TOO_MANY_ARRIVALS, op.site, geometry_.lane(warp, found.lane), {}};
-    }
+    move(op, request);
     const std::vector<u64> after = words();
     for (size_t n = 0; n < before.size(); n++)
         if (!same_phase(before[n], after[n])) races_.phase_over(request, request.touches[n]);
@@ -326,22 +321,30 @@ void Accesses::check_buffers(const Touches& touches, i32 site, int width, Verb v
 
 // --- moving -------------------------------------------------------------------------------------
 
-// The machine's own operation does what is left, warp by warp, and counts.
+// The machine's own operation, by lanes of one warp.
+void Accesses::handle(const Op& op, int warp, u32 lanes) {
+    blocks_.enter(warp, lanes);
+    try {
+        entries()[op.handler].handler(blocks_.c, op);
+    } catch (const Suspicion& found) {
+        if (found.reason != NOBODY_TO_ARRIVE) throw;
+        throw Accusation{TOO_MANY_ARRIVALS, op.site, geometry_.lane(warp, found.lane), {}};
+    }
+}
+
+// It does what is left, warp by warp, and counts.
 void Accesses::move(const Op& op, const Request& request) {
-    const Handler handler = entries()[op.handler].handler;
     for (size_t n = 0; n < request.touches.size();) {
         const int warp = request.touches[n].warp;
         u32 lanes = 0;
         for (; n < request.touches.size() && request.touches[n].warp == warp; n++)
             lanes |= u32(1) << geometry_.place_of(request.touches[n].lane);
-        blocks_.enter(warp, lanes);
-        handler(blocks_.c, op);
+        handle(op, warp, lanes);
     }
 }
 
 // The same where the lanes of a warp may access several buffers at once, which is one request.
 void Accesses::move_scattered(const Op& op, const Touches& touches, int width) {
-    const Handler handler = entries()[op.handler].handler;
     for (size_t n = 0; n < touches.size();) {
         const int warp = touches[n].warp;
         std::map<int, u32> by_buffer;
@@ -356,10 +359,7 @@ void Accesses::move_scattered(const Op& op, const Touches& touches, int width) {
             count_request(op.site, own, width);
             blocks_.c.counts.requests = blocks_.c.counts.sectors = uncounted_.data();
         }
-        for (const auto& [number, lanes] : by_buffer) {
-            blocks_.enter(warp, lanes);
-            handler(blocks_.c, op);
-        }
+        for (const auto& [number, lanes] : by_buffer) handle(op, warp, lanes);
         blocks_.c.counts = counts;
     }
 }

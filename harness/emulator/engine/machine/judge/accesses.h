@@ -63,6 +63,7 @@ class Accesses {
     void check_buffers(const Touches& touches, i32 site, int width, Verb verb) const;
     void observe(const Request& request);
     void count_request(i32 site, const Touches& touches, int width);
+    void handle(const Op& op, int warp, u32 lanes);
     void move(const Op& op, const Request& request);
     void move_scattered(const Op& op, const Touches& touches, int width);
 
