@@ -248,6 +248,16 @@ def test_loads_stores_and_conversions_take_wider_registers_as_ptxas_does() -> No
     run(parse(ptx_kernel(body, ["u64"])), "k", 1, 1, [np.zeros(8, np.uint8)])
 
 
+@pytest.mark.parametrize("space", ["shared", "local"])
+def test_an_address_below_a_variable_is_out_of_bounds(space: str) -> None:
+    declared = ".shared .u32 s;" if space == "shared" else ""
+    body = f".{space} .u32 s; " if space == "local" else ""
+    module = parse(ptx_kernel(f"{body}st.{space}.u32 [s+-2147483648], 7;", (), declared))
+    (fault,) = launch(module, "k", 1, 1, []).faults
+    assert fault.kind == "out of bounds"
+    assert f"at offset -2147483648 of {space} memory" in fault.message
+
+
 def test_a_variable_says_which_memory_an_access_without_a_state_space_is_to() -> None:
     out = np.zeros(1, np.uint32)
     body = "ld.param.u64 %a0, [p0]; st.u32 [s], 7; ld.u32 %r1, [s]; st.global.u32 [%a0], %r1;"

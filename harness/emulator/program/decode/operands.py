@@ -49,6 +49,7 @@ _FIXED |= {"cluster_ctarank": 0, "cluster_nctarank": 1, "is_explicit_cluster": 0
 _FIXED |= {"current_graph_exec": 0, **{f"pm{n}": 0 for n in range(8)}}
 RESERVED = Variable("!reserved shared memory", "shared", "b8", 1024, 1024)
 """What the system keeps of a block's shared memory, cleared; cooperative groups use `_1`."""
+_FIXED["reserved_smem_offset_cap"] = RESERVED.size
 _RESERVED_AT = {"begin": 0, "end": RESERVED.size, "0": 0, "1": 512}
 
 

@@ -142,6 +142,16 @@ WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [b], 0;
     assert not out[496:].any()
 
 
+@pytest.mark.parametrize("size", [0xFFFFFFF0, 528])
+def test_a_bulk_copy_of_more_than_there_is_shared_memory_is_out_of_bounds(size: int) -> None:
+    body = f"""ld.param.u64 %a0, [p0];
+    cp.async.bulk.global.shared::cta.bulk_group [%a0], [s], {size};"""
+    module = parse(ptx_kernel(body, ["u64"], ".shared .align 16 .b8 s[512];"))
+    (fault,) = launch(module, "k", 1, 1, [np.zeros(1024, np.uint8)]).faults
+    assert fault.kind == "out of bounds"
+    assert f"read of {size} bytes at offset 0 of shared memory, which has 512" in fault.message
+
+
 COPIES = """
 #include <cuda/barrier>
 #include <cuda/pipeline>

@@ -2,8 +2,6 @@
 
 #include "accesses.h"
 
-#include "../mbarrier.h"
-
 namespace machine {
 namespace {
 
@@ -121,24 +119,6 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
         return;
     }
     move(op, request);
-}
-
-// Arrivals at mbarriers, some of which may end a phase.
-void Accesses::arrive(const Op& op, const Request& request) {
-    const auto words = [&] {
-        std::vector<u64> out;
-        for (const Touch& touch : request.touches) {
-            u64 word;
-            std::memcpy(&word, place(request, touch), sizeof word);
-            out.push_back(word);
-        }
-        return out;
-    };
-    const std::vector<u64> before = words();
-    move(op, request);
-    const std::vector<u64> after = words();
-    for (size_t n = 0; n < before.size(); n++)
-        if (!same_phase(before[n], after[n])) races_.phase_over(request, request.touches[n]);
 }
 
 void Accesses::in_buffers(const Op& op, Verb verb, Touches touches, int word, int count) {

@@ -1,8 +1,11 @@
-// Copies: of structs within local memory, and from global to shared memory.
+// Copies: of structs within local memory, and between global and shared memory; and the mbarriers
+// that say when those are done.
 
 #include "accesses.h"
 
 #include <set>
+
+#include "../mbarrier.h"
 
 namespace machine {
 
@@ -166,6 +169,26 @@ void Accesses::wait_for_copies(const Op& op, const Selection& lanes) {
                   copies_.end());
 }
 
+// --- mbarriers ----------------------------------------------------------------------------------
+
+// Arrivals at mbarriers, some of which may end a phase.
+void Accesses::arrive(const Op& op, const Request& request) {
+    const auto words = [&] {
+        std::vector<u64> out;
+        for (const Touch& touch : request.touches) {
+            u64 word;
+            std::memcpy(&word, place(request, touch), sizeof word);
+            out.push_back(word);
+        }
+        return out;
+    };
+    const std::vector<u64> before = words();
+    move(op, request);
+    const std::vector<u64> after = words();
+    for (size_t n = 0; n < before.size(); n++)
+        if (!same_phase(before[n], after[n])) races_.phase_over(request, request.touches[n]);
+}
+
 // --- bulk copies --------------------------------------------------------------------------------
 
 // Each lane copies bytes of its own, as units that are as wide as they must be aligned.
@@ -180,6 +203,10 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
         const i64 size = reinterpret_cast<const u32*>(registers + op.source[2])[i];
         const int lane = geometry_.lane(w, i);
         if (size % UNIT) throw Accusation{COPIED_IN_PART, op.site, lane, {size, UNIT}};
+        if (size > launch_.shared_bytes)  // before there are units to be counted
+            throw Accusation{OUT_OF_BLOCK_MEMORY, op.site, lane,
+                             {op.immediate ? WRITE : READ, size, address(op.immediate ? 0 : 1),
+                              SHARED_MEMORY, launch_.shared_bytes}};
         if (!size) return;
         Request from{op.site, PLAIN, READ, UNIT, 1, SHARED_MEMORY, 0, {}}, to = from;
         to.verb = WRITE;
