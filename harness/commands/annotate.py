@@ -13,7 +13,18 @@ from harness.matrix import model, plan
 from harness.near import did_you_mean
 from harness.progress import console
 from harness.run import devices, machine
+from harness.run import smallest as shrinking
 from harness.run.runner import emulate
+
+MachineCode = Annotated[
+    bool, typer.Option("--machine-code", help="Show each line's machine instructions, too.")
+]
+Smallest = Annotated[
+    bool,
+    typer.Option(
+        "--smallest", help="Of a case with a fault: the least sizes and threads that still have it."
+    ),
+]
 
 
 def annotate(
@@ -22,9 +33,8 @@ def annotate(
     kernels: Kernels = None,
     arch: Arch = None,
     jobs: Jobs = 0,
-    machine_code: Annotated[
-        bool, typer.Option("--machine-code", help="Show each line's machine instructions, too.")
-    ] = False,
+    machine_code: MachineCode = False,
+    smallest: Smallest = False,
 ) -> None:
     """Emulate one case and show its source, with what each line cost."""
     bench = model.load(config_path, kernels)
@@ -38,15 +48,19 @@ def annotate(
         raise UsageError(
             f"no case begins with {pattern!r}{near}\n  python -m harness list shows them all"
         )
-    execution = emulate(bench, wanted[0], device.arch, jobs or machine.cores())
-    console.print(f"{wanted[0].id} on {device.name}", markup=False)
-    for index, step in enumerate(wanted[0].steps):
+    case, cores = wanted[0], jobs or machine.cores()
+    execution = emulate(bench, case, device.arch, cores)
+    if smallest and execution.faults:
+        console.print(f"{case.id} has a fault: {execution.faults[0]}", markup=False)
+        case, execution = shrinking.smallest(bench, device, case, execution, cores)
+    console.print(f"{case.id} on {device.name}", markup=False)
+    for index, step in enumerate(case.steps):
         for file, costs in source_lines.by_file(execution.lines, index).items():
             shown = source_lines.annotated(source_lines.read(file), costs)
             form = "machine code" if execution.machine_code else "PTX alone"
             title = f"{step.kernel}: {file}, counted in {form}"
-            listed = machine_lines.by_line(execution.machine_code, index, file)
-            listed = listed if machine_code else {}
+            code = execution.machine_code if machine_code else ()
+            listed = machine_lines.by_line(code, index, file)
             console.print(source_lines.table(title, shown, console.width, listed))
     for fault in execution.faults:
         console.print(f"FAULT {fault}", markup=False)

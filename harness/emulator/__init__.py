@@ -7,7 +7,7 @@
 """
 
 from harness.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError, UnknownInstruction
-from harness.emulator.launch import launch, variables
+from harness.emulator.launch import launch, variable, variables
 from harness.emulator.ptx.features import Feature, features
 from harness.emulator.ptx.parser import parse
 from harness.emulator.ptx.syntax import Kernel, Module, Param
@@ -35,5 +35,6 @@ __all__ = [
     "features",
     "launch",
     "parse",
+    "variable",
     "variables",
 ]

@@ -6,16 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.engine import judging, native
 from harness.emulator.engine.configuration import Requested, configure
 from harness.emulator.engine.counters import Counted
-from harness.emulator.memory import arguments, grid_workspace, module_variables
+from harness.emulator.errors import LaunchError, shown
+from harness.emulator.memory import arguments, grid_workspace, heap, module_variables
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.program.ir import Program
 from harness.emulator.program.translate import translate
-from harness.emulator.ptx.kernel_names import find_kernel
+from harness.emulator.ptx.kernel_names import find_kernel, find_name
 from harness.emulator.ptx.syntax import Kernel, Module
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
@@ -53,10 +55,11 @@ def launch(
     """Execute a kernel on the CPU; arrays among the arguments are changed in place.
 
     `args` has one entry for each parameter: a NumPy array for a pointer, a number for a scalar,
-    `bytes` for a struct; `names` are what messages call them. `shared_bytes` is dynamic shared
-    memory. `chunk_threads`: how many threads the judge executes together; by default 2^16, or where
-    blocks may wait for each other as many as a device holds. A launch that runs longer than
-    `max_thread_instructions` (by default 2^32, or 2^16 a thread if that is more) ends with a fault;
+    for a struct its `bytes` or a tuple of its members; `names` are what messages call them.
+    `shared_bytes` is dynamic shared memory. `chunk_threads`: how many threads the judge executes
+    together; by default 2^16, or where blocks may wait for each other as many as a device holds. A
+    launch that runs longer than `max_thread_instructions` (by default 2^32, or 2^16 per thread if
+    that is more) ends with a fault;
     a warp of which some lanes execute counts as a whole one. With `engine="judge"` the judge runs
     it from the beginning. `jobs`: blocks that may run at the same time where that changes nothing.
     `observe`: take note of every byte that is read and written, which the judge alone does.
@@ -106,10 +109,29 @@ def variables(module: Module) -> dict[str, Array]:
 
     They are the contents themselves: what is written to them is there for the next launch.
     """
+    contents = _contents(module)
+    return {name: contents[name] for name in module_variables.writable(module)}
+
+
+def variable(module: Module, name: str, dtype: Any = np.uint8) -> Array:
+    """A `__device__` or `__constant__` variable as an array, to be read or set before a launch.
+
+    `name` is as in the PTX, or as in the source if only one variable has it. The array is the
+    variable itself: `variable(module, "weights", np.float32)[:] = weights`.
+    """
+    contents = _contents(module)
+    if not isinstance(name, str):
+        raise LaunchError(f"the variable is {shown(name)}; pass its name")
+    found = find_name("variable", name, contents)
+    return module_variables.typed(found, contents[found], dtype)
+
+
+def _contents(module: Module) -> dict[str, Array]:
+    """The bytes of all variables, as they start where nothing has been launched yet."""
     arguments.check_module(module, "")
     contents = _device(module).variables
     module_variables.place(AddressSpace(), module, contents)
-    return {name: contents[name] for name in module_variables.writable(module)}
+    return contents
 
 
 def _translated(module: Module, kernel: Kernel) -> Program:
@@ -134,6 +156,7 @@ def _memory(
     memory = AddressSpace()
     module_variables.place(memory, module, _device(module).variables)
     params = arguments.pack(kernel, args, names, memory)
+    heap.place(memory, program)
     if grid_workspace.synchronises_grid(program):
         grid_workspace.place_workspace(memory)
     return memory, params

@@ -30,7 +30,7 @@ TYPES = {
 }  # fmt: skip
 KINDS = {
     "uninitialised", "race", "divergent barrier", "deadlock", "budget", "out of bounds",
-    "misaligned", "warp mask",
+    "misaligned", "warp mask", "mbarrier",
 }  # fmt: skip
 BUDGET = 2**24
 

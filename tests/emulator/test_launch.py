@@ -83,8 +83,8 @@ def test_a_missing_kernel_is_answered_with_those_there_are() -> None:
         ({"shared_bytes": 10**5000}, "asks for an integer of 16610 bits"),
         ({"chunk_threads": 0}, "chunk_threads is 0: it must be from 1 to 1048576"),
         ({"chunk_threads": 2**40}, "it must be from 1 to 1048576"),
-        ({"max_thread_instructions": 0}, "max_thread_instructions is 0: it must be 1 or more"),
-        ({"max_thread_instructions": -5}, "it must be 1 or more"),
+        ({"max_thread_instructions": 0}, "max_thread_instructions is 0: it must be from 1 to 4"),
+        ({"max_thread_instructions": -5}, "it must be from 1 to 4611686018427387904"),
         ({"jobs": 0}, "jobs is 0: it must be 1 or more"),
         ({"engine": "cuda"}, "engine is 'cuda': known are auto, judge"),
         ({"checks": "no"}, "checks is 'no': give True or False"),
@@ -151,8 +151,13 @@ extern "C" __global__ void fine(unsigned* out) { out[0] = 5; }
      "mul.u32 %r1, %r1, %r1;", "shfl.down.b32 %r1, %r1, 1, 31;", "frobnicate %r1;",
      "mov.u32 %r1, %nothing;", "mov.u32 %r1, nowhere;", "st.weird.u32 [%a1], %r1;",
      "add.u32 %r1, %r1;", "bar.arrive 0;", "call.uni nowhere, (%a1);",
-     "mov.u32 %r1, %cluster_ctaid.x;", "mapa.shared::cluster.u32 %r1, %r1, 0;",
-     "barrier.cluster.arrive.aligned;", "ld.shared::cluster.u32 %r1, [%r2];"],
+     "mov.u32 %r1, %cluster_nothing;", "mapa.global.u32 %r1, %r1, 0;",
+     "barrier.cluster.leave.aligned;", "barrier.cluster.wait.relaxed;",
+     "ld.shared::everywhere.u32 %r1, [%r2];", "prmt.b32.f5e %r1, %r1, %r1, %r1;",
+     "prmt.f4e.b32 %r1, %r1, %r1, %r1;", "lop3.xor.b32 %r1|%p1, %r1, %r1, %r1, 1, %p1;",
+     "lop3.or.b32 %r1, %r1, %r1, %r1, 1, %p1;", "cvt.pack.sat.u32.s32 %r1, %r1, %r1;",
+     "cvt.pack.u8.s32.b32 %r1, %r1, %r1, %r1;", "mad.lo.sat.s32 %r1, %r1, %r1, %r1;",
+     "fence.proxy;", "movmatrix.sync.aligned.m8n8.b16 %r1, %r1;"],
 )  # fmt: skip
 def test_a_modifier_or_operand_that_is_not_known_is_not_guessed_at(instruction: str) -> None:
     with pytest.raises(UnknownInstruction, match="kernel k"):

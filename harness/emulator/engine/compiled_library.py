@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -45,7 +46,7 @@ def _built(compiler: str, name: str, folders: Sequence[Path]) -> Path:
     sources = sorted(folders[0].rglob("*.cpp"))
     headers = sorted(header for folder in folders for header in folder.rglob("*.h"))
     about = Path(shutil.which(compiler) or compiler).stat()
-    parts = [compiler, f"{about.st_size} {about.st_mtime_ns}", _processor(), *FLAGS]
+    parts = [compiler, f"{about.st_size} {about.st_mtime_ns}", _processor(), *_flags()]
     parts += [path.read_text() for path in (*sources, *headers)]
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
     path = cache_folder() / f"{name}-{digest}.so"
@@ -63,13 +64,18 @@ def _build(compiler: str, path: Path, sources: Sequence[Path], folders: Sequence
         objects = [made.with_name(f"{number}.o") for number in range(len(sources))]
         including = [word for each in folders for word in ("-I", str(each))]
         steps = [
-            [*FLAGS, *including, "-c", str(source), "-o", str(object_)]
+            [*_flags(), *including, "-c", str(source), "-o", str(object_)]
             for source, object_ in zip(sources, objects, strict=True)
         ]
         with ThreadPoolExecutor(os.cpu_count()) as several:
             list(several.map(lambda step: _run(compiler, *step), steps))
-        _run(compiler, *FLAGS, "-shared", *map(str, objects), "-o", str(made))
+        _run(compiler, *_flags(), "-shared", *map(str, objects), "-o", str(made))
         made.replace(path)
+
+
+def _flags() -> tuple[str, ...]:
+    """Ours, and after them what CXXFLAGS adds: sanitizers, for instance."""
+    return (*FLAGS, *shlex.split(os.environ.get("CXXFLAGS", "")))
 
 
 def _run(*command: str) -> None:

@@ -52,6 +52,7 @@ class Requested:
 def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfiguration:
     """Raises LaunchError for what the architecture does not allow."""
     limits = _limits(asked.arch)
+    _check_clusters(kernel)
     asked_shape = asked.grid, asked.block, asked.shared_bytes, asked.budget
     found = shape.checked(_compiled_for(program, kernel), limits, *asked_shape)
     chunk_threads = CHUNK_THREADS
@@ -72,6 +73,15 @@ def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfi
     return LaunchConfiguration(
         found.grid, found.block, found.shared_bytes, found.budget, checks, jobs, together
     )
+
+
+def _check_clusters(kernel: Kernel) -> None:
+    blocks = math.prod(kernel.directives.get("reqnctapercluster", ()))
+    if blocks != 1:
+        raise LaunchError(
+            f"kernel `{kernel.name}` is compiled for clusters of {blocks} blocks; here every "
+            "cluster has one"
+        )
 
 
 def _compiled_for(program: Program, kernel: Kernel) -> CompiledFor:

@@ -223,12 +223,12 @@ def _has_no_reading(opcode: str) -> bool:
     name, modifiers, _ = split_opcode(opcode)
     if name in ("atom", "red"):
         return not _VECTORS.isdisjoint(modifiers) or _is_of_single_halves(opcode)
-    return name in ("wmma", "ldmatrix", "stmatrix", "cp")
+    return name in ("wmma", "ldmatrix", "stmatrix", "cp", "mbarrier")
 
 
 def _is_of_single_halves(opcode: str) -> bool:
     _, modifiers, types = split_opcode(opcode)
-    return types[-1] in ("f16", "bf16") and _VECTORS.isdisjoint(modifiers)
+    return types[-1:] in (["f16"], ["bf16"]) and _VECTORS.isdisjoint(modifiers)
 
 
 def _kind(op: Op, program: Program) -> str:

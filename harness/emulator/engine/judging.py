@@ -19,8 +19,9 @@ from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.engine.register_rows import lane_bytes
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.grid_workspace import synchronises_grid
-from harness.emulator.program.access_kinds import fences
+from harness.emulator.program.access_kinds import fences, of_mbarriers
 from harness.emulator.program.calls import STACK, STACK_BYTES
+from harness.emulator.program.decode.operands import RESERVED
 from harness.emulator.program.ir import Program
 from harness.emulator.program.liveness import unwritten_registers
 from harness.emulator.program.speculative_loads import speculative_loads
@@ -86,6 +87,8 @@ class _Run:
             layout.PRINT(self._print), len(heads), len(laid.encoded.meetings), len(unset),
             found.clocks, _together(program, configuration, laid.launch.register_bytes),
             program.local.get(STACK, 0) + STACK_BYTES,
+            program.shared.get(RESERVED.name, 0),
+            RESERVED.size if RESERVED.name in program.shared else 0,
         )  # fmt: skip
 
     def to_end(self, counts: RawCounts) -> Fault | None:
@@ -157,7 +160,9 @@ def _traits(program: Program) -> list[int]:
     """What the judge has to know of each instruction."""
     are_fences, speculative = program.once(fences), program.once(speculative_loads)
     traits = [
-        layout.IS_FENCE * fence | layout.REACHES_ALL * (".cta" not in site.opcode)
+        layout.IS_FENCE * fence
+        | layout.REACHES_ALL * (".cta" not in site.opcode)
+        | layout.OF_MBARRIER * of_mbarriers(site.opcode)
         for site, fence in zip(program.sites, are_fences, strict=True)
     ]
     for block in program.blocks:

@@ -34,7 +34,7 @@ REDUCTIONS = {"": 0, "popc": 1, "and": 2, "or": 3}
 ONE_BY_ONE, COUNTS_UP, COMPARES, COMBINED, UNCOUNTED, VECTOR = range(6)
 """How an atomic is served; of a vector, VECTOR and the number of its elements."""
 DONE, PAUSED, SUSPECT, OVER_BUDGET = range(4)
-VERDICTS = 23
+VERDICTS = 25
 """What the judge may find, told by `verdicts`."""
 
 
@@ -77,7 +77,7 @@ class Counts(ctypes.Structure):
     _fields_ = [(name, c_void_p) for name in (*BY_SITE, *BY_BLOCK)]
 
 
-IS_FENCE, REACHES_ALL, IS_LOAD, IS_STORE, SPECULATIVE = (1 << bit for bit in range(5))
+IS_FENCE, REACHES_ALL, IS_LOAD, IS_STORE, SPECULATIVE, OF_MBARRIER = (1 << bit for bit in range(6))
 PRINT = ctypes.CFUNCTYPE(c_int32, c_int64, c_int64, ctypes.c_uint64, ctypes.c_uint64)
 
 
@@ -95,6 +95,7 @@ class Judged(ctypes.Structure):
         ("unset", c_void_p), ("observed", POINTER(Observed)), ("print", PRINT),
         ("head_count", c_int32), ("meeting_count", c_int32), ("unset_count", c_int32),
         ("clocks", c_int32), ("chunk_blocks", c_int32), ("stack_end", c_int32),
+        ("zeroed_at", c_int32), ("zeroed_bytes", c_int32),
     ]  # fmt: skip
 
 

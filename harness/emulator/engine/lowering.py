@@ -20,15 +20,18 @@ from harness.emulator.engine.lowering_arithmetic import ComputingEncoder
 from harness.emulator.engine.register_rows import NOWHERE, Unsupported, lane_bytes
 from harness.emulator.errors import UnknownInstruction
 from harness.emulator.program.access_kinds import (
+    ATOMIC,
     BLOCK_ATOMIC,
     COMBINED,
     COUNTS_UP,
+    PLAIN,
     UNCOUNTED,
     VECTOR,
     access_kinds,
     atomic_rule,
 )
 from harness.emulator.program.decode.matrix import per_register
+from harness.emulator.program.decode.operands import RESERVED
 from harness.emulator.program.ir import (
     Barrier,
     Block,
@@ -90,6 +93,8 @@ class _Encoder(ComputingEncoder):
         self.kinds = program.once(access_kinds)
         if program.once(waiting_loops).heads:
             self.only_judged("a loop that waits for another thread")
+        if RESERVED.name in program.shared:
+            self.only_judged("shared memory that the system clears")
         if BLOCK_ATOMIC in self.kinds:
             self.only_judged("atomics of block scope")
 
@@ -172,9 +177,12 @@ class _Encoder(ComputingEncoder):
         space = layout.SPACES.get(op.variant[0])
         if space is None:
             raise Unsupported(f"{name} in {op.variant[0]} space")
+        kind = self.kinds[op.site]
+        if op.name == "atom" and kind == PLAIN:  # of a call that the system answers
+            kind = ATOMIC
         self.emit(
             name, results, [base, *values], site=op.site, width=size, count=count, space=space,
-            kind=self.kinds[op.site], cost=cost, wide_base=wide, immediate=offset,
+            kind=kind, cost=cost, wide_base=wide, immediate=offset,
         )  # fmt: skip
 
     def _op_ld(self, op: Op) -> None:
@@ -228,6 +236,11 @@ class _Encoder(ComputingEncoder):
         newest = int(op.variant[0]) if op.variant else -1
         self.emit("copy_wait", [], [], site=op.site, immediate=newest)
 
+    def _op_copy_bulk(self, op: Op) -> None:
+        self.only_judged("bulk copies")
+        to_shared = op.variant[0] == "shared"
+        self.emit("copy_bulk", [], self.sources(op), site=op.site, immediate=int(to_shared))
+
     # --- warps ----------------------------------------------------------------------------
 
     def _warp(self, op: Op, name: str, mode: int = 0) -> None:
@@ -259,7 +272,8 @@ class _Encoder(ComputingEncoder):
 
     def _op_fence(self, op: Op) -> None:
         """Memory is consistent after every instruction; a fence only excuses races."""
-        excuses = self.program.sites[op.site].opcode.startswith(("fence", "membar"))
+        name = self.program.sites[op.site].opcode
+        excuses = name.startswith(("fence", "membar")) and not name.startswith("fence.proxy")
         self.emit("fence", [], [], site=op.site, count=int(excuses))
 
     # --- the system -----------------------------------------------------------------------

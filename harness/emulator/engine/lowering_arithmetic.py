@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.emulator.engine.register_rows import NOWHERE, Emitter, Unsupported, lane_bytes
-from harness.emulator.program.ir import HALVES, Op, element, is_float, unsigned
+from harness.emulator.program.ir import FP8_PAIRS, HALVES, Op, element, is_float, unsigned
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
 _UNSIGNED_ORDER = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
@@ -171,6 +171,10 @@ class ComputingEncoder(Emitter):
 
     def _op_cvt(self, op: Op) -> None:
         to, source = op.result_types[0], op.source_types[0]
+        if not {to, source}.isdisjoint(FP8_PAIRS):
+            how = _immediate(*(set(op.variant) & {"relu"}))
+            self.emit(f"cvt/{to}.{source}", [self.widened(op)], self.sources(op), immediate=how)
+            return
         rounding = next((m for m in op.variant if m[0] == "r" and m != "relu"), "")
         flags = frozenset(op.variant) - {rounding}
         rows = self.sources(op)

@@ -118,7 +118,7 @@ class Emitter:
         """The row of an address, and the bytes of its lanes."""
         if symbol.space in ("shared", "local"):
             own = self.program.shared if symbol.space == "shared" else self.program.local
-            return self.constant(own[symbol.name] + symbol.offset, 8), 8
+            return self.constant(own[symbol.name] + symbol.offset & (1 << 64) - 1, 8), 8
         name, offset = symbol.name, symbol.offset
         if symbol.space == "param":
             name, offset = PARAMETERS, self.param_offsets[name] + offset

@@ -210,6 +210,14 @@ def _matrix_row(_: Place, __: int, at: int) -> str:
     return f"a matrix row at offset {at}, which is not a multiple of 16"
 
 
+def _too_many_arrivals(_: Place, __: int) -> str:
+    return "more arrivals at an mbarrier than its phase waits for"
+
+
+def _copied_in_part(_: Place, __: int, size: int, unit: int) -> str:
+    return f"a bulk copy of {size} bytes, which is not a multiple of {unit}"
+
+
 # --- control flow -----------------------------------------------------------------------------
 
 
@@ -255,6 +263,7 @@ _VERDICTS: list[tuple[str, Callable[..., str]]] = [
     ("deadlock", _barrier_stuck), ("deadlock", _loop_stuck), ("out of bounds", _no_target),
     ("trap", _trapped), ("assert", _by_its_own_words), ("stack overflow", _stack),
     ("budget", _by_its_own_words), ("divergence", _not_whole_warp), ("misaligned", _matrix_row),
+    ("mbarrier", _too_many_arrivals), ("misaligned", _copied_in_part),
 ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from harness.emulator.memory.address_space import (
     Allocation,
 )
 from harness.emulator.memory.grid_workspace import WORKSPACE
+from harness.emulator.memory.structs import pack_struct
 from harness.emulator.program.ir import Program
 from harness.emulator.program.written_buffers import ANYWHERE, written_buffers
 from harness.emulator.ptx.syntax import TYPE_SIZES, Kernel, Module, Param
@@ -112,8 +113,18 @@ def _pack(
         if len(raw) != param.size:
             raise LaunchError(f"{where} is {len(raw)} bytes; the parameter has {param.size}")
         return raw
+    if isinstance(arg, (tuple, Mapping)):
+        raw, _ = pack_struct(label, arg, lambda at, array: _place(at, at, array, memory, placed))
+        if len(raw) != param.size:
+            raise LaunchError(
+                f"{where} is a struct whose members take {len(raw)} bytes; the parameter has "
+                f"{param.size}"
+            )
+        return raw
     if param.is_array:
-        raise LaunchError(f"{where} is a struct of {param.size} bytes; pass it as bytes")
+        raise LaunchError(
+            f"{where} is a struct of {param.size} bytes; pass a tuple of its members, or bytes"
+        )
     return _pack_float(where, param, arg) if param.type[0] == "f" else _pack_int(where, param, arg)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.emulator.errors import LaunchError
+from harness.emulator.errors import LaunchError, shown
 from harness.emulator.memory.address_space import (
     LOCAL_WINDOW,
     SHARED_WINDOW,
@@ -43,6 +43,17 @@ def place(memory: AddressSpace, module: Module, contents: dict[str, Array]) -> N
         if data is None:
             data = contents[variable.name] = _initial(module, variables, variable)
         memory.add(variable.name, data, variable.space != "const")
+
+
+def typed(name: str, data: Array, dtype: Any) -> Array:
+    """A variable's bytes as an array of some type, in place."""
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        raise LaunchError(f"the type of `{name}` is {shown(dtype)}; pass a NumPy type") from None
+    if kind.hasobject or not kind.itemsize or data.size % kind.itemsize:
+        raise LaunchError(f"variable `{name}` has {data.size} bytes, which is no array of {kind}")
+    return data.view(kind)
 
 
 def writable(module: Module) -> list[str]:

@@ -33,15 +33,29 @@ def access_kinds(program: Program) -> list[int]:
 
 def access_kind(opcode: str) -> int:
     name, modifiers, _ = split_opcode(opcode)
+    if of_mbarriers(opcode):
+        return PLAIN if modifiers[0] in ("init", "inval") else ATOMIC
     if name in ("atom", "red") or _STRONG & set(modifiers):
         return BLOCK_ATOMIC if "cta" in modifiers and "shared" not in modifiers else ATOMIC
     return VOLATILE if "volatile" in modifiers else PLAIN
 
 
+def of_mbarriers(opcode: str) -> bool:
+    """Whether an instruction is about an mbarrier, or a copy that tells one when it is done."""
+    return opcode.startswith(("mbarrier.", "cp.")) and "mbarrier" in opcode
+
+
 def fences(program: Program) -> list[bool]:
     """For each site whether it is a fence, too, if it is an atomic access."""
-    orders = {"acquire", "release", "acq_rel", "sc"}
-    return [bool(orders & set(split_opcode(site.opcode)[1])) for site in program.sites]
+    return [_orders(site.opcode) for site in program.sites]
+
+
+def _orders(opcode: str) -> bool:
+    modifiers = set(split_opcode(opcode)[1])
+    if of_mbarriers(opcode):  # those that count bytes are relaxed; the others order unless they say
+        counts_bytes = modifiers & {"expect_tx", "complete_tx"} and "arrive" not in modifiers
+        return not counts_bytes and "relaxed" not in modifiers
+    return bool(modifiers & {"acquire", "release", "acq_rel", "sc"})
 
 
 def grain(program: Program, space: str) -> int:

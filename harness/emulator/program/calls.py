@@ -12,6 +12,7 @@ import dataclasses
 from dataclasses import dataclass, field
 
 from harness.emulator.program.decode.decoder import Decoder
+from harness.emulator.program.decode.operands import halves_of
 from harness.emulator.program.ir import (
     Constant,
     Entry,
@@ -91,10 +92,13 @@ class CallTranslator:
         return f"#{self.labels}"
 
     def declare_registers(self, function: Function, prefix: str) -> None:
-        """All but those of 128 bits, which nvcc declares only for atomics that are unknown here."""
+        """Those of 128 bits are two registers each."""
         for name, kind in function.registers.items():
             if TYPE_SIZES[kind] <= 8:
                 self.decoder.declare(prefix + name, kind)
+                continue
+            for half in halves_of(prefix + name):
+                self.decoder.declare(half, "u64")
 
     def inline(
         self, function: Function, prefix: str, renamed: dict[str, str], after: str | None

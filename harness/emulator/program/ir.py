@@ -243,6 +243,7 @@ def terminator_reads(terminator: Terminator) -> list[Register]:
 
 
 HALVES = ("f16", "f16x2", "bf16", "bf16x2")
+FP8_PAIRS = ("e4m3x2", "e5m2x2")
 
 
 def element(type_: str) -> str:

@@ -27,6 +27,7 @@ RUNTIME_EFFECTS = (
     "copy_async",
     "copy_commit",
     "copy_wait",
+    "copy_bulk",
 )
 EFFECTS = frozenset({
     "st", "atom", "red", "ld", "syncwarp", "fence", "shfl", "vote", "match", "redux", "elect",

@@ -159,6 +159,7 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "mad": (
         _row(_INT16 + _INT32, "", _multiply(3), "lo hi wide"),
         _row(_INT64, "", _multiply(3), "lo hi"),
+        _row(("s32",), "sat", _multiply(3), "hi"),
         _row(_F32, "ftz sat", _multiply(3), "rn rz rm rp"),
         _row(_F64, "", _multiply(3), "rn rz rm rp"),
     ),
@@ -199,8 +200,8 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "popc": (_row(("b32", "b64"), "", _typed("U", result="u32")),),
     "clz": (_row(("b32", "b64"), "", _typed("U", result="u32")),),
     "brev": (_row(("b32", "b64"), "", _same(1, bitwise=True)),),
-    "prmt": (_row(("b32",), "", _same(3, bitwise=True)),),
-    "lop3": (_row(("b32",), "", _same(4, bitwise=True)),),
+    "prmt": (),  # modes behind the type, and a form with a predicate: decoded apart
+    "lop3": (),
     "selp": (
         _row(_BITS + _INT, "", _typed("U", "U", "pred")),
         _row(_FLOAT, "", _typed("T", "T", "pred")),

@@ -19,6 +19,7 @@ from harness.emulator.program.ir import (
     Exit,
     Jump,
     Mark,
+    Op,
     Program,
     Site,
     Switch,
@@ -177,13 +178,22 @@ class _Translator(CallTranslator):
             self.code.append(To(switch, tuple(prefix + t for t in targets), guarded))
         elif opcode == "call":
             self.call(instruction, names, site, guarded)
+        elif instruction.opcode.startswith("barrier.cluster.arrive"):
+            words = instruction.opcode.split(".")[3:]
+            self.code += [(op, guarded) for op in self.decoder.cluster_arrive(words)]
         elif opcode in ("bar", "barrier") and ".warp." not in instruction.opcode:
-            ops, barrier = self.decoder.barrier(instruction)
+            ops, barrier = self._barrier(instruction)
             self.code += [(op, guarded) for op in ops]
             after_barrier = self.new_label()
             self.code += [To(barrier, (after_barrier,), guarded), Mark(after_barrier)]
         else:
             self.code += [(op, guarded) for op in self.decoder.ops(instruction)]
+
+    def _barrier(self, instruction: Instruction) -> tuple[list[Op], Barrier]:
+        words = instruction.opcode.split(".")
+        if words[:3] == ["barrier", "cluster", "wait"]:
+            return [], self.decoder.cluster_wait(words[3:])
+        return self.decoder.barrier(instruction)
 
     # --- blocks ---------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ def written_buffers(program: Program) -> frozenset[str]:
     out: set[str] = set()
     for block in program.blocks:
         for op in block.ops:
-            if op.name in ("st", "atom") and op.variant[0] in ("global", ""):
+            if op.name in ("st", "atom", "copy_bulk") and op.variant[0] in ("global", ""):
                 found = _of(op.sources[0], origins)
                 out |= found if found or op.variant[0] == "" else {ANYWHERE}
     return frozenset(out)

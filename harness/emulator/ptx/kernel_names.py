@@ -1,6 +1,8 @@
-"""Finding a kernel by its mangled name or by the one in the source."""
+"""Finding a kernel or a variable by its mangled name or by the one in the source."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from harness.emulator.errors import LaunchError
 from harness.emulator.ptx.syntax import Kernel, Module
@@ -12,16 +14,22 @@ def find_kernel(module: Module, name: str) -> Kernel:
     `ns::sum` finds a kernel of a namespace, `sum` finds it as well. Raises LaunchError where there
     is none, or more than one, such as the instances of a template.
     """
-    if name in module.kernels:
-        return module.kernels[name]
+    return module.kernels[find_name("kernel", name, module.kernels)]
+
+
+def find_name(what: str, name: str, names: Iterable[str]) -> str:
+    """Of some names the one that is meant, as `find_kernel` has it; `what` is said in messages."""
+    known = sorted(names)
+    if name in known:
+        return name
     wanted = name.split("::")
-    found = [each for each in module.kernels if plain_name(each)[-len(wanted) :] == wanted]
+    found = [each for each in known if plain_name(each)[-len(wanted) :] == wanted]
     if len(found) == 1:
-        return module.kernels[found[0]]
+        return found[0]
     if found:
-        raise LaunchError(f"`{name}` is the name of several kernels: {', '.join(sorted(found))}")
-    there = ", ".join(sorted(module.kernels)) or "none"
-    raise LaunchError(f"no kernel `{name}` in this module; it has: {there}")
+        raise LaunchError(f"`{name}` is the name of several {what}s: {', '.join(found)}")
+    there = ", ".join(known) or "none"
+    raise LaunchError(f"no {what} `{name}` in this module; it has: {there}")
 
 
 def plain_name(mangled: str) -> list[str]:

@@ -13,7 +13,7 @@ class Fault:
 
     `kind` is one of "out of bounds", "misaligned", "read-only", "uninitialised", "race",
     "divergent barrier", "warp mask", "deadlock", "budget", "trap", "assert", "stack overflow",
-    "divergence".
+    "divergence", "mbarrier".
     `file` and `line` are of the CUDA source, empty and 0 without -lineinfo. `block` and `thread`
     are (x, y, z).
     """

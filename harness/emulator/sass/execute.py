@@ -30,6 +30,8 @@ _BANKS = 6
 _WORD_BYTES = 4
 _BLOCK_AT, _GRID_AT, _STACK_AT = 0x00, 0x0C, 0x28
 _REGISTERS_AT = {"envreg1": 0x44, "envreg2": 0x48}
+_RESERVED_AT = 0x6C
+"""Where code finds the shared memory that the system keeps, before a block's own: at its start."""
 
 
 def synchronises_grid(encoded: Encoded) -> bool:
@@ -79,7 +81,8 @@ def execute(
         encoded.instructions.ctypes.data, constants.ctypes.data, pointers.ctypes.data,
         sizes.ctypes.data, buffers, len(function.instructions), len(constants), len(buffers),
         encoded.registers, function.shared_start + shape.shared_bytes, local_bytes(function),
-        function.shared_start, _SLICE if encoded.takes_turns else 0, shape.grid, shape.block,
+        0 if (0, _RESERVED_AT) in encoded.constants else function.shared_start,
+        _SLICE if encoded.takes_turns else 0, shape.grid, shape.block,
         shape.budget,
     )  # fmt: skip
     verdict = layout.Verdict(outcome=layout.PAUSED)

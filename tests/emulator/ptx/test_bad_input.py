@@ -181,7 +181,12 @@ def test_what_is_no_text_is_refused_by_its_type(text: object) -> None:
         ("ld.global.u32 %r1, [s];", "`s` is in shared memory"),
         ("ld.global.u32 %r1, [elsewhere];", "`elsewhere` is defined in another module"),
         ("ld.global.u32 %r1, [g+-9223372036854775808];", "an address -922337203685477"),
-        (".reg .b128 %q; ld.global.b128 %q, [%l1];", "`ld.global.b128`"),
+        (".reg .b128 %q; ld.global.v2.b128 {%q, %q}, [%l1];", "`ld.global.v2.b128`"),
+        ("ld.global.b128 %l1, [%l1];", "`%l1` is not a declared register of 128 bits"),
+        (".reg .b128 %q; mov.b128 %q, {%l1};", "`mov.b128`"),
+        (".reg .b128 %q; atom.global.exch.b128 %q, [%l1], %q;", "`atom.global.exch.b128`"),
+        ("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%l1, {%r1}];", "textures and surfaces"),
+        ("suld.b.2d.b32.trap {%r1}, [%l1, {%r1, %r2}];", "textures and surfaces"),
         (".reg .b128 %q; mov.b64 %l1, %q;", "`%q`"),
         ("mov.f32 %f1, %tid.x;", "special register `%tid.x` where a f32 belongs"),
         ("mov.f32 %f1, s;", "the address of `s` where a f32 belongs"),
@@ -210,7 +215,7 @@ def test_what_is_no_text_is_refused_by_its_type(text: object) -> None:
         ("cp.async.wait_group;", "takes 1 operands"),
         ("cp.async.ca.shared.global [%r1], [%l1], 1.5;", "expected an integer"),
         ("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], "
-         "[%l1, {%r2}], [%r3];", "an address with coordinates"),
+         "[%l1, {%r2}], [%r3];", "copies by a tensor map"),
         ("mma.sync.aligned.m16n8k99.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1};", "`mma"),
         ("mma.sync.aligned.nonsense.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1};",
          "`nonsense` is not the shape of a matrix product"),
@@ -241,6 +246,16 @@ def test_loads_stores_and_conversions_take_wider_registers_as_ptxas_does() -> No
     st.global.u8 [%a0+1], %l1;
     st.global.b32 [%a0+4], %f1;"""
     run(parse(ptx_kernel(body, ["u64"])), "k", 1, 1, [np.zeros(8, np.uint8)])
+
+
+@pytest.mark.parametrize("space", ["shared", "local"])
+def test_an_address_below_a_variable_is_out_of_bounds(space: str) -> None:
+    declared = ".shared .u32 s;" if space == "shared" else ""
+    body = f".{space} .u32 s; " if space == "local" else ""
+    module = parse(ptx_kernel(f"{body}st.{space}.u32 [s+-2147483648], 7;", (), declared))
+    (fault,) = launch(module, "k", 1, 1, []).faults
+    assert fault.kind == "out of bounds"
+    assert f"at offset -2147483648 of {space} memory" in fault.message
 
 
 def test_a_variable_says_which_memory_an_access_without_a_state_space_is_to() -> None:

@@ -74,6 +74,8 @@ def _arithmetic(type_: str) -> None:
     if type_ == "s32":
         low, high = -(1 << 31), (1 << 31) - 1
         _define("add.sat.s32", kind, two, lambda a, b: min(max(of(a) + of(b), low), high))
+        _define("mad.hi.sat.s32", kind, three,
+                lambda a, b, c: min(max((of(a) * of(b) >> 32) + of(c), low), high))  # fmt: skip
         _define("sub.sat.s32", kind, two, lambda a, b: min(max(of(a) - of(b), low), high))
     _define(f"mul.lo.{type_}", kind, two, lambda a, b: of(a) * of(b))
     _define(f"mul.hi.{type_}", kind, two, lambda a, b: of(a) * of(b) >> bits)
@@ -172,12 +174,47 @@ def _permute(a: int, b: int, c: int) -> int:
     return out
 
 
+def _permute_by(mode: str) -> Callable[[int, int, int], int]:
+    """The modes of prmt that are named: which byte of {b, a} each byte of the result is."""
+    chosen: dict[str, Callable[[int, int], int]] = {
+        "f4e": lambda i, c: i + c,
+        "b4e": lambda i, c: (c - i) % 8,
+        "rc8": lambda _, c: c,
+        "ecl": max,
+        "ecr": min,
+        "rc16": lambda i, c: i % 2 + 2 * (c % 2),
+    }
+
+    def permuted(a: int, b: int, c: int) -> int:
+        pool = (b << 32 | a).to_bytes(8, "little")
+        return int.from_bytes(bytes(pool[chosen[mode](i, c & 3)] for i in range(4)), "little")
+
+    return permuted
+
+
+def _pack(to: str) -> Callable[..., int]:
+    """cvt.pack.sat: two clamped numbers, the upper one first, and for bytes half a word above."""
+    low, high = _range(to)
+    bits = int(to[1:])
+
+    def packed(a: int, b: int, c: int = 0) -> int:
+        upper, lower = (unsigned(min(max(signed(value, 32), low), high), bits) for value in (a, b))
+        return unsigned(c << 2 * bits | upper << bits | lower, 32)
+
+    return packed
+
+
 def _look_up(a: int, b: int, c: int, table: int) -> int:
     out = 0
     for i in range(32):
         row = (a >> i & 1) << 2 | (b >> i & 1) << 1 | c >> i & 1
         out |= (table >> row & 1) << i
     return out
+
+
+def _looked_up(combine: Callable[[int, int], int]) -> Callable[..., int]:
+    """The predicate of lop3: whether any bit is set, combined with another predicate."""
+    return lambda a, b, c, table, p: combine(int(_look_up(a, b, c, table) != 0), p)
 
 
 def _funnel(direction: str, mode: str) -> Callable[..., int]:
@@ -240,6 +277,20 @@ def _convert(to: str, source: str) -> None:
         _define(f"cvt.sat.{to}.{source}", *registers, saturated)
 
 
+def _permutations_and_tables() -> None:
+    _define("prmt.b32", "b32", "b32 b32 b32", _permute)
+    for mode in ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16"):
+        _define(f"prmt.b32.{mode}", "b32", "b32 b32 b32", _permute_by(mode))
+    _define("lop3.b32", "b32", "b32 b32 b32 lut", _look_up)
+    for name in ("or", "and"):
+        _define(f"lop3.{name}.b32", "pred", "b32 b32 b32 lut pred", _looked_up(_BOOLEANS[name]),
+                f"lop3.{name}.b32 _|{{d}}, {{0}}, {{1}}, {{2}}, {{3}}, {{4}}")  # fmt: skip
+    for to in ("u16", "s16"):
+        _define(f"cvt.pack.sat.{to}.s32", "b32", "b32 b32", _pack(to))
+    for to in ("u8", "s8"):
+        _define(f"cvt.pack.sat.{to}.s32.b32", "b32", "b32 b32 b32", _pack(to))
+
+
 def _define_all() -> None:
     for type_ in ("u16", "s16", "u32", "s32", "u64", "s64"):
         _arithmetic(type_)
@@ -253,8 +304,7 @@ def _define_all() -> None:
     for direction in "lr":
         for mode in ("clamp", "wrap"):
             _define(f"shf.{direction}.{mode}.b32", "b32", "b32 b32 b32", _funnel(direction, mode))
-    _define("prmt.b32", "b32", "b32 b32 b32", _permute)
-    _define("lop3.b32", "b32", "b32 b32 b32 lut", _look_up)
+    _permutations_and_tables()
     _define("slct.b32.s32", "b32", "b32 b32 b32", lambda a, b, c: a if signed(c, 32) >= 0 else b)
     _define("slct.u64.s32", "b64", "b64 b64 b32", lambda a, b, c: a if signed(c, 32) >= 0 else b)
     for name, combine in _BOOLEANS.items():

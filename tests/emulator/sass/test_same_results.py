@@ -14,14 +14,21 @@ from emulator_tools import CompilePtx
 from kernel_files import BUDGET, asked, check, run_file
 from sass.conftest import ReadSource
 
-from harness.emulator.sass import launch_machine_code
+from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code, prepare
 
 CORRECT = sorted((Path(__file__).parents[1] / "correct").glob("*.cu"))
 PADDED = {"struct_copied_with_padding"}
 """Kernels that copy what lies between a struct's members, which nvcc may leave out."""
 
+REFUSED = {
+    "bulk_copies_in_a_ring", "bulk_copy_back", "copies_that_arrive", "mbarrier_of_a_block",
+}  # fmt: skip
+"""Kernels with mbarriers and bulk copies, whose machine code is not executed here."""
 
-@pytest.mark.parametrize("path", CORRECT, ids=lambda path: path.stem)
+
+@pytest.mark.parametrize(
+    "path", [p for p in CORRECT if p.stem not in REFUSED], ids=lambda path: path.stem
+)
 def test_machine_code_leaves_the_same_bits_as_ptx(
     compile_ptx: CompilePtx, read_source: ReadSource, path: Path
 ) -> None:
@@ -38,3 +45,11 @@ def test_machine_code_leaves_the_same_bits_as_ptx(
     for ours, theirs in zip(a, ptx.a, strict=True):
         if isinstance(ours, np.ndarray):
             np.testing.assert_array_equal(ours.view(np.uint8), theirs.view(np.uint8))
+
+
+@pytest.mark.parametrize("path", [p for p in CORRECT if p.stem in REFUSED], ids=lambda p: p.stem)
+def test_what_is_not_executed_is_refused_by_name_and_line(
+    read_source: ReadSource, path: Path
+) -> None:
+    with pytest.raises(UnknownMachineInstruction, match=r"\.cu:\d+: .*`(FENCE|.*SYNCS)"):
+        prepare(read_source(path.read_text()), asked(path).kernel)

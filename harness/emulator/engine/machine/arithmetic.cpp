@@ -120,6 +120,18 @@ inline u32 permuted(u32 a, u32 b, u32 selector) {
     return out;
 }
 
+// The selectors of the other modes of `prmt`, by the lowest two bits of the last operand.
+enum Permutation { FORWARD_4, BACKWARD_4, REPLICATED_8, EDGE_LEFT, EDGE_RIGHT, REPLICATED_16 };
+
+inline u32 permuted_by(Permutation mode, u32 a, u32 b, u32 c) {
+    static constexpr u32 SELECTORS[][4] = {
+        {0x3210, 0x4321, 0x5432, 0x6543}, {0x5670, 0x6701, 0x7012, 0x0123},
+        {0x0000, 0x1111, 0x2222, 0x3333}, {0x3210, 0x3211, 0x3222, 0x3333},
+        {0x0000, 0x1110, 0x2210, 0x3210}, {0x1010, 0x3232, 0x1010, 0x3232},
+    };
+    return permuted(a, b, SELECTORS[mode][c & 3]);
+}
+
 inline u32 logic(u32 a, u32 b, u32 c, u32 table) {
     u32 out = 0;
     for (u32 minterm = 0; minterm < 8; minterm++) {
@@ -442,6 +454,13 @@ std::vector<Entry> computing_entries() {
         OP1("brev/u32", u32, u32, reversed<u32>(a))
         OP1("brev/u64", u64, u64, reversed<u64>(a))
         OP3("prmt/u32", u32, u32, u32, u32, permuted(a, b, c))
+        OP3("prmt.f4e/u32", u32, u32, u32, u32, permuted_by(FORWARD_4, a, b, c))
+        OP3("prmt.b4e/u32", u32, u32, u32, u32, permuted_by(BACKWARD_4, a, b, c))
+        OP3("prmt.rc8/u32", u32, u32, u32, u32, permuted_by(REPLICATED_8, a, b, c))
+        OP3("prmt.ecl/u32", u32, u32, u32, u32, permuted_by(EDGE_LEFT, a, b, c))
+        OP3("prmt.ecr/u32", u32, u32, u32, u32, permuted_by(EDGE_RIGHT, a, b, c))
+        OP3("prmt.rc16/u32", u32, u32, u32, u32, permuted_by(REPLICATED_16, a, b, c))
+        OP3("mad.hi.sat/s32", i32, i32, i32, i32, clamped(i64(high_half<i32>(a, b)) + c))
         OP4("lop3/u32", u32, u32, u32, u32, u32, logic(a, b, c, d))
         OP3("shf.l.wrap/u32", u32, u32, u32, u32, funnel(true, a, b, c & 31))
         OP3("shf.r.wrap/u32", u32, u32, u32, u32, funnel(false, a, b, c & 31))

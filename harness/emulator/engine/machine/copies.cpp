@@ -71,12 +71,18 @@ void copy_wait(Context& c, const Op& op) {
     warp.copies.resize(kept);
 }
 
+// The judge alone has these.
+void copy_bulk(Context& c, const Op& op) {
+    throw Suspicion{LEFT_TO_THE_JUDGE, op.site, __builtin_ctz(c.active)};
+}
+
 }  // namespace
 
 std::vector<Entry> copy_entries() {
     return {{"copy_async", copy_async, ISSUES_COPY},
             {"copy_commit", copy_commit, COMMITS_COPIES},
-            {"copy_wait", copy_wait, WAITS_FOR_COPIES}};
+            {"copy_wait", copy_wait, WAITS_FOR_COPIES},
+            {"copy_bulk", copy_bulk, COPIES_BULK}};
 }
 
 }  // namespace machine

@@ -125,7 +125,7 @@ struct Verdict {
 // Why a run was given up: the judge finds out what it was, if it was anything.
 enum Reason : i32 {
     NO_REASON, OUTSIDE, MISALIGNED, READ_ONLY, UNWRITTEN, RACE, BARRIERS, MASK, MIXED_SPACES,
-    LEFT_TO_THE_JUDGE, BAD_SWITCH, TOO_LONG, PART_OF_A_WARP, MATRIX_ROW,
+    LEFT_TO_THE_JUDGE, BAD_SWITCH, TOO_LONG, PART_OF_A_WARP, MATRIX_ROW, NOBODY_TO_ARRIVE,
 };
 
 struct Suspicion {
@@ -215,7 +215,7 @@ using Handler = void (*)(Context&, const Op&);
 // What the judge has to know of an operation besides what it computes.
 enum Role : u8 {
     COMPUTES, LOADS, STORES, UPDATES, ISSUES_COPY, COMMITS_COPIES, WAITS_FOR_COPIES, MEETS, ALL_MEET,
-    FENCES, ENTERS_FRAME, COPIES_STRUCT, PRINTS, FAILS, MARKS,
+    FENCES, ENTERS_FRAME, COPIES_STRUCT, COPIES_BULK, PRINTS, FAILS, MARKS,
 };
 
 struct Entry {
@@ -228,6 +228,7 @@ std::vector<Entry> computing_entries();
 std::vector<Entry> rounding_entries();
 std::vector<Entry> conversion_entries();
 std::vector<Entry> half_entries();
+std::vector<Entry> fp8_entries();
 std::vector<Entry> warp_entries();
 std::vector<Entry> matrix_entries();
 std::vector<Entry> memory_entries();

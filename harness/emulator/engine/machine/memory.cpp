@@ -1,6 +1,7 @@
 // Loads, stores and atomics: what they move.
 
 #include "halves.h"
+#include "mbarrier.h"
 #include "rows.h"
 #include "stores.h"
 #include "undo.h"
@@ -170,6 +171,19 @@ void atomic(Context& c, const Op& op, F applied) {
     if (buffer) fill(c, *buffer, access);
 }
 
+// Arrivals at an mbarrier, and bytes that are to come or have come.
+template <bool Drops>
+void arrive(Context& c, const Op& op) {
+    u32 left = c.active;
+    atomic<u64>(c, op, [&](u64 word, u64 count, u64 more_bytes) {
+        Mbarrier state = Mbarrier::of(word);
+        if (!state.update(static_cast<i64>(count), static_cast<i64>(more_bytes), Drops))
+            throw Suspicion{NOBODY_TO_ARRIVE, op.site, __builtin_ctz(left)};
+        left &= left - 1;
+        return state.word();
+    });
+}
+
 #define ATOMIC_OP(NAME, T, EXPRESSION)                                               \
     {NAME, [](Context& c, const Op& op) {                                            \
          atomic<T>(c, op, []([[maybe_unused]] T a, T b, [[maybe_unused]] T d) -> T { \
@@ -209,6 +223,7 @@ std::vector<Entry> memory_entries() {
         ATOMIC_OP("atom.inc/u32", u32, a >= b ? 0 : a + 1)
         ATOMIC_OP("atom.dec/u32", u32, a == 0 || a > b ? b : a - 1)
         ATOMIC_OP("atom.cas/u16", u16, a == b ? d : a)
+        {"atom.arrive/u64", arrive<false>, UPDATES}, {"atom.arrive_drop/u64", arrive<true>, UPDATES},
         ATOMIC_HALVES("f16", F16) ATOMIC_HALVES("bf16", BF16)
     };
 }

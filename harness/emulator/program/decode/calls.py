@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from harness.emulator.program.decode.operands import OperandReader
-from harness.emulator.program.ir import Op, Register, unsigned
+from harness.emulator.program.ir import Constant, Op, Register, Source, SymbolAddress, unsigned
 from harness.emulator.ptx.syntax import TYPE_SIZES, Memory, Operand, Param, Variable
+
+HEAP, HEAP_BYTES, HEAP_ALIGNMENT = "device heap", 8 << 20, 16
+"""What `malloc` takes from, as large as CUDA's; how much is taken stands at its start."""
 
 
 class CallDecoder(OperandReader):
@@ -67,4 +70,31 @@ class CallDecoder(OperandReader):
         if name == "__assertfail" and len(actuals) == 5:
             read = tuple(self.param_register(actuals[i], 0, "b64") for i in (0, 3))
             return [Op("assertfail", (), (), (), read, ("u64", "u64"), self.site)]
+        if name == "malloc" and len(actuals) == 2:
+            return self._allocate(actuals)
+        if name == "free" and len(actuals) == 1:
+            return [Op("fence", ("",), (), (), (), (), self.site)]
         return None
+
+    def _allocate(self, actuals: list[str]) -> list[Op]:
+        """`malloc`: the next bytes of the heap, counted by an atomic at its start; or null."""
+        result, given = (self.param_register(actual, 0, "b64") for actual in actuals)
+        size, before, end = (self.declare(f"!heap {n}", "u64") for n in ("size", "before", "end"))
+        place, fits = self.declare("!heap place", "u64"), self.declare("!heap fits", "pred")
+        start = SymbolAddress("global", HEAP)
+
+        def op(name: str, variant: tuple[str, ...], to: Register, *sources: Source) -> Op:
+            kinds = ("u64", "u64", "pred")[: len(sources)]
+            return Op(name, variant, (to,), (to.type,), sources, kinds, self.site)
+
+        return [
+            op("min", (), size, given, Constant(HEAP_BYTES)),
+            op("add", (), size, size, Constant(HEAP_ALIGNMENT - 1)),
+            op("and", (), size, size, Constant((1 << 64) - HEAP_ALIGNMENT)),
+            Op("atom", ("global", "add", "0"), (before,), ("u64",), (start, Constant(0), size),
+               ("u64", "s64", "u64"), self.site),
+            op("add", (), end, before, size),
+            op("setp", ("le",), fits, end, Constant(HEAP_BYTES - HEAP_ALIGNMENT)),
+            op("add", (), place, before, SymbolAddress("global", HEAP, HEAP_ALIGNMENT)),
+            op("selp", (), result, place, Constant(0), fits),
+        ]  # fmt: skip

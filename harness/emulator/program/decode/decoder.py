@@ -10,9 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.emulator.program import signatures
+from harness.emulator.program.decode.clusters import ClusterDecoder
+from harness.emulator.program.decode.conversions import ConversionDecoder
 from harness.emulator.program.decode.integers import IntegerDecoder
 from harness.emulator.program.decode.matrix import MatrixDecoder
-from harness.emulator.program.decode.memory import STATE_SPACES, AsyncDecoder
+from harness.emulator.program.decode.mbarriers import MbarrierDecoder
+from harness.emulator.program.decode.memory import STATE_SPACES
 from harness.emulator.program.decode.warp import WarpDecoder
 from harness.emulator.program.ir import HALVES, Constant, Op, Register, unsigned
 from harness.emulator.ptx.syntax import (
@@ -27,9 +30,12 @@ from harness.emulator.ptx.syntax import (
 )
 
 _CACHE_HINT = "L2::cache_hint"
+_OF_TEXTURES = frozenset(("tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep"))
 
 
-class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
+class Decoder(
+    MatrixDecoder, MbarrierDecoder, ClusterDecoder, WarpDecoder, IntegerDecoder, ConversionDecoder
+):
     """Decodes the instructions of one kernel."""
 
     def ops(self, instruction: Instruction) -> list[Op]:
@@ -43,9 +49,13 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
         return made
 
     def _ops(self, instruction: Instruction) -> list[Op]:
+        name, modifiers, types = signatures.split_opcode(instruction.opcode)
+        if name in _OF_TEXTURES:
+            raise self.unknown("textures and surfaces are not supported")
+        if "tensor" in modifiers:
+            raise self.unknown("copies by a tensor map are not supported")
         if any(isinstance(o, Memory) and o.more for o in instruction.operands):
             raise self.unknown("an address with coordinates")
-        name, modifiers, types = signatures.split_opcode(instruction.opcode)
         if _CACHE_HINT in modifiers:  # its policy comes last, and changes nothing here
             modifiers.remove(_CACHE_HINT)
             opcode = instruction.opcode.replace(f".{_CACHE_HINT}", "")
@@ -76,6 +86,8 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
         return ops
 
     def _op_mov(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        if not modifiers and types == ["b128"]:
+            return self.mov_b128(instruction)
         if modifiers or len(types) != 1 or types[0] not in signatures.MOVE_TYPES:
             raise self.unknown()
         kind = unsigned(types[0])
@@ -109,28 +121,16 @@ class Decoder(MatrixDecoder, AsyncDecoder, WarpDecoder, IntegerDecoder):
                self.site)
         ]  # fmt: skip
 
-    def _op_cvt(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
-        if len(types) == 2 and types[1] == "f32" and types[0] in (*HALVES, "tf32"):
-            return self._to_half(instruction, modifiers, types[0])
-        if len(types) != 2 or not set(types) <= signatures.CONVERSION_TYPES:
-            raise self.unknown()
-        if not signatures.converts(modifiers, types[0], types[1]):
-            raise self.unknown()
-        target, source = self.given(instruction, 2)
-        return [
-            Op("cvt", tuple(modifiers), (self.result(target),), (types[0],),
-               (self.source(source, types[1]),), (types[1],), self.site)
-        ]  # fmt: skip
-
-    def _to_half(self, instruction: Instruction, modifiers: list[str], to: str) -> list[Op]:
-        """From float to a half, a pair of them (two operands, the upper first) or tf32."""
-        target, sources = self.result_and_sources(instruction)
-        known = signatures.converts(modifiers, to, "f32")
-        if not known or len(sources) != (2 if to.endswith("x2") else 1):
+    def mov_b128(self, instruction: Instruction) -> list[Op]:
+        """A register of 128 bits, of which at least one operand is one, is its halves."""
+        operands = self.given(instruction, 2)
+        target, source = (o.items if isinstance(o, Group) else self.halves(o) for o in operands)
+        if len(target) != 2 or len(source) != 2 or all(isinstance(o, Group) for o in operands):
             raise self.unknown()
         return [
-            Op("cvt", tuple(modifiers), (self.result(target),), (to,),
-               tuple(self.source(s, "f32") for s in sources), ("f32",) * len(sources), self.site)
+            Op("mov", (), (self.result(to),), ("u64",), (self.source(of, "u64"),), ("u64",),
+               self.site)
+            for to, of in zip(target, source, strict=True)
         ]  # fmt: skip
 
     def _compare(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from harness.emulator.program.decode.operands import OperandReader
 from harness.emulator.program.ir import Constant, Op, Source, unsigned
-from harness.emulator.ptx.syntax import Instruction
+from harness.emulator.ptx.syntax import Instruction, Pair
 
+PERMUTATIONS = ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")
 _CARRYING = {"add": 2, "sub": 2, "mad": 3}
 
 
@@ -34,6 +35,43 @@ class IntegerDecoder(OperandReader):
         return [
             Op(f"{base}_carry", tuple(part), (self.result(target), written), (kind, "pred"),
                (*read, carry), (*source_types, "pred"), self.site)
+        ]  # fmt: skip
+
+    def _op_prmt(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        """The modes of `prmt` beside the one that names each byte."""
+        mode = modifiers[1:] if modifiers[:1] == ["b32"] else []
+        if types == ["b32"] and not modifiers:
+            mode = []
+        elif types or len(mode) != 1 or mode[0] not in PERMUTATIONS:
+            raise self.unknown()
+        target, *sources = self.given(instruction, 4)
+        read = tuple(self.source(s, "u32") for s in sources)
+        return [Op("prmt", tuple(mode), (self.result(target),), ("u32",), read, ("u32",) * 3,
+                   self.site)]  # fmt: skip
+
+    def _op_lop3(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        """`lop3`, if need be with a predicate that says whether anything is set."""
+        combined = modifiers in (["or"], ["and"])
+        if types != ["b32"] or (modifiers and not combined):
+            raise self.unknown()
+        target, *sources = self.given(instruction, 6 if combined else 5)
+        read = tuple(self.source(s, "u32") for s in sources[:4])
+        if not combined:
+            return [Op("lop3", (), (self.result(target),), ("u32",), read, ("u32",) * 4, self.site)]
+        if not isinstance(target, Pair):
+            raise self.unknown("without a predicate beside its result")
+        bits = self.result(target.first) or self.declare("!lop3", "u32")
+        ops: list[Op] = []
+        other = self.source(sources[4], "pred", ops)
+        return [
+            *ops,
+            Op("lop3", (), (bits,), ("u32",), read, ("u32",) * 4, self.site),
+            Op("setp", ("ne", *modifiers), (self.result(target.second),), ("pred",),
+               (bits, Constant(0), other), ("u32", "u32", "pred"), self.site),
         ]  # fmt: skip
 
     def _op_dp4a(

@@ -145,6 +145,17 @@ class MatrixDecoder(MemoryDecoder):
                 ops.append(Op("mov", (), (result,), ("u32",), (word,), ("u32",), self.site))
         return ops
 
+    def _op_movmatrix(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        if modifiers != ["sync", "aligned", "m8n8", "trans"] or types != ["b16"]:
+            raise self.unknown()
+        target, source = self.given(instruction, 2)
+        given = (self.source(source, "u32"),)
+        return [
+            Op("transpose_8x8", (), (self.result(target),), ("u32",), given, ("u32",), self.site)
+        ]
+
     def _op_stmatrix(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
         count, transposed = self._matrices(instruction)
         where, given = self.given(instruction, 2)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from harness.emulator.program.decode.calls import CallDecoder
 from harness.emulator.program.ir import HALVES, Constant, Op, Source, SymbolAddress, unsigned
-from harness.emulator.ptx.syntax import TYPE_SIZES, Group, Instruction, Memory, Number, Operand
+from harness.emulator.ptx.syntax import TYPE_SIZES, Group, Instruction, Memory, Operand
 
 STATE_SPACES = {"global", "shared", "local", "const", "param"}
+_PARTS_OF_SPACES = {"", "cta", "cluster", "entry", "func"}
 _WORDS = ("b32", "b64")
 _NUMBERS = ("u32", "s32", "u64", "s64")
 _ATOMICS = {
@@ -35,7 +36,7 @@ class MemoryDecoder(CallDecoder):
         """State space of a memory instruction, "" if generic, and its other modifiers."""
         spaces = [m for m in modifiers if m.partition("::")[0] in STATE_SPACES]
         others = [m for m in modifiers if m not in spaces]
-        if len(spaces) > 1 or any(s.endswith("::cluster") for s in spaces):
+        if len(spaces) > 1 or not {m.partition("::")[2] for m in spaces} <= _PARTS_OF_SPACES:
             raise self.unknown()
         return (spaces[0].partition("::")[0] if spaces else ""), others
 
@@ -88,6 +89,8 @@ class MemoryDecoder(CallDecoder):
         prefetches = [m for m in others if m.startswith(("L1::", "L2::")) and "cache_hint" not in m]
         if name == "ld" and space == "global" and "nc" in others:
             others.remove("nc")
+        if "mmio" in others and {"relaxed", "sys"} <= set(others):
+            others.remove("mmio")
         self._check_hints(name, [m for m in others if m not in prefetches])
         if len(types) != 1 or len(width) > 1:
             raise self.unknown()
@@ -98,9 +101,11 @@ class MemoryDecoder(CallDecoder):
         return space, count, types[0]
 
     def _op_ld(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        if types == ["b128"]:
+            modifiers, types = self._in_halves(modifiers)
         space, count, kind = self._access("ld", modifiers, types)
         target, where = self.given(instruction, 2)
-        results = target.items if isinstance(target, Group) else (target,)
+        results = self._values(target, instruction)
         if len(results) != count:
             raise self.unknown()
         made = tuple(self.result(r) for r in results)
@@ -122,10 +127,24 @@ class MemoryDecoder(CallDecoder):
     def _op_ldu(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
         return self._op_ld(instruction, modifiers, types)
 
+    def _in_halves(self, modifiers: list[str]) -> tuple[list[str], list[str]]:
+        """An access of 128 bits as one of a vector."""
+        if not {"v2", "v4", "v8"}.isdisjoint(modifiers):
+            raise self.unknown()
+        return [*modifiers, "v2"], ["b64"]
+
+    def _values(self, operand: Operand, instruction: Instruction) -> tuple[Operand, ...]:
+        """What an access moves: a register, a vector of them, or the halves of a wide one."""
+        if isinstance(operand, Group):
+            return operand.items
+        return self.halves(operand) if instruction.opcode.endswith(".b128") else (operand,)
+
     def _op_st(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        if types == ["b128"]:
+            modifiers, types = self._in_halves(modifiers)
         space, count, kind = self._access("st", modifiers, types)
         where, value = self.given(instruction, 2)
-        values = value.items if isinstance(value, Group) else (value,)
+        values = self._values(value, instruction)
         if len(values) != count:
             raise self.unknown()
         space = self._own_space(space, where)
@@ -206,45 +225,3 @@ class MemoryDecoder(CallDecoder):
 
     def _op_red(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
         return self._op_atom(instruction, modifiers, types)
-
-
-class AsyncDecoder(MemoryDecoder):
-    """`cp.async` without an mbarrier; bulk copies and mbarriers are unknown."""
-
-    def _op_cp(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
-        words = instruction.opcode.split(".")[1:]
-        if words in (["async", "commit_group"], ["async", "wait_all"]):
-            name = "copy_commit" if words[1] == "commit_group" else "copy_wait"
-            return [Op(name, (), (), (), (), (), self.site)]
-        if words == ["async", "wait_group"]:
-            (left,) = self.given(instruction, 1)
-            return [Op("copy_wait", (str(self._literal(left)),), (), (), (), (), self.site)]
-        hints = [w for w in words if w.startswith("L2::") and "cache_hint" not in w]
-        words = [w.partition("::")[0] for w in words if w not in hints]
-        if words not in (["async", "ca", "shared", "global"], ["async", "cg", "shared", "global"]):
-            raise self.unknown()
-        target, source, size, *filled = self.given(instruction, 3, 4)
-        count = self._literal(size)
-        if count not in ((16,) if "cg" in words else (4, 8, 16)):
-            raise self.unknown()
-        ops: list[Op] = []
-        places = (("shared", target), ("global", source))
-        ends = [self._end(s, o, f"!copy {i}", ops) for i, (s, o) in enumerate(places)]
-        read = self.source(filled[0], "u32") if filled else Constant(count)
-        kinds = ("u64", "u64", "u32")
-        ops.append(Op("copy_async", (str(count),), (), (), (*ends, read), kinds, self.site))
-        return ops
-
-    def _literal(self, operand: Operand) -> int:
-        if not isinstance(operand, Number) or not isinstance(operand.value, int):
-            raise self.unknown("expected an integer")
-        return operand.value
-
-    def _end(self, space: str, operand: Operand, name: str, ops: list[Op]) -> Source:
-        """An address as one 64-bit register."""
-        base, offset, kind = self._place(space, operand)
-        register = self.declare(name, "u64")
-        ops.append(Op("cvt", (), (register,), ("u64",), (base,), (kind,), self.site))
-        ops.append(Op("add", (), (register,), ("u64",), (register, offset), ("u64", "u64"),
-                      self.site))  # fmt: skip
-        return register

@@ -39,6 +39,23 @@ SPECIALS = {
     "globaltimer", "globaltimer_lo", "globaltimer_hi", "dynamic_smem_size", "total_smem_size",
     "envreg1", "envreg2",
 }  # fmt: skip
+# Every cluster has one block; no counter of performance is set up, and no graph is launched.
+_ALIKE = {"aggr_smem_size": "total_smem_size"}
+_ALIKE |= {f"clusterid.{axis}": f"ctaid.{axis}" for axis in "xyz"}
+_ALIKE |= {f"nclusterid.{axis}": f"nctaid.{axis}" for axis in "xyz"}
+_FIXED = {f"cluster_ctaid.{axis}": 0 for axis in "xyz"}
+_FIXED |= {f"cluster_nctaid.{axis}": 1 for axis in "xyz"}
+_FIXED |= {"cluster_ctarank": 0, "cluster_nctarank": 1, "is_explicit_cluster": 0}
+_FIXED |= {"current_graph_exec": 0, **{f"pm{n}": 0 for n in range(8)}}
+RESERVED = Variable("!reserved shared memory", "shared", "b8", 1024, 1024)
+"""What the system keeps of a block's shared memory, cleared; cooperative groups use `_1`."""
+_FIXED["reserved_smem_offset_cap"] = RESERVED.size
+_RESERVED_AT = {"begin": 0, "end": RESERVED.size, "0": 0, "1": 512}
+
+
+def halves_of(name: str) -> tuple[str, str]:
+    """What the halves of a register of 128 bits are called."""
+    return f"{name}!low", f"{name}!high"
 
 
 def literal_bits(number: Number, type_: str) -> int | None:
@@ -81,8 +98,6 @@ class OperandReader:
     def unknown(self, detail: str = "") -> UnknownInstruction:
         instruction = self.instruction
         assert instruction is not None
-        if not detail and "cluster" in instruction.opcode:
-            detail = "thread block clusters are not supported"
         where = user_line(instruction.location)
         place = f"{where}, kernel {self.kernel.name}" if where else f"kernel {self.kernel.name}"
         return UnknownInstruction(instruction.opcode, place, instruction.ptx_line, detail)
@@ -112,6 +127,16 @@ class OperandReader:
         if name not in self.registers:
             raise self.unknown(f"`{name}` is not a declared register")
         return self.registers[name]
+
+    def halves(self, operand: Operand) -> tuple[Name, Name]:
+        """The registers that hold a register of 128 bits, the lower half first."""
+        if not isinstance(operand, Name) or operand.negated:
+            raise self.unknown("expected a register")
+        name = self.names.get(operand.text, operand.text)
+        low, high = (Name(half) for half in halves_of(name))
+        if low.text not in self.registers:
+            raise self.unknown(f"`{operand.text}` is not a declared register of 128 bits")
+        return low, high
 
     def register_operand(self, operand: Operand, type_: str = "") -> Register:
         """The register that an operand is; of a type, if that is given."""
@@ -187,17 +212,27 @@ class OperandReader:
         if operand.negated:
             raise self.unknown(f"the negation of `{operand.text}`")
         if name.startswith("%"):
-            if name[1:] not in SPECIALS:
-                cluster = ": thread block clusters are not supported" if "cluster" in name else ""
-                raise self.unknown(f"special register `{name}`{cluster}")
-            if is_float(type_) or type_ == "pred":
-                raise self.unknown(f"special register `{name}` where a {type_} belongs")
-            return Special(name[1:])
+            return self._special(name, type_)
         if name == "WARP_SZ":
             return Constant(32)
         if name in self.module.functions:
             return Constant(function_address(self.module, name))
         return self._address_of(name, 0, type_)
+
+    def _special(self, name: str, type_: str) -> Source:
+        """A special register, or what it always is."""
+        own = _ALIKE.get(name[1:], name[1:])
+        reserved = own.removeprefix("reserved_smem_offset_")
+        if own not in SPECIALS and own not in _FIXED and reserved not in _RESERVED_AT:
+            raise self.unknown(f"special register `{name}`")
+        if is_float(type_) or (type_ == "pred") != (own == "is_explicit_cluster"):
+            raise self.unknown(f"special register `{name}` where a {type_} belongs")
+        if own in _FIXED:
+            return Constant(_FIXED[own])
+        if reserved in _RESERVED_AT:
+            self.variables[RESERVED.name] = RESERVED
+            return SymbolAddress("shared", RESERVED.name, _RESERVED_AT[reserved])
+        return Special(own)
 
     def _address_of(self, name: str, offset: int, type_: str) -> SymbolAddress:
         if is_float(type_) or TYPE_SIZES[type_] < 4:

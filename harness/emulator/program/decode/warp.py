@@ -108,9 +108,14 @@ class WarpDecoder(OperandReader):
         return self._warp_op("syncwarp", "", (), (), instruction.operands, ("u32",))
 
     def _op_fence(self, instruction: Instruction, modifiers: list[str], _: list[str]) -> list[Op]:
+        if modifiers == ["mbarrier_init", "release", "cluster"] or _between_proxies(modifiers):
+            return self._warp_op("fence", "", (), (), (), ())
         kinds = ("sc", "acq_rel", "acquire", "release")
-        scopes = [m for m in modifiers if m not in kinds]
-        if scopes not in (["cta"], ["cluster"], ["gpu"], ["sys"]) or len(modifiers) > 2:
+        scopes = [m for m in modifiers if m not in kinds and "::" not in m]
+        restricts = [m.partition("::")[0] for m in modifiers if "::" in m]
+        if restricts not in ([], ["sync_restrict"]) or len(modifiers) > 2 + len(restricts):
+            raise self.unknown()
+        if scopes not in (["cta"], ["cluster"], ["gpu"], ["sys"]):
             raise self.unknown()
         return self._warp_op("fence", "", (), (), (), ())
 
@@ -140,6 +145,7 @@ class WarpDecoder(OperandReader):
         return [Op("mov", (), made, ("u64",), (Constant(0),), ("u64",), self.site)]
 
     _op_pmevent = _op_nanosleep
+    _op_setmaxnreg = _op_nanosleep
     _op_griddepcontrol = _op_nanosleep
     _op_prefetchu = _op_prefetch
     _op_discard = _op_prefetch
@@ -189,6 +195,16 @@ class WarpDecoder(OperandReader):
             if isinstance(operand, Register):
                 self.check_type(operand, type_)
         return barrier
+
+
+def _between_proxies(modifiers: list[str]) -> bool:
+    """Whether a fence is one between ways of access, of which there is only one here."""
+    if modifiers[:1] != ["proxy"]:
+        return False
+    if modifiers[1:2] == ["tensormap::generic"]:
+        return modifiers[2:3] in (["acquire"], ["release"])
+    spaces: tuple[list[str], ...] = ([], ["global"], ["shared::cta"], ["shared::cluster"])
+    return modifiers[1:] == ["alias"] or (modifiers[1:2] == ["async"] and modifiers[2:] in spaces)
 
 
 def _sync_first(modifiers: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from emulator_tools import CompilePtx, ptx_kernel, run
 
-from harness.emulator import UnknownInstruction, launch, parse
+from harness.emulator import launch, parse
 
 SOURCE = r"""
 #include <cuda_pipeline.h>
@@ -148,10 +148,3 @@ def test_a_tail_is_filled_with_zeros_and_not_read() -> None:
     module = parse(ptx_kernel(BODY.format(copy=COPY), ["u64", "u64"], BUFFER))
     report = launch(module, "k", 1, 64, [given, np.zeros(64, np.uint32)])
     assert report.faults[0].kind == "out of bounds"
-
-
-def test_bulk_copies_are_refused_by_name() -> None:
-    opcode = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-    copy = f"{opcode} [%r1], [%a2], 4, [%r2];"
-    with pytest.raises(UnknownInstruction, match=r"cp\.async\.bulk"):
-        launch(parse(ptx_kernel(copy)), "k", 1, 32, [])

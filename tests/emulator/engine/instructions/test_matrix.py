@@ -372,3 +372,13 @@ def test_doubles_multiply_in_mma_sync_too(k: int) -> None:
         for i in range(4):
             place = (lane >> 2) + 8 * (i >> 1), lane % 4 * 2 + (i & 1)
             np.testing.assert_allclose(out[lane, i], wanted[place], rtol=1e-13)
+
+
+def test_movmatrix_transposes_the_matrix_that_a_warp_holds() -> None:
+    body = """ld.param.u64 %a0, [p0]; mad.wide.u32 %a0, %i, 4, %a0;
+    ld.global.u32 %r1, [%a0]; movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r1;
+    st.global.u32 [%a0], %r2;"""
+    words = np.random.default_rng(3).integers(0, 2**32, 64, dtype=np.uint64).astype(np.uint32)
+    wanted = words.view(np.uint16).reshape(2, 8, 8).transpose(0, 2, 1).copy()
+    run(parse(ptx_kernel(body, ["u64"])), "k", 1, 64, [words])
+    assert (words.view(np.uint16).reshape(2, 8, 8) == wanted).all()

@@ -126,6 +126,18 @@ def test_the_nth_set_bit_is_counted_from_a_base_in_either_direction() -> None:
         assert got == wanted
 
 
+def test_registers_of_128_bits_are_loaded_taken_apart_and_stored() -> None:
+    body = """.reg .b128 %q, %other;
+    ld.param.u64 %a0, [p0]; mad.wide.u32 %a0, %i, 16, %a0;
+    ld.global.b128 %q, [%a0]; mov.b128 %other, %q; mov.b128 {%l1, %l2}, %other;
+    add.u64 %l1, %l1, 1; mov.b128 %q, {%l2, %l1}; st.global.b128 [%a0], %q;"""
+    words = RANDOM.integers(0, 2**63, (64, 2), dtype=np.uint64)
+    was = words.copy()
+    run(parse(ptx_kernel(body, ["u64"])), "k", 1, 64, [words])
+    assert (words[:, 0] == was[:, 1]).all()
+    assert (words[:, 1] == was[:, 0] + 1).all()
+
+
 def test_wide_integers_and_hints_as_nvcc_writes_them(compile_ptx: CompilePtx) -> None:
     source = r"""
     extern "C" __global__ void wide(const unsigned long long* x, unsigned long long* out) {

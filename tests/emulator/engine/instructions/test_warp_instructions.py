@@ -157,3 +157,23 @@ def test_sync_may_stand_before_or_after_what_is_done() -> None:
     out = np.zeros((32, 2), np.uint32)
     run(parse(ptx_kernel(body, ["u64"])), "k", 1, 32, [out])
     assert (out == (31, 7)).all()
+
+
+def test_every_cluster_is_one_block_and_the_system_keeps_shared_memory_for_itself() -> None:
+    wanted = {
+        "cluster_ctaid.x": 0, "cluster_nctaid.y": 1, "cluster_ctarank": 0, "cluster_nctarank": 1,
+        "clusterid.x": 2, "nclusterid.x": 3, "reserved_smem_offset_cap": 1024, "pm3": 0,
+        "aggr_smem_size": 1024,
+    }  # fmt: skip
+    body = ["mov.u32 %r2, %ctaid.x; setp.ne.u32 %p2, %r2, 2; @%p2 exit;",
+            "ld.param.u64 %a0, [p0];", "mov.u32 %r3, %reserved_smem_offset_begin;",
+            "mov.u32 %r4, %reserved_smem_offset_end;", "sub.u32 %r5, %r4, %r3;",
+            "mov.pred %p1, %is_explicit_cluster;", "selp.u32 %r6, 1, 0, %p1;"]  # fmt: skip
+    for n, name in enumerate(wanted):
+        body.append(f"mov.u32 %r1, %{name}; st.global.u32 [%a0+{4 * n}], %r1;")
+    count = len(wanted)
+    body.append(f"st.global.v2.u32 [%a0+{4 * (count + 1)}], {{%r5, %r6}};")
+    out = np.zeros(count + 3, np.uint32)
+    run(parse(ptx_kernel("\n".join(body), ["u64"])), "k", 3, 1, [out])
+    assert dict(zip(wanted, out.tolist(), strict=False)) == wanted
+    assert out[count + 1 :].tolist() == [1024, 0]

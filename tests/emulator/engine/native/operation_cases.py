@@ -288,6 +288,14 @@ def _integers() -> Iterator[Group]:
                 ("u32", "u32", "shift"))  # fmt: skip
     yield Group(tuple(f"lop3.b32 $0, $1, $2, $3, {n}" for n in (0, 1, 0x80, 0x96, 0xCA, 0xE8, 255)),
                 "u32", ("u32", "u32", "u32"))  # fmt: skip
+    yield Group((*(f"prmt.b32.{mode} $0, $1, $2, $3" for mode in
+                   ("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")),
+                 "setp.lt.u32 %p3, %t, 100; lop3.or.b32 $0|%p1, $1, $2, $3, 0x96, %p3",
+                 "lop3.and.b32 _|%p1, $1, $2, $3, 0x80, !%p3; selp.u32 $0, 1, 0, %p1",
+                 *(f"cvt.pack.sat.{t}.s32 $0, $1, $2" for t in ("u16", "s16")),
+                 *(f"cvt.pack.sat.{t}.s32.b32 $0, $1, $2, $3" for t in ("u8", "s8"))),
+                "u32", ("u32", "u32", "u32"))  # fmt: skip
+    yield Group(("mad.hi.sat.s32 $0, $1, $2, $3",), "s32", ("s32", "s32", "s32"))
     yield Group(("prmt.b32 $0, $1, $2, $3", "vabsdiff4.u32.s32.u32 $0, $1, $2, $3",
                  *(f"vabsdiff{n}.u32.{a}.{b}{add} $0, $1, $2, $3" for n in (2, 4)
                    for a in ("u32", "s32") for b in ("u32", "s32") for add in ("", ".add")),
@@ -411,6 +419,14 @@ def _conversions() -> Iterator[Group]:
         yield _converted(to, "f32", "rn rna rz rm rp", "- relu", "- satfinite", *others)
 
 
+def _fp8() -> Iterator[Group]:
+    for pair in ("e4m3x2", "e5m2x2"):
+        narrow, wide = f"cvt.rn.satfinite{{}}.{pair}", f"cvt.rn{{}}.f16x2.{pair} $0, $1"
+        yield Group(_each(f"{narrow}.f32 $0, $1, $2", "- relu"), "u16", ("f32", "f32"))
+        yield Group(_each(f"{narrow}.f16x2 $0, $1", "- relu"), "u16", ("f16x2",))
+        yield Group(_each(wide, "- relu"), "f16x2", ("u16",))
+
+
 def _converted(to: str, source: str, *choices: str) -> Group:
     """Those modifiers that there are."""
     modifiers = [m.strip(".").split(".") if m else [] for m in _each("{}" * len(choices), *choices)]
@@ -446,4 +462,4 @@ def _moves() -> Iterator[Group]:
     )
 
 
-ARITHMETIC = (_integers, _predicates, _floats, _halves, _conversions, _wide_results, _moves)
+ARITHMETIC = (_integers, _predicates, _floats, _halves, _conversions, _fp8, _wide_results, _moves)

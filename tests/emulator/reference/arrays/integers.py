@@ -197,6 +197,19 @@ def permute_bytes(a: Array, b: Array, selector: Array) -> Array:
     return out
 
 
+def permute_bytes_by(mode: str, a: Array, b: Array, c: Array) -> Array:
+    """`prmt` in a mode that is named: the selector that the mode makes of the last operand."""
+    at = (c & np.uint32(3)).astype(np.int64)
+    bytes_ = np.arange(4).reshape(4, *[1] * at.ndim)
+    nibbles = {
+        "f4e": bytes_ + at, "b4e": (at - bytes_) % 8, "rc8": bytes_ * 0 + at,
+        "ecl": np.maximum(bytes_, at), "ecr": np.minimum(bytes_, at),
+        "rc16": bytes_ % 2 + at % 2 * 2,
+    }[mode]  # fmt: skip
+    selector = (nibbles << 4 * bytes_).sum(0).astype(np.uint32)
+    return permute_bytes(a, b, selector)
+
+
 def pack(*parts: Array) -> Array:
     """Parts joined into one word, the first lowest."""
     kind = np.dtype(f"u{parts[0].dtype.itemsize * len(parts)}")

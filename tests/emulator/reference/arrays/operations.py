@@ -19,6 +19,7 @@ from harness.emulator.program.ir import HALVES, Op, is_float
 from reference.arrays import (
     extended_precision,
     floats,
+    fp8,
     half,
     half_conversions,
     integers,
@@ -33,7 +34,7 @@ Function = Callable[..., Any]
 NUMPY_TYPES: dict[str, type[np.generic]] = {
     "pred": np.bool_, "b8": np.uint8, "u8": np.uint8, "s8": np.int8, "b16": np.uint16,
     "u16": np.uint16, "s16": np.int16, "f16": np.float16, "bf16": np.uint16, "f16x2": np.uint32,
-    "bf16x2": np.uint32,
+    "bf16x2": np.uint32, "e4m3x2": np.uint16, "e5m2x2": np.uint16,
     "u16x2": np.uint32, "s16x2": np.uint32, "tf32": np.uint32, "b32": np.uint32, "u32": np.uint32,
     "s32": np.int32, "f32": np.float32, "b64": np.uint64, "u64": np.uint64, "s64": np.int64,
     "f64": np.float64,
@@ -42,6 +43,8 @@ NUMPY_TYPES: dict[str, type[np.generic]] = {
 
 def implementation(op: Op) -> Function:
     """The function of a computing operation. KeyError for an operation that is not one."""
+    if op.name == "cvt" and fp8.concerns(op):
+        return fp8.conversion(op)
     if op.name == "cvt":
         if half_conversions.concerns(op.result_types[0], op.source_types[0], op.variant):
             return half_conversions.conversion(op.result_types[0], op.source_types[0], op.variant)
@@ -116,6 +119,8 @@ def _integer(op: Op) -> Function:
         product = products[part]
         if op.name == "mul":
             return product
+        if "sat" in variant:
+            return lambda a, b, c: integers.saturated_sum(False, product(a, b), c)
         if part == "lo":
             return lambda a, b, c: a * b + c
         return lambda a, b, c: product(a, b) + c
@@ -123,6 +128,8 @@ def _integer(op: Op) -> Function:
         return partial(integers.multiply_24, "hi" in variant)
     if op.name == "shf":
         return partial(integers.funnel_shift, "l" in variant, "wrap" in variant)
+    if op.name == "prmt" and variant:
+        return partial(integers.permute_bytes_by, op.variant[0])
     if "sat" in variant:
         return partial(integers.saturated_sum, op.name == "sub")
     if "relu" in variant:

@@ -37,11 +37,16 @@ Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, R
 void Accesses::start() {
     copies_.clear();
     std::fill(committed_.begin(), committed_.end(), 0);
+    for (int block = 0; block < geometry_.blocks; block++)
+        std::memset(blocks_.shared_of(block) + judged_.zeroed_at, 0, judged_.zeroed_bytes);
     if (!launch_.checks) return;
     const size_t shared = shared_words_ * geometry_.blocks;
     stamps_.erase(SHARED_MEMORY);
     stamps_.try_emplace(SHARED_MEMORY, shared, launch_.shared_grain, true);
     shared_cells_ = lazy<Id>(shared);
+    for (int block = 0; block < geometry_.blocks; block++)
+        std::fill_n(shared_cells_.get() + shared_words_ * block + judged_.zeroed_at / launch_.shared_grain,
+                    judged_.zeroed_bytes / launch_.shared_grain, WRITTEN);
     local_cells_ = lazy<Id>(local_words_ * geometry_.all_lanes());
 }
 
@@ -106,7 +111,10 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
                           unchanged(request, bytes));
         }
         if (request.verb == WRITE) write_block_memory(op, request, cells);
-        move(op, request);
+        if (request.verb == UPDATE && judged_.traits[op.site] & OF_MBARRIER)
+            arrive(op, request);
+        else
+            move(op, request);
         note_ids(op, request, ids);
         return;
     }
@@ -293,22 +301,30 @@ void Accesses::check_buffers(const Touches& touches, i32 site, int width, Verb v
 
 // --- moving -------------------------------------------------------------------------------------
 
-// The machine's own operation does what is left, warp by warp, and counts.
+// The machine's own operation, by lanes of one warp.
+void Accesses::handle(const Op& op, int warp, u32 lanes) {
+    blocks_.enter(warp, lanes);
+    try {
+        entries()[op.handler].handler(blocks_.c, op);
+    } catch (const Suspicion& found) {
+        if (found.reason != NOBODY_TO_ARRIVE) throw;
+        throw Accusation{TOO_MANY_ARRIVALS, op.site, geometry_.lane(warp, found.lane), {}};
+    }
+}
+
+// It does what is left, warp by warp, and counts.
 void Accesses::move(const Op& op, const Request& request) {
-    const Handler handler = entries()[op.handler].handler;
     for (size_t n = 0; n < request.touches.size();) {
         const int warp = request.touches[n].warp;
         u32 lanes = 0;
         for (; n < request.touches.size() && request.touches[n].warp == warp; n++)
             lanes |= u32(1) << geometry_.place_of(request.touches[n].lane);
-        blocks_.enter(warp, lanes);
-        handler(blocks_.c, op);
+        handle(op, warp, lanes);
     }
 }
 
 // The same where the lanes of a warp may access several buffers at once, which is one request.
 void Accesses::move_scattered(const Op& op, const Touches& touches, int width) {
-    const Handler handler = entries()[op.handler].handler;
     for (size_t n = 0; n < touches.size();) {
         const int warp = touches[n].warp;
         std::map<int, u32> by_buffer;
@@ -323,10 +339,7 @@ void Accesses::move_scattered(const Op& op, const Touches& touches, int width) {
             count_request(op.site, own, width);
             blocks_.c.counts.requests = blocks_.c.counts.sectors = uncounted_.data();
         }
-        for (const auto& [number, lanes] : by_buffer) {
-            blocks_.enter(warp, lanes);
-            handler(blocks_.c, op);
-        }
+        for (const auto& [number, lanes] : by_buffer) handle(op, warp, lanes);
         blocks_.c.counts = counts;
     }
 }

@@ -26,6 +26,9 @@ class Accesses {
     void commit_copies(const Selection& lanes);
     void wait_for_copies(const Op& op, const Selection& lanes);
 
+    // Copies of many bytes between global and shared memory, which are done at once.
+    void copy_bulk(const Op& op, const Selection& lanes);
+
    private:
     // What lanes have found unwritten: an id for each word of each touch, none where all are written.
     using Ids = std::vector<Id>;
@@ -52,12 +55,15 @@ class Accesses {
     Ids read_words(const Request& request, IsWritten is_written, Known known);
     void write_block_memory(const Op& op, const Request& request, const std::vector<i64>& cells);
     void load_bytes(i32 site, const Touches& touches, int width, const std::vector<u8*>& targets);
+    void bulk(const Op& op, const Request& from, const Request& to);
+    void arrive(const Op& op, const Request& request);
     void note_ids(const Op& op, const Request& request, const Ids& ids);
     void note_global(const Op& op, const Request& request);
     void check_block_memory(const Request& request) const;
     void check_buffers(const Touches& touches, i32 site, int width, Verb verb) const;
     void observe(const Request& request);
     void count_request(i32 site, const Touches& touches, int width);
+    void handle(const Op& op, int warp, u32 lanes);
     void move(const Op& op, const Request& request);
     void move_scattered(const Op& op, const Touches& touches, int width);
 

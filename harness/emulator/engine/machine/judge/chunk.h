@@ -13,7 +13,8 @@ namespace machine {
 // --- shared with Python -------------------------------------------------------------------------
 
 // What is known of an instruction, by site.
-enum Trait : u8 { IS_FENCE = 1, REACHES_ALL = 2, IS_LOAD = 4, IS_STORE = 8, SPECULATIVE = 16 };
+enum Trait : u8 { IS_FENCE = 1, REACHES_ALL = 2, IS_LOAD = 4, IS_STORE = 8, SPECULATIVE = 16,
+                  OF_MBARRIER = 32 };
 
 // By byte of a buffer: 1 + the site that was the first to do it, or 0.
 struct Observed {
@@ -50,6 +51,7 @@ struct Judged {
     i32 clocks;        // whether the program looks at a clock
     i32 chunk_blocks;  // thread blocks that execute together
     i32 stack_end;     // of local memory
+    i32 zeroed_at, zeroed_bytes;  // of shared memory: what the system clears for itself
 };
 
 // What is wrong. The details of each are told in `verdicts.py`.
@@ -58,6 +60,7 @@ enum What : i32 {
     WRITE_TO_READ_ONLY, RACE_BETWEEN, RACE_AT_ONCE, NEVER_WRITTEN, UNSET, ABSENT_LANE, LANE_MISSED,
     LANE_NOT_NAMED, BARRIERS_APART, BARRIER_LEFT, BARRIER_STUCK, LOOP_STUCK, NO_TARGET, TRAPPED,
     ASSERTED, STACK_USED_UP, PRINTED_TOO_MUCH, NOT_WHOLE_WARP, MISALIGNED_MATRIX_ROW,
+    TOO_MANY_ARRIVALS, COPIED_IN_PART,
 };
 
 // --- lanes --------------------------------------------------------------------------------------

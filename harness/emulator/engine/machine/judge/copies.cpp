@@ -1,8 +1,11 @@
-// Copies: of structs within local memory, and from global to shared memory.
+// Copies: of structs within local memory, and between global and shared memory; and the mbarriers
+// that say when those are done.
 
 #include "accesses.h"
 
 #include <set>
+
+#include "../mbarrier.h"
 
 namespace machine {
 
@@ -164,6 +167,99 @@ void Accesses::wait_for_copies(const Op& op, const Selection& lanes) {
     copies_.erase(std::remove_if(copies_.begin(), copies_.end(),
                                  [](const Copy& copy) { return copy.lanes.empty(); }),
                   copies_.end());
+}
+
+// --- mbarriers ----------------------------------------------------------------------------------
+
+// Arrivals at mbarriers, some of which may end a phase.
+void Accesses::arrive(const Op& op, const Request& request) {
+    const auto words = [&] {
+        std::vector<u64> out;
+        for (const Touch& touch : request.touches) {
+            u64 word;
+            std::memcpy(&word, place(request, touch), sizeof word);
+            out.push_back(word);
+        }
+        return out;
+    };
+    const std::vector<u64> before = words();
+    move(op, request);
+    const std::vector<u64> after = words();
+    for (size_t n = 0; n < before.size(); n++)
+        if (!same_phase(before[n], after[n])) races_.phase_over(request, request.touches[n]);
+}
+
+// --- bulk copies --------------------------------------------------------------------------------
+
+// Each lane copies bytes of its own, as units that are as wide as they must be aligned.
+void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
+    constexpr int UNIT = 16;
+    for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+    each_of(lanes, [&](int w, int i) {
+        const u8* registers = blocks_.warps[w].registers;
+        const auto address = [&](int n) {
+            return reinterpret_cast<const i64*>(registers + op.source[n])[i];
+        };
+        const i64 size = reinterpret_cast<const u32*>(registers + op.source[2])[i];
+        const int lane = geometry_.lane(w, i);
+        if (size % UNIT) throw Accusation{COPIED_IN_PART, op.site, lane, {size, UNIT}};
+        if (size > launch_.shared_bytes)  // before there are units to be counted
+            throw Accusation{OUT_OF_BLOCK_MEMORY, op.site, lane,
+                             {op.immediate ? WRITE : READ, size, address(op.immediate ? 0 : 1),
+                              SHARED_MEMORY, launch_.shared_bytes}};
+        if (!size) return;
+        Request from{op.site, PLAIN, READ, UNIT, 1, SHARED_MEMORY, 0, {}}, to = from;
+        to.verb = WRITE;
+        for (i64 at = 0; at < size; at += UNIT) {
+            from.touches.push_back({address(1) + at, w, lane});
+            to.touches.push_back({address(0) + at, w, lane});
+        }
+        Request& outside = op.immediate ? from : to;
+        check_buffers(outside.touches, op.site, UNIT, outside.verb);
+        outside.memory = buffer_of(outside.touches[0].address, UNIT);
+        outside.base = launch_.buffers[outside.memory].base;
+        for (Touch& touch : outside.touches) touch.address -= outside.base;
+        check_block_memory(op.immediate ? to : from);
+        bulk(op, from, to);
+    });
+}
+
+void Accesses::bulk(const Op& op, const Request& from, const Request& to) {
+    const bool to_shared = op.immediate;
+    const Request& outside = to_shared ? from : to;
+    Buffer& buffer = launch_.buffers[outside.memory];
+    std::vector<u8> bytes(from.touches.size() * from.width());
+    for (size_t n = 0; n < from.touches.size(); n++)
+        std::memcpy(bytes.data() + n * from.width(), place(from, from.touches[n]), from.width());
+    if (judged_.observed) observe(outside);
+    if (launch_.checks) {
+        const auto watch = [&](const Request& request, const std::vector<i64>& cells) {
+            const bool writes = request.verb == WRITE;
+            races_.access(request, stamps_of(request.memory), cells, writes ? bytes.data() : nullptr,
+                          writes ? unchanged(request, bytes) : std::vector<u8>());
+        };
+        const auto inside = cells_of(to_shared ? to : from, shared_words_);
+        if (!to_shared) {  // to store it to global memory is to use it
+            const Ids ids = read_block_memory(from, inside);
+            for (size_t n = 0; n < ids.size(); n++)
+                uninitialised_.use(ids[n], from.touches[n].lane, op.site);
+            watch(from, inside);
+        }
+        if (buffer.watched) watch(outside, cells_of(outside, 0));
+        if (to_shared) {
+            Op landing{};
+            landing.handler = -1;
+            watch(to, inside);
+            write_block_memory(landing, to, inside);
+        } else if (buffer.filled) {
+            for (const Touch& touch : to.touches)
+                std::memset(buffer.filled + touch.address, 1, to.width());
+        }
+    }
+    u8* const sectors = to_shared ? buffer.sectors_read : buffer.sectors_written;
+    for (const Touch& touch : outside.touches) sectors[touch.address >> SECTOR_SHIFT] = 1;
+    for (size_t n = 0; n < to.touches.size(); n++)
+        std::memcpy(place(to, to.touches[n]), bytes.data() + n * to.width(), to.width());
 }
 
 }  // namespace machine

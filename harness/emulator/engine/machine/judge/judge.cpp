@@ -188,6 +188,7 @@ class Judge {
             case COMMITS_COPIES: accesses_.commit_copies(lanes); return;
             case WAITS_FOR_COPIES: accesses_.wait_for_copies(op, lanes); return;
             case COPIES_STRUCT: accesses_.copy_struct(op, lanes); return;
+            case COPIES_BULK: accesses_.copy_bulk(op, lanes); return;
             case FENCES:
                 if (launch_.checks && op.count)
                     races_.fence(lanes, judged_.traits[op.site] & REACHES_ALL);
@@ -454,7 +455,7 @@ void machine_sizes(int* out) {
     using namespace machine;
     const size_t sizes[] = {sizeof(Op), sizeof(Block), sizeof(Buffer), sizeof(Launch),
                             sizeof(Counts), sizeof(Verdict), sizeof(Observed), sizeof(Judged),
-                            MISALIGNED_MATRIX_ROW + 1};
+                            COPIED_IN_PART + 1};
     std::copy(std::begin(sizes), std::end(sizes), out);
 }
 

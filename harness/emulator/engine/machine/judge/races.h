@@ -54,6 +54,13 @@ class Races {
         });
     }
 
+    // A phase of an mbarrier in the block's shared memory has ended: what was published there before
+    // is there for whoever waits for it.
+    void phase_over(const Request& request, const Touch& touch) {
+        const u64 number = log.first_block(log.now() - 1) + geometry_.block_of(touch.lane);
+        phases_[own_word(touch.address, number)] = log.now() - 1;
+    }
+
     // `cells` are the words that the touches begin at. `values`, of a store, are their bytes;
     // `unchanged` says by touch whether they are there already.
     void access(const Request& request, Stamps& stamps, const std::vector<i64>& cells,
@@ -102,6 +109,10 @@ class Races {
    private:
     static bool same(const std::vector<u8>& unchanged, size_t n) {
         return !unchanged.empty() && unchanged[n];
+    }
+
+    static i64 own_word(i64 address, u64 block) {
+        return -1 - address - (static_cast<i64>(block) << 24);
     }
 
     u64 stamp(size_t n) const { return head_ | static_cast<u64>(request_->touches[n].lane); }
@@ -154,7 +165,7 @@ class Races {
         const u64 first = log.first_block(now);
         for (const Touch& touch : request_->touches) {
             const u64 number = first + geometry_.block_of(touch.lane);
-            const i64 word = stamps_->own ? -1 - touch.address - (static_cast<i64>(number) << 24)
+            const i64 word = stamps_->own ? own_word(touch.address, number)
                                           : request_->base + touch.address;
             const int thread = geometry_.thread_of(touch.lane);
             if (!(traits & IS_LOAD) && (is_fence || ordering.fenced(touch.lane) >= 0)) {
@@ -165,7 +176,13 @@ class Races {
                                                             : ordering.fenced_for_all(touch.lane);
                 handover_.publish(word, number, {thread, fence, wide, now});
             }
-            if (!(traits & IS_STORE)) handover_.acquire(word, number, thread, now, for_all);
+            if (traits & OF_MBARRIER) {
+                const auto over = phases_.find(word);
+                if (traits & IS_LOAD && over != phases_.end())
+                    handover_.acquire(word, number, thread, over->second, for_all);
+            } else if (!(traits & IS_STORE)) {
+                handover_.acquire(word, number, thread, now, for_all);
+            }
         }
     }
 
@@ -235,6 +252,7 @@ class Races {
     const Geometry& geometry_;
     ReleaseAcquire handover_;
     bool fenced_ = false;
+    std::unordered_map<i64, i64> phases_;  // of mbarriers: when the last one ended
     const Request* request_ = nullptr;
     Stamps* stamps_ = nullptr;
     u64 head_ = 0;

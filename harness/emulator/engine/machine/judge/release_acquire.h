@@ -9,6 +9,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -79,10 +80,16 @@ class ReleaseAcquire {
             const auto& published = words_.at(word);
             const auto by = published.find(block);
             if (latest < 0 || by == published.end()) continue;
-            for (const Published& entry : by->second)
-                if ((same_warp ? entry.thread == earlier : entry.thread != later) &&
-                    entry.fence > when && entry.when <= latest)
+            const std::vector<Published>& entries = by->second;  // in the order of `when`
+            auto entry = std::upper_bound(
+                entries.begin(), entries.end(), latest,
+                [](i64 time, const Published& each) { return time < each.when; });
+            while (entry != entries.begin()) {  // the latest ones are the likeliest
+                --entry;
+                if ((same_warp ? entry->thread == earlier : entry->thread != later) &&
+                    entry->fence > when)
                     return true;
+            }
         }
         return false;
     }

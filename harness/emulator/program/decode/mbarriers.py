@@ -1,0 +1,237 @@
+"""Asynchronous copies, and the barriers in shared memory that say when they are done.
+
+An mbarrier is one word here: the arrivals that its phase still waits for, those that each phase
+waits for, the bytes that are still to come, and the parity of the phase (`mbarrier.h`). To arrive
+is an atomic on it, to test it a load; both order what other threads see, as the memory model has
+it. A copy is done when it is issued: what it writes is there for whoever waits as he must.
+"""
+
+from __future__ import annotations
+
+from harness.emulator.program.decode.memory import MemoryDecoder
+from harness.emulator.program.ir import Constant, Op, Register, Source
+from harness.emulator.ptx.syntax import Instruction, Number, Operand
+
+COUNT_BITS, PARITY_BIT = 20, 63
+_ORDERS = {"release", "acquire", "relaxed"}
+_SCOPES = {"cta", "cluster"}
+
+
+class MbarrierDecoder(MemoryDecoder):
+    """`mbarrier`, `cp.async` and `cp.async.bulk`."""
+
+    # --- mbarriers ------------------------------------------------------------------------
+
+    def _op_mbarrier(
+        self, instruction: Instruction, modifiers: list[str], types: list[str]
+    ) -> list[Op]:
+        if types != ["b64"] or not modifiers:
+            raise self.unknown()
+        operation, *rest = modifiers
+        space, rest = self._space(rest)
+        if space not in ("", "shared"):
+            raise self.unknown("an mbarrier is in shared memory")
+        reader = getattr(self, f"_mbarrier_{operation}", None)
+        if reader is None:
+            raise self.unknown()
+        made: list[Op] = reader(instruction, space, rest)
+        return made
+
+    def _ordered(self, rest: list[str], *besides: str) -> None:
+        """Refuse what is neither an order, a scope nor among some other modifiers."""
+        if set(rest) - _ORDERS - _SCOPES - set(besides) or len(set(rest)) < len(rest):
+            raise self.unknown()
+
+    def _mbarrier_init(self, instruction: Instruction, space: str, rest: list[str]) -> list[Op]:
+        self._ordered(rest)
+        where, given = self.given(instruction, 2)
+        ops: list[Op] = []
+        count = self._wide("!mbarrier count", self.source(given, "u32"), ops)
+        state = self.declare("!mbarrier state", "u64")
+        both = Constant(1 | 1 << COUNT_BITS)
+        ops.append(Op("mul", ("lo",), (state,), ("u64",), (count, both), ("u64", "u64"), self.site))
+        return [*ops, self._store_state(space, where, state)]
+
+    def _mbarrier_inval(self, instruction: Instruction, space: str, rest: list[str]) -> list[Op]:
+        self._ordered(rest)
+        (where,) = self.given(instruction, 1)
+        return [self._store_state(space, where, Constant(0))]
+
+    def _store_state(self, space: str, where: Operand, state: Source) -> Op:
+        base, offset, kind = self._place(self._own_space(space, where), where)
+        return Op("st", (space,), (), (), (base, offset, state), (kind, "s64", "u64"), self.site)
+
+    def _mbarrier_arrive(self, instruction: Instruction, space: str, rest: list[str]) -> list[Op]:
+        self._ordered(rest, "expect_tx", "noComplete")
+        target, where, *given = self.given(instruction, 2, 3)
+        ops: list[Op] = []
+        expects = "expect_tx" in rest
+        if expects and not given:
+            raise self.unknown("without the bytes to expect")
+        amount = (
+            self._wide("!mbarrier amount", self.source(given[0], "u32"), ops) if given else None
+        )
+        count: Source = Constant(1) if expects or amount is None else amount
+        more: Source = amount if expects and amount is not None else Constant(0)
+        drops = instruction.opcode.startswith("mbarrier.arrive_drop")
+        name = "arrive_drop" if drops else "arrive"
+        return [*ops, self._update(name, space, where, self.result(target), count, more)]
+
+    _mbarrier_arrive_drop = _mbarrier_arrive
+
+    def _mbarrier_expect_tx(
+        self, instruction: Instruction, space: str, rest: list[str]
+    ) -> list[Op]:
+        self._ordered(rest)
+        where, given = self.given(instruction, 2)
+        ops: list[Op] = []
+        more = self._wide("!mbarrier amount", self.source(given, "u32"), ops)
+        return [*ops, self._update("arrive", space, where, None, Constant(0), more)]
+
+    def _mbarrier_complete_tx(
+        self, instruction: Instruction, space: str, rest: list[str]
+    ) -> list[Op]:
+        self._ordered(rest)
+        where, given = self.given(instruction, 2)
+        ops: list[Op] = []
+        done = self._less(self.source(given, "u32"), ops)
+        return [*ops, self._update("arrive", space, where, None, Constant(0), done)]
+
+    def _update(
+        self, name: str, space: str, where: Operand, result: Register | None, count: Source,
+        more_bytes: Source,
+    ) -> Op:  # fmt: skip
+        base, offset, kind = self._place(self._own_space(space, where), where)
+        made = () if result is None else (result,)
+        read = (base, offset, count, more_bytes)
+        kinds = (kind, "s64", "u64", "u64")
+        return Op("atom", (space, name), made, ("u64",) * len(made), read, kinds, self.site)
+
+    def _mbarrier_test_wait(
+        self, instruction: Instruction, space: str, rest: list[str]
+    ) -> list[Op]:
+        """Whether a phase is over: that of a state, or the one of a parity."""
+        self._ordered(rest, "parity")
+        tries = instruction.opcode.startswith("mbarrier.try_wait")
+        target, where, phase, *_ = self.given(instruction, *((3, 4) if tries else (3,)))
+        ops: list[Op] = []
+        if "parity" in rest:
+            of = self._wide("!mbarrier phase", self.source(phase, "u32"), ops)
+            shift = (of, Constant(PARITY_BIT))
+            ops.append(Op("shl", (), (of,), ("u64",), shift, ("u64", "u32"), self.site))
+            waited_for: Source = of
+        else:
+            waited_for = self.source(phase, "u64")
+        now, apart = (self.declare(f"!mbarrier {name}", "u64") for name in ("now", "apart"))
+        base, offset, kind = self._place(self._own_space(space, where), where)
+        return [
+            *ops,
+            Op("ld", (space,), (now,), ("u64",), (base, offset), (kind, "s64"), self.site),
+            Op("xor", (), (apart,), ("u64",), (now, waited_for), ("u64", "u64"), self.site),
+            Op("setp", ("lt",), (self.result(target),), ("pred",), (apart, Constant(0)),
+               ("s64", "s64"), self.site),
+        ]  # fmt: skip
+
+    _mbarrier_try_wait = _mbarrier_test_wait
+
+    def _mbarrier_pending_count(
+        self, instruction: Instruction, _: str, rest: list[str]
+    ) -> list[Op]:
+        if rest:
+            raise self.unknown()
+        target, state = self.given(instruction, 2)
+        low = self.declare("!mbarrier low", "u32")
+        ones = Constant((1 << COUNT_BITS) - 1)
+        return [
+            Op("cvt", (), (low,), ("u32",), (self.source(state, "u64"),), ("u64",), self.site),
+            Op("and", (), (self.result(target),), ("u32",), (low, ones), ("u32", "u32"), self.site),
+        ]
+
+    def _wide(self, name: str, source: Source, ops: list[Op]) -> Register:
+        """A 32-bit operand in a register of 64 bits."""
+        register = self.declare(name, "u64")
+        ops.append(Op("cvt", (), (register,), ("u64",), (source,), ("u32",), self.site))
+        return register
+
+    def _less(self, source: Source, ops: list[Op]) -> Register:
+        """The same, negated."""
+        register = self._wide("!mbarrier bytes", source, ops)
+        ops.append(Op("neg", (), (register,), ("u64",), (register,), ("u64",), self.site))
+        return register
+
+    # --- copies ---------------------------------------------------------------------------
+
+    def _op_cp(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
+        words = instruction.opcode.split(".")[1:]
+        if words[:2] == ["async", "bulk"]:
+            return self._bulk(instruction, words[2:])
+        if words[:3] == ["async", "mbarrier", "arrive"]:
+            return self._arrive_after_copies(instruction, words[3:])
+        if words in (["async", "commit_group"], ["async", "wait_all"]):
+            name = "copy_commit" if words[1] == "commit_group" else "copy_wait"
+            return [Op(name, (), (), (), (), (), self.site)]
+        if words == ["async", "wait_group"]:
+            (left,) = self.given(instruction, 1)
+            return [Op("copy_wait", (str(self._literal(left)),), (), (), (), (), self.site)]
+        hints = [w for w in words if w.startswith("L2::") and "cache_hint" not in w]
+        words = [w.partition("::")[0] for w in words if w not in hints]
+        if words not in (["async", "ca", "shared", "global"], ["async", "cg", "shared", "global"]):
+            raise self.unknown()
+        target, source, size, *filled = self.given(instruction, 3, 4)
+        count = self._literal(size)
+        if count not in ((16,) if "cg" in words else (4, 8, 16)):
+            raise self.unknown()
+        ops: list[Op] = []
+        places = (("shared", target), ("global", source))
+        ends = [self._end(s, o, f"!copy {i}", ops) for i, (s, o) in enumerate(places)]
+        read = self.source(filled[0], "u32") if filled else Constant(count)
+        kinds = ("u64", "u64", "u32")
+        ops.append(Op("copy_async", (str(count),), (), (), (*ends, read), kinds, self.site))
+        return ops
+
+    def _arrive_after_copies(self, instruction: Instruction, words: list[str]) -> list[Op]:
+        """The thread's copies land, and it arrives; it counts only with `.noinc`."""
+        counts = words[:1] == ["noinc"]
+        space, rest = self._space(words[counts:])
+        if rest != ["b64"] or space not in ("", "shared"):
+            raise self.unknown()
+        (where,) = self.given(instruction, 1)
+        arrives = self._update("arrive", space, where, None, Constant(int(counts)), Constant(0))
+        return [Op("copy_wait", (), (), (), (), (), self.site), arrives]
+
+    def _bulk(self, instruction: Instruction, words: list[str]) -> list[Op]:
+        if words in (["commit_group"], ["wait_group"], ["wait_group", "read"]):
+            return [Op("fence", ("",), (), (), (), (), self.site)]
+        spaces = [w.partition("::")[0] for w in words[:2]]
+        if words[:2] == ["prefetch", "L2"]:
+            return [Op("fence", ("",), (), (), (), (), self.site)]
+        if spaces == ["shared", "global"] and words[2:] == ["mbarrier::complete_tx::bytes"]:
+            target, source, size, barrier = self.given(instruction, 4)
+        elif spaces == ["global", "shared"] and words[2:] == ["bulk_group"]:
+            target, source, size = self.given(instruction, 3)
+        else:
+            raise self.unknown()
+        ops: list[Op] = []
+        places = zip(spaces, (target, source), strict=True)
+        ends = [self._end(s, o, f"!copy {i}", ops) for i, (s, o) in enumerate(places)]
+        count = self.source(size, "u32")
+        ops.append(Op("copy_bulk", (spaces[0],), (), (), (*ends, count), ("u64", "u64", "u32"),
+                      self.site))  # fmt: skip
+        if spaces[0] == "shared":
+            done = self._less(count, ops)
+            ops.append(self._update("arrive", "shared", barrier, None, Constant(0), done))
+        return ops
+
+    def _literal(self, operand: Operand) -> int:
+        if not isinstance(operand, Number) or not isinstance(operand.value, int):
+            raise self.unknown("expected an integer")
+        return operand.value
+
+    def _end(self, space: str, operand: Operand, name: str, ops: list[Op]) -> Source:
+        """An address as one 64-bit register."""
+        base, offset, kind = self._place(space, operand)
+        register = self.declare(name, "u64")
+        ops.append(Op("cvt", (), (register,), ("u64",), (base,), (kind,), self.site))
+        ops.append(Op("add", (), (register,), ("u64",), (register, offset), ("u64", "u64"),
+                      self.site))  # fmt: skip
+        return register

@@ -1,0 +1,107 @@
+"""The smallest case that still has a case's fault: its sizes shrunk, then its launch shape.
+
+A fault is the same where its line and its kind are. What cannot be planned, compiled or launched
+with some numbers does not have it, so a block stays a multiple of what its kernel asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from harness.backends.base import Execution
+from harness.cases import Case, Device
+from harness.errors import HarnessError
+from harness.matrix import model, plan
+from harness.run.runner import emulate
+
+Numbers = dict[str, int]
+_MOST_ROUNDS = 4
+
+
+def smallest(
+    bench: model.Bench, device: Device, case: Case, execution: Execution, jobs: int
+) -> tuple[Case, Execution]:
+    """The case with the least numbers that has the execution's first fault, and what it did."""
+    wanted = same(execution)
+    found = case, execution
+
+    def shows(numbers: Numbers) -> bool:
+        nonlocal found
+        try:
+            tried = _at(bench, device, case, numbers)
+            if tried.skip or tried.refusal:
+                return False
+            done = emulate(bench, tried, device.arch, jobs)
+        except HarnessError:
+            return False
+        if same(done) != wanted:
+            return False
+        found = tried, done
+        return True
+
+    shrunk({**case.sizes, **case.launch}, shows)
+    return found
+
+
+def same(execution: Execution) -> tuple[str, ...]:
+    """What tells one fault from another: its file, line and kind; nothing where there is none."""
+    return tuple(execution.faults[0].split(":")[:3]) if execution.faults else ()
+
+
+def shrunk(start: Mapping[str, int], shows: Callable[[Numbers], bool]) -> Numbers:
+    """Each number in turn as small as it can be while `shows` holds, until none gets smaller.
+
+    `shows` holds at the start; the last numbers that it was true for are those returned.
+    """
+    numbers = dict(start)
+    for _ in range(_MOST_ROUNDS):
+        before = dict(numbers)
+        for name, value in before.items():
+
+            def shows_with(other: int, name: str = name) -> bool:
+                return shows({**numbers, name: other})
+
+            numbers[name] = _least(value, shows_with)
+        if numbers == before:
+            break
+    return numbers
+
+
+def _least(value: int, shows: Callable[[int], bool]) -> int:
+    """The least number found for which it holds: from below, then between the last two tried."""
+    below, above = 0, value
+    for candidate in _from_below(value):
+        if shows(candidate):
+            above = candidate
+            break
+        below = candidate
+    while above - below > 1:
+        middle = (below + above) // 2
+        if shows(middle):
+            above = middle
+        else:
+            below = middle
+    return above
+
+
+def _from_below(value: int) -> Iterator[int]:
+    """The powers of two and their neighbours, at which faults begin to show."""
+    tried = 0
+    for power in range(value.bit_length()):
+        for candidate in (2**power - 1, 2**power, 2**power + 1):
+            if tried < candidate < value:
+                tried = candidate
+                yield candidate
+
+
+def _at(bench: model.Bench, device: Device, case: Case, numbers: Numbers) -> Case:
+    """The same variant at other sizes and another launch shape."""
+    problem = bench.problems[case.problem]
+    shape = {name: numbers[name] for name in case.launch}
+    sizes = {name: numbers[name] for name in case.sizes}
+    variant = replace(problem.variants[case.variant], dtypes=(case.dtype,), launch=(shape,))
+    alone = replace(problem, variants={case.variant: variant})
+    narrowed = replace(bench, problems={**bench.problems, case.problem: alone})
+    (found,) = plan.cases_at(narrowed, device, case.problem, [sizes])
+    return found

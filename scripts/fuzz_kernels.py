@@ -1,0 +1,261 @@
+"""Broken kernels through the emulator's engine, which is built with sanitizers for this.
+
+    python scripts/fuzz_kernels.py --inputs 100000 [--seconds 600] [--seed 1] [--plain]
+
+The PTX of the tests' correct kernels has instructions changed, dropped, moved and given each
+other's operands, so that most of it still runs; each is launched as its file says. What is not a
+report or a refusal that the emulator words, what takes longer than the deadline, and what a
+sanitizer stops is a failure: its input is kept in --out, and the exit code is 1.
+`--plain`: without sanitizers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import fuzz
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "emulator")]
+
+from kernel_files import asked  # noqa: E402
+
+from harness.build import toolchain  # noqa: E402
+from harness.emulator import launch, parse  # noqa: E402
+from harness.emulator.engine.library import load  # noqa: E402
+from harness.emulator.errors import EmulatorError  # noqa: E402
+
+SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g"
+_ARCH = "sm_90"
+_BUDGET = 2**19
+_NAME = b"// of "
+_CHILD = "--child"
+
+
+@functools.cache
+def _files() -> dict[bytes, Path]:
+    return {path.stem.encode(): path for path in (ROOT / "tests/emulator/correct").glob("*.cu")}
+
+
+def _seeds() -> list[bytes]:
+    """The PTX of every file, headed by its name; compiled once."""
+    folder = ROOT / "build" / "fuzz-ptx"
+    folder.mkdir(parents=True, exist_ok=True)
+    nvcc = toolchain.find().nvcc
+
+    def compiled(path: Path) -> bytes:
+        ptx = folder / f"{path.stem}.ptx"
+        if not ptx.exists() or ptx.stat().st_mtime < path.stat().st_mtime:
+            made = Path(tempfile.mkdtemp()) / ptx.name
+            command = [
+                nvcc,
+                "-ptx",
+                "-std=c++17",
+                "-lineinfo",
+                f"-arch={_ARCH}",
+                f"-I{ROOT}/kernels",
+            ]
+            subprocess.run([*command, "-o", str(made), str(path)], check=True, capture_output=True)
+            ptx.write_bytes(made.read_bytes())
+        return _NAME + path.stem.encode() + b"\n" + ptx.read_bytes()
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as several:
+        return list(several.map(compiled, sorted(_files().values())))
+
+
+def _attempt(content: bytes, folder: Path) -> None:
+    name = content[len(_NAME) :].split(b"\n", 1)[0]
+    how = asked(_files()[name])
+    try:
+        module = parse(content.decode(errors="replace"))
+        report = launch(
+            module, how.kernel, how.grid, how.block, how.copied(), *how.shared,
+            max_thread_instructions=_BUDGET,
+        )  # fmt: skip
+        for fault in report.faults:
+            fuzz._short(str(fault))
+        tuple(report.counters)
+    except EmulatorError as error:
+        fuzz._short(str(error))
+
+
+# --- how kernels are broken -----------------------------------------------------------------------
+
+_INSTRUCTION = re.compile(rb"^\t(?!\.|//)[@%\w].*;$")
+_WORD = re.compile(rb"%?[\w.$]+|\[[^\]]*\]")
+_NUMBERS = b"""0 1 -1 3 7 31 32 33 255 4096 65536 2147483647 -2147483648 4294967295
+    9223372036854775807""".split()
+_TYPES = b"""u8 s8 u16 s16 u32 s32 b32 f32 u64 s64 b64 f64 f16x2 b128 e4m3x2 pred v2 v4 shared
+    shared::cluster global local param const sync wide lo hi""".split()
+
+
+def _in_kernel(draw: random.Random, seeds: list[bytes]) -> bytes:
+    """One kernel with one to six of its instructions changed; a few are broken as text."""
+    if draw.random() < 0.1:
+        head, text = draw.choice(seeds).split(b"\n", 1)
+        return head + b"\n" + fuzz.mutated(draw, [text])
+    lines = draw.choice(seeds).split(b"\n")
+    places = [n for n, line in enumerate(lines) if _INSTRUCTION.match(line)]
+    others = [line for line in draw.choice(seeds).split(b"\n") if _INSTRUCTION.match(line)]
+    for _ in range(draw.choice((1, 1, 1, 2, 3, 6))):
+        at = draw.choice(places)
+        other = draw.choice(others) if draw.random() < 0.3 else lines[draw.choice(places)]
+        lines[at] = draw.choice(_CHANGES)(draw, lines[at], other)
+    return b"\n".join(lines)
+
+
+def _operand(draw: random.Random, line: bytes, other: bytes) -> bytes:
+    """A register, address or number for another, of this instruction or of a second one."""
+    own, theirs = list(_WORD.finditer(line)), _WORD.findall(other)
+    if len(own) < 2 or len(theirs) < 2:
+        return line
+    at = draw.choice(own[1:])
+    return line[: at.start()] + draw.choice([*theirs[1:], draw.choice(_NUMBERS)]) + line[at.end() :]
+
+
+def _number(draw: random.Random, line: bytes, _: bytes) -> bytes:
+    found = list(re.finditer(rb"(?<![\w%$])-?\d+", line))
+    if not found:
+        return line.replace(b"]", b"+" + draw.choice(_NUMBERS) + b"]")
+    at = draw.choice(found)
+    return line[: at.start()] + draw.choice(_NUMBERS) + line[at.end() :]
+
+
+def _opcode(draw: random.Random, line: bytes, other: bytes) -> bytes:
+    """The opcode of another instruction."""
+    own, theirs = _WORD.search(line), _WORD.search(other)
+    if own is None or theirs is None:
+        return line
+    return line[: own.start()] + theirs[0] + line[own.end() :]
+
+
+def _type(draw: random.Random, line: bytes, _: bytes) -> bytes:
+    """A word of the opcode for another."""
+    found = list(re.finditer(rb"(?<=\.)[a-z]\w*", line))
+    if not found:
+        return line
+    at = draw.choice(found)
+    return line[: at.start()] + draw.choice(_TYPES) + line[at.end() :]
+
+
+def _guarded(draw: random.Random, line: bytes, _: bytes) -> bytes:
+    return b"\t@%p" + str(draw.randrange(1, 6)).encode() + b" " + line.lstrip(b"\t")
+
+
+def _replaced(draw: random.Random, line: bytes, other: bytes) -> bytes:
+    return draw.choice([b"", other, line + b"\n" + line, line + b"\n" + other])
+
+
+_CHANGES = (_operand, _operand, _operand, _number, _number, _opcode, _type, _guarded, _replaced)
+
+fuzz.TARGETS["kernels"] = fuzz.Target(_seeds, _attempt, _in_kernel)
+
+
+# --- running --------------------------------------------------------------------------------------
+
+
+def _in_this_process(seed: int, inputs: int, folder: Path) -> int:
+    """A batch; the input that is being tried lies in the folder."""
+    assert not isinstance(load(), str), load()
+    seeds, draw, failed = _seeds(), random.Random(f"kernels/{seed}"), 0
+    target = fuzz.TARGETS["kernels"]
+    fuzz.signal.signal(fuzz.signal.SIGALRM, fuzz._late)
+    for _ in range(inputs):
+        content = _in_kernel(draw, seeds)
+        (folder / "input").write_bytes(content)
+        fuzz.signal.setitimer(fuzz.signal.ITIMER_REAL, fuzz.DEADLINE_S)
+        try:
+            target.attempt(content, folder)
+        except (fuzz._LateError, Exception) as error:
+            fuzz.signal.setitimer(fuzz.signal.ITIMER_REAL, 0)
+            failed += 1
+            at = fuzz.traceback.extract_tb(error.__traceback__)[-1]
+            kept = folder / f"failure-{seed}-{failed}.ptx"
+            kept.write_bytes(content)
+            print(f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}: {error}"[:300])
+            print(f"    {kept}", flush=True)
+        finally:
+            fuzz.signal.setitimer(fuzz.signal.ITIMER_REAL, 0)
+        with (folder / "done").open("a") as done:
+            done.write("x")
+    return failed
+
+
+def _environment(plain: bool) -> dict[str, str]:
+    if plain:
+        return dict(os.environ)
+    said = [
+        subprocess.run(["g++", f"-print-file-name={name}.so"], check=True, capture_output=True,
+                       text=True).stdout.strip()
+        for name in ("libasan", "libubsan")
+    ]  # fmt: skip
+    return {
+        **os.environ, "LD_PRELOAD": ":".join(said), "CXXFLAGS": SANITIZERS,
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    }  # fmt: skip
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.add_argument("--inputs", type=int, default=100_000)
+    arguments.add_argument("--seconds", type=float, default=float("inf"))
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--plain", action="store_true")
+    arguments.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz-kernels")
+    arguments.add_argument(_CHILD, action="store_true", help=argparse.SUPPRESS)
+    asked = arguments.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    if asked.child:
+        return int(_in_this_process(asked.seed, asked.inputs, asked.out) > 0)
+    _seeds()
+    environment = _environment(asked.plain)
+    build = [sys.executable, __file__, _CHILD, "--inputs", "0", "--out", str(asked.out)]
+    subprocess.run(build, env=environment, check=True)
+    done, failed, begun, batch = 0, 0, time.monotonic(), 0
+    while done < asked.inputs and time.monotonic() - begun < asked.seconds:
+        (asked.out / "done").write_text("")
+        count = min(2000, asked.inputs - done)
+        seed = asked.seed * 1_000_003 + batch
+        drawn = ["--inputs", str(count), "--seed", str(seed), "--out", str(asked.out)]
+        command = [sys.executable, __file__, _CHILD, *drawn]
+        since = time.monotonic() - begun
+        left = None if asked.seconds == float("inf") else asked.seconds - since
+        try:
+            ended = subprocess.run(
+                command, env=environment, stderr=subprocess.PIPE, text=True, check=False,
+                timeout=left,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            done += len((asked.out / "done").read_text())
+            break
+        tried = len((asked.out / "done").read_text())
+        if ended.returncode not in (0, 1) or (tried < count and ended.returncode):
+            kept = asked.out / f"crash-{asked.seed}-{batch}.ptx"
+            kept.write_bytes((asked.out / "input").read_bytes())
+            tail = "\n".join(ended.stderr.splitlines()[:30])
+            print(f"the process ended with {ended.returncode}: {kept}\n{tail}", flush=True)
+            tried += 1
+        failed += ended.returncode != 0
+        done, batch = done + tried, batch + 1
+        print(f"{done:7} inputs, {failed} batches with failures, "
+              f"{time.monotonic() - begun:.0f} s", flush=True)  # fmt: skip
+    print(f"{done} broken kernels in {time.monotonic() - begun:.0f} s: "
+          f"{failed} batches with failures")  # fmt: skip
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""Some broken kernels; scripts/fuzz_kernels.py draws a hundred thousand, with sanitizers."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from harness.emulator import parse
+
+SCRIPTS = Path(__file__).parents[3] / "scripts"
+FEW = 100
+
+
+@pytest.fixture(scope="module")
+def fuzz() -> Iterator[ModuleType]:
+    """A copy of scripts/fuzz.py of its own, with kernels among its targets."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(SCRIPTS))
+        patch.delitem(sys.modules, "fuzz", raising=False)
+        patch.delitem(sys.modules, "fuzz_kernels", raising=False)
+        yield importlib.import_module("fuzz_kernels").fuzz
+
+
+def test_a_broken_kernel_runs_or_is_refused_with_a_sentence(fuzz: ModuleType) -> None:
+    assert list(fuzz.run("kernels", FEW, seed=7)) == []
+
+
+def test_the_kernels_are_good_and_most_changes_leave_text_that_can_be_read(
+    fuzz: ModuleType, tmp_path: Path
+) -> None:
+    target = fuzz.TARGETS["kernels"]
+    seeds = target.seeds()
+    assert len(seeds) > 30
+    for seed in seeds[::6]:
+        target.attempt(seed, tmp_path)
+    draw = fuzz.random.Random(3)
+    changed = [target.mutate(draw, seeds) for _ in range(100)]
+    assert len({*changed, *seeds}) > 120
+    read = 0
+    for content in changed:
+        try:
+            parse(content.decode(errors="replace"))
+        except Exception:
+            continue
+        read += 1
+    assert read > 60
