@@ -22,7 +22,7 @@ from pathlib import Path
 import sections
 
 from harness.cases import Case
-from harness.cluster import connection
+from harness.cluster import connection, remote
 from harness.cluster.errand import Wanted
 from harness.cluster.hands import ClusterHands
 from harness.cluster.versions import harness_files, packages
@@ -110,7 +110,9 @@ def _cost(pieces: int, workers: int) -> float:
         work = [Piece("measure", case.group, (case,)) for case in cases]
         begun = time.perf_counter()
         ClusterHands(crew, kind).carry_out("nothing", site, work)
-        return (time.perf_counter() - begun) / pieces
+        seconds = (time.perf_counter() - begun) / pieces
+        crew.ask(remote.forget, crew.attempt, of=crew.everybody())
+        return seconds
 
 
 if __name__ == "__main__":
