@@ -63,8 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"one worker, and {costs[max(costs)]:.0f} ms with {max(costs)} at a time.",
         "",
         f"`scripts/cluster_scaling.py`, commit {_commit()}, {machine.describe()['cpu']}: there are "
-        f"{machine.cores()} cores, which more workers share, and the load average was {load:.1f} when "
-        "it began: with one above 0, more workers also get more of the cores that others use.",
+        f"{machine.cores()} cores, which more workers share, and the load average was {load:.1f} "
+        "when it began: with one above 0, more workers also get more of the cores that others use.",
     ]  # fmt: skip
     print("\n".join(lines))
     return sections.keep(options.page, {"scaling": "\n".join(lines)}, False, "")
