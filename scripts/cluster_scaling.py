@@ -22,7 +22,7 @@ from pathlib import Path
 import sections
 
 from harness.cases import Case
-from harness.cluster import connection
+from harness.cluster import connection, remote
 from harness.cluster.errand import Wanted
 from harness.cluster.hands import ClusterHands
 from harness.cluster.versions import harness_files, packages
@@ -63,8 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"one worker, and {costs[max(costs)]:.0f} ms with {max(costs)} at a time.",
         "",
         f"`scripts/cluster_scaling.py`, commit {_commit()}, {machine.describe()['cpu']}: there are "
-        f"{machine.cores()} cores, which more workers share, and other programs kept {load:.1f} of "
-        "them busy when it began.",
+        f"{machine.cores()} cores, which more workers share, and the load average was {load:.1f} "
+        "when it began: with one above 0, more workers also get more of the cores that others use.",
     ]  # fmt: skip
     print("\n".join(lines))
     return sections.keep(options.page, {"scaling": "\n".join(lines)}, False, "")
@@ -110,7 +110,9 @@ def _cost(pieces: int, workers: int) -> float:
         work = [Piece("measure", case.group, (case,)) for case in cases]
         begun = time.perf_counter()
         ClusterHands(crew, kind).carry_out("nothing", site, work)
-        return (time.perf_counter() - begun) / pieces
+        seconds = (time.perf_counter() - begun) / pieces
+        crew.ask(remote.forget, crew.attempt, of=crew.everybody())
+        return seconds
 
 
 if __name__ == "__main__":

@@ -144,7 +144,7 @@ class Crew:
         """The kinds of cards, in a stable order."""
         with self._lock:
             found = {m.kind for m in self.members.values()} | self._kinds
-        return sorted((kind for kind in found if kind), key=lambda kind: (kind.name, kind.arch))
+        return sorted((kind for kind in found if kind), key=str)
 
     _kinds: frozenset[Device] = frozenset()
 

@@ -8,7 +8,8 @@ where.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
@@ -69,11 +70,12 @@ def _on_each_kind(
             f"{folder} holds a run on one kind of card, and the workers have several: {known}\n"
             "  name another folder with --out, or start workers with one kind of card alone"
         )
-    below = cards.begin(folder, [kind.name for kind in crew.kinds])
+    names = distinct_names(crew.kinds)
+    below = cards.begin(folder, names)
     adopt(crew, list(below.values()))
     runs = [
-        WholeRun(_of_card(asked, path), started, bench, _place(crew, kind, f"{kind.name}: "))
-        for kind, path in zip(crew.kinds, below.values(), strict=True)
+        WholeRun(_of_card(asked, path), started, bench, _place(crew, kind, f"{name}: "))
+        for kind, (name, path) in zip(crew.kinds, below.items(), strict=True)
     ]
     with progress.in_lines():
         crew.expect(crew.kinds)
@@ -83,6 +85,20 @@ def _on_each_kind(
     point_latest(folder)
     console.print(str(page), markup=False)
     return code, folder
+
+
+def distinct_names(kinds: Sequence[Device]) -> list[str]:
+    """What tells kinds of cards apart: their names, and where two have one name, their sizes."""
+    often = Counter(kind.name for kind in kinds)
+    found = [
+        kind.name if often[kind.name] == 1
+        else f"{kind.name}, {kind.sm_count} SMs, {kind.memory_bytes / 2**30:.2f} GiB"
+        for kind in kinds
+    ]  # fmt: skip
+    return [
+        each if found.count(each) == 1 else f"{each} ({number})"
+        for number, each in enumerate(found, 1)
+    ]
 
 
 def _of_card(asked: Asked, path: Path) -> Asked:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import workers
-from conftest import Ground, made_in
+from ground import Ground, made_in
 from typer.testing import CliRunner
 
 import harness

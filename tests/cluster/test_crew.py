@@ -16,6 +16,7 @@ from harness.cases import Device
 from harness.cluster import connection
 from harness.cluster.crew import Crew
 from harness.cluster.errand import Description, Wanted
+from harness.commands.clusters import distinct_names
 from harness.errors import BackendUnavailable, ClusterLost, UsageError
 from harness.measure.card import Card
 from harness.run import devices
@@ -117,6 +118,15 @@ def test_unlike_cards_are_kinds_of_their_own_and_one_that_is_new_later_is_left_o
     assert "without the worker d: its card is a C card, which this run has not" in (
         capsys.readouterr().out
     )
+
+
+def test_kinds_of_one_name_are_told_apart_by_their_sizes(device: Device) -> None:
+    small = replace(device, memory_bytes=40 * 2**30)
+    assert distinct_names([device, replace(device, name="other")]) == ["a device", "other"]
+    assert distinct_names([small, device]) == [
+        "a device, 132 SMs, 40.00 GiB", "a device, 132 SMs, 80.00 GiB",
+    ]  # fmt: skip
+    assert len(set(distinct_names([device, replace(device, l2_bytes=1)]))) == 2
 
 
 def test_a_worker_with_other_sources_that_comes_later_is_left_out(

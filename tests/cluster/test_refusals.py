@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Ground
+from ground import Ground
 from typer.testing import CliRunner
 
 from harness.__main__ import app

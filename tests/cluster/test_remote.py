@@ -6,13 +6,14 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import Ground
+from ground import Ground
 
 from harness.backends.emulated import emulated_device
 from harness.cluster import remote, store
 from harness.cluster.errand import Errand
 from harness.cluster.hands import Sent
 from harness.errors import UsageError
+from harness.journal import parsed
 from harness.matrix import model, plan
 from harness.records import Located, Outcome
 from harness.run.compilation import compile_all
@@ -23,8 +24,11 @@ ATTEMPT = "fedcba9876543210"
 
 
 @pytest.fixture
-def errand(ground: Ground) -> Errand:
+def errand(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> Errand:
     """One variant, whose files lie in this host's store."""
+    disk = ground.folder / "disk"
+    disk.mkdir()
+    monkeypatch.setattr(store, "home", lambda: disk)
     bench = model.load(ground.folder / "bench.yaml")
     device = emulated_device("sm_90")
     resolved = plan.resolve(bench, device, "emulator", ["double/v0"])
@@ -38,8 +42,6 @@ def errand(ground: Ground) -> Errand:
 
 
 def told(errand: Errand) -> list[object]:
-    from harness.journal import parsed
-
     content = remote.told(ATTEMPT, {errand.key: 0})[errand.key]
     return [parsed(line) for line in content.splitlines()]
 

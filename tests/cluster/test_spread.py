@@ -9,7 +9,7 @@ from typing import Any
 
 import distributed
 import pytest
-from conftest import Ground
+from ground import Ground
 from workers import Workers
 
 from harness.cluster import versions
@@ -54,22 +54,6 @@ def test_three_workers_give_the_same_tables_as_one_process(
     assert len(where) == len(alone.load("three").planned)
 
 
-@pytest.mark.fault(
-    "a worker that is killed in the middle of a piece",
-    outcome="The piece goes on elsewhere from what had arrived; the tables are the same.",
-)
-def test_a_worker_killed_in_the_middle_costs_nothing(alone: Ground, three: Workers) -> None:
-    with alone.held(after=0):
-        thread, codes = beside(lambda: alone.run("killed", three.address))
-        alone.until("killed", held_by(3))
-        three.kill_worker(next(iter(busy(three.address))))
-    thread.join(120)
-    assert codes == [0]
-    assert alone.csv("killed") == alone.csv("alone")
-    tries = [len(records) for records in alone.load("killed").located.values()]
-    assert sorted(set(tries)) == [1, 2]  # what the lost worker was at was done once more
-
-
 def test_a_worker_with_another_harness_is_refused_by_hash_and_named(
     ground: Ground, three: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +75,22 @@ def test_a_gpu_that_no_worker_has_is_refused_with_each_ones_reason(
         ground.run("out", three.address, backend="nothing:at_all")
     assert "no worker has a GPU that works:" in str(refused.value)
     assert str(refused.value).count("there is no backend nothing:at_all") == 3
+
+
+@pytest.mark.fault(
+    "a worker that is killed in the middle of a piece",
+    outcome="The piece goes on elsewhere from what had arrived; the tables are the same.",
+)
+def test_a_worker_killed_in_the_middle_costs_nothing(alone: Ground, three: Workers) -> None:
+    with alone.held(after=0):
+        thread, codes = beside(lambda: alone.run("killed", three.address))
+        alone.until("killed", held_by(3))
+        three.kill_worker(next(iter(busy(three.address))))
+    thread.join(120)
+    assert codes == [0]
+    assert alone.csv("killed") == alone.csv("alone")
+    tries = [len(records) for records in alone.load("killed").located.values()]
+    assert sorted(set(tries)) == [1, 2]  # what the lost worker was at was done once more
 
 
 @pytest.mark.fault(

@@ -1,0 +1,101 @@
+"""A matrix of four variants, in which a test can hold whoever works on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tiny_problem import KERNEL, MATRIX, PROBLEM
+
+from harness import storage, tables
+from harness.__main__ import _carry_out
+from harness.commands import results
+from harness.commands.options import Asked
+from harness.journal import parsed
+from harness.records import Record
+
+VARIANTS = 4
+HOLD = """\
+    def inputs(self, sizes, dtype, rng, draw):
+        import itertools, os, pathlib, time
+        hold = pathlib.Path(__file__).with_name("hold")
+        if sizes["n"] > 1000 and hold.exists():
+            for number in itertools.count():
+                try:
+                    os.close(os.open(f"{hold}.{number}", os.O_CREAT | os.O_EXCL))
+                    break
+                except FileExistsError:
+                    continue
+            while hold.exists() and number >= int(hold.read_text() or 0):
+                time.sleep(0.02)
+"""
+
+
+@dataclass
+class Ground:
+    """A folder with the matrix; run() makes a run of it, as the command line does."""
+
+    folder: Path
+
+    @contextmanager
+    def held(self, after: int) -> Iterator[None]:
+        """Meanwhile so many variants are counted, and whoever is at another waits."""
+        hold = self.folder / "kernels" / "double" / "hold"
+        for ticket in hold.parent.glob("hold.*"):
+            ticket.unlink()
+        storage.replace_text(hold, str(after))
+        try:
+            yield
+        finally:
+            hold.unlink()
+
+    def run(self, out: str, cluster: str | None = None, backend: str = "emulator") -> int:
+        """The exit code."""
+        asked = Asked(
+            self.folder / "bench.yaml", backend=backend, out=self.folder / out, jobs=1,
+            told=results.Wanted(quiet=True), cluster=cluster,
+        )  # fmt: skip
+        return _carry_out(asked)[0]
+
+    def load(self, out: str) -> tables.Run:
+        return tables.load(self.folder / out)
+
+    def csv(self, out: str) -> tuple[str, list[str]]:
+        """counters.csv, and the lines of results.csv without host and GPU."""
+        found = self.load(out)
+        there = found.results.drop(columns=["host", "gpu"], errors="ignore")
+        return (self.folder / out / "counters.csv").read_text(), there.to_csv().splitlines()
+
+    def until(
+        self, out: str, is_there: Callable[[list[Record]], bool], seconds: float = 60
+    ) -> None:
+        """Wait until what the run's journal holds is enough."""
+        path, end = self.folder / out / "journal.jsonl", time.monotonic() + seconds
+        while time.monotonic() < end:
+            if path.exists() and is_there(_whole(path)):
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"{path} does not hold what was waited for")
+
+
+def _whole(path: Path) -> list[Record]:
+    content = path.read_bytes()
+    return [parsed(line) for line in content[: content.rfind(b"\n") + 1].splitlines()]
+
+
+def made_in(folder: Path) -> Ground:
+    double = folder / "kernels" / "double"
+    double.mkdir(parents=True)
+    start = MATRIX.index("      v0:\n")
+    one = MATRIX[start : MATRIX.index("timing:")]
+    every = "".join(one.replace("v0:", f"v{i}:") for i in range(VARIANTS))
+    matrix = MATRIX.replace(one, every).replace("block: [64, 128]", "block: [64]")
+    (folder / "bench.yaml").write_text(matrix)
+    held = PROBLEM.replace("    def inputs(self, sizes, dtype, rng, draw):\n", HOLD)
+    assert held != PROBLEM
+    (double / "problem.py").write_text(held)
+    (double / "v0.cu").write_text(KERNEL)
+    return Ground(folder)
