@@ -26,6 +26,7 @@ _RESERVED_SHARED = {"sm_90": 1024}
 """What a kernel's shared memory begins with that is the driver's: the addresses count it."""
 _ADDRESS_RELOCATION = 2
 _MOST_BYTES = 1 << 28
+_MOST_OF_VARIABLES = 1 << 32
 _OWN_BANK = re.compile(r"\.nv\.constant([1-9])\.(.+)")
 """A bank of one kernel alone, where the assembler keeps large immediates."""
 
@@ -101,7 +102,7 @@ def _contents(elf: ELFFile, name: str) -> Contents:
         _take(section, kernels, by_number)
     _entries(symbols, sections, kernels)
     return Contents(
-        arch, kernels, _banks(sections), _variables(symbols, sections),
+        arch, kernels, _banks(sections), _variables(symbols, sections, name),
         {s.name: s.data() for s in sections if s.name == ".nv.global.init"},
         list(_addresses(elf, sections)),
     )  # fmt: skip
@@ -195,7 +196,7 @@ def _banks(sections: list[Any]) -> dict[int, bytes]:
     }
 
 
-def _variables(symbols: Any, sections: list[Any]) -> dict[str, Variable]:
+def _variables(symbols: Any, sections: list[Any], name: str) -> dict[str, Variable]:
     found = {}
     for symbol in symbols.iter_symbols():
         number = symbol["st_shndx"]
@@ -204,6 +205,10 @@ def _variables(symbols: Any, sections: list[Any]) -> dict[str, Variable]:
         section = sections[number].name
         if section.startswith((".nv.global", ".nv.constant")):
             place = int(symbol["st_value"]), int(symbol["st_size"])
+            if sum(place) > min(int(sections[number]["sh_size"]), _MOST_OF_VARIABLES):
+                raise CubinError(
+                    name, f"its variable `{symbol.name}` lies beyond its section; it is damaged"
+                )
             found[symbol.name] = Variable(symbol.name, section, *place)
     return found
 

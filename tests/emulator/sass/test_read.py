@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import random
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from elftools.elf.elffile import ELFFile
 from sass.conftest import CompileCubin, ReadSource
 
 from harness.emulator.sass import CubinError, DisassemblerError, disassembler, operands, read
@@ -166,3 +168,16 @@ def test_a_listing_is_kept_for_the_next_time_and_not_taken_for_another_cubins(
     assert read(other, listing).functions["scale"].max_threads == (64, 1, 1)
     listing.write_bytes(b"no listing")
     assert read(other, listing) == read(other)
+
+
+def test_a_variable_that_is_larger_than_its_section_is_refused(compile_cubin: CompileCubin) -> None:
+    content = bytearray(compile_cubin(SCALE).read_bytes())
+    symbols = ELFFile(io.BytesIO(bytes(content))).get_section_by_name(".symtab")
+    at = next(
+        symbols["sh_offset"] + n * symbols["sh_entsize"]
+        for n, symbol in enumerate(symbols.iter_symbols())
+        if symbol.name == "factors"
+    )
+    content[at + 16 : at + 24] = (2**47).to_bytes(8, "little")  # st_size
+    with pytest.raises(CubinError, match="its variable `factors` lies beyond its section"):
+        read_bytes(bytes(content))
