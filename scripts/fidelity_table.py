@@ -32,7 +32,7 @@ from harness.build import compile as compiler
 from harness.cases import Case
 from harness.errors import HarnessError
 from harness.matrix import model, plan
-from harness.run.runner import by_front_end
+from harness.run.emulate import by_front_end
 from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import theoretical_occupancy
 

@@ -39,8 +39,9 @@ MAY_USE: dict[str, set[str]] = {
     "backends": BASE | {"build", "emulator"},
     "measure": BASE | {"build", "backends"},
     "ncu": BASE | {"build", "backends", "job"},
+    "worker": BASE | {"build", "job", "backends", "measure", "ncu", "emulator"},
     "run": BASE
-    | {"stopping", "matrix", "build", "job", "backends", "measure", "ncu", "emulator", "tables"},
+    | {"stopping", "matrix", "build", "job", "backends", "measure", "ncu", "worker", "tables"},
     "cluster": BASE | {"matrix", "build", "job", "measure", "run", "tables"},
     "tables": BASE | {"measure"},
     "analysis": BASE | {"tables", "measure", "ncu"},
@@ -148,14 +149,23 @@ def _imported_by(module: str) -> set[str]:
     return {pieces[0] for pieces in names} | {".".join(pieces[:2]) for pieces in names}
 
 
+_DRAWING = ("pandas", "matplotlib", "scipy")
+
+
 @pytest.mark.parametrize(
     ("module", "without"),
     [
-        ("harness.run.timing", {"pandas", "matplotlib", "scipy", "elftools", "harness.emulator"}),
-        ("harness.run.qualify", {"pandas", "matplotlib", "scipy", "elftools", "harness.measure"}),
+        (
+            "harness.worker.timing",
+            {*_DRAWING, "elftools", "harness.emulator"},
+        ),
+        (
+            "harness.worker.qualify",
+            {*_DRAWING, "elftools", "harness.measure"},
+        ),
         ("harness.__main__", {"matplotlib", "plotly", "scipy", "distributed", "dask"}),
     ],
 )
 def test_a_process_starts_without_what_only_others_need(module: str, without: set[str]) -> None:
     """Every placement and every emulated variant is a process of its own, and waits for these."""
-    assert not _imported_by(f"harness.run.worker, {module}") & without
+    assert not _imported_by(f"harness.worker.__main__, {module}") & without

@@ -36,5 +36,5 @@ def import_heavy_parts() -> None:
     """What a worker for a GPU will import anyway, before its job is known."""
     with contextlib.suppress(ImportError):
         importlib.import_module("harness.backends.cuda.backend")
-        importlib.import_module("harness.run.timing")
+        importlib.import_module("harness.worker.timing")
         importlib.import_module("torch")

@@ -2,41 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from types import TracebackType
-from typing import Any
 
 import numpy as np
 
 from harness import emulator
-from harness.backends.base import (
-    Array,
-    Execution,
-    Workspace,
-    broken_promises,
-    contents,
-    poisoned,
-    scalar_or_buffer,
+from harness.backends.base import Array, Workspace
+from harness.backends.host_memory import (
+    Emulated,
+    HostWorkspace,
+    bound_launches,
+    line_counts,
+    module_of,
+    relative,
 )
-from harness.build.compile import Built, kernel_name
-from harness.cases import Case, Device, Step
-from harness.errors import LaunchError
+from harness.build.compile import Built
+from harness.cases import Case, Device
 from harness.problem import Buffer, Problem
-from harness.records import Counted, SourceLine
 from harness.silicon.architectures import architecture
-
-BUDGET, BUDGET_PER_BYTE = 2**26, 2**12
-"""Thread instructions after which a launch is taken to be endless: a matrix product of 1024 × 1024,
-the densest of the usual problems, takes less than a tenth of what its 12 MiB allow."""
-
-
-def budget_of(buffers: Sequence[Buffer]) -> int:
-    """Thread instructions that a launch on these buffers may take."""
-    return BUDGET + BUDGET_PER_BYTE * sum(b.nbytes for b in buffers)
 
 
 def emulated_device(arch: str) -> Device:
@@ -75,95 +58,32 @@ class EmulatorBackend:
         """Nothing is held."""
 
 
-class EmulatedWorkspace:
-    """Host arrays that stand for device memory; every launch starts from fresh poison."""
+class EmulatedWorkspace(HostWorkspace):
+    """Launches from PTX."""
 
     def __init__(
         self, arch: str, buffers: Sequence[Buffer], inputs: Mapping[str, Array], jobs: int
     ) -> None:
-        self._arch, self._buffers, self._jobs = arch, buffers, jobs
-        self._budget = budget_of(buffers)
-        self.refill(inputs)
+        super().__init__(buffers, inputs)
+        self._arch, self._jobs = arch, jobs
 
-    def refill(self, inputs: Mapping[str, Array]) -> None:
-        self._inputs = contents(self._buffers, inputs)
-
-    def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
-        if built is None:
-            raise LaunchError(f"{case.id}: the emulator runs kernels, not a library")
-        try:
-            return self._execute(case, built)
-        except emulator.EmulatorError as error:
-            raise LaunchError(relative(str(error))) from None
-
-    def _execute(self, case: Case, built: Built) -> Execution:
-        module = module_of(built.ptx, built.cubin_sha256)
-        arrays = {
-            b.name: self._inputs[b.name].copy() if b.role == "input" else poisoned(b)
-            for b in self._buffers
-        }
+    def _launched(
+        self, case: Case, built: Built, arrays: Mapping[str, Array]
+    ) -> Iterator[Emulated]:
         written = {
             b.name: np.zeros(b.nbytes, np.bool_)
             for b in self._buffers
             if b.role in ("output", "scratch")
         }
-        counts: list[Counted] = []
-        lines: list[SourceLine] = []
-        faults: tuple[str, ...] = ()
+        module = module_of(built.ptx, built.cubin_sha256)
         reports = launches(
             module, case, built, arrays, arch=self._arch, budget=self._budget, jobs=self._jobs,
             written=written,
         )  # fmt: skip
         for index, (step, report) in enumerate(zip(case.steps, reports, strict=False)):
-            counts += [
-                Counted(case.id, index, step.kernel, c.name, *normalised(c), c.provenance)
-                for c in report.counters
-            ]
-            lines += line_counts(case.id, index, report.instructions)
-            faults = fault_texts(report)
-        if not faults:
-            faults = broken_promises(self._buffers, case.overwrites, self._inputs, arrays)
-        outputs = {b.name: arrays[b.name] for b in self._buffers if b.role == "output"}
-        return Execution(outputs, faults, tuple(counts), tuple(lines))
-
-    def __enter__(self) -> EmulatedWorkspace:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._inputs = {}
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One step of a case, with the kernel that it calls: `symbol` in PTX and cubin alike."""
-
-    step: Step
-    symbol: str
-    kernel: emulator.Kernel
-    bound: Sequence[Any]
-
-    @property
-    def names(self) -> list[str]:
-        return [str(name) for name in self.step.args]
-
-    def arguments(self, arrays: Mapping[str, Array]) -> list[Any]:
-        return [arrays[each] if isinstance(each, str) else each for each in self.bound]
-
-
-def bound_launches(module: emulator.Module, case: Case, built: Built) -> list[Launch]:
-    """A case's steps. Raises LaunchError for what does not fit its kernel."""
-    found = []
-    for step in case.steps:
-        symbol = kernel_name(step.kernel, built, case.source)
-        kernel = module.kernels[symbol]
-        bound = scalar_or_buffer(kernel.params, step, case.source)
-        found.append(Launch(step, symbol, kernel, bound))
-    return found
+            faults = tuple(relative(str(fault)) for fault in report.faults)
+            lines = line_counts(case.id, index, report.instructions, "ptx-level")
+            yield Emulated(step.kernel, report.counters, faults, lines)
 
 
 def launches(
@@ -204,56 +124,3 @@ def launches(
         yield report
         if report.faults:
             return
-
-
-def normalised(counter: emulator.Counter) -> tuple[float, str]:
-    """Value and unit, of a percentage as a ratio, as a reading of ncu's is kept."""
-    if counter.unit == "%":
-        return counter.value / 100, "ratio"
-    return float(counter.value), counter.unit
-
-
-def fault_texts(report: emulator.LaunchReport) -> tuple[str, ...]:
-    """What went wrong, with paths as a reader would type them."""
-    return tuple(relative(str(fault)) for fault in report.faults)
-
-
-def line_counts(
-    case: str, step: int, instructions: Sequence[emulator.InstructionCount]
-) -> Iterator[SourceLine]:
-    """The counts of PTX instructions, summed over each line of source."""
-    lines: dict[tuple[str, int], Counter[str]] = {}
-    most: dict[tuple[str, int], int] = {}
-    for each in instructions:
-        if not (each.warps and each.file):
-            continue
-        at = relative(each.file), each.line
-        kind = _GLOBAL.get(each.opcode.partition(".")[0], "")
-        lines.setdefault(at, Counter()).update({
-            "warps": each.warps, "threads": each.threads_predicated_on,
-            f"{kind}requests": each.global_requests, f"{kind}sectors": each.global_sectors,
-            "wavefronts": each.shared_wavefronts,
-            "wavefronts_ideal": each.shared_wavefronts_ideal,
-            "branches": each.branches, "diverged": each.diverged_warps,
-            "atomic_lanes": each.atomic_lanes, "atomic_addresses": each.atomic_addresses,
-        })  # fmt: skip
-        most[at] = max(most.get(at, 0), each.atomic_most_lanes)
-    required = dict.fromkeys(("requests", "sectors"), 0)
-    for (file, number), sums in sorted(lines.items()):
-        figures: dict[str, Any] = {**required, **sums, "atomic_most_lanes": most[file, number]}
-        yield SourceLine(case, step, file, number, **figures)
-
-
-_GLOBAL = {"st": "store_", "atom": "atomic_", "red": "atomic_"}
-"""Opcode → the prefix of SourceLine's fields for its requests; everything else reads."""
-
-
-def relative(text: str) -> str:
-    """Paths below the working directory without it."""
-    return text.replace(f"{Path.cwd()}/", "")
-
-
-@lru_cache(maxsize=16)
-def module_of(ptx: Path, digest: str) -> emulator.Module:
-    """The parsed file; `digest` makes a rebuilt file a new entry."""
-    return emulator.parse(ptx.read_text())

@@ -14,7 +14,7 @@ from harness.near import did_you_mean
 from harness.progress import console
 from harness.run import devices, machine
 from harness.run import smallest as shrinking
-from harness.run.runner import emulate
+from harness.run.emulate import emulate
 
 MachineCode = Annotated[
     bool, typer.Option("--machine-code", help="Show each line's machine instructions, too.")

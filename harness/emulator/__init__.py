@@ -11,7 +11,7 @@ from harness.emulator.launch import launch, variable, variables
 from harness.emulator.ptx.features import Feature, features
 from harness.emulator.ptx.parser import parse
 from harness.emulator.ptx.syntax import Kernel, Module, Param
-from harness.emulator.results.counters import Counter, InstructionCount
+from harness.emulator.results.counters import Counter, Executed, InstructionCount
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 from harness.emulator.results.remarks import Remark
@@ -20,6 +20,7 @@ from harness.emulator.results.report import LaunchReport
 __all__ = [
     "Counter",
     "EmulatorError",
+    "Executed",
     "Fault",
     "Feature",
     "InstructionCount",

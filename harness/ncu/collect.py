@@ -199,7 +199,7 @@ class Collector:
             job_file.write_bytes(JOB.dump_json(job))
             lines.touch()
             # A file for the worker's lines: whether ncu hands on open descriptors is its affair.
-            program = [sys.executable, "-m", "harness.run.worker", str(job_file), str(lines)]
+            program = [sys.executable, "-m", "harness.worker", str(job_file), str(lines)]
             asked = list(self.selection.ask.values())
             run = _Process(
                 command(self.ncu, asked, report, self.settings, program),

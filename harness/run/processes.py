@@ -131,7 +131,7 @@ class _Worker:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in end()
         try:
             self._child = Child(
-                [sys.executable, "-m", "harness.run.worker", role, str(writing)],
+                [sys.executable, "-m", "harness.worker", role, str(writing)],
                 stdin=subprocess.PIPE, stdout=self._output, stderr=self._output,
                 pass_fds=(writing,),
             )  # fmt: skip

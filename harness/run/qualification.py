@@ -14,9 +14,9 @@ from typing import Protocol
 from harness.cases import Case, Shape
 from harness.job import Job
 from harness.records import Finished, Record, Verified
-from harness.run.inputs import DRAWS
 from harness.run.measurement import ATTEMPTS
 from harness.run.processes import Ended
+from harness.worker.inputs import DRAWS
 
 
 class Surroundings(Protocol):

@@ -35,9 +35,12 @@ _SHORT = 16
 
 
 HARNESS = Path(__file__).parents[1]
-_ALWAYS = ("build", "backends/base.py", "run/inputs.py", "run/verify.py", "run/qualify.py")
-_TIMED = ("backends/cuda", "run/timing.py", "measure/rounds.py")
-_EMULATED = ("backends/emulated.py", "emulator", "silicon", "run/scrutiny.py", "run/traffic.py")
+_ALWAYS = ("build", "backends/base.py", "worker/inputs.py", "worker/verify.py", "worker/qualify.py")
+_TIMED = ("backends/cuda", "worker/timing.py", "measure/rounds.py")
+_EMULATED = (
+    "backends/emulated.py", "backends/host_memory.py", "backends/machine_code.py", "emulator",
+    "silicon", "worker/counting.py", "worker/scrutiny.py", "worker/traffic.py",
+)  # fmt: skip
 _CODE = (".py", ".cu", ".cuh", ".cpp", ".h")
 
 

@@ -11,11 +11,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from harness import problem as problems
-from harness.backends.base import Execution
-from harness.backends.emulated import EmulatorBackend
-from harness.backends.machine_code import MachineCodeWorkspace, both, in_ptx_alone
-from harness.build import compile as compiler
 from harness.cases import Case, Device
 from harness.current import current
 from harness.journal import Journal, read_journal
@@ -27,7 +22,6 @@ from harness.records import Finished, Planned, Record, Renewed
 from harness.run import machine, renewal
 from harness.run.compilation import Compilation, built_again, compile_all, described
 from harness.run.hands import Hands, OwnCores
-from harness.run.inputs import Inputs
 from harness.run.known import Known
 from harness.run.measurement import NO_MEMORY
 from harness.run.processes import Workers
@@ -295,30 +289,3 @@ def _of_shapes(tests: Iterable[Case], cases: Iterable[Case]) -> tuple[Case, ...]
     """The tests at the launch shapes of the cases."""
     shapes = {case.shape for case in cases}
     return tuple(test for test in tests if test.shape in shapes)
-
-
-def emulate(bench: model.Bench, case: Case, arch: str, jobs: int = 1) -> Execution:
-    """One case executed once on the emulator, in this process, from PTX and from machine code."""
-    ptx, machine = by_front_end(bench, case, arch, jobs)
-    if ptx.faults:
-        return ptx
-    return in_ptx_alone(ptx) if isinstance(machine, str) else both(ptx, machine)
-
-
-def by_front_end(
-    bench: model.Bench, case: Case, arch: str, jobs: int = 1
-) -> tuple[Execution, Execution | str]:
-    """What a case's PTX comes to, and its machine code, or why that was not executed."""
-    problem = problems.load(bench.kernels / case.problem)
-    built = compiler.build(compiler.unit(case, bench.kernels, arch))
-    inputs = Inputs(problem, case, bench.timing.seed, 0)
-    buffers = problem.buffers(case.sizes, case.dtype)
-    with (
-        EmulatorBackend(arch, jobs).workspace(problem, buffers, inputs.values) as ptx,
-        MachineCodeWorkspace(buffers, inputs.values) as machine,
-    ):
-        found = ptx.run(case, built)
-        if found.faults:
-            return found, "its PTX has a fault"
-        refusal = machine.refusal(case, built)
-        return found, refusal or machine.run(case, built)

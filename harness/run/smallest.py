@@ -13,7 +13,7 @@ from harness.backends.base import Execution
 from harness.cases import Case, Device
 from harness.errors import HarnessError
 from harness.matrix import model, plan
-from harness.run.runner import emulate
+from harness.run.emulate import emulate
 
 Numbers = dict[str, int]
 _MOST_ROUNDS = 4

@@ -26,7 +26,7 @@ class Attention(Problem):
         return [
             *(Buffer(name, "input", dtype, heads * n * d) for name in ("q", "k", "v")),
             Buffer("o", "output", dtype, heads * n * d),
-            # What only those need that write the weights down: 512 MiB for 8 heads of 4096.
+            # What only those need that write the weights down: 4 GiB for 64 heads of 4096.
             Buffer("scores", "scratch", "float32", heads * n * n),
         ]
 

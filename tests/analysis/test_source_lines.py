@@ -9,11 +9,12 @@ from rich.console import Console
 
 from harness.analysis import source_lines as annotate
 from harness.backends.base import Execution
-from harness.backends.emulated import emulated_device, line_counts
+from harness.backends.emulated import emulated_device
+from harness.backends.host_memory import line_counts
 from harness.emulator import InstructionCount
 from harness.matrix import model, plan
 from harness.records import SourceLine
-from harness.run.runner import by_front_end, emulate
+from harness.run.emulate import by_front_end, emulate
 
 ROOT = Path(__file__).parents[2]
 
@@ -96,7 +97,8 @@ def test_instructions_of_a_line_are_summed_and_the_most_lanes_are_the_most_of_an
             ("warps", "threads", "threads_predicated_on", "global_requests", "global_sectors",
              "shared_requests", "shared_wavefronts", "shared_wavefronts_ideal"), 0,
         )  # fmt: skip
-        return InstructionCount("x", 1, "a.cu", line, **{**plain, "warps": 2, **figures})
+        where = {"opcode": "x", "ptx_line": 1, "file": "a.cu", "line": line}
+        return InstructionCount(**where, **{**plain, "warps": 2, **figures})
 
     lines = line_counts(
         "case", 3,
@@ -106,6 +108,7 @@ def test_instructions_of_a_line_are_summed_and_the_most_lanes_are_the_most_of_an
             of(8, atomic_lanes=64, atomic_addresses=16, atomic_most_lanes=5),
             of(8, atomic_lanes=32, atomic_addresses=32, atomic_most_lanes=1),
         ],
+        "ptx-level",
     )  # fmt: skip
     assert list(lines) == [
         SourceLine("case", 3, "a.cu", 7, 4, 0, 0, 5, 9, 0, 30, 5, 0, 0, 0),
@@ -115,12 +118,16 @@ def test_instructions_of_a_line_are_summed_and_the_most_lanes_are_the_most_of_an
 
 def test_loads_stores_and_atomics_of_one_line_are_told_apart() -> None:
     def of(opcode: str, requests: int, sectors: int) -> InstructionCount:
-        return InstructionCount(opcode, 1, "a.cu", 7, 2, 64, 64, requests, sectors, 0, 0, 0)
+        return InstructionCount(
+            opcode=opcode, ptx_line=1, file="a.cu", line=7, warps=2, threads=64,
+            threads_predicated_on=64, global_requests=requests, global_sectors=sectors,
+        )  # fmt: skip
 
     [line] = line_counts(
         "case", 0,
         [of("ld.global.f32", 2, 8), of("st.global.f32", 2, 64), of("red.global.add.f32", 2, 2),
          of("atom.global.add.u32", 2, 2), of("cp.async.ca.shared.global", 1, 4)],
+        "ptx-level",
     )  # fmt: skip
     assert (line.requests, line.sectors) == (3, 12)
     assert (line.store_requests, line.store_sectors) == (2, 64)

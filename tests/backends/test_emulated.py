@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.backends.emulated import normalised
+from harness.backends.host_memory import normalised
 from harness.emulator import Counter
 
 

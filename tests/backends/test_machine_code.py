@@ -16,7 +16,7 @@ from harness.cases import Case
 from harness.emulator.sass import disassembler
 from harness.matrix import model, plan
 from harness.records import MachineCode
-from harness.run.runner import by_front_end, emulate
+from harness.run.emulate import by_front_end, emulate
 
 DOT = "(float)__dp4a(i, n >> 30, 0)"
 """An instruction whose machine code is not executed here; 0."""

@@ -21,7 +21,7 @@ from harness.matrix import model, plan
 from harness.problem import Problem
 from harness.run.compilation import built_again
 from harness.run.devices import emulated
-from harness.run.scrutiny import Scrutiny, scrutinise
+from harness.worker.scrutiny import Scrutiny, scrutinise
 
 ROOT = Path(__file__).parents[2]
 ENDINGS = load()

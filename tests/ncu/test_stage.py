@@ -119,7 +119,7 @@ def test_a_range_names_its_case_and_step_and_nothing_else_does() -> None:
 def test_a_worker_writes_its_lines_to_a_file_as_well_as_to_a_descriptor(tmp_path: Path) -> None:
     job_file, lines = tmp_path / "job.json", tmp_path / "lines"
     job_file.write_bytes(JOB.dump_json(Job("describe", "emulator", "sm_90", Path(), 0)))
-    command = [sys.executable, "-m", "harness.run.worker", str(job_file), str(lines)]
+    command = [sys.executable, "-m", "harness.worker", str(job_file), str(lines)]
     subprocess.run(command, check=True, timeout=120)
     words = [line.partition(" ")[0] for line in lines.read_text().splitlines()]
     assert words == ["pid", "device"]

@@ -15,9 +15,10 @@ from harness.job import Job
 from harness.journal import Journal, read_journal
 from harness.matrix import model
 from harness.records import Record, from_json, to_json
-from harness.run import runner, worker
+from harness.run import runner
 from harness.run.processes import Ended
 from harness.run.runner import Runner
+from harness.worker import __main__ as worker
 
 
 class Lines:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from types import TracebackType
 from typing import Any
@@ -52,6 +53,18 @@ _BEYOND_DOUBLES = ("int64", "uint64")
 """Types whose numbers a double may round: the host compares them."""
 
 _OUTSIDE = "a kernel wrote {} the buffer `{}`"
+
+
+@dataclass(frozen=True)
+class _Launched:
+    """Launches in the order they were made: nanoseconds of each part, hashes of each result.
+
+    outside: the numbers of those whose results are not within their bounds.
+    """
+
+    times: list[list[float]]
+    hashes: list[tuple[int, ...]]
+    outside: set[int]
 
 
 class CudaWorkspace:
@@ -188,8 +201,7 @@ class CudaWorkspace:
         [first] = self._watch.hashes(self._outputs)
         right, varies = Right(first), False
         for cache in _CACHES:
-            [found], _ = self._launched(case, built, cache, 1)
-            if found != first:
+            if self._launched(case, built, cache, 1).hashes != [first]:
                 varies = True
                 if wrong := self._references.violated():
                     return wrong
@@ -228,15 +240,12 @@ class CudaWorkspace:
         flush: Flush = "clean",
     ) -> Batch:
         with self._faults_of(case), nvtx.annotate(case.id, domain=NVTX_DOMAIN):
-            outside: list[int] = []
-            hashes, times = self._launched(
-                case, built, cache, launches, apart, flush,
-                outside=outside if right and right.varies else None,
-            )  # fmt: skip
+            varies = right is not None and right.varies
+            found = self._launched(case, built, cache, launches, apart, flush, varies)
             changed = self.audit() if right else ""
-        differ = {i for i, found in enumerate(hashes) if right and found != right.hashes}
-        wrong = set(outside) if right and right.varies else differ
-        return Batch(tuple(map(tuple, times)), len(wrong), changed, len(differ - wrong))
+        differ = {n for n, hashes in enumerate(found.hashes) if right and hashes != right.hashes}
+        wrong = found.outside if varies else differ
+        return Batch(tuple(map(tuple, found.times)), len(wrong), changed, len(differ - wrong))
 
     def _launched(
         self,
@@ -246,19 +255,19 @@ class CudaWorkspace:
         launches: int,
         apart: bool = False,
         flush: Flush = "clean",
-        outside: list[int] | None = None,
-    ) -> tuple[list[tuple[int, ...]], list[list[float]]]:
-        """The results of each launch, as hashes, and its times.
+        varies: bool = False,
+    ) -> _Launched:
+        """So many launches; each result is held to its bounds where it `varies`.
 
-        outside: gets the numbers of the launches whose results are not within their bounds. The
-        first launch is for neither, unless it is long: right after other code and a pause it takes
-        a microsecond more than those that follow, up to 10 % on an H200. The others take all turns
-        in the queue alike, whatever their number of kernels (`turns.py`).
+        A first one is not among them, unless it is long: right after other code and a pause it
+        takes a microsecond more than those that follow, up to 10 % on an H200. The others take all
+        turns in the queue alike, whatever their number of kernels (`turns.py`).
         """
         steps, module = self._calls(case, built), self._module(built)
         warm_up = self._calls(case, built, twins=True) if cache == "warm" else []
         kernels = _AROUND[cache] + len(steps) + len(warm_up)
         times: list[list[float]] = []
+        outside = set[int]()
         first = self._timed(case, steps, warm_up, module, apart, flush)
         for number in range(launches):
             if number == 0 and sum(first) >= LONG_NS:
@@ -267,10 +276,10 @@ class CudaWorkspace:
                 self._control.pass_turns(empty_kernels(number, kernels))
                 times.append(self._timed(case, steps, warm_up, module, apart, flush))
             self._watch.note(self._outputs)
-            if outside is not None and self._references.violated():
-                outside.append(number)
+            if varies and self._references.violated():
+                outside.add(number)
         self._restore(case, module)
-        return self._watch.noted(), times
+        return _Launched(times, self._watch.noted(), outside)
 
     def _timed(
         self,

@@ -21,6 +21,7 @@ from harness.emulator.results.counters import (
     Counter,
     InstructionCount,
     Provenance,
+    of_instructions,
 )
 from harness.silicon.memory_rules import MEASURED_SHARED_ATOMICS
 
@@ -55,18 +56,7 @@ def counters(
     buffers: Iterable[Allocation],
 ) -> tuple[Counter, ...]:  # fmt: skip
     """The counters of a launch."""
-    warps = sum(i.warps for i in instructions)
-    threads = sum(i.threads for i in instructions)
-    on = sum(i.threads_predicated_on for i in instructions)
-    out = [
-        Counter("smsp__inst_executed.sum", warps, "inst", PTX),
-        Counter("smsp__thread_inst_executed.sum", threads, "inst", PTX),
-        Counter("smsp__thread_inst_executed_pred_on.sum", on, "inst", PTX),
-    ]
-    if warps:
-        ratio = "smsp__thread_inst_executed{}_per_inst_executed.ratio"
-        out.append(Counter(ratio.format(""), threads / warps, "", PTX))
-        out.append(Counter(ratio.format("_pred_on"), on / warps, "", PTX))
+    out = list(of_instructions(instructions, PTX))
     kinds = program.once(_access_kinds)
     requests, sectors = dict.fromkeys(("ld", "st", "red", "atom"), 0), dict[str, int]()
     shared = dict.fromkeys(("ld", "st", "atom"), 0)

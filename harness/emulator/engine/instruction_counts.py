@@ -35,11 +35,16 @@ def instruction_counts(program: Program, counts: RawCounts) -> tuple[Instruction
     per_thread = program.once(_operations)
     return tuple(
         InstructionCount(
-            each.opcode, each.ptx_line, each.location.file if each.location else "",
-            each.location.line if each.location else 0, warps[i], threads[i], on[i],
-            counts.requests[i], counts.sectors[i], counts.shared_requests[i], counts.wavefronts[i],
-            counts.wavefronts_ideal[i], branches[i], diverged[i], counts.atomic_lanes[i],
-            counts.atomic_addresses[i], counts.atomic_most_lanes[i], per_thread[i] * on[i],
+            opcode=each.opcode, ptx_line=each.ptx_line,
+            file=each.location.file if each.location else "",
+            line=each.location.line if each.location else 0,
+            warps=warps[i], threads=threads[i], threads_predicated_on=on[i],
+            global_requests=counts.requests[i], global_sectors=counts.sectors[i],
+            shared_requests=counts.shared_requests[i], shared_wavefronts=counts.wavefronts[i],
+            shared_wavefronts_ideal=counts.wavefronts_ideal[i],
+            branches=branches[i], diverged_warps=diverged[i],
+            atomic_lanes=counts.atomic_lanes[i], atomic_addresses=counts.atomic_addresses[i],
+            atomic_most_lanes=counts.atomic_most_lanes[i], flops=per_thread[i] * on[i],
         )
         for i, each in enumerate(program.sites)
     )  # fmt: skip

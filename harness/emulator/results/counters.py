@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,30 +26,53 @@ class Counter:
     provenance: Provenance
 
 
-@dataclass(frozen=True)
-class InstructionCount:
-    """Counts of one PTX instruction over the launch; `file` and `line` are of the CUDA source.
+@dataclass(frozen=True, kw_only=True)
+class Executed:
+    """Counts of one instruction over the launch; `file` and `line` are of the CUDA source.
 
-    branches: warps for which it chose between targets; diverged_warps: those of them whose lanes
-    chose differently. Of an atomic: the lanes that executed it, the distinct addresses that they
-    hit, summed over warp instructions, and the most lanes of one warp instruction on one address.
+    threads: active lanes; threads_predicated_on: those whose guard was true. branches: warps for
+    which it chose between targets; diverged_warps: those of them whose lanes chose differently.
     """
 
     opcode: str
-    ptx_line: int
     file: str
     line: int
     warps: int
     threads: int
     threads_predicated_on: int
-    global_requests: int
-    global_sectors: int
-    shared_requests: int
-    shared_wavefronts: int
-    shared_wavefronts_ideal: int
+    global_requests: int = 0
+    global_sectors: int = 0
+    shared_requests: int = 0
+    shared_wavefronts: int = 0
+    shared_wavefronts_ideal: int = 0
     branches: int = 0
     diverged_warps: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstructionCount(Executed):
+    """Counts of one PTX instruction.
+
+    Of an atomic: the lanes that executed it, the distinct addresses that they hit, summed over
+    warp instructions, and the most lanes of one warp instruction on one address.
+    """
+
+    ptx_line: int
     atomic_lanes: int = 0
     atomic_addresses: int = 0
     atomic_most_lanes: int = 0
     flops: int = 0
+
+
+def of_instructions(instructions: Sequence[Executed], provenance: Provenance) -> Iterator[Counter]:
+    """Instructions executed by warps and by threads, and threads per warp instruction."""
+    warps = sum(each.warps for each in instructions)
+    threads = sum(each.threads for each in instructions)
+    on = sum(each.threads_predicated_on for each in instructions)
+    yield Counter("smsp__inst_executed.sum", warps, "inst", provenance)
+    yield Counter("smsp__thread_inst_executed.sum", threads, "inst", provenance)
+    yield Counter("smsp__thread_inst_executed_pred_on.sum", on, "inst", provenance)
+    if warps:
+        for name, value in (("", threads), ("_pred_on", on)):
+            ratio = f"smsp__thread_inst_executed{name}_per_inst_executed.ratio"
+            yield Counter(ratio, value / warps, "", provenance)

@@ -12,7 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from harness.emulator.results.counters import MACHINE, MODEL, REQUESTS, SECTORS, Counter
+from harness.emulator.results.counters import (
+    MACHINE,
+    MODEL,
+    REQUESTS,
+    SECTORS,
+    Counter,
+    of_instructions,
+)
 from harness.emulator.sass.report import MachineCount
 
 _COPIES = ("ldgsts_cache_access", "ldgsts_cache_bypass")
@@ -30,25 +37,12 @@ _BRANCHES = ("BRA",)
 def counters(instructions: Sequence[MachineCount], meets_others: bool) -> tuple[Counter, ...]:
     """Every counter of a launch. meets_others: whether trips depend on what others do meanwhile."""
     found = (
-        *_of_instructions(instructions), *_of_memory(instructions), *_of_shared(instructions),
-        *_of_branches(instructions), *_of_arithmetic(instructions),
+        *of_instructions(instructions, MACHINE), *_of_memory(instructions),
+        *_of_shared(instructions), *_of_branches(instructions), *_of_arithmetic(instructions),
     )  # fmt: skip
     if meets_others or any(each.warps and ".SPIN" in each.opcode for each in instructions):
         return tuple(replace(counter, provenance=MODEL) for counter in found)
     return found
-
-
-def _of_instructions(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
-    warps = sum(each.warps for each in instructions)
-    threads = sum(each.threads for each in instructions)
-    on = sum(each.threads_on for each in instructions)
-    yield Counter("smsp__inst_executed.sum", warps, "inst", MACHINE)
-    yield Counter("smsp__thread_inst_executed.sum", threads, "inst", MACHINE)
-    yield Counter("smsp__thread_inst_executed_pred_on.sum", on, "inst", MACHINE)
-    if warps:
-        for name, value in (("", threads), ("_pred_on", on)):
-            ratio = f"smsp__thread_inst_executed{name}_per_inst_executed.ratio"
-            yield Counter(ratio, value / warps, "thread", MACHINE)
 
 
 def _of_memory(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
@@ -97,7 +91,7 @@ def _of_shared(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
 def _of_branches(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     branches = [each for each in instructions if _base(each) in _BRANCHES]
     total = sum(each.warps for each in branches)
-    divergent = sum(each.divergent for each in branches)
+    divergent = sum(each.diverged_warps for each in branches)
     name = "smsp__sass_branch_targets{}.sum"
     yield Counter(name.format(""), total, "branch", MACHINE)
     yield Counter(name.format("_threads_divergent"), divergent, "branch", MACHINE)
@@ -109,7 +103,7 @@ def _of_branches(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
 
 def _of_arithmetic(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     found = {
-        name: sum(each.threads_on for each in instructions if _base(each) in opcodes)
+        name: sum(each.threads_predicated_on for each in instructions if _base(each) in opcodes)
         for name, opcodes in _OPERATIONS.items()
     }
     for name, value in found.items():

@@ -127,12 +127,17 @@ def _counts(function: Function, counts: Array) -> tuple[MachineCount, ...]:
         place = user_line(instruction.location)
         file, line = (place.file, place.line) if place else ("", 0)
         own = {name: values[number] for name, values in by_name.items()}
+        chooses = instruction.name.startswith("BRA") and instruction.text.startswith("@")
         out.append(
             MachineCount(
-                instruction.address, instruction.text, instruction.name, file, line, own["warps"],
-                own["threads"], own["on"], own["requests"], own["sectors"], own["shared_requests"],
-                own["wavefronts"], own["wavefronts_ideal"], own["divergent"],
-                own["colliding"],
+                address=instruction.address, text=instruction.text, opcode=instruction.name,
+                file=file, line=line, warps=own["warps"], threads=own["threads"],
+                threads_predicated_on=own["on"], global_requests=own["requests"],
+                global_sectors=own["sectors"], shared_requests=own["shared_requests"],
+                shared_wavefronts=own["wavefronts"],
+                shared_wavefronts_ideal=own["wavefronts_ideal"],
+                branches=own["warps"] if chooses else 0, diverged_warps=own["divergent"],
+                colliding=own["colliding"],
             )
         )  # fmt: skip
     return tuple(out)

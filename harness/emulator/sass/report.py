@@ -6,32 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from harness.emulator.results.counters import Counter
+from harness.emulator.results.counters import Counter, Executed
 from harness.emulator.results.faults import Fault
 
 
-@dataclass(frozen=True)
-class MachineCount:
-    """Counts of one machine instruction over the launch; `file` and `line` are of the source.
+@dataclass(frozen=True, kw_only=True)
+class MachineCount(Executed):
+    """Counts of one machine instruction.
 
-    threads: active lanes; threads_on: those whose guard was true. divergent: how often lanes of a
-    warp went different ways there. colliding: of an atomic, how often lanes met on an address.
+    diverged_warps: how often lanes of a warp went different ways there. colliding: of an atomic,
+    how often lanes met on an address.
     """
 
     address: int
     text: str
-    opcode: str
-    file: str
-    line: int
-    warps: int
-    threads: int
-    threads_on: int
-    global_requests: int
-    global_sectors: int
-    shared_requests: int
-    shared_wavefronts: int
-    shared_wavefronts_ideal: int
-    divergent: int
     colliding: int
 
 

@@ -112,7 +112,7 @@ def test_counts_are_known_by_instruction_and_by_line(read_source: ReadSource) ->
     line = [each for (_, line), counts in report.lines.items() if line == 4 for each in counts]
     (added,) = (each for each in line if each.opcode == "FADD")
     (stored,) = (each for each in line if each.opcode == "STG.E")
-    assert (added.warps, added.threads_on) == (2, 40)
+    assert (added.warps, added.threads_predicated_on) == (2, 40)
     assert (stored.global_requests, stored.global_sectors) == (2, 5)
     assert report.instruction_mix["STG.E"] == 2
     fadd = report.counter("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum")

@@ -18,7 +18,7 @@ from harness.cases import Case
 from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError
 from harness.problem import Buffer, Problem, numpy_dtype
 from harness.records import Phase, Verified
-from harness.run.verify import Check, check
+from harness.worker.verify import Check, check
 
 DRAWS = (0, 1)
 """Every test is run on two draws of inputs, which a problem may make different in kind."""

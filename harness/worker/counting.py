@@ -12,7 +12,7 @@ from harness.cases import Case
 from harness.job import Job, Telling
 from harness.problem import Problem
 from harness.records import Record, Remark
-from harness.run.inputs import Inputs, by_group
+from harness.worker.inputs import Inputs, by_group
 
 
 def count(

@@ -26,7 +26,7 @@ from harness.measure.rounds import Entry, Hooks, measure
 from harness.ncu import ranges
 from harness.problem import Buffer
 from harness.records import Outcome, Remark, Verified
-from harness.run.inputs import DRAWS, Inputs, Scratch, by_group, generator
+from harness.worker.inputs import DRAWS, Inputs, Scratch, by_group, generator
 
 
 def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:

@@ -16,10 +16,10 @@ from harness.build.compile import Built
 from harness.cases import Case
 from harness.job import DEVICE, JOB, Job
 from harness.records import Counted, Record, Verified, from_json, to_json
-from harness.run import worker
-from harness.run.inputs import by_group, generator
-from harness.run.qualify import qualify
-from harness.run.worker import Pipe
+from harness.worker import __main__ as worker
+from harness.worker.inputs import by_group, generator
+from harness.worker.pipe import Pipe
+from harness.worker.qualify import qualify
 
 
 @pytest.fixture

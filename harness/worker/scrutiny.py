@@ -20,15 +20,15 @@ import numpy as np
 
 from harness import emulator
 from harness.backends.base import Array, Execution, broken_promises, contents
-from harness.backends.emulated import relative
+from harness.backends.host_memory import relative
 from harness.build.compile import Built
 from harness.cases import Case, Shape
 from harness.errors import LaunchError
 from harness.problem import Buffer, Problem
 from harness.records import Provenance, Remark
-from harness.run import habits
-from harness.run.traffic import Run, execute
-from harness.run.verify import check
+from harness.worker import habits
+from harness.worker.traffic import Run, execute
+from harness.worker.verify import check
 
 SECONDS = 0.5
 """No further case is begun after so long."""

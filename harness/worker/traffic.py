@@ -13,7 +13,8 @@ import numpy as np
 
 from harness import emulator
 from harness.backends.base import Array
-from harness.backends.emulated import launches, relative
+from harness.backends.emulated import launches
+from harness.backends.host_memory import relative
 from harness.build.compile import Built
 from harness.cases import Case
 

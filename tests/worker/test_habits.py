@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from harness.problem import load
-from harness.run.habits import expected_precisions
+from harness.worker.habits import expected_precisions
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 

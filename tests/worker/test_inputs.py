@@ -13,7 +13,7 @@ from harness.backends.base import Execution
 from harness.cases import Case
 from harness.errors import LaunchError
 from harness.problem import Array, Buffer, Problem, Work
-from harness.run.inputs import Inputs
+from harness.worker.inputs import Inputs
 
 
 class Double(Problem):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.backends.base import Execution
 from harness.dtypes import numpy_dtype
-from harness.run.verify import Check, check
+from harness.worker.verify import Check, check
 
 POISONED_FLOAT = np.full(4, 0xFF, np.uint8).view(np.float32)[0]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from harness import emulator
-from harness.backends.emulated import relative
+from harness.backends.host_memory import relative
 from harness.build.compile import Built, kernel_name
 from harness.cases import Case
 from harness.problem import Problem

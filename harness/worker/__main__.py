@@ -1,6 +1,6 @@
 """The process that runs kernels: one job, its records written as lines to a pipe.
 
-    python -m harness.run.worker JOB.json|wait|wait-for-gpu FD|FILE
+    python -m harness.worker JOB.json|wait|wait-for-gpu FD|FILE
 
 A worker that waits reads the name of its job's file from standard input, so that a process can be
 started, and its imports made, before its job is known. A kernel may crash the process, hang it or
@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import os
 import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 from harness import backends
-from harness.backends.base import Right
-from harness.cases import Device
 from harness.errors import (
     BackendUnavailable,
     DeviceLost,
@@ -28,56 +25,18 @@ from harness.errors import (
     OutOfMemory,
     ProblemError,
 )
-from harness.job import DEVICE, JOB, RIGHT, Job
-from harness.records import Record, to_json
+from harness.job import JOB, Job
+from harness.worker.pipe import Pipe
 
 _PR_SET_PDEATHSIG = 1
 
 _TASKS = {
-    "qualify": ("harness.run.qualify", "qualify"),
-    "ceilings": ("harness.run.timing", "measure_ceilings"),
-    "prepare": ("harness.run.timing", "prepare"),
-    "measure": ("harness.run.timing", "time_placement"),
-    "profile": ("harness.run.timing", "profile"),
+    "qualify": ("harness.worker.qualify", "qualify"),
+    "ceilings": ("harness.worker.timing", "measure_ceilings"),
+    "prepare": ("harness.worker.timing", "prepare"),
+    "measure": ("harness.worker.timing", "time_placement"),
+    "profile": ("harness.worker.timing", "profile"),
 }
-
-
-class Pipe:
-    """Lines to the parent, each a word and what belongs to it.
-
-        pid NUMBER · now CASE [SECONDS] · record JSON · right CASE JSON · device JSON
-        error TEXT · memory TEXT · outside TEXT · lost TEXT
-
-    The last four say why it cannot go on: what it was doing is at fault; there is no memory for
-    what its cases share; something around it is amiss, such as a full disk; the device is gone.
-    They go to a descriptor, or to a file where a program in between may not hand descriptors on.
-    """
-
-    def __init__(self, where: int | str) -> None:
-        self._file = open(where, "w", encoding="utf-8")  # noqa: SIM115
-        if isinstance(where, str):  # whoever reads the file did not start this process
-            self._line("pid", str(os.getpid()))
-
-    def now(self, what: str, seconds: float | None = None) -> None:
-        """What is done from here on, and how long it may take, if not as long as anything else."""
-        name = what.replace(" ", "_")
-        self._line("now", name if seconds is None else f"{name} {seconds:.3f}")
-
-    def record(self, record: Record) -> None:
-        self._line("record", to_json(record))
-
-    def right(self, case: str, right: Right) -> None:
-        self._line("right", f"{case} {RIGHT.dump_json(right).decode()}")
-
-    def device(self, device: Device) -> None:
-        self._line("device", DEVICE.dump_json(device).decode())
-
-    def error(self, text: str, word: str = "error") -> None:
-        self._line(word, text.replace("\n", "\\n"))
-
-    def _line(self, word: str, rest: str) -> None:
-        self._file.write(f"{word} {rest}\n")
-        self._file.flush()
 
 
 def _do(job: Job, pipe: Pipe) -> None:

@@ -10,8 +10,8 @@ from harness.cases import Case, Shape
 from harness.job import Job, Telling
 from harness.problem import Problem
 from harness.records import Verified
-from harness.run.inputs import DRAWS, Inputs, by_group
-from harness.run.scrutiny import scrutinise
+from harness.worker.inputs import DRAWS, Inputs, by_group
+from harness.worker.scrutiny import scrutinise
 
 _TELLS_NO_CAUSE = " is wrong", " was never written"
 """Reasons of a failure that leave open what the kernel is up to: the emulator may know."""
@@ -43,7 +43,7 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
     given_up |= _scrutinise(job, problem, doubtful, backend.device.arch, tell)
     if job.cases:
         # What reads a cubin takes a while to import, and who times does without it.
-        from harness.run.counting import count
+        from harness.worker.counting import count
 
         count(job, backend, problem, [c for c in job.cases if c.shape not in given_up], tell)
 

@@ -1,0 +1,184 @@
+"""Host arrays that stand for device memory: what launches from PTX and from machine code share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from harness import emulator
+from harness.backends.base import (
+    Array,
+    Execution,
+    broken_promises,
+    contents,
+    poisoned,
+    scalar_or_buffer,
+)
+from harness.build.compile import Built, kernel_name
+from harness.cases import Case, Step
+from harness.errors import LaunchError
+from harness.problem import Buffer
+from harness.records import Counted, MachineCode, Provenance, SourceLine
+
+Self = TypeVar("Self", bound="HostWorkspace")
+
+BUDGET, BUDGET_PER_BYTE = 2**26, 2**12
+"""Thread instructions after which a launch is taken to be endless: a matrix product of 1024 × 1024,
+the densest of the usual problems, takes less than a tenth of what its 12 MiB allow."""
+
+
+@dataclass(frozen=True)
+class Emulated:
+    """What one launch left behind besides the arrays."""
+
+    kernel: str
+    counters: Sequence[emulator.Counter]
+    faults: tuple[str, ...]
+    lines: Iterable[SourceLine]
+    machine_code: tuple[MachineCode, ...] = ()
+
+
+class HostWorkspace(ABC):
+    """A problem's buffers at one size; every launch starts from fresh poison."""
+
+    def __init__(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> None:
+        self._buffers = buffers
+        self._budget = BUDGET + BUDGET_PER_BYTE * sum(b.nbytes for b in buffers)
+        self.refill(inputs)
+
+    def refill(self, inputs: Mapping[str, Array]) -> None:
+        self._inputs = contents(self._buffers, inputs)
+
+    @abstractmethod
+    def _launched(
+        self, case: Case, built: Built, arrays: Mapping[str, Array]
+    ) -> Iterator[Emulated]:
+        """The case's steps executed on the arrays, up to the first with a fault."""
+
+    def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
+        if built is None:
+            raise LaunchError(f"{case.id}: the emulator runs kernels, not a library")
+        try:
+            return self._execute(case, built)
+        except emulator.EmulatorError as error:
+            raise LaunchError(relative(str(error))) from None
+
+    def _execute(self, case: Case, built: Built) -> Execution:
+        arrays = {
+            b.name: self._inputs[b.name].copy() if b.role == "input" else poisoned(b)
+            for b in self._buffers
+        }
+        counts: list[Counted] = []
+        lines: list[SourceLine] = []
+        listings: list[MachineCode] = []
+        faults: tuple[str, ...] = ()
+        for index, launch in enumerate(self._launched(case, built, arrays)):
+            counts += [
+                Counted(case.id, index, launch.kernel, c.name, *normalised(c), c.provenance)
+                for c in launch.counters
+            ]
+            lines += launch.lines
+            listings += launch.machine_code
+            faults = launch.faults
+        if not faults:
+            faults = broken_promises(self._buffers, case.overwrites, self._inputs, arrays)
+        outputs = {b.name: arrays[b.name] for b in self._buffers if b.role == "output"}
+        return Execution(outputs, faults, tuple(counts), tuple(lines), tuple(listings))
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._inputs = {}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One step of a case, with the kernel that it calls: `symbol` in PTX and cubin alike."""
+
+    step: Step
+    symbol: str
+    kernel: emulator.Kernel
+    bound: Sequence[Any]
+
+    @property
+    def names(self) -> list[str]:
+        return [str(name) for name in self.step.args]
+
+    def arguments(self, arrays: Mapping[str, Array]) -> list[Any]:
+        return [arrays[each] if isinstance(each, str) else each for each in self.bound]
+
+
+def bound_launches(module: emulator.Module, case: Case, built: Built) -> list[Launch]:
+    """A case's steps. Raises LaunchError for what does not fit its kernel."""
+    found = []
+    for step in case.steps:
+        symbol = kernel_name(step.kernel, built, case.source)
+        kernel = module.kernels[symbol]
+        bound = scalar_or_buffer(kernel.params, step, case.source)
+        found.append(Launch(step, symbol, kernel, bound))
+    return found
+
+
+@lru_cache(maxsize=16)
+def module_of(ptx: Path, digest: str) -> emulator.Module:
+    """The parsed file; `digest` makes a rebuilt file a new entry."""
+    return emulator.parse(ptx.read_text())
+
+
+def normalised(counter: emulator.Counter) -> tuple[float, str]:
+    """Value and unit, of a percentage as a ratio, as a reading of ncu's is kept."""
+    if counter.unit == "%":
+        return counter.value / 100, "ratio"
+    return float(counter.value), counter.unit
+
+
+_GLOBAL = dict.fromkeys(("st", "STG", "ST"), "store_") | dict.fromkeys(
+    ("atom", "red", "ATOMG", "ATOM", "REDG", "RED"), "atomic_"
+)
+"""Opcode → the prefix of SourceLine's fields for its requests; everything else reads."""
+
+
+def line_counts(
+    case: str, step: int, instructions: Sequence[emulator.Executed], provenance: Provenance
+) -> Iterator[SourceLine]:
+    """The counts of instructions, summed over each line of source."""
+    paths = {file: relative(file) for file in {each.file for each in instructions}}
+    lines: dict[tuple[str, int], Counter[str]] = {}
+    for each in instructions:
+        if not (each.warps and each.file):
+            continue
+        kind = _GLOBAL.get(each.opcode.partition(".")[0], "")
+        sums = lines.setdefault((paths[each.file], each.line), Counter())
+        sums.update({
+            "warps": each.warps, "threads": each.threads_predicated_on,
+            f"{kind}requests": each.global_requests, f"{kind}sectors": each.global_sectors,
+            "wavefronts": each.shared_wavefronts,
+            "wavefronts_ideal": each.shared_wavefronts_ideal,
+            "branches": each.branches, "diverged": each.diverged_warps,
+        })  # fmt: skip
+        if isinstance(each, emulator.InstructionCount):
+            sums.update(
+                {"atomic_lanes": each.atomic_lanes, "atomic_addresses": each.atomic_addresses}
+            )
+            sums["atomic_most_lanes"] = max(sums["atomic_most_lanes"], each.atomic_most_lanes)
+    required = dict.fromkeys(("requests", "sectors"), 0)
+    for (file, number), sums in sorted(lines.items()):
+        figures: dict[str, Any] = {**required, **sums, "provenance": provenance}
+        yield SourceLine(case, step, file, number, **figures)
+
+
+def relative(text: str) -> str:
+    """Paths below the working directory without it."""
+    return text.replace(f"{Path.cwd()}/", "")

@@ -1,0 +1,39 @@
+"""One case executed once on the emulator, in this process."""
+
+from __future__ import annotations
+
+from harness import problem as problems
+from harness.backends.base import Execution
+from harness.backends.emulated import EmulatorBackend
+from harness.backends.machine_code import MachineCodeWorkspace, both, in_ptx_alone
+from harness.build import compile as compiler
+from harness.cases import Case
+from harness.matrix import model
+from harness.worker.inputs import Inputs
+
+
+def emulate(bench: model.Bench, case: Case, arch: str, jobs: int = 1) -> Execution:
+    """What PTX and machine code come to together, or PTX alone where that has to do."""
+    ptx, machine = by_front_end(bench, case, arch, jobs)
+    if ptx.faults:
+        return ptx
+    return in_ptx_alone(ptx) if isinstance(machine, str) else both(ptx, machine)
+
+
+def by_front_end(
+    bench: model.Bench, case: Case, arch: str, jobs: int = 1
+) -> tuple[Execution, Execution | str]:
+    """What a case's PTX comes to, and its machine code, or why that was not executed."""
+    problem = problems.load(bench.kernels / case.problem)
+    built = compiler.build(compiler.unit(case, bench.kernels, arch))
+    inputs = Inputs(problem, case, bench.timing.seed, 0)
+    buffers = problem.buffers(case.sizes, case.dtype)
+    with (
+        EmulatorBackend(arch, jobs).workspace(problem, buffers, inputs.values) as ptx,
+        MachineCodeWorkspace(buffers, inputs.values) as machine,
+    ):
+        found = ptx.run(case, built)
+        if found.faults:
+            return found, "its PTX has a fault"
+        refusal = machine.refusal(case, built)
+        return found, refusal or machine.run(case, built)

@@ -1,0 +1,1 @@
+"""What happens in a process of its own: verifying, counting and timing kernels."""

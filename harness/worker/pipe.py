@@ -1,0 +1,48 @@
+"""What a worker tells whoever started it, in lines."""
+
+from __future__ import annotations
+
+import os
+
+from harness.backends.base import Right
+from harness.cases import Device
+from harness.job import DEVICE, RIGHT
+from harness.records import Record, to_json
+
+
+class Pipe:
+    """Lines to the parent, each a word and what belongs to it.
+
+        pid NUMBER · now CASE [SECONDS] · record JSON · right CASE JSON · device JSON
+        error TEXT · memory TEXT · outside TEXT · lost TEXT
+
+    The last four say why it cannot go on: what it was doing is at fault; there is no memory for
+    what its cases share; something around it is amiss, such as a full disk; the device is gone.
+    They go to a descriptor, or to a file where a program in between may not hand descriptors on.
+    """
+
+    def __init__(self, where: int | str) -> None:
+        self._file = open(where, "w", encoding="utf-8")  # noqa: SIM115
+        if isinstance(where, str):  # whoever reads the file did not start this process
+            self._line("pid", str(os.getpid()))
+
+    def now(self, what: str, seconds: float | None = None) -> None:
+        """What is done from here on, and how long it may take, if not as long as anything else."""
+        name = what.replace(" ", "_")
+        self._line("now", name if seconds is None else f"{name} {seconds:.3f}")
+
+    def record(self, record: Record) -> None:
+        self._line("record", to_json(record))
+
+    def right(self, case: str, right: Right) -> None:
+        self._line("right", f"{case} {RIGHT.dump_json(right).decode()}")
+
+    def device(self, device: Device) -> None:
+        self._line("device", DEVICE.dump_json(device).decode())
+
+    def error(self, text: str, word: str = "error") -> None:
+        self._line(word, text.replace("\n", "\\n"))
+
+    def _line(self, word: str, rest: str) -> None:
+        self._file.write(f"{word} {rest}\n")
+        self._file.flush()
