@@ -64,6 +64,15 @@ class _Running:
     offset: int = 0
 
 
+_OF_ANY_CASE = 2**32
+"""Bytes that take an H200 as long as what a case takes at any size: placements, checks, flushes."""
+
+
+def _expected_work(piece: Piece) -> int:
+    """How long a piece will take, as far as one can tell before it begins; in no unit."""
+    return len(piece.cases) * (_OF_ANY_CASE + piece.needed_bytes)
+
+
 class Sweep:
     """All pieces of a stage, which are of one kind, by the crew's members with one kind of card."""
 
@@ -73,9 +82,8 @@ class Sweep:
     ) -> None:  # fmt: skip
         self._crew, self._kind, self._site, self._view = crew, kind, site, view
         self._errands = errands
-        # The longest first, as far as one can tell: none should be left alone at the end.
-        ordered = sorted(pieces, key=lambda p: len(p.cases) * (1 + p.needed_bytes), reverse=True)
-        self._waiting = deque(_Task(piece) for piece in ordered)
+        # None should be left alone at the end.
+        self._waiting = deque(map(_Task, sorted(pieces, key=_expected_work, reverse=True)))
         self._running: dict[str, _Running] = {}
         self._found: dict[str, str] = {}
         self._alone_since: float | None = None

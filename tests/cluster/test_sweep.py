@@ -88,6 +88,9 @@ class Stage:
     device: Device
     folder: Path
 
+    def __post_init__(self) -> None:
+        self.pieces = [Piece("measure", case.group, (case,)) for case in self.cases]
+
     def run(self, does: Does, *members: str) -> dict[str, str]:
         known = Known({case.id: case.group for case in self.cases})
         self.book = Book(known)
@@ -98,14 +101,13 @@ class Stage:
             Setting("a clock", self.device, Path(), Limits(), Timing()), known, {}, self.book
         )
         self.crew = Scripted(does, self.folder, members, self.device)
-        pieces = [Piece("measure", case.group, (case,)) for case in self.cases]
         view = SimpleNamespace(doing=lambda member, what: None, done=lambda what: None)
         errands = SimpleNamespace(
             errand=lambda piece, site, member, cores: Errand(
                 "attempt", self.crew.key("x"), piece, site.setting, (), {}, cores
             )
         )
-        swept = Sweep(self.crew, self.device, self.site, pieces, view, errands)
+        swept = Sweep(self.crew, self.device, self.site, self.pieces, view, errands)
         return swept.carry_out()
 
     @property
@@ -127,6 +129,16 @@ def test_every_piece_is_done_once_and_its_records_arrive(stage: Stage) -> None:
     assert list(found.values()) == ["1 cases", "1 cases"]
     assert sorted(name for name, _ in stage.crew.given) == ["a", "b"]
     assert {o.status for o in stage.outcomes.values()} == {"ok"}
+
+
+def test_many_cases_begin_before_few_of_a_larger_size(stage: Stage) -> None:
+    few, many = stage.cases
+    stage.pieces = [
+        Piece("measure", few.group, (few,) * 12, needed_bytes=6 * 2**30),
+        Piece("measure", many.group, (many,) * 57, needed_bytes=3 * 2**22),
+    ]
+    stage.run(fine, "a")
+    assert [name for _, name in stage.crew.given] == [many.group, few.group]
 
 
 @pytest.mark.fault(

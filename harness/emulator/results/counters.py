@@ -75,4 +75,4 @@ def of_instructions(instructions: Sequence[Executed], provenance: Provenance) ->
     if warps:
         for name, value in (("", threads), ("_pred_on", on)):
             ratio = f"smsp__thread_inst_executed{name}_per_inst_executed.ratio"
-            yield Counter(ratio, value / warps, "", provenance)
+            yield Counter(ratio, value / warps, "thread", provenance)

@@ -3,8 +3,8 @@
 They are `machine-exact`: counted on the instructions that the GPU runs, by rules that reproduce an
 H200's readings to the digit. What depends on how warps of different blocks, or of one, happen to
 meet is a model: the sectors of atomics whose lanes collide, and everything in a launch with loops
-that go on until another thread has done something. So are the sectors and the shared wavefronts of
-asynchronous copies, whose rule is not known.
+that go on until another thread has done something. So are the shared wavefronts of asynchronous
+copies, whose rule is not known, and their sectors, whose rule three kernels bear out.
 """
 
 from __future__ import annotations

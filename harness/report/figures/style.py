@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,11 +133,12 @@ def _svg(canvas: Canvas, prefix: str, title: str) -> Markup:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
-    text = re.sub(
-        r' id="([^"]+)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text
-    )
-    text = re.sub(r'(href="|url\()#', rf"\1#{prefix}-", text)
+    # Short ids: a figure names its clip path with every line.
+    own = f"f{zlib.crc32(prefix.encode()):x}"
+    used = dict.fromkeys(re.findall(r'(?:href="|url\()#([^")]+)', text))
+    ids = {name: f"{own}-{number}" for number, name in enumerate(used)}
+    text = re.sub(r' id="([^"]+)"', lambda m: f' id="{ids[m[1]]}"' if m[1] in ids else "", text)
+    text = re.sub(r'(href="|url\()#([^")]+)', lambda m: f"{m[1]}#{ids[m[2]]}", text)
     text = text.replace("font-family: 'DejaVu Sans'; ", "").replace(' transform="rotate(-0 ', "\0")
     text = re.sub(r'\0[^"]*"', "", text).replace("'DejaVu Sans'", "var(--figure-font)")
     text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.DOTALL)

@@ -294,7 +294,8 @@ void ldsm(Context& c, const Instruction& n) {
 }
 
 // An asynchronous copy is done at once: nobody may look before it is waited for. Where no lane
-// copies, and zeros are all that is stored, no request is made.
+// copies, and zeros are all that is stored, no request is made. A sector of memory that lands in
+// two of shared memory is fetched for both.
 void copy(Context& c, const Instruction& n) {
     if (!c.on) return;
     Access from = addressed(c, n), to = shared_target(c, n);
@@ -303,11 +304,13 @@ void copy(Context& c, const Instruction& n) {
     aligned(to, n.width);
     in_shared(c, to, target);
     if (copies) {
-        from.active = copies;
+        Access landing = to;
+        from.active = landing.active = copies;
         machine::survey(from);
+        machine::survey(landing);
         aligned(from, n.width);
         in_global(c, from, READ, source);
-        count_global(c, machine::global_sectors(from));
+        count_global(c, std::max(machine::global_sectors(from), machine::global_sectors(landing)));
     }
     count_shared(c, wavefronts_of(to, false));
     each_lane(c.on, [&](int i) {
