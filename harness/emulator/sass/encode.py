@@ -116,7 +116,9 @@ class _Encoder:
         out["width"] = next((_WIDTHS[m] for m in instruction.modifiers if m in _WIDTHS), 4)
         slots = _Slots()
         for kind, operand in _matched(row.shape, instruction):
-            self._take(kind, operand, instruction, out, slots)
+            # Of an immediate for a double the upper half is written, of other types all of it.
+            whole = kind == "d" and row.handler in table.CONVERSIONS and not table.of_double(flags)
+            self._take("w" if whole else kind, operand, instruction, out, slots)
         out["source_count"] = slots.sources
         self._refine(row, instruction, out)
 

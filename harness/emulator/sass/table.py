@@ -66,6 +66,14 @@ _WAYS = {"RN": 0, "RZ": 1, "TRUNC": 1, "RM": 2, "FLOOR": 2, "RP": 3, "CEIL": 3}
 _FLUSH = 1 << 12
 
 
+CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F"})
+
+
+def of_double(flags: int) -> bool:
+    """Whether a conversion with these flags is from double precision."""
+    return flags & 15 == _FLOAT_TYPES["F64"]
+
+
 def _conversion(source: Flags, target: Flags) -> dict[str, int]:
     """Flags of a conversion: from, to, the way to round."""
     ways = {name: flag << 8 for name, flag in _WAYS.items()}

@@ -1,0 +1,54 @@
+"""Single machine instructions: ptxas makes them of a line of CUDA, and PTX says what they compute.
+
+Each case names what the machine code must contain, so that none of them tests something else when a
+compiler chooses otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from emulator_tools import CompilePtx
+from sass.conftest import ReadSource
+
+from harness.emulator import launch
+from harness.emulator.sass import MachineCode, launch_machine_code
+
+WORDS = np.concatenate([
+    np.array([0, 1, 0x80, 0x7F80FF01, 0x80000000, 0x7FFFFFFF, 0xFFFFFFFF, 0x80008000], np.uint32),
+    np.random.default_rng(11).integers(0, 2**32, 300, np.uint32),
+])  # fmt: skip
+
+KERNEL = """extern "C" __global__
+void k(const unsigned int* in, unsigned int* out, unsigned int n) {{
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const unsigned int a = in[i], b = in[n - 1 - i], c = in[(i + 7) % n];
+    {body}
+}}"""
+
+INSTRUCTIONS = {
+    r"I2F\.U32\.RP R\d+,0x20$": "out[i] = (a >> 1) / warpSize;",
+}
+
+
+def texts(code: MachineCode) -> list[str]:
+    return [instruction.text for instruction in code.functions["k"].instructions]
+
+
+@pytest.mark.parametrize("wanted", INSTRUCTIONS)
+def test_an_instruction_computes_what_ptx_says(
+    read_source: ReadSource, compile_ptx: CompilePtx, wanted: str
+) -> None:
+    source = KERNEL.format(body=INSTRUCTIONS[wanted])
+    code = read_source(source)
+    assert any(re.search(wanted, text) for text in texts(code)), texts(code)
+    ours, theirs = np.zeros_like(WORDS), np.zeros_like(WORDS)
+    machine = launch_machine_code(code, "k", 3, 128, [WORDS, ours, len(WORDS)])
+    ptx = launch(compile_ptx(source), "k", 3, 128, [WORDS, theirs, len(WORDS)])
+    assert not machine.faults
+    assert not ptx.faults
+    assert theirs.any()
+    np.testing.assert_array_equal(ours, theirs)
