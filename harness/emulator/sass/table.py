@@ -147,6 +147,12 @@ ROWS: Sequence[Row] = (
     _row("VIADDMNMX", "R s s s p", flags=_flags("S32", _EXTREME)),
     _row("MOV", "R s i?"),
     _row("IABS", "R s"),
+    *(
+        _row(f"IDP.{form}.{a}{bits}.{b}8", "R s s s", "IDP",
+             always=how | (a == "S") | (b == "S") << 1)
+        for form, bits, how in (("4A", 8, 0), ("2A.LO", 16, 4), ("2A.HI", 16, 12))
+        for a in "US" for b in "US"
+    ),
     _row("POPC", "R s"),
     _row("BREV", "R s"),
     _row("FLO", "R P? s", flags={"U32": 1, "SH": 2}),

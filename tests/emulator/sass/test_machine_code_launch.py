@@ -146,7 +146,7 @@ extern "C" __global__ void k(int* out, int i) { out[0] = offset++ + odd[i] * 100
     assert not launch_machine_code(code, "k", 1, 1, [out, 2]).faults
     assert out[0] == 7 + 900
     assert variable(code, "offset", np.int32)[0] == 8
-    with pytest.raises(LaunchError, match="no variable `even`.*odd"):
+    with pytest.raises(LaunchError, match=r"no variable `even`.*odd"):
         variable(code, "even")
 
 

@@ -31,6 +31,10 @@ void k(const unsigned int* in, unsigned int* out, unsigned int n) {{
 
 INSTRUCTIONS = {
     r"I2F\.U32\.RP R\d+,0x20$": "out[i] = (a >> 1) / warpSize;",
+    r"^IDP\.4A\.S8\.S8 ": "out[i] = __dp4a((int)a, (int)b, (int)c);",
+    r"^IDP\.4A\.U8\.U8 ": "out[i] = __dp4a(a, b, c);",
+    r"^IDP\.2A\.LO\.S16\.S8 ": "out[i] = __dp2a_lo((int)a, (int)b, (int)c);",
+    r"^IDP\.2A\.HI\.U16\.U8 ": "out[i] = __dp2a_hi(a, b, c);",
 }
 
 

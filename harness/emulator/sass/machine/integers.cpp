@@ -263,6 +263,27 @@ void iabs(Context& c, const Instruction& n) {
     map1(c, n, [](u32 a) { return static_cast<i32>(a) < 0 ? -a : a; });
 }
 
+// The products of four bytes, or of two halves and two bytes of the lower or upper half, added up.
+enum : i32 { FIRST_SIGNED = 1, SECOND_SIGNED = 2, OF_HALVES = 4, UPPER_BYTES = 8 };
+
+template <class Signed, class Unsigned> inline u32 element(u32 word, int at, bool is_signed) {
+    const u32 own = word >> 8 * sizeof(Unsigned) * at;
+    return is_signed ? static_cast<u32>(static_cast<Signed>(own)) : static_cast<Unsigned>(own);
+}
+
+void dot_product(Context& c, const Instruction& n) {
+    const bool a_signed = n.flags & FIRST_SIGNED, b_signed = n.flags & SECOND_SIGNED;
+    const bool halves = n.flags & OF_HALVES;
+    const int from = n.flags & UPPER_BYTES ? 2 : 0;
+    map3(c, n, [&](u32 a, u32 b, u32 d) {
+        for (int k = 0; k < (halves ? 2 : 4); k++) {
+            const u32 x = halves ? element<i16, u16>(a, k, a_signed) : element<i8, u8>(a, k, a_signed);
+            d += x * element<i8, u8>(b, from + k, b_signed);
+        }
+        return d;
+    });
+}
+
 void popc(Context& c, const Instruction& n) {
     map1(c, n, [](u32 a) { return static_cast<u32>(__builtin_popcount(a)); });
 }
@@ -351,7 +372,7 @@ std::vector<Entry> integer_entries() {
         {"IADD3", iadd3}, {"IADD3.CARRY", iadd3_carry}, {"ADD2", add2}, {"IMAD", imad},
         {"IMAD.WIDE", imad_wide}, {"IMAD.HI", imad_high}, {"LEA", lea}, {"LEA.HI", lea_high},
         {"SHF", shf}, {"LOP3", lop3}, {"PLOP3", plop3}, {"ISETP", isetp}, {"SEL", select},
-        {"IMNMX", imnmx}, {"IMNMX3", imnmx3}, {"VIADDMNMX", add_mnmx}, {"MOV", mov}, {"MOV.64", mov64}, {"IABS", iabs}, {"POPC", popc},
+        {"IMNMX", imnmx}, {"IMNMX3", imnmx3}, {"VIADDMNMX", add_mnmx}, {"MOV", mov}, {"MOV.64", mov64}, {"IABS", iabs}, {"IDP", dot_product}, {"POPC", popc},
         {"BREV", brev}, {"FLO", flo}, {"PRMT", prmt}, {"SGXT", sgxt}, {"BMSK", bmsk},
         {"P2R", p2r}, {"R2P", r2p},
     };
