@@ -45,7 +45,8 @@ struct Source {
     i32 constant;
     u32 keep, flip, plus;
     i32 half;  // which of two halves is meant: 0 both, 1 the low one, 2 the high one; of an
-               // address, by how many bits it is shifted
+               // address, by how many bits it is shifted; of a whole number that is converted, 4
+               // and the byte where it begins
 };
 
 struct Instruction {
