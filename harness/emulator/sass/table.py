@@ -129,7 +129,7 @@ ROWS: Sequence[Row] = (
     _row("IMAD.X", "R s s s n?", "IMAD", "MOV SHL IADD U32", always=2),
     _row("IMAD.WIDE", "R P? s s w", flags={"U32": 1}),
     _row("IMAD.WIDE.X", "R P? s s w n?", "IMAD.WIDE", {"U32": 1}, always=2),
-    _row("IMAD.HI", "R s s w", flags={"U32": 1}),
+    _row("IMAD.HI", "R P? s s w", flags={"U32": 1}),
     _row("LEA", "R P? s s i"),
     _row("LEA.HI", "R P? s s s i"),
     _row("LEA.HI.X", "R P? s s s i n?", "LEA.HI", always=1),

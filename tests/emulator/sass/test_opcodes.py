@@ -31,7 +31,10 @@ void k(const unsigned int* in, unsigned int* out, unsigned int n) {{
 
 INSTRUCTIONS = {
     r"I2F\.U32\.RP R\d+,0x20$": "out[i] = (a >> 1) / warpSize;",
-    r"^I2F\.U8 R\d+,R\d+\.B3": "out[i] = __float_as_uint((float)(a >> 24) / 255.0f);",
+    r"^I2F\.U8 R\d+,R\d+\.B3": (
+        "out[i] = __float_as_uint((float)(a >> 24 & 255) * (float)(a & 255) / 255.0f);"
+    ),
+    r"^IMAD\.HI\.U32 R\d+,P\d,": "out[i] = (((unsigned long long)a << 32) | b) % (c | 1ull << 40);",
     r"^IDP\.4A\.S8\.S8 ": "out[i] = __dp4a((int)a, (int)b, (int)c);",
     r"^IDP\.4A\.U8\.U8 ": "out[i] = __dp4a(a, b, c);",
     r"^IDP\.2A\.LO\.S16\.S8 ": "out[i] = __dp2a_lo((int)a, (int)b, (int)c);",

@@ -74,14 +74,20 @@ void imad_wide(Context& c, const Instruction& n) {
     c.set_predicate(n, 0, over);
 }
 
-// The upper half of the sum of 64 bits.
+// The upper half of the sum of 64 bits, and its carry.
 void imad_high(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
     const Wide d = wide(c, n, 2);
     const bool is_unsigned = n.flags & UNSIGNED;
-    write(c, c.result(n), [&](int i) {
-        return static_cast<u32>((product(a[i], b[i], is_unsigned) + d[i]) >> 32);
-    });
+    u32 over = 0;
+    alignas(64) u32 out[LANES];
+    for (int i = 0; i < LANES; i++) {
+        const u64 first = product(a[i], b[i], is_unsigned), sum = first + d[i];
+        over |= static_cast<u32>(sum < first) << i;
+        out[i] = static_cast<u32>(sum >> 32);
+    }
+    write(c, c.result(n), [&](int i) { return out[i]; });
+    c.set_predicate(n, 0, over);
 }
 
 // LEA: (a << shift) + b. LEA.HI: the upper half of (d:a) << shift, plus b.
