@@ -58,7 +58,7 @@ _OF_FLOATS = _flags(
 _ROUND = {"RN": 0, "RZ": 1, "RM": 2, "RP": 3}
 _ARITHMETIC = _flags(_ROUND, {"FTZ": 4, "SAT": 8})
 _HALVES = _flags("MMA", {"F32": 2, "SAT": 4, "RELU": 8, "FTZ": 16, "FMZ": 16, "NAN": 32})
-_EXTREME = {"U32": 1}
+_EXTREME = {"U32": 1, "S32": 0, "S16x2": 2, "U16x2": 3, "RELU": 4}
 _SHUFFLES = {"IDX": 0, "UP": 1, "DOWN": 2, "BFLY": 3}
 _INTEGER_TYPES = {"U8": 0, "S8": 1, "U16": 2, "S16": 3, "U32": 4, "S32": 5, "U64": 6, "S64": 7}
 _FLOAT_TYPES = {"F16": 8, "BF16": 9, "F32": 10, "F64": 11}
@@ -125,6 +125,9 @@ ROWS: Sequence[Row] = (
     _row("IADD3", "R P? P? s s s"),
     _row("IADD3.X", "R P? P? s s s n? n?", "IADD3.CARRY", always=1),
     _row("VIADD", "R s s", "ADD2"),
+    _row("VIADD.16x2", "R s s", "ADD2.HALVES"),
+    _row("VABSDIFF4.U8", "R s s s", "ABSDIFF4"),
+    _row("VABSDIFF4.U8.ACC", "R s s s", "ABSDIFF4", always=1),
     _row("IMAD", "R s s s", flags="MOV SHL IADD U32"),
     _row("IMAD.X", "R s s s n?", "IMAD", "MOV SHL IADD U32", always=2),
     _row("IMAD.WIDE", "R P? s s w", flags={"U32": 1}),
@@ -142,9 +145,9 @@ ROWS: Sequence[Row] = (
     _row("ISETP", "P P? s s p p?", flags=_OF_INTEGERS),
     _row("SEL", "R s s p"),
     _row("IMNMX", "R s s p", flags=_EXTREME),
-    _row("VIMNMX", "R s s p", "IMNMX", _flags("S32", _EXTREME)),
-    _row("VIMNMX3", "R s s s p", "IMNMX3", _flags("S32", _EXTREME)),
-    _row("VIADDMNMX", "R s s s p", flags=_flags("S32", _EXTREME)),
+    _row("VIMNMX", "R s s p", "IMNMX", _EXTREME),
+    _row("VIMNMX3", "R s s s p", "IMNMX3", _EXTREME),
+    _row("VIADDMNMX", "R s s s p", flags=_EXTREME),
     _row("MOV", "R s i?"),
     _row("IABS", "R s"),
     *(

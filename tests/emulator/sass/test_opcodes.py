@@ -39,6 +39,19 @@ INSTRUCTIONS = {
     r"^IDP\.4A\.U8\.U8 ": "out[i] = __dp4a(a, b, c);",
     r"^IDP\.2A\.LO\.S16\.S8 ": "out[i] = __dp2a_lo((int)a, (int)b, (int)c);",
     r"^IDP\.2A\.HI\.U16\.U8 ": "out[i] = __dp2a_hi(a, b, c);",
+    r"^VIADD\.16x2 R\d+,R\d+(\.reuse)?,R": "out[i] = __vadd2(a, b);",
+    r"^VIADD\.16x2 R\d+,R\d+(\.reuse)?,-R": "out[i] = __vsub2(a, b);",
+    r"^VABSDIFF4\.U8 ": "out[i] = __vabsdiffu4(a, b);",
+    r"^VABSDIFF4\.U8\.ACC ": "out[i] = __vsadu4(a, b);",
+    r"^VIMNMX\.S16x2 .*!PT$": "out[i] = __vmaxs2(a, b);",
+    r"^VIMNMX\.U16x2 .*,PT$": "out[i] = __vminu2(a, b);",
+    r"^VIMNMX\.S16x2\.RELU ": "out[i] = __vimin_s16x2_relu(a, b);",
+    r"^VIMNMX\.RELU ": "out[i] = __vimax_s32_relu(a, b);",
+    r"^VIMNMX3\.S16x2 ": "out[i] = __vimax3_s16x2(a, b, c);",
+    r"^VIMNMX3\.RELU ": "out[i] = __vimin3_s32_relu(a, b, c);",
+    r"^VIADDMNMX\.S16x2 ": "out[i] = __viaddmax_s16x2(a, b, c);",
+    r"^VIADDMNMX\.RELU ": "out[i] = __viaddmin_s32_relu(a, b, c);",
+    r"^VIADDMNMX\.U16x2 ": "out[i] = __viaddmin_u16x2(a, b, c);",
 }
 
 
