@@ -141,6 +141,8 @@ class _Encoder:
             if source.uniform is None:
                 handler = "MOV.64" if wide else "MOV"
                 self._source(source, instruction, out["source"][0], wide)
+        elif row.control == table.BRANCH_INDEXED:  # relative to what stands behind it
+            out["immediate"] += instruction.address + INSTRUCTION_BYTES
         out["handler"] = self.definitions[handler]
 
     def _take(

@@ -16,14 +16,17 @@ from harness.emulator.memory import grid_workspace
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.module_variables import typed
 from harness.emulator.ptx.kernel_names import find_name
+from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel
 from harness.emulator.sass.arguments import pack
 from harness.emulator.sass.code import Function, MachineCode, Variable
 from harness.emulator.sass.counters import counters
 from harness.emulator.sass.encode import Encoded, encode
+from harness.emulator.sass.errors import UnknownMachineInstruction
 from harness.emulator.sass.execute import bank_of_parameters, execute, synchronises_grid
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineReport
+from harness.emulator.sass.table import ASSERTION, CALL_OF_DRIVER
 from harness.silicon.architectures import architecture
 
 Array = NDArray[Any]
@@ -116,8 +119,22 @@ def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
         raise LaunchError(f"there is no kernel {shown(kernel)}; the cubin has {there}")
     function, known = code.functions[kernel], _device(code).encoded
     if kernel not in known:
+        _refuse_calls(code, function)
         known[kernel] = encode(function, load().definitions)
     return function, known[kernel]
+
+
+def _refuse_calls(code: MachineCode, function: Function) -> None:
+    """Of what the driver has to call, an assertion's failure alone is known: it ends the kernel."""
+    called = {symbol for _, symbol, _ in code.addresses if symbol not in code.variables}
+    strange = sorted(called - {ASSERTION})
+    for each in function.instructions if strange or not called else ():
+        if each.name == CALL_OF_DRIVER:
+            place = user_line(each.location)
+            detail = f"it may call {', '.join(f'`{name}`' for name in strange) or 'any function'}"
+            raise UnknownMachineInstruction(
+                each.text, str(place) if place else "", function.name, each.address, detail
+            )
 
 
 def _checked(code: MachineCode) -> None:

@@ -21,6 +21,7 @@ Flags = Mapping[str, int]
 
 PLAIN, BRANCH, BRANCH_DIV, EXIT, CALL, RETURN, SET_BARRIER, WAIT_BARRIER, BREAK_BARRIER = range(9)
 WARP_SYNC, COLLECTIVE, END_COLLECTIVE, BLOCK_BARRIER, YIELD, BRANCH_INDEXED = range(9, 15)
+WARP_SYNC_EXCLUSIVE = 15
 GLOBAL, SHARED, LOCAL, GENERIC = range(4)
 
 
@@ -65,6 +66,10 @@ _FLOAT_TYPES = {"F16": 8, "BF16": 9, "F32": 10, "F64": 11}
 _WAYS = {"RN": 0, "RZ": 1, "TRUNC": 1, "RM": 2, "FLOOR": 2, "RP": 3, "CEIL": 3}
 _FLUSH = 1 << 12
 
+
+CALL_OF_DRIVER: Final = "CALL.ABS.NOINC"
+ASSERTION: Final = "__assertfail"
+"""The one function of the driver that may be called: it ends the kernel."""
 
 CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F"})
 
@@ -238,7 +243,7 @@ ROWS: Sequence[Row] = (
     _row("MATCH.ALL", "P R s", "MATCH", always=1),
     _row("REDUX", "R s", flags={"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5,
                                 "S32": 8}, is_uniform=True),
-    _row("R2UR", "R s", is_uniform=True),
+    _row("R2UR", "P? R s", is_uniform=True),
     _row("S2R", "R x"),
     _row("S2UR", "R x", "S2R", is_uniform=True),
     _row("CS2R", "R x", "S2R", always=1 << 8),
@@ -260,6 +265,9 @@ ROWS: Sequence[Row] = (
     _row("BRA.DIV", "s l", "NOTHING", "", BRANCH_DIV),
     _row("EXIT", "", "NOTHING", "", EXIT),
     _row("CALL.REL.NOINC", "l", "NOTHING", "", CALL),
+    _row(CALL_OF_DRIVER, "s", "TRAP"),
+    _row("LEPC", "R l"),
+    _row("BRX", "s i", "NOTHING", "", BRANCH_INDEXED),
     _row("RET.REL.NODEC", "s l", "NOTHING", "", RETURN),
     _row("BSSY", "b l", "NOTHING", "", SET_BARRIER),
     _row("BSYNC", "b", "NOTHING", "", WAIT_BARRIER),
@@ -268,6 +276,7 @@ ROWS: Sequence[Row] = (
     _row("BMOV.32.CLEAR", "R b", "BMOV.REGISTER"),
     _row("WARPSYNC", "s", "NOTHING", "", WARP_SYNC),
     _row("WARPSYNC.ALL", "", "NOTHING", "", WARP_SYNC),
+    _row("WARPSYNC.EXCLUSIVE", "s", "NOTHING", "", WARP_SYNC_EXCLUSIVE),
     _row("WARPSYNC.COLLECTIVE", "s l", "NOTHING", "", COLLECTIVE),
     _row("WARPSYNC.COLLECTIVE.ALL", "l", "NOTHING", "", COLLECTIVE),
     _row("ENDCOLLECTIVE", "", "NOTHING", "", END_COLLECTIVE),

@@ -14,10 +14,11 @@ from emulator_tools import CompilePtx
 from sass.conftest import ReadSource
 
 from harness.emulator import launch
-from harness.emulator.sass import MachineCode, launch_machine_code
+from harness.emulator.sass import MachineCode, UnknownMachineInstruction, launch_machine_code
 
 WORDS = np.concatenate([
     np.array([0, 1, 0x80, 0x7F80FF01, 0x80000000, 0x7FFFFFFF, 0xFFFFFFFF, 0x80008000], np.uint32),
+    np.arange(2, 20, dtype=np.uint32),
     np.random.default_rng(11).integers(0, 2**32, 300, np.uint32),
 ])  # fmt: skip
 
@@ -52,6 +53,21 @@ INSTRUCTIONS = {
     r"^VIADDMNMX\.S16x2 ": "out[i] = __viaddmax_s16x2(a, b, c);",
     r"^VIADDMNMX\.RELU ": "out[i] = __viaddmin_s32_relu(a, b, c);",
     r"^VIADDMNMX\.U16x2 ": "out[i] = __viaddmin_u16x2(a, b, c);",
+    r"^BRX ": """
+    switch (a) {
+        case 0: out[i] = 5; break;
+        case 1: out[i] = in[i / 2]; break;
+        case 2: atomicAdd(out + i, 7); break;
+        case 3: out[i] = b / c; break;
+        case 4: out[i] = b / n; break;
+        case 5: out[i] = in[n - 1]; break;
+        case 6: for (int k = 0; k < (b & 15); k++) out[i] += k * c; break;
+        case 7: atomicXor(out + i, b); break;
+        default: out[i] = 9;
+    }""",
+    r"^WARPSYNC\.EXCLUSIVE ": """
+    const unsigned int mask = __match_any_sync(__activemask(), a % 5);
+    out[i] = __reduce_max_sync(mask, b);""",
 }
 
 
@@ -73,3 +89,30 @@ def test_an_instruction_computes_what_ptx_says(
     assert not ptx.faults
     assert theirs.any()
     np.testing.assert_array_equal(ours, theirs)
+
+
+ASSERTS = """#include <cassert>
+extern "C" __global__ void k(const unsigned int* in, unsigned int* out, unsigned int n) {
+    assert(blockDim.x == 64);
+    out[threadIdx.x] = 3 * in[threadIdx.x] + n;
+}"""
+
+
+def test_an_assertion_that_holds_is_nothing_and_one_that_fails_ends_the_kernel(
+    read_source: ReadSource,
+) -> None:
+    code, out = read_source(ASSERTS), np.zeros(64, np.uint32)
+    assert any(text.startswith("CALL.ABS.NOINC") for text in texts(code))
+    assert not launch_machine_code(code, "k", 1, 64, [WORDS[:64], out, 1]).faults
+    np.testing.assert_array_equal(out, 3 * WORDS[:64] + np.uint32(1))
+    [fault] = launch_machine_code(code, "k", 1, 32, [WORDS[:64], out, 1]).faults
+    assert (fault.kind, fault.line) == ("trap", 3)
+
+
+def test_what_else_the_driver_would_have_to_call_is_refused_by_name(
+    read_source: ReadSource,
+) -> None:
+    code = read_source("""#include <cstdio>
+extern "C" __global__ void k(int* out) { if (out[0]) printf("%d", out[0]); }""")
+    with pytest.raises(UnknownMachineInstruction, match=r"\.cu:2: .*it may call `vprintf`"):
+        launch_machine_code(code, "k", 1, 32, [np.zeros(1, np.int32)])
