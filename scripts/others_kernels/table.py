@@ -67,8 +67,10 @@ class Held:
     refusal: str = ""
     from_ptx: str = ""
     """What PTX comes to: nothing if to the same bits as machine code."""
-    ptx_apart: list[str] = field(default_factory=list)
-    """Counters in which the two front ends differ."""
+    by_both: dict[str, bool] = field(default_factory=dict)
+    """Counters of both front ends, and whether they are equal."""
+    results_held: bool = False
+    """Whether there are results of the H200 to hold ours against."""
     on_gpu: str = ""
     """What the H200 computed otherwise: nothing if it left the same bits."""
 
@@ -109,6 +111,7 @@ def hold(
             _compare(held, counter, *ours[counter], theirs)
     if any(counter.startswith(OPCODES) for counter in read_there):
         _compare_opcodes(held, machine, read_there)
+    held.results_held = bool(left_there)
     held.on_gpu = "; ".join(_results_apart(launcher.launch, machine, left_there))
     _compare_with_ptx(held, launcher, machine)
     return held
@@ -148,10 +151,15 @@ def _results_apart(
         if hashlib.sha256(own.tobytes()).hexdigest() == theirs.after:
             continue
         pairs = list(zip(samples(own), theirs.values, strict=False))
-        off = [abs(a - b) / max(abs(b), 1e-30) for a, b in pairs if a != b]
+        off = [abs(a - b) / max(abs(b), 1e-30) for a, b in pairs if not _same(a, b)]
         most = max(off, default=0.0)
         out.append(f"`{name}`: {len(off)} of {SAMPLES} values differ, by {most:.1e} at most")
     return out
+
+
+def _same(ours: float, theirs: float) -> bool:
+    """No number is like another: the bits of a NaN are not modelled."""
+    return ours == theirs or (np.isnan(ours) and np.isnan(theirs))
 
 
 def _compare_with_ptx(held: Held, launcher: Launcher, machine: Results) -> None:
@@ -170,43 +178,70 @@ def _compare_with_ptx(held: Held, launcher: Launcher, machine: Results) -> None:
         worst = max(worst, float(np.nanmax(np.where(a == b, 0, off))))
         held.from_ptx = f"differs by {worst:.1e} at most"
     ours = {each.name: each.value for each in ptx.report.counters}
-    held.ptx_apart = [
-        each.name
+    held.by_both = {
+        each.name: ours[each.name] == each.value
         for each in machine.report.counters
-        if each.name in ours and ours[each.name] != each.value
-    ]
+        if each.name in ours
+    }
 
 
 def table(all_held: Sequence[Held]) -> str:
     """The Markdown of the section."""
-    by_repository: dict[str, list[Held]] = defaultdict(list)
+    return "\n\n".join([_summary(all_held), _by_repository(all_held), _differences(all_held),
+                         _front_ends(all_held)])  # fmt: skip
+
+
+def _summary(all_held: Sequence[Held]) -> str:
+    repositories = {held.launch.source.repository for held in all_held}
+    head = f"{len(all_held)} launches of {len(repositories)} repositories."
+    readings = sum(map(_readings, all_held))
+    if not readings:
+        return f"{head} No GPU has read them yet."
+    equal = sum(held.equal for held in all_held)
+    return f"{head} {equal:,} of {readings:,} `machine-exact` readings are equal to the digit."
+
+
+def _readings(held: Held) -> int:
+    """Of counters that claim to be exact."""
+    return held.equal + held.noisy + len(held.apart)
+
+
+def _by_repository(all_held: Sequence[Held]) -> str:
+    own: dict[str, list[Held]] = defaultdict(list)
     for held in all_held:
-        by_repository[held.launch.source.repository].append(held)
+        own[held.launch.source.repository].append(held)
     lines = [
-        "| repository | launches | `machine-exact` readings | equal | store sectors within 0.5 % | "
-        "not exact: readings | equal | same results as the H200 | as from PTX |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "| repository | launches | executed | `machine-exact` readings | equal | store sectors "
+        "within 0.5 % | other readings | equal | the H200's results, bit by bit | PTX's |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
-    for repository, own in by_repository.items():
-        source = own[0].launch.source
-        equal, noisy = sum(h.equal for h in own), sum(h.noisy for h in own)
-        readings = equal + noisy + sum(len(h.apart) for h in own)
-        ran = [h for h in own if not h.refusal]
-        lines.append(
-            f"| [{repository}](https://github.com/{repository}/tree/{source.commit}) | {len(own)} "
-            f"| {readings:,} | {equal:,} | {noisy} | {sum(h.modelled for h in own):,} | "
-            f"{sum(h.modelled_equal for h in own):,} | {sum(not h.on_gpu for h in ran)} | "
-            f"{sum(not h.from_ptx for h in ran)} |"
-        )
-    apart = [_told(held) for held in all_held]
-    told = [line for line in apart if line]
-    total = sum(h.equal + h.noisy + len(h.apart) for h in all_held)
-    equal = sum(h.equal for h in all_held)
-    head = (
-        f"{len(all_held)} launches of {len(by_repository)} repositories. {equal:,} of {total:,} "
-        "`machine-exact` readings are equal to the digit."
-    )
-    return "\n".join([head, "", *lines, *(["", "What differs:", "", *told] if told else [])])
+    for repository, group in own.items():
+        ran = [held for held in group if not held.refusal]
+        address = f"https://github.com/{repository}/tree/{group[0].launch.source.commit}"
+        numbers = (
+            len(group), len(ran), sum(map(_readings, group)), sum(h.equal for h in group),
+            sum(h.noisy for h in group), sum(h.modelled for h in group),
+            sum(h.modelled_equal for h in group),
+            sum(h.results_held and not h.on_gpu for h in ran), sum(not h.from_ptx for h in ran),
+        )  # fmt: skip
+        lines.append(f"| [{repository}]({address}) | {' | '.join(f'{n:,}' for n in numbers)} |")
+    return "\n".join(lines)
+
+
+def _differences(all_held: Sequence[Held]) -> str:
+    told = [line for line in map(_told, all_held) if line]
+    return "\n".join(["What differs:", "", *told]) if told else "Nothing differs."
+
+
+def _front_ends(all_held: Sequence[Held]) -> str:
+    """In how many launches PTX counts what machine code does."""
+    found: dict[str, list[bool]] = defaultdict(list)
+    for held in all_held:
+        for counter, equal in held.by_both.items():
+            found[counter].append(equal)
+    lines = ["| counter | launches from both | PTX as machine code |", "|---|--:|--:|"]
+    lines += [f"| `{name}` | {len(each)} | {sum(each)} |" for name, each in found.items()]
+    return "\n".join(lines)
 
 
 def _told(held: Held) -> str:
@@ -227,14 +262,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args(arguments)
-    if not COUNTERS.exists():
-        print(f"no readings in {COUNTERS}: on a GPU, on_gpu.py; then readings.py", file=sys.stderr)
-        return 1
-    counters, results = read(), read_results()
+    counters = read() if COUNTERS.exists() else {}
+    results = read_results() if RESULTS.exists() else {}
     every = [
-        hold(each, counters[each.launch.name], results.get(each.launch.name, {}))
+        hold(each, counters.get(each.launch.name, {}), results.get(each.launch.name, {}))
         for each in launchers(options.compiled)
-        if each.launch.name in counters
     ]
     command = f"python scripts/others_kernels/table.py {options.compiled}"
     return sections.keep(options.page, {"others": table(every)}, options.check, command)
