@@ -8,7 +8,7 @@
 
 from harness.emulator.sass.code import Function, Instruction, MachineCode, Parameter
 from harness.emulator.sass.errors import CubinError, DisassemblerError, UnknownMachineInstruction
-from harness.emulator.sass.launch import launch_machine_code, prepare
+from harness.emulator.sass.launch import launch_machine_code, prepare, variable
 from harness.emulator.sass.read import read
 from harness.emulator.sass.report import MachineCount, MachineReport
 
@@ -25,4 +25,5 @@ __all__ = [
     "launch_machine_code",
     "prepare",
     "read",
+    "variable",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,8 @@ _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
 _BASE_IS_WIDE, _OFFSET_IS_WIDE = 1, 2
 _HALVES = {"H0_H0": 1, "H1_H1": 2}
+_BYTES = {"B0": 4, "B1": 5, "B2": 6, "B3": 7, "H0": 4, "H1": 6}
+"""Where in a word a conversion's number begins: 4 and so many bytes."""
 _SCALES = {"X4": 2, "X8": 3, "X16": 4}
 _FLOAT_OPCODES = frozenset({
     "FADD", "FMUL", "FFMA", "FSETP", "FSET", "FSEL", "FMNMX", "FCHK", "MUFU", "F2F", "F2I", "F2FP",
@@ -116,7 +118,9 @@ class _Encoder:
         out["width"] = next((_WIDTHS[m] for m in instruction.modifiers if m in _WIDTHS), 4)
         slots = _Slots()
         for kind, operand in _matched(row.shape, instruction):
-            self._take(kind, operand, instruction, out, slots)
+            # Of an immediate for a double the upper half is written, of other types all of it.
+            whole = kind == "d" and row.handler in table.CONVERSIONS and not table.of_double(flags)
+            self._take("w" if whole else kind, operand, instruction, out, slots)
         out["source_count"] = slots.sources
         self._refine(row, instruction, out)
 
@@ -137,6 +141,8 @@ class _Encoder:
             if source.uniform is None:
                 handler = "MOV.64" if wide else "MOV"
                 self._source(source, instruction, out["source"][0], wide)
+        elif row.control == table.BRANCH_INDEXED:  # relative to what stands behind it
+            out["immediate"] += instruction.address + INSTRUCTION_BYTES
         out["handler"] = self.definitions[handler]
 
     def _take(
@@ -250,13 +256,13 @@ class _Encoder:
         else:
             raise _Unknown(f"operand {operand.text}")
         out["constant"], out["row"], out["high"] = constant, row * LANES, high * LANES
-        known = {"64", "U32", "H1_H0", *(_SCALES if kind == "a" else _HALVES)}
+        known = {"64", "U32", "H1_H0", *_parts(instruction, kind)}
         if set(operand.suffixes) - known:
             raise _Unknown(f"operand {operand.text}")
         self._signs(operand, instruction, out, kind)
 
     def _signs(self, operand: Operand, instruction: Instruction, out: Any, kind: str) -> None:
-        known = _SCALES if kind == "a" else _HALVES
+        known = _parts(instruction, kind)
         out["half"] = next((known[s] for s in operand.suffixes if s in known), 0)
         if kind == "h":
             sign = _SIGNS_OF_HALVES
@@ -285,6 +291,13 @@ class _Encoder:
             return 0
         # Two words of a 64-bit value need not be neighbours: each has a row of its own.
         return self.constants.setdefault(key, len(self.constants) + 1)
+
+
+def _parts(instruction: Instruction, kind: str) -> Mapping[str, int]:
+    """What a suffix of a source says about which part of it is meant, or how it is shifted."""
+    if kind == "a":
+        return _SCALES
+    return _BYTES if instruction.opcode in ("I2F", "I2FP") else _HALVES
 
 
 def _all_operands(instruction: Instruction) -> list[Operand]:

@@ -14,27 +14,34 @@ from harness.emulator.engine.shape import CompiledFor, checked
 from harness.emulator.errors import LaunchError, shown
 from harness.emulator.memory import grid_workspace
 from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.memory.module_variables import typed
+from harness.emulator.ptx.kernel_names import find_name
+from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel
 from harness.emulator.sass.arguments import pack
-from harness.emulator.sass.code import Function, MachineCode
+from harness.emulator.sass.code import Function, MachineCode, Variable
 from harness.emulator.sass.counters import counters
 from harness.emulator.sass.encode import Encoded, encode
+from harness.emulator.sass.errors import UnknownMachineInstruction
 from harness.emulator.sass.execute import bank_of_parameters, execute, synchronises_grid
 from harness.emulator.sass.library import load
 from harness.emulator.sass.report import MachineReport
+from harness.emulator.sass.table import ASSERTION, CALL_OF_DRIVER
 from harness.silicon.architectures import architecture
 
 Array = NDArray[Any]
 
 _ADDRESS_BANK = 4
+_GLOBAL, _CONSTANT = ".nv.global", ".nv.constant"
 
 
 @dataclass
 class _Device:
-    """What outlives a launch: encoded kernels, and the contents of variables by name."""
+    """What outlives a launch: encoded kernels, and the contents of variables and constant banks."""
 
     encoded: dict[str, Encoded]
     variables: dict[str, Array]
+    banks: dict[int, Array]
 
 
 def launch_machine_code(
@@ -71,7 +78,8 @@ def launch_machine_code(
         grid_workspace.place_workspace(memory)
         registers = grid_workspace.workspace_registers(memory)
     first = bank_of_parameters(function, shape, params, registers)
-    banks = code.banks | dict(function.banks) | {0: first}
+    own = {number: bank.tobytes() for number, bank in _device(code).banks.items()}
+    banks = own | dict(function.banks) | {0: first}
     if _ADDRESS_BANK in banks:
         banks[_ADDRESS_BANK] = _addresses(code, banks[_ADDRESS_BANK], places)
     fault, counts = execute(function, encoded, shape, memory, banks)
@@ -81,17 +89,57 @@ def launch_machine_code(
     )  # fmt: skip
 
 
+def variable(code: MachineCode, name: str, dtype: Any = np.uint8) -> Array:
+    """A `__device__` or `__constant__` variable as an array, to be read or set before a launch.
+
+    As `harness.emulator.variable` has it for PTX: the array is the variable itself.
+    """
+    _checked(code)
+    if not isinstance(name, str):
+        raise LaunchError(f"the variable is {shown(name)}; pass its name")
+    device = _device(code)
+    banks = {f"{_CONSTANT}{number}": bank for number, bank in device.banks.items()}
+    known = [
+        each.name
+        for each in code.variables.values()
+        if each.section.startswith(_GLOBAL) or each.section in banks
+    ]
+    found = code.variables[find_name("variable", name, known)]
+    if found.section.startswith(_GLOBAL):
+        return typed(found.name, _contents(code, device, found), dtype)
+    bank = banks[found.section]
+    return typed(found.name, bank[found.offset : found.offset + found.size], dtype)
+
+
 def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
     """The kernel, encoded. Raises UnknownMachineInstruction, or LaunchError if there is none."""
-    if not isinstance(code, MachineCode):
-        raise LaunchError(f"the code is {shown(code)}; pass what read() returns")
+    _checked(code)
     if not isinstance(kernel, str) or kernel not in code.functions:
         there = ", ".join(sorted(code.functions)) or "none"
         raise LaunchError(f"there is no kernel {shown(kernel)}; the cubin has {there}")
     function, known = code.functions[kernel], _device(code).encoded
     if kernel not in known:
+        _refuse_calls(code, function)
         known[kernel] = encode(function, load().definitions)
     return function, known[kernel]
+
+
+def _refuse_calls(code: MachineCode, function: Function) -> None:
+    """Of what the driver has to call, an assertion's failure alone is known: it ends the kernel."""
+    called = {symbol for _, symbol, _ in code.addresses if symbol not in code.variables}
+    strange = sorted(called - {ASSERTION})
+    for each in function.instructions if strange or not called else ():
+        if each.name == CALL_OF_DRIVER:
+            place = user_line(each.location)
+            detail = f"it may call {', '.join(f'`{name}`' for name in strange) or 'any function'}"
+            raise UnknownMachineInstruction(
+                each.text, str(place) if place else "", function.name, each.address, detail
+            )
+
+
+def _checked(code: MachineCode) -> None:
+    if not isinstance(code, MachineCode):
+        raise LaunchError(f"the code is {shown(code)}; pass what read() returns")
 
 
 def _compiled_for(function: Function) -> CompiledFor:
@@ -104,25 +152,30 @@ def _compiled_for(function: Function) -> CompiledFor:
 
 def _device(code: MachineCode) -> _Device:
     if code.device is None:
-        code.device = _Device({}, {})
+        banks = {n: np.frombuffer(bank, np.uint8).copy() for n, bank in code.banks.items()}
+        code.device = _Device({}, {}, banks)
     device: _Device = code.device
     return device
 
 
 def _place_variables(code: MachineCode, device: _Device, memory: AddressSpace) -> dict[str, int]:
     """The address of each variable in global memory."""
-    places = {}
-    for variable in code.variables.values():
-        if not variable.section.startswith(".nv.global"):
-            continue
-        if variable.name not in device.variables:
-            initial = code.sections.get(variable.section, b"")
-            own = initial[variable.offset : variable.offset + variable.size]
-            data = np.zeros(variable.size, np.uint8)
-            data[: len(own)] = np.frombuffer(own, np.uint8)
-            device.variables[variable.name] = data
-        places[variable.name] = memory.add(variable.name, device.variables[variable.name]).base
-    return places
+    return {
+        each.name: memory.add(each.name, _contents(code, device, each)).base
+        for each in code.variables.values()
+        if each.section.startswith(_GLOBAL)
+    }
+
+
+def _contents(code: MachineCode, device: _Device, found: Variable) -> Array:
+    """The bytes of a variable in global memory, as they start where nothing has been launched."""
+    if found.name not in device.variables:
+        initial = code.sections.get(found.section, b"")
+        own = initial[found.offset : found.offset + found.size]
+        data = np.zeros(found.size, np.uint8)
+        data[: len(own)] = np.frombuffer(own, np.uint8)
+        device.variables[found.name] = data
+    return device.variables[found.name]
 
 
 def _addresses(code: MachineCode, bank: bytes, places: dict[str, int]) -> bytes:

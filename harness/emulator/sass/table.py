@@ -21,6 +21,7 @@ Flags = Mapping[str, int]
 
 PLAIN, BRANCH, BRANCH_DIV, EXIT, CALL, RETURN, SET_BARRIER, WAIT_BARRIER, BREAK_BARRIER = range(9)
 WARP_SYNC, COLLECTIVE, END_COLLECTIVE, BLOCK_BARRIER, YIELD, BRANCH_INDEXED = range(9, 15)
+WARP_SYNC_EXCLUSIVE = 15
 GLOBAL, SHARED, LOCAL, GENERIC = range(4)
 
 
@@ -58,12 +59,24 @@ _OF_FLOATS = _flags(
 _ROUND = {"RN": 0, "RZ": 1, "RM": 2, "RP": 3}
 _ARITHMETIC = _flags(_ROUND, {"FTZ": 4, "SAT": 8})
 _HALVES = _flags("MMA", {"F32": 2, "SAT": 4, "RELU": 8, "FTZ": 16, "FMZ": 16, "NAN": 32})
-_EXTREME = {"U32": 1}
+_EXTREME = {"U32": 1, "S32": 0, "S16x2": 2, "U16x2": 3, "RELU": 4}
 _SHUFFLES = {"IDX": 0, "UP": 1, "DOWN": 2, "BFLY": 3}
 _INTEGER_TYPES = {"U8": 0, "S8": 1, "U16": 2, "S16": 3, "U32": 4, "S32": 5, "U64": 6, "S64": 7}
 _FLOAT_TYPES = {"F16": 8, "BF16": 9, "F32": 10, "F64": 11}
 _WAYS = {"RN": 0, "RZ": 1, "TRUNC": 1, "RM": 2, "FLOOR": 2, "RP": 3, "CEIL": 3}
 _FLUSH = 1 << 12
+
+
+CALL_OF_DRIVER: Final = "CALL.ABS.NOINC"
+ASSERTION: Final = "__assertfail"
+"""The one function of the driver that may be called: it ends the kernel."""
+
+CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F"})
+
+
+def of_double(flags: int) -> bool:
+    """Whether a conversion with these flags is from double precision."""
+    return flags & 15 == _FLOAT_TYPES["F64"]
 
 
 def _conversion(source: Flags, target: Flags) -> dict[str, int]:
@@ -117,11 +130,14 @@ ROWS: Sequence[Row] = (
     _row("IADD3", "R P? P? s s s"),
     _row("IADD3.X", "R P? P? s s s n? n?", "IADD3.CARRY", always=1),
     _row("VIADD", "R s s", "ADD2"),
+    _row("VIADD.16x2", "R s s", "ADD2.HALVES"),
+    _row("VABSDIFF4.U8", "R s s s", "ABSDIFF4"),
+    _row("VABSDIFF4.U8.ACC", "R s s s", "ABSDIFF4", always=1),
     _row("IMAD", "R s s s", flags="MOV SHL IADD U32"),
     _row("IMAD.X", "R s s s n?", "IMAD", "MOV SHL IADD U32", always=2),
     _row("IMAD.WIDE", "R P? s s w", flags={"U32": 1}),
     _row("IMAD.WIDE.X", "R P? s s w n?", "IMAD.WIDE", {"U32": 1}, always=2),
-    _row("IMAD.HI", "R s s w", flags={"U32": 1}),
+    _row("IMAD.HI", "R P? s s w", flags={"U32": 1}),
     _row("LEA", "R P? s s i"),
     _row("LEA.HI", "R P? s s s i"),
     _row("LEA.HI.X", "R P? s s s i n?", "LEA.HI", always=1),
@@ -134,11 +150,17 @@ ROWS: Sequence[Row] = (
     _row("ISETP", "P P? s s p p?", flags=_OF_INTEGERS),
     _row("SEL", "R s s p"),
     _row("IMNMX", "R s s p", flags=_EXTREME),
-    _row("VIMNMX", "R s s p", "IMNMX", _flags("S32", _EXTREME)),
-    _row("VIMNMX3", "R s s s p", "IMNMX3", _flags("S32", _EXTREME)),
-    _row("VIADDMNMX", "R s s s p", flags=_flags("S32", _EXTREME)),
+    _row("VIMNMX", "R s s p", "IMNMX", _EXTREME),
+    _row("VIMNMX3", "R s s s p", "IMNMX3", _EXTREME),
+    _row("VIADDMNMX", "R s s s p", flags=_EXTREME),
     _row("MOV", "R s i?"),
     _row("IABS", "R s"),
+    *(
+        _row(f"IDP.{form}.{a}{bits}.{b}8", "R s s s", "IDP",
+             always=how | (a == "S") | (b == "S") << 1)
+        for form, bits, how in (("4A", 8, 0), ("2A.LO", 16, 4), ("2A.HI", 16, 12))
+        for a in "US" for b in "US"
+    ),
     _row("POPC", "R s"),
     _row("BREV", "R s"),
     _row("FLO", "R P? s", flags={"U32": 1, "SH": 2}),
@@ -221,7 +243,7 @@ ROWS: Sequence[Row] = (
     _row("MATCH.ALL", "P R s", "MATCH", always=1),
     _row("REDUX", "R s", flags={"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5,
                                 "S32": 8}, is_uniform=True),
-    _row("R2UR", "R s", is_uniform=True),
+    _row("R2UR", "P? R s", is_uniform=True),
     _row("S2R", "R x"),
     _row("S2UR", "R x", "S2R", is_uniform=True),
     _row("CS2R", "R x", "S2R", always=1 << 8),
@@ -243,6 +265,9 @@ ROWS: Sequence[Row] = (
     _row("BRA.DIV", "s l", "NOTHING", "", BRANCH_DIV),
     _row("EXIT", "", "NOTHING", "", EXIT),
     _row("CALL.REL.NOINC", "l", "NOTHING", "", CALL),
+    _row(CALL_OF_DRIVER, "s", "TRAP"),
+    _row("LEPC", "R l"),
+    _row("BRX", "s i", "NOTHING", "", BRANCH_INDEXED),
     _row("RET.REL.NODEC", "s l", "NOTHING", "", RETURN),
     _row("BSSY", "b l", "NOTHING", "", SET_BARRIER),
     _row("BSYNC", "b", "NOTHING", "", WAIT_BARRIER),
@@ -251,6 +276,7 @@ ROWS: Sequence[Row] = (
     _row("BMOV.32.CLEAR", "R b", "BMOV.REGISTER"),
     _row("WARPSYNC", "s", "NOTHING", "", WARP_SYNC),
     _row("WARPSYNC.ALL", "", "NOTHING", "", WARP_SYNC),
+    _row("WARPSYNC.EXCLUSIVE", "s", "NOTHING", "", WARP_SYNC_EXCLUSIVE),
     _row("WARPSYNC.COLLECTIVE", "s l", "NOTHING", "", COLLECTIVE),
     _row("WARPSYNC.COLLECTIVE.ALL", "l", "NOTHING", "", COLLECTIVE),
     _row("ENDCOLLECTIVE", "", "NOTHING", "", END_COLLECTIVE),

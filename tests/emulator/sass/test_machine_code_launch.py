@@ -10,7 +10,7 @@ from emulator_tools import CompilePtx
 from sass.conftest import ReadSource
 
 from harness.emulator import LaunchError, launch
-from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code
+from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code, variable
 
 RANDOM = np.random.default_rng(5)
 FLOATS = RANDOM.normal(size=300).astype(np.float32)
@@ -135,6 +135,21 @@ extern "C" __global__ void k(int* out, int i) { out[0] = ++calls + odd[i] * 100;
         assert out[0] == wanted
 
 
+def test_variables_and_constants_can_be_set_before_a_launch(read_source: ReadSource) -> None:
+    source = """__device__ int offset = 40;
+__constant__ int odd[4] = {1, 3, 5, 7};
+extern "C" __global__ void k(int* out, int i) { out[0] = offset++ + odd[i] * 100; }"""
+    code, out = read_source(source), np.zeros(1, np.int32)
+    np.testing.assert_array_equal(variable(code, "odd", np.int32), [1, 3, 5, 7])
+    variable(code, "offset", np.int32)[:] = 7
+    variable(code, "odd", np.int32)[2] = 9
+    assert not launch_machine_code(code, "k", 1, 1, [out, 2]).faults
+    assert out[0] == 7 + 900
+    assert variable(code, "offset", np.int32)[0] == 8
+    with pytest.raises(LaunchError, match=r"no variable `even`.*odd"):
+        variable(code, "even")
+
+
 FAULTS = {
     "out of bounds": "out[64 * i] = 1;",
     "misaligned": "*(int*)((char*)out + 2) = 1;",
@@ -167,10 +182,10 @@ def test_an_unknown_instruction_is_named_with_its_line_before_anything_runs(
 ) -> None:
     source = """extern "C" __global__ void k(int* out) {
     out[0] = 1;
-    out[1] = __dp4a(out[2], out[3], out[4]);
+    asm volatile("pmevent 1;");
 }"""
     out = np.zeros(8, np.int32)
-    with pytest.raises(UnknownMachineInstruction, match=r"\.cu:3: .*`IDP\S* .*Nothing was run"):
+    with pytest.raises(UnknownMachineInstruction, match=r"\.cu:3: .*`PMTRIG.*Nothing was run"):
         launch_machine_code(read_source(source), "k", 1, 1, [out])
     assert not out.any()
 

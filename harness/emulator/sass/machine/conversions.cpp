@@ -75,15 +75,17 @@ template <class I> inline f32 float_of(I value, i32 way) {
 void i2f(Context& c, const Instruction& n) {
     const i32 from = from_type(n), to = to_type(n), way = way_of(n);
     const Wide both = wide(c, n, 0);
-    const Operand single = operand(c, n, 0);
+    const Operand word = operand(c, n, 0);
+    const int begins = n.source[0].half ? 8 * (n.source[0].half - 4) : 0;
+    const auto single = [&](int i) { return word[i] >> begins; };
     const auto whole_number = [&](int i) -> i64 {
         switch (from) {
-            case U8: return static_cast<u8>(single[i]);
-            case S8: return static_cast<i8>(single[i]);
-            case U16: return static_cast<u16>(single[i]);
-            case S16: return static_cast<i16>(single[i]);
-            case U32: return single[i];
-            case S32: return static_cast<i32>(single[i]);
+            case U8: return static_cast<u8>(single(i));
+            case S8: return static_cast<i8>(single(i));
+            case U16: return static_cast<u16>(single(i));
+            case S16: return static_cast<i16>(single(i));
+            case U32: return single(i);
+            case S32: return static_cast<i32>(single(i));
             default: return static_cast<i64>(both[i]);
         }
     };

@@ -74,14 +74,20 @@ void imad_wide(Context& c, const Instruction& n) {
     c.set_predicate(n, 0, over);
 }
 
-// The upper half of the sum of 64 bits.
+// The upper half of the sum of 64 bits, and its carry.
 void imad_high(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
     const Wide d = wide(c, n, 2);
     const bool is_unsigned = n.flags & UNSIGNED;
-    write(c, c.result(n), [&](int i) {
-        return static_cast<u32>((product(a[i], b[i], is_unsigned) + d[i]) >> 32);
-    });
+    u32 over = 0;
+    alignas(64) u32 out[LANES];
+    for (int i = 0; i < LANES; i++) {
+        const u64 first = product(a[i], b[i], is_unsigned), sum = first + d[i];
+        over |= static_cast<u32>(sum < first) << i;
+        out[i] = static_cast<u32>(sum >> 32);
+    }
+    write(c, c.result(n), [&](int i) { return out[i]; });
+    c.set_predicate(n, 0, over);
 }
 
 // LEA: (a << shift) + b. LEA.HI: the upper half of (d:a) << shift, plus b.
@@ -214,39 +220,88 @@ void select(Context& c, const Instruction& n) {
     write(c, c.result(n), [&](int i) { return bit(chosen, i) ? a[i] : b[i]; });
 }
 
+// Of words, or of each half by itself; RELU: not below zero.
+enum : i32 { TWO_HALVES = 2, RECTIFIES = 4 };
+
 template <class T> inline u32 extreme(u32 a, u32 b, bool least) {
     const bool first = least == (static_cast<T>(a) < static_cast<T>(b));
     return first ? a : b;
 }
 
+inline u32 extreme_of(i32 flags, u32 a, u32 b, bool least) {
+    if (!(flags & TWO_HALVES))
+        return flags & UNSIGNED ? extreme<u32>(a, b, least) : extreme<i32>(a, b, least);
+    u32 out = 0;
+    for (int at = 0; at < 32; at += 16) {
+        const u32 x = a >> at & 0xFFFF, y = b >> at & 0xFFFF;
+        out |= (flags & UNSIGNED ? extreme<u16>(x, y, least) : extreme<i16>(x, y, least)) << at;
+    }
+    return out;
+}
+
+inline u32 rectified(i32 flags, u32 value) {
+    return flags & RECTIFIES ? extreme_of(flags & TWO_HALVES, value, 0, false) : value;
+}
+
+inline u32 sum_of_halves(u32 a, u32 b) {
+    return ((a + b) & 0xFFFF) | ((a & 0xFFFF0000) + (b & 0xFFFF0000));
+}
+
 void imnmx(Context& c, const Instruction& n) {
     const u32 least = c.predicate(n, 0);
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
-    const bool is_unsigned = n.flags & UNSIGNED;
+    const i32 flags = n.flags;
     write(c, c.result(n), [&](int i) {
-        return is_unsigned ? extreme<u32>(a[i], b[i], bit(least, i))
-                           : extreme<i32>(a[i], b[i], bit(least, i));
+        return rectified(flags, extreme_of(flags, a[i], b[i], bit(least, i)));
     });
 }
 
 void imnmx3(Context& c, const Instruction& n) {
     const u32 least = c.predicate(n, 0);
     const Operand a = operand(c, n, 0), b = operand(c, n, 1), d = operand(c, n, 2);
-    const bool is_unsigned = n.flags & UNSIGNED;
+    const i32 flags = n.flags;
     write(c, c.result(n), [&](int i) {
         const bool low = bit(least, i);
-        return is_unsigned ? extreme<u32>(extreme<u32>(a[i], b[i], low), d[i], low)
-                           : extreme<i32>(extreme<i32>(a[i], b[i], low), d[i], low);
+        return rectified(flags, extreme_of(flags, extreme_of(flags, a[i], b[i], low), d[i], low));
     });
 }
 
 void add_mnmx(Context& c, const Instruction& n) {
     const u32 least = c.predicate(n, 0);
     const Operand a = operand(c, n, 0), b = operand(c, n, 1), d = operand(c, n, 2);
-    const bool is_unsigned = n.flags & UNSIGNED;
+    const i32 flags = n.flags;
     write(c, c.result(n), [&](int i) {
-        return is_unsigned ? extreme<u32>(a[i] + b[i], d[i], bit(least, i))
-                           : extreme<i32>(a[i] + b[i], d[i], bit(least, i));
+        const u32 sum = flags & TWO_HALVES ? sum_of_halves(a[i], b[i]) : a[i] + b[i];
+        return rectified(flags, extreme_of(flags, sum, d[i], bit(least, i)));
+    });
+}
+
+// Each half by itself is negated, too.
+void add_halves(Context& c, const Instruction& n) {
+    const auto half_by_half = [&](int which, int i) {
+        const Source& s = n.source[which];
+        const u32 flipped = c.source(s)[i] ^ s.flip;
+        return s.plus ? sum_of_halves(flipped, 0x10001) : flipped;
+    };
+    write(c, c.result(n), [&](int i) {
+        return sum_of_halves(half_by_half(0, i), half_by_half(1, i));
+    });
+}
+
+// How far apart the bytes are: each of them, or their sum and a third operand.
+enum : i32 { ADDS_UP = 1 };
+
+void absolute_differences(Context& c, const Instruction& n) {
+    const bool adds_up = n.flags & ADDS_UP;
+    map3(c, n, [&](u32 a, u32 b, u32 d) {
+        u32 bytes = 0, sum = d;
+        for (int at = 0; at < 32; at += 8) {
+            const i32 apart = static_cast<u8>(a >> at) - static_cast<u8>(b >> at);
+            const u32 own = static_cast<u32>(apart < 0 ? -apart : apart);
+            bytes |= own << at;
+            sum += own;
+        }
+        return adds_up ? sum : bytes;
     });
 }
 
@@ -261,6 +316,27 @@ void mov64(Context& c, const Instruction& n) {
 
 void iabs(Context& c, const Instruction& n) {
     map1(c, n, [](u32 a) { return static_cast<i32>(a) < 0 ? -a : a; });
+}
+
+// The products of four bytes, or of two halves and two bytes of the lower or upper half, added up.
+enum : i32 { FIRST_SIGNED = 1, SECOND_SIGNED = 2, OF_HALVES = 4, UPPER_BYTES = 8 };
+
+template <class Signed, class Unsigned> inline u32 element(u32 word, int at, bool is_signed) {
+    const u32 own = word >> 8 * sizeof(Unsigned) * at;
+    return is_signed ? static_cast<u32>(static_cast<Signed>(own)) : static_cast<Unsigned>(own);
+}
+
+void dot_product(Context& c, const Instruction& n) {
+    const bool a_signed = n.flags & FIRST_SIGNED, b_signed = n.flags & SECOND_SIGNED;
+    const bool halves = n.flags & OF_HALVES;
+    const int from = n.flags & UPPER_BYTES ? 2 : 0;
+    map3(c, n, [&](u32 a, u32 b, u32 d) {
+        for (int k = 0; k < (halves ? 2 : 4); k++) {
+            const u32 x = halves ? element<i16, u16>(a, k, a_signed) : element<i8, u8>(a, k, a_signed);
+            d += x * element<i8, u8>(b, from + k, b_signed);
+        }
+        return d;
+    });
 }
 
 void popc(Context& c, const Instruction& n) {
@@ -351,7 +427,8 @@ std::vector<Entry> integer_entries() {
         {"IADD3", iadd3}, {"IADD3.CARRY", iadd3_carry}, {"ADD2", add2}, {"IMAD", imad},
         {"IMAD.WIDE", imad_wide}, {"IMAD.HI", imad_high}, {"LEA", lea}, {"LEA.HI", lea_high},
         {"SHF", shf}, {"LOP3", lop3}, {"PLOP3", plop3}, {"ISETP", isetp}, {"SEL", select},
-        {"IMNMX", imnmx}, {"IMNMX3", imnmx3}, {"VIADDMNMX", add_mnmx}, {"MOV", mov}, {"MOV.64", mov64}, {"IABS", iabs}, {"POPC", popc},
+        {"IMNMX", imnmx}, {"IMNMX3", imnmx3}, {"VIADDMNMX", add_mnmx},
+        {"ADD2.HALVES", add_halves}, {"ABSDIFF4", absolute_differences}, {"MOV", mov}, {"MOV.64", mov64}, {"IABS", iabs}, {"IDP", dot_product}, {"POPC", popc},
         {"BREV", brev}, {"FLO", flo}, {"PRMT", prmt}, {"SGXT", sgxt}, {"BMSK", bmsk},
         {"P2R", p2r}, {"R2P", r2p},
     };

@@ -304,6 +304,12 @@ class Machine {
                 part.wanted = n.source_count ? c.source(n.source[0])[__builtin_ctz(part.lanes)]
                                              : warp.threads;
                 return wait(warp, index, AT_SYNC, next);
+            case WARP_SYNC_EXCLUSIVE:
+                if (!on) {
+                    part.at = next;
+                    return true;
+                }
+                return exclusively(warp, index, c.source(n.source[0]), next);
             case COLLECTIVE:
                 part.wanted = n.source_count ? c.source(n.source[0])[__builtin_ctz(part.lanes)]
                                              : warp.threads;
@@ -354,6 +360,21 @@ class Machine {
                 warp.parts.push_back(Part{same, at, READY, 0, 0, false, 0});
             left &= ~same;
         }
+    }
+
+    // Lanes with the same mask go on together, apart from those that have another.
+    bool exclusively(Warp& warp, int index, const u32* masks, i32 next) {
+        const i32 here = warp.parts[index].at;
+        apart(warp, index, [&](int i) { return masks[i]; });
+        for (Part& part : warp.parts) {
+            if (part.state != READY || !(part.lanes & context_.active)) continue;
+            part.wanted = masks[__builtin_ctz(part.lanes)];
+            const bool complete = !(part.wanted & ~part.lanes & ~warp.exited);
+            part.at = complete ? next : here;
+            part.state = complete ? READY : AT_SYNC;
+        }
+        met(warp);
+        return false;
     }
 
     // To the addresses that lanes have in a register, each where it leads.

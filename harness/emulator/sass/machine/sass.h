@@ -45,7 +45,8 @@ struct Source {
     i32 constant;
     u32 keep, flip, plus;
     i32 half;  // which of two halves is meant: 0 both, 1 the low one, 2 the high one; of an
-               // address, by how many bits it is shifted
+               // address, by how many bits it is shifted; of a whole number that is converted, 4
+               // and the byte where it begins
 };
 
 struct Instruction {
@@ -106,6 +107,7 @@ enum Space : i32 { GLOBAL, SHARED, LOCAL, GENERIC };
 enum Control : i32 {
     PLAIN, BRANCH, BRANCH_DIV, EXIT, CALL, RETURN, SET_BARRIER, WAIT_BARRIER, BREAK_BARRIER,
     WARP_SYNC, COLLECTIVE, END_COLLECTIVE, BLOCK_BARRIER, YIELD, BRANCH_INDEXED,
+    WARP_SYNC_EXCLUSIVE,
 };
 
 struct Fault {

@@ -81,9 +81,21 @@ void redux(Context& c, const Instruction& n) {
 }
 
 // A vector register's value in the first active lane, for the warp.
+// Its predicate, which is no uniform one, says of a lane whether its value is the one taken.
 void r2ur(Context& c, const Instruction& n) {
-    const u32 value = operand(c, n, 0)[__builtin_ctz(c.active)];
+    const Operand a = operand(c, n, 0);
+    const u32 value = a[__builtin_ctz(c.active)];
+    const u32 same = lanes_where([&](int i) { return a[i] == value; });
     write(c, c.result(n), [&](int) { return value; });
+    const i32 number = n.result_predicate[0];
+    if ((number & ALWAYS) == ALWAYS) return;
+    u32& held = c.warp->predicate[number];
+    held = (held & ~c.active) | (same & c.active);
+}
+
+// The address of an instruction.
+void lepc(Context& c, const Instruction& n) {
+    write_wide(c, n, [&](int) { return static_cast<u64>(n.immediate); });
 }
 
 enum Special : i32 {
@@ -152,7 +164,7 @@ void trap(Context& c, const Instruction&) {
 
 std::vector<Entry> warp_entries() {
     return {
-        {"SHFL", shfl}, {"VOTE", vote}, {"MATCH", match}, {"REDUX", redux}, {"R2UR", r2ur},
+        {"SHFL", shfl}, {"VOTE", vote}, {"MATCH", match}, {"REDUX", redux}, {"R2UR", r2ur}, {"LEPC", lepc},
         {"S2R", s2r}, {"BMOV.REGISTER", bmov_to_register}, {"BMOV.BARRIER", bmov_to_barrier},
         {"B2R.RESULT", b2r_result}, {"NOTHING", nothing}, {"TRAP", trap},
     };

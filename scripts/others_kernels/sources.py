@@ -1,0 +1,123 @@
+"""Others' kernels compiled, from checkouts of their repositories, into a folder of cubins and PTX.
+
+    python scripts/others_kernels/sources.py CHECKOUTS FOLDER
+
+CHECKOUTS holds a folder for each repository, such as `NVIDIA+cuda-samples`, at the commit that
+kernels.yaml names; one that is missing is fetched from GitHub. FOLDER gets a cubin and the PTX of
+each file, and `manifest.json`: for each launch its cubin, its kernel's symbol and where in the
+parameters each argument lies.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import launches as listed
+
+from harness.build import compile as compiler
+from harness.emulator.sass import read as read_cubin
+from harness.errors import HarnessError
+
+STAND_INS = Path(__file__).with_name("stand_ins")
+MANIFEST = "manifest.json"
+
+
+def fetched(source: listed.Source, checkouts: Path) -> Path:
+    """The repository's folder, cloned at its commit where it is missing."""
+    folder = checkouts / source.folder
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        address = f"https://github.com/{source.repository}"
+        for command in (["init", "-q"], ["fetch", "-q", "--depth=1", address, source.commit],
+                        ["checkout", "-q", "FETCH_HEAD"]):  # fmt: skip
+            subprocess.run(["git", "-C", str(folder), *command], check=True)
+    return folder
+
+
+def unit(source: listed.Source, of: Sequence[listed.Launch], folder: Path) -> compiler.Unit:
+    """How a file is compiled. Raises HarnessError where it is not the one that was listed."""
+    path = folder / source.path
+    if not path.exists():
+        raise HarnessError(f"{path} is missing: check out {source.repository} at {source.commit}")
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != source.sha256:
+        raise HarnessError(f"{path} is not that of commit {source.commit}: its hash is {found}")
+    names = dict.fromkeys(each.kernel for each in of if "<" in each.kernel or "::" in each.kernel)
+    include = (path.parent, *(folder / each for each in source.include), STAND_INS)
+    return compiler.Unit(path, include, (), listed.ARCH, source.flags, (), tuple(names))
+
+
+def compile_all(
+    launches: Sequence[listed.Launch], checkouts: Path, folder: Path
+) -> tuple[dict[str, Any], list[str]]:
+    """The manifest, and what could not be compiled; a file that fails costs no other."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = dict.fromkeys(launch.source for launch in launches)
+
+    def one(source: listed.Source) -> tuple[dict[str, Any], list[str]]:
+        of = [launch for launch in launches if launch.source == source]
+        try:
+            return _compiled(source, of, fetched(source, checkouts), folder), []
+        except (HarnessError, subprocess.CalledProcessError) as error:
+            return {}, [f"{source.repository} {source.path}: {error}"]
+
+    manifest: dict[str, Any] = {}
+    refused: list[str] = []
+    with ThreadPoolExecutor(2) as pool:
+        for found, failed in pool.map(one, files):
+            manifest |= found
+            refused += failed
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    return manifest, refused
+
+
+def _compiled(
+    source: listed.Source, of: Sequence[listed.Launch], checkout: Path, folder: Path
+) -> dict[str, Any]:
+    built = compiler.build(unit(source, of, checkout))
+    for made, suffix in ((built.cubin, ".cubin"), (built.ptx, ".ptx")):
+        shutil.copyfile(made, folder / f"{source.stem}{suffix}")
+    code = read_cubin(built.cubin)
+    found = {}
+    for launch in of:
+        symbol = compiler.kernel_name(launch.kernel, built, source.path)
+        parameters = code.functions[symbol].parameters
+        if len(parameters) != len(launch.args):
+            raise HarnessError(
+                f"{launch.name}: {launch.kernel} has {len(parameters)} parameters, and "
+                f"{len(launch.args)} arguments are listed"
+            )
+        found[launch.name] = {
+            "file": source.stem,
+            "symbol": symbol,
+            "parameters": [[each.offset, each.size] for each in parameters],
+        }
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("checkouts", type=Path)
+    parser.add_argument("folder", type=Path)
+    options = parser.parse_args(arguments)
+    manifest, refused = compile_all(listed.read(), options.checkouts, options.folder)
+    print(f"{len(manifest)} launches compiled into {options.folder}")
+    for reason in refused:
+        print(reason, file=sys.stderr)
+    return 1 if refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,276 @@
+"""Others' kernels in the emulator, held against what an H200 counted and computed.
+
+    python scripts/others_kernels/table.py COMPILED            write docs/fidelity.md anew
+    python scripts/others_kernels/table.py COMPILED --check    exit 1 if it is out of date
+
+COMPILED is what sources.py made; the readings are those that readings.py wrote. A launch runs from
+its machine code and from its PTX. Each counter that both the emulator and the H200 have is
+compared, and every buffer's contents, bit by bit; where those differ, the values that were kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import sys
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import launches as listed
+import numpy as np
+import sections
+from emulated import Launcher, Results, launchers
+from on_gpu import SAMPLES, samples
+from readings import COUNTERS, OPCODES, RESULTS
+
+from harness.emulator.errors import EmulatorError
+from harness.emulator.results.counters import MACHINE
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
+DIGITS = 1e-9
+"""Relative: readings are written to ten digits."""
+STORE_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+NOISE = 0.005
+UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
+"""Nsight Compute reads 0 where machine code has no branch: nothing to compare with."""
+
+Readings = Mapping[str, Mapping[str, float]]
+"""Launch → counter → reading."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A buffer on the H200: hashes of what it held, and a few values where that changed."""
+
+    before: str
+    after: str
+    values: tuple[float, ...]
+
+
+@dataclass
+class Held:
+    """One launch beside its readings. apart: (counter, ours, theirs) of what differs."""
+
+    launch: listed.Launch
+    equal: int = 0
+    noisy: int = 0
+    apart: list[tuple[str, float, float]] = field(default_factory=list)
+    modelled: int = 0
+    modelled_equal: int = 0
+    refusal: str = ""
+    from_ptx: str = ""
+    """What PTX comes to: nothing if to the same bits as machine code."""
+    by_both: dict[str, bool] = field(default_factory=dict)
+    """Counters of both front ends, and whether they are equal."""
+    results_held: bool = False
+    """Whether there are results of the H200 to hold ours against."""
+    on_gpu: str = ""
+    """What the H200 computed otherwise: nothing if it left the same bits."""
+
+
+def read(path: Path = COUNTERS) -> Readings:
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            found[row["launch"]][row["counter"]] = float(row["reading"])
+    return found
+
+
+def read_results(path: Path = RESULTS) -> Mapping[str, Mapping[str, Result]]:
+    found: dict[str, dict[str, Result]] = defaultdict(dict)
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            values = tuple(float(value) for value in row["values"].split())
+            found[row["launch"]][row["buffer"]] = Result(row["before"], row["after"], values)
+    return found
+
+
+def hold(
+    launcher: Launcher, read_there: Mapping[str, float], left_there: Mapping[str, Result]
+) -> Held:
+    """The launch from both front ends, beside what the H200 said. Nothing is compared twice."""
+    held = Held(launcher.launch)
+    try:
+        machine = launcher.from_machine_code()
+    except EmulatorError as error:
+        held.refusal = str(error)
+        return held
+    if machine.report.faults:
+        held.refusal = machine.report.faults[0].message
+        return held
+    ours = {each.name: (each.value, each.provenance) for each in machine.report.counters}
+    for counter, theirs in read_there.items():
+        if counter in ours and (theirs or counter != UNIFORM):
+            _compare(held, counter, *ours[counter], theirs)
+    if any(counter.startswith(OPCODES) for counter in read_there):
+        _compare_opcodes(held, machine, read_there)
+    held.results_held = bool(left_there)
+    held.on_gpu = "; ".join(_results_apart(launcher.launch, machine, left_there))
+    _compare_with_ptx(held, launcher, machine)
+    return held
+
+
+def _compare(held: Held, counter: str, ours: float, provenance: str, theirs: float) -> None:
+    same = abs(ours - theirs) <= DIGITS * abs(theirs)
+    if provenance != MACHINE:
+        held.modelled += 1
+        held.modelled_equal += same
+    elif same:
+        held.equal += 1
+    elif counter == STORE_SECTORS and abs(ours - theirs) <= NOISE * theirs:
+        held.noisy += 1
+    else:
+        held.apart.append((counter, ours, theirs))
+
+
+def _compare_opcodes(held: Held, machine: Results, there: Mapping[str, float]) -> None:
+    """Warp instructions by opcode, without modifiers, as ncu has them."""
+    own: dict[str, int] = defaultdict(int)
+    for opcode, count in machine.report.instruction_mix.items():
+        own[opcode.partition(".")[0]] += count
+    exact = all(each.provenance == MACHINE for each in machine.report.counters[:1])
+    theirs = {k.partition("/")[2]: v for k, v in there.items() if k.startswith(OPCODES)}
+    for opcode in sorted({*own, *theirs}):
+        provenance = MACHINE if exact else ""
+        _compare(held, opcode, own.get(opcode, 0), provenance, theirs.get(opcode, 0))
+
+
+def _results_apart(
+    launch: listed.Launch, machine: Results, there: Mapping[str, Result]
+) -> list[str]:
+    out = []
+    for name, theirs in there.items():
+        own = machine.buffers[name]
+        if hashlib.sha256(own.tobytes()).hexdigest() == theirs.after:
+            continue
+        pairs = list(zip(samples(own), theirs.values, strict=False))
+        off = [abs(a - b) / max(abs(b), 1e-30) for a, b in pairs if not _same(a, b)]
+        most = max(off, default=0.0)
+        out.append(f"`{name}`: {len(off)} of {SAMPLES} values differ, by {most:.1e} at most")
+    return out
+
+
+def _same(ours: float, theirs: float) -> bool:
+    """No number is like another: the bits of a NaN are not modelled."""
+    return ours == theirs or (np.isnan(ours) and np.isnan(theirs))
+
+
+def _compare_with_ptx(held: Held, launcher: Launcher, machine: Results) -> None:
+    ptx = launcher.from_ptx()
+    if ptx.report.faults:
+        held.from_ptx = f"{ptx.report.faults[0].kind}, said"
+        return
+    worst = 0.0
+    for name, own in machine.buffers.items():
+        theirs = ptx.buffers[name]
+        if own.tobytes() == theirs.tobytes():
+            continue
+        with np.errstate(all="ignore"):
+            a, b = own.astype(np.float64), theirs.astype(np.float64)
+            off = np.abs(a - b) / np.maximum(np.abs(b), 1e-30)
+        worst = max(worst, float(np.nanmax(np.where(a == b, 0, off))))
+        held.from_ptx = f"differs by {worst:.1e} at most"
+    ours = {each.name: each.value for each in ptx.report.counters}
+    held.by_both = {
+        each.name: ours[each.name] == each.value
+        for each in machine.report.counters
+        if each.name in ours
+    }
+
+
+def table(all_held: Sequence[Held]) -> str:
+    """The Markdown of the section."""
+    return "\n\n".join([_summary(all_held), _by_repository(all_held), _differences(all_held),
+                         _front_ends(all_held)])  # fmt: skip
+
+
+def _summary(all_held: Sequence[Held]) -> str:
+    repositories = {held.launch.source.repository for held in all_held}
+    head = f"{len(all_held)} launches of {len(repositories)} repositories."
+    readings = sum(map(_readings, all_held))
+    if not readings:
+        return f"{head} No GPU has read them yet."
+    equal = sum(held.equal for held in all_held)
+    return f"{head} {equal:,} of {readings:,} `machine-exact` readings are equal to the digit."
+
+
+def _readings(held: Held) -> int:
+    """Of counters that claim to be exact."""
+    return held.equal + held.noisy + len(held.apart)
+
+
+def _by_repository(all_held: Sequence[Held]) -> str:
+    own: dict[str, list[Held]] = defaultdict(list)
+    for held in all_held:
+        own[held.launch.source.repository].append(held)
+    lines = [
+        "| repository | launches | executed | `machine-exact` readings | equal | store sectors "
+        "within 0.5 % | other readings | equal | the H200's results, bit by bit | PTX's |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for repository, group in own.items():
+        ran = [held for held in group if not held.refusal]
+        address = f"https://github.com/{repository}/tree/{group[0].launch.source.commit}"
+        numbers = (
+            len(group), len(ran), sum(map(_readings, group)), sum(h.equal for h in group),
+            sum(h.noisy for h in group), sum(h.modelled for h in group),
+            sum(h.modelled_equal for h in group),
+            sum(h.results_held and not h.on_gpu for h in ran), sum(not h.from_ptx for h in ran),
+        )  # fmt: skip
+        lines.append(f"| [{repository}]({address}) | {' | '.join(f'{n:,}' for n in numbers)} |")
+    return "\n".join(lines)
+
+
+def _differences(all_held: Sequence[Held]) -> str:
+    told = [line for line in map(_told, all_held) if line]
+    return "\n".join(["What differs:", "", *told]) if told else "Nothing differs."
+
+
+def _front_ends(all_held: Sequence[Held]) -> str:
+    """In how many launches PTX counts what machine code does."""
+    found: dict[str, list[bool]] = defaultdict(list)
+    for held in all_held:
+        for counter, equal in held.by_both.items():
+            found[counter].append(equal)
+    lines = ["| counter | launches from both | PTX as machine code |", "|---|--:|--:|"]
+    lines += [f"| `{name}` | {len(each)} | {sum(each)} |" for name, each in found.items()]
+    return "\n".join(lines)
+
+
+def _told(held: Held) -> str:
+    """What differs in a launch, as a line of a list; empty where nothing does."""
+    parts = [f"`{c}` {ours:,.10g}, H200 {theirs:,.10g}" for c, ours, theirs in held.apart]
+    if held.refusal:
+        parts.append(f"not executed: {held.refusal.partition(chr(10))[0]}")
+    if held.on_gpu:
+        parts.append(f"results on the H200: {held.on_gpu}")
+    if held.from_ptx:
+        parts.append(f"from PTX: {held.from_ptx}")
+    return f"- `{held.launch.name}` ({held.launch.kernel}): {'; '.join(parts)}" if parts else ""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("compiled", type=Path)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
+    parser.add_argument("--page", type=Path, default=PAGE)
+    options = parser.parse_args(arguments)
+    counters = read() if COUNTERS.exists() else {}
+    results = read_results() if RESULTS.exists() else {}
+    every = [
+        hold(each, counters.get(each.launch.name, {}), results.get(each.launch.name, {}))
+        for each in launchers(options.compiled)
+    ]
+    command = f"python scripts/others_kernels/table.py {options.compiled}"
+    return sections.keep(options.page, {"others": table(every)}, options.check, command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

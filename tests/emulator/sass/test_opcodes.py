@@ -1,0 +1,118 @@
+"""Single machine instructions: ptxas makes them of a line of CUDA, and PTX says what they compute.
+
+Each case names what the machine code must contain, so that none of them tests something else when a
+compiler chooses otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from emulator_tools import CompilePtx
+from sass.conftest import ReadSource
+
+from harness.emulator import launch
+from harness.emulator.sass import MachineCode, UnknownMachineInstruction, launch_machine_code
+
+WORDS = np.concatenate([
+    np.array([0, 1, 0x80, 0x7F80FF01, 0x80000000, 0x7FFFFFFF, 0xFFFFFFFF, 0x80008000], np.uint32),
+    np.arange(2, 20, dtype=np.uint32),
+    np.random.default_rng(11).integers(0, 2**32, 300, np.uint32),
+])  # fmt: skip
+
+KERNEL = """extern "C" __global__
+void k(const unsigned int* in, unsigned int* out, unsigned int n) {{
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const unsigned int a = in[i], b = in[n - 1 - i], c = in[(i + 7) % n];
+    {body}
+}}"""
+
+INSTRUCTIONS = {
+    r"I2F\.U32\.RP R\d+,0x20$": "out[i] = (a >> 1) / warpSize;",
+    r"^I2F\.U8 R\d+,R\d+\.B3": (
+        "out[i] = __float_as_uint((float)(a >> 24 & 255) * (float)(a & 255) / 255.0f);"
+    ),
+    r"^IMAD\.HI\.U32 R\d+,P\d,": "out[i] = (((unsigned long long)a << 32) | b) % (c | 1ull << 40);",
+    r"^IDP\.4A\.S8\.S8 ": "out[i] = __dp4a((int)a, (int)b, (int)c);",
+    r"^IDP\.4A\.U8\.U8 ": "out[i] = __dp4a(a, b, c);",
+    r"^IDP\.2A\.LO\.S16\.S8 ": "out[i] = __dp2a_lo((int)a, (int)b, (int)c);",
+    r"^IDP\.2A\.HI\.U16\.U8 ": "out[i] = __dp2a_hi(a, b, c);",
+    r"^VIADD\.16x2 R\d+,R\d+(\.reuse)?,R": "out[i] = __vadd2(a, b);",
+    r"^VIADD\.16x2 R\d+,R\d+(\.reuse)?,-R": "out[i] = __vsub2(a, b);",
+    r"^VABSDIFF4\.U8 ": "out[i] = __vabsdiffu4(a, b);",
+    r"^VABSDIFF4\.U8\.ACC ": "out[i] = __vsadu4(a, b);",
+    r"^VIMNMX\.S16x2 .*!PT$": "out[i] = __vmaxs2(a, b);",
+    r"^VIMNMX\.U16x2 .*,PT$": "out[i] = __vminu2(a, b);",
+    r"^VIMNMX\.S16x2\.RELU ": "out[i] = __vimin_s16x2_relu(a, b);",
+    r"^VIMNMX\.RELU ": "out[i] = __vimax_s32_relu(a, b);",
+    r"^VIMNMX3\.S16x2 ": "out[i] = __vimax3_s16x2(a, b, c);",
+    r"^VIMNMX3\.RELU ": "out[i] = __vimin3_s32_relu(a, b, c);",
+    r"^VIADDMNMX\.S16x2 ": "out[i] = __viaddmax_s16x2(a, b, c);",
+    r"^VIADDMNMX\.RELU ": "out[i] = __viaddmin_s32_relu(a, b, c);",
+    r"^VIADDMNMX\.U16x2 ": "out[i] = __viaddmin_u16x2(a, b, c);",
+    r"^BRX ": """
+    switch (a) {
+        case 0: out[i] = 5; break;
+        case 1: out[i] = in[i / 2]; break;
+        case 2: atomicAdd(out + i, 7); break;
+        case 3: out[i] = b / c; break;
+        case 4: out[i] = b / n; break;
+        case 5: out[i] = in[n - 1]; break;
+        case 6: for (int k = 0; k < (b & 15); k++) out[i] += k * c; break;
+        case 7: atomicXor(out + i, b); break;
+        default: out[i] = 9;
+    }""",
+    r"^WARPSYNC\.EXCLUSIVE ": """
+    const unsigned int mask = __match_any_sync(__activemask(), a % 5);
+    out[i] = __reduce_max_sync(mask, b);""",
+}
+
+
+def texts(code: MachineCode) -> list[str]:
+    return [instruction.text for instruction in code.functions["k"].instructions]
+
+
+@pytest.mark.parametrize("wanted", INSTRUCTIONS)
+def test_an_instruction_computes_what_ptx_says(
+    read_source: ReadSource, compile_ptx: CompilePtx, wanted: str
+) -> None:
+    source = KERNEL.format(body=INSTRUCTIONS[wanted])
+    code = read_source(source)
+    assert any(re.search(wanted, text) for text in texts(code)), texts(code)
+    ours, theirs = np.zeros_like(WORDS), np.zeros_like(WORDS)
+    machine = launch_machine_code(code, "k", 3, 128, [WORDS, ours, len(WORDS)])
+    ptx = launch(compile_ptx(source), "k", 3, 128, [WORDS, theirs, len(WORDS)])
+    assert not machine.faults
+    assert not ptx.faults
+    assert theirs.any()
+    np.testing.assert_array_equal(ours, theirs)
+
+
+ASSERTS = """#include <cassert>
+extern "C" __global__ void k(const unsigned int* in, unsigned int* out, unsigned int n) {
+    assert(blockDim.x == 64);
+    out[threadIdx.x] = 3 * in[threadIdx.x] + n;
+}"""
+
+
+def test_an_assertion_that_holds_is_nothing_and_one_that_fails_ends_the_kernel(
+    read_source: ReadSource,
+) -> None:
+    code, out = read_source(ASSERTS), np.zeros(64, np.uint32)
+    assert any(text.startswith("CALL.ABS.NOINC") for text in texts(code))
+    assert not launch_machine_code(code, "k", 1, 64, [WORDS[:64], out, 1]).faults
+    np.testing.assert_array_equal(out, 3 * WORDS[:64] + np.uint32(1))
+    [fault] = launch_machine_code(code, "k", 1, 32, [WORDS[:64], out, 1]).faults
+    assert (fault.kind, fault.line) == ("trap", 3)
+
+
+def test_what_else_the_driver_would_have_to_call_is_refused_by_name(
+    read_source: ReadSource,
+) -> None:
+    code = read_source("""#include <cstdio>
+extern "C" __global__ void k(int* out) { if (out[0]) printf("%d", out[0]); }""")
+    with pytest.raises(UnknownMachineInstruction, match=r"\.cu:2: .*it may call `vprintf`"):
+        launch_machine_code(code, "k", 1, 32, [np.zeros(1, np.int32)])
