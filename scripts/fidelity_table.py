@@ -6,7 +6,8 @@
 The readings are the `ncu` rows of reports/h200/*/counters.csv.gz. Their cases, found by id in
 kernels/ and tests/fidelity/bench.yaml, are compiled and emulated anew on the same inputs, from PTX
 and from machine code, as far as limits.emulate_bytes allows. tests/test_fidelity.py fails where
-`compare` finds a difference that tests/fidelity/exceptions.yaml does not explain.
+`compare` finds a difference that tests/fidelity/exceptions.yaml does not explain. Longer cases,
+which take minutes, have a table of their own that no test makes anew.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from statistics import median
 import numpy as np
 import sections
 import yaml
+from elftools.elf.elffile import ELFFile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -53,10 +55,12 @@ UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
 FORMED = "flops_"
 """What is not read but formed from what is; of halves, on an assumption that ours does not need."""
 SECTOR_BYTES = 32
-CODE_BYTES = 2**15
-"""What memory delivers besides the sectors that a launch asks for, at most: code, parameters."""
+PARAMETER_BYTES = 2**13
+"""What memory delivers besides code and the sectors that a launch asks for, at most."""
 WITHIN = {STORE_SECTORS: 0.005}
 """Counters that carry noise on hardware, and how much, relative."""
+IN_TESTS, AT_ALL = 1.2e9, 5e9
+"""Thread instructions of a case, by its readings, up to which it is emulated."""
 FEWEST_REGISTERS = 16
 """A launch is allotted so many a thread, even of a kernel that ptxas gives fewer."""
 OF_MEMORY = {
@@ -78,6 +82,7 @@ LABELS = OF_MEMORY | {
     "sm__maximum_warps_per_active_cycle_pct": "theoretical occupancy",
     "launch__waves_per_multiprocessor": "waves",
 }
+THREADS = "smsp__thread_inst_executed.sum"
 IN_COLUMNS = (
     "smsp__inst_executed.sum",
     "smsp__thread_inst_executed_pred_on.sum",
@@ -128,8 +133,9 @@ class Launch:
     refusal: str = ""
     """Why the emulator could not run it; nothing is compared then."""
     same: bool = True
-    read: tuple[float, float] | None = None
-    """Bytes of the distinct sectors that were read, and what the device's memory delivered."""
+    read: tuple[float, float, float] | None = None
+    """Bytes of the distinct sectors that were read, of the kernel's code, and what the device's
+    memory delivered."""
 
     @property
     def kernel(self) -> str:
@@ -195,9 +201,13 @@ class Matrix:
             and found.works[case.group].bytes <= self.bench.limits.emulate_bytes
         }
 
-    def compare(self, read: Readings) -> Iterator[Launch]:
-        """Every launch that has readings, emulated on the same inputs."""
-        chosen = [case for case in self.cases.values() if (case.id, 0) in read]
+    def compare(self, read: Readings, least: float, most: float) -> Iterator[Launch]:
+        """Every launch that has readings of so many threads, emulated on the same inputs."""
+        chosen = [
+            case
+            for case in self.cases.values()
+            if (case.id, 0) in read and least < _threads(case, read) <= most
+        ]
         units = {c.id: compiler.unit(c, self.bench.kernels, ARCH) for c in chosen}
         built = compiler.build_all(list(units.values()))
         for case in chosen:
@@ -238,8 +248,22 @@ class Matrix:
             missing = [metric for metric in OF_MEMORY if metric not in theirs]
             compared += _of_compilation(case, step, built, theirs)
             touched = [c.value for c in counts if c.metric == "distinct_sectors_read"]
-            bytes_ = (SECTOR_BYTES * touched[0], theirs[DRAM_READ]) if DRAM_READ in theirs else None
+            asked = SECTOR_BYTES * touched[0], _code_bytes(case, step, built)
+            bytes_ = (*asked, theirs[DRAM_READ]) if DRAM_READ in theirs else None
             yield Launch(case, step, tuple(compared), tuple(missing), same=same, read=bytes_)
+
+
+def _code_bytes(case: Case, number: int, built: compiler.Built) -> int:
+    """Of the section that holds a step's kernel."""
+    symbol = compiler.kernel_name(case.steps[number].kernel, built, case.source)
+    with built.cubin.open("rb") as file:
+        return int(ELFFile(file).get_section_by_name(f".text.{symbol}").data_size)
+
+
+def _threads(case: Case, read: Readings) -> float:
+    """Thread instructions of all of its steps; none known is few."""
+    steps = (read.get((case.id, step), {}) for step in range(len(case.steps)))
+    return sum(found.get(THREADS, 0.0) for found in steps)
 
 
 def _of_compilation(
@@ -277,10 +301,10 @@ def _of_compilation(
         yield Compared("the limit that binds", COMPILED, 1.0, float(binding))
 
 
-def compare(files: Sequence[Path]) -> list[Launch]:
-    """Every launch of both matrices that one of the files has readings of."""
+def compare(files: Sequence[Path], least: float = -1, most: float = IN_TESTS) -> list[Launch]:
+    """Every launch of both matrices that one of the files has readings of, and is no longer."""
     read = readings(files)
-    return [launch for path in MATRICES for launch in Matrix(path).compare(read)]
+    return [launch for path in MATRICES for launch in Matrix(path).compare(read, least, most)]
 
 
 class Section:
@@ -314,17 +338,18 @@ class Section:
     def traffic(self) -> str:
         """What memory delivered beside the least that it had to."""
         pairs = [launch.read for launch in self.launches if launch.read is not None]
-        over = sorted(theirs - ours for ours, theirs in pairs if theirs - ours <= CODE_BYTES)
-        beyond = [theirs / ours - 1 for ours, theirs in pairs if theirs - ours > CODE_BYTES]
-        largest = max(ours for ours, _ in pairs)
+        rest = [(theirs - ours - code, ours) for ours, code, theirs in pairs]
+        over = sorted(more for more, _ in rest if more <= PARAMETER_BYTES)
+        beyond = [more / ours for more, ours in rest if more > PARAMETER_BYTES]
+        largest = max(ours for ours, *_ in pairs)
         return (
             f"`dram__bytes_read.sum` is {over[0]:,.0f} to {over[-1]:,.0f} bytes more than 32 × "
-            f"`distinct_sectors_read` in {len(over):,} of {len(pairs):,} launches, which read up "
-            f"to {largest:,.0f} bytes: the kernel's code and parameters."
+            f"`distinct_sectors_read` and the kernel's code in {len(over):,} of {len(pairs):,} "
+            f"launches, which read up to {largest:,.0f} bytes: parameters and constants."
         ) + (
             f" In the other {len(beyond)} it is {_percent(min(beyond))} to {_percent(max(beyond))} "
             "more: memory delivers two sectors where one is asked for by itself, and again what "
-            "later writes have displaced from the L2 cache."
+            "later writes have displaced from the L2 cache; and spilled registers are read back."
             if beyond
             else ""
         )
@@ -420,7 +445,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not files:
         print(f"no readings in {options.readings}/{COUNTERS}", file=sys.stderr)
         return 1
-    contents = {"fidelity": Section(compare(files), known()).text()}
+    longer = Section(compare(files, IN_TESTS, AT_ALL), known())
+    contents = {
+        "fidelity": Section(compare(files), known()).text(),
+        "longer": f"{longer.summary()}\n\n{longer.by_launch()}",
+    }
     command = "python scripts/fidelity_table.py"
     return sections.keep(options.page, contents, options.check, command)
 

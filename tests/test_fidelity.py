@@ -92,6 +92,10 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
     atomics = {metric for metric in claimed if metric.endswith(("op_red.sum", "op_atom.sum"))}
     loads = {metric for metric in claimed if metric.endswith("op_ld.sum")}
     modelled = {
+        "attention/v3_async_copy": loads,
+        "attention/v4_two_tiles_of_queries": loads,
+        "dot/v0_block_reduce_atomic": atomics | loads,
+        "dot/v1b_half2": atomics | loads,
         "index_add/v0_atomic_per_element": atomics | loads,
         "index_add/v1_vector_atomics": atomics,
         "sgemm_tf32/v1_mma_async_copy": loads,
@@ -101,7 +105,7 @@ def test_every_counter_of_memory_was_read_and_all_but_colliding_atomics_claim_to
         assert wanted <= {each.metric for each in launch.of(script.EXACT)}, launch.case.id
 
 
-@pytest.mark.parametrize(("word", "readings"), [("EXACT", 2900), ("MACHINE", 7000)])
+@pytest.mark.parametrize(("word", "readings"), [("EXACT", 4000), ("MACHINE", 12_000)])
 def test_exact_counters_are_equal_to_the_digit_but_for_the_known_exceptions(
     script: ModuleType, launches: list[Any], word: str, readings: int
 ) -> None:
@@ -149,6 +153,9 @@ def test_what_is_a_model_of_machine_code_is_little_and_named(
     """Colliding atomics, asynchronous copies, and loops that wait for other threads."""
     names = {launch.name for launch in launches if launch.of(script.OF_MACHINE)}
     assert names == {
+        "attention/v3_async_copy", "attention/v4_two_tiles_of_queries",
+        "dot/v0_block_reduce_atomic", "dot/v1b_half2", "histogram/v0_global_atomics",
+        "histogram/v1_int4", "reduce_max/v5a_atomic_compare_and_swap",
         "histogram/global_atomics", "histogram/shared_float_atomics", "distinct/global_cas",
         "distinct/global_cas_checked", "distinct/global_exchange", "group_max/global_max",
         "index_add/v0_atomic_per_element", "index_add/v1_vector_atomics",
@@ -159,20 +166,28 @@ def test_what_is_a_model_of_machine_code_is_little_and_named(
 def test_ptx_and_machine_code_leave_the_same_bits_but_where_sums_have_another_order(
     launches: list[Any],
 ) -> None:
-    assert {launch.name for launch in launches if not launch.same} == {"sgemm_tf32/v0_wmma"}
+    apart = {(launch.name, launch.case.dtype) for launch in launches if not launch.same}
+    assert apart == {
+        ("sgemm_tf32/v0_wmma", "float32"),
+        ("dot/v0_block_reduce_atomic", "float16"),  # the halves of its blocks meet in an atomic
+    }
 
 
-def test_memory_delivered_the_distinct_sectors_and_a_few_kibibytes_of_code(
+def test_memory_delivered_the_distinct_sectors_the_code_and_a_few_kibibytes(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    """Twice as much at most where sectors are asked for one by one: boxes removed by boxes."""
+    """Twice as much at most where sectors are asked for one by one, boxes removed by boxes, and
+    where registers are spilled."""
     assert all(launch.read is not None for launch in launches)
-    scattered = {"nms/v1_device_scan", "nms/v2_scan_by_words"}
+    beyond = {
+        "nms/v1_device_scan", "nms/v2_scan_by_words", "occupancy_probe/v2a_64_registers",
+        "occupancy_probe/v2b_48_registers", "occupancy_probe/v2c_32_registers",
+    }  # fmt: skip
     for launch in launches:
-        touched, delivered = launch.read
-        most = script.CODE_BYTES + (touched if launch.name in scattered else 0)
-        assert 0 <= delivered - touched <= most, launch.case.id
-    assert sum(touched > 1e5 for touched, _ in (launch.read for launch in launches)) > 50
+        touched, code, delivered = launch.read
+        most = script.PARAMETER_BYTES + (touched if launch.name in beyond else 0)
+        assert 0 <= delivered - touched <= code + most, launch.case.id
+    assert sum(launch.read[0] > 1e5 for launch in launches) > 50
 
 
 def test_uniform_branches_are_compared_only_where_machine_code_has_a_branch(
@@ -193,7 +208,13 @@ def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says
         "softmax/v0_three_kernels", "softmax/v1_online", "softmax/v2_float4",
         "softmax/v3_grid_barrier", "softmax_rows/v0_warp_row", "softmax_rows/v1_block_row",
         "softmax_rows/v2_online", "softmax_rows/v3_float4", "softmax_rows/v4_row_in_shared",
-        "softmax_rows/v5_warp_row_in_registers",
+        "softmax_rows/v5_warp_row_in_registers", "attention/v2_tensor_cores",
+        "attention/v3_async_copy", "attention/v4_two_tiles_of_queries", "layer_norm/v0_block_row",
+        "layer_norm/v1_welford", "layer_norm/v2_packs", "layer_norm/v3_in_registers",
+        "layer_norm/v4_warp_row", "rms_norm/v0_block_row", "rms_norm/v1_packs",
+        "rms_norm/v2_in_registers", "rms_norm/v3_warp_row", "sigmoid/v0_scalar",
+        "sigmoid/v1a_float4", "sigmoid/v1b_half2", "sigmoid/v2b_eight_halves",
+        "sigmoid/v3a_packs_in_flight", "sigmoid/v3b_packs_in_flight",
     }  # fmt: skip
     loops = {"histogram/shared_float_atomics"}
     shuffles = {

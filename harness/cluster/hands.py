@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.build.compile import Built
 from harness.cases import Device
-from harness.cluster import remote, store
+from harness.cluster import store
 from harness.cluster.crew import Crew, Member
 from harness.cluster.errand import Errand
 from harness.cluster.sweep import Sweep
@@ -67,10 +67,10 @@ class Sent:
         """What the worker's host has not got yet."""
         names = {path.name for b in errand.built.values() for path in (b.ptx, b.cubin)}
         if unknown := sorted(names - member.delivered):
-            said = self._crew.ask(remote.lacking, errand.attempt, unknown, of=[member])
+            said = self._crew.ask(store.lacking, errand.attempt, unknown, of=[member])
             if missing := said.get(member.address, []):
                 files = {name: self._files[name].read_bytes() for name in missing}
-                self._crew.ask(remote.take, errand.attempt, files, of=[member])
+                self._crew.ask(store.take, errand.attempt, files, of=[member])
             member.delivered |= names
 
     def _named(self, built: Built) -> Built:

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -213,7 +213,7 @@ def _leased(desk: _Desk, site: Site) -> Iterator[None]:
 
 
 _holders: dict[str, int] = {}
-_held: dict[str, object] = {}
+_held: dict[str, ExitStack] = {}
 
 
 @contextmanager
@@ -224,8 +224,8 @@ def _gpu(uuid: str) -> Iterator[None]:
         return
     with _lock:
         if not _holders.get(uuid):
-            holding = gpu_to_itself(uuid)
-            holding.__enter__()
+            holding = ExitStack()
+            holding.enter_context(gpu_to_itself(uuid))
             _held[uuid] = holding
         _holders[uuid] = _holders.get(uuid, 0) + 1
     try:
@@ -234,7 +234,7 @@ def _gpu(uuid: str) -> Iterator[None]:
         with _lock:
             _holders[uuid] -= 1
             if not _holders[uuid]:
-                _held.pop(uuid).__exit__(None, None, None)  # type: ignore[attr-defined]
+                _held.pop(uuid).close()
 
 
 # What the client asks for while it goes on
@@ -259,14 +259,6 @@ def left_behind(attempt: str, key: str, offset: int) -> bytes:
 def everything(attempt: str) -> list[bytes]:
     """All that workers of this host wrote in an attempt whose client died, journal by journal."""
     return [store.whole_lines(path, 0) for path in store.journals(attempt)]
-
-
-def lacking(attempt: str, names: Sequence[str]) -> list[str]:
-    return store.lacking(attempt, names)
-
-
-def take(attempt: str, files: Mapping[str, bytes]) -> None:
-    store.take(attempt, files)
 
 
 def stop(keys: Sequence[str]) -> None:

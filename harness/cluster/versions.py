@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -33,13 +32,7 @@ def harness_files() -> dict[str, str]:
 
 def packages() -> dict[str, str]:
     """Package → version, of those that are installed."""
-    found = {}
-    for name in _PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
+    return machine.installed(_PACKAGES)
 
 
 def differences(wanted: Wanted, kernels: Path) -> Iterator[str]:

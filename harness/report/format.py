@@ -60,8 +60,10 @@ def amount(value: float) -> str:
 
 
 def assignments(values: Mapping[str, int]) -> str:
-    """Sizes or launch keys: `n = 2²⁸`, `m = 512, k = 64`."""
-    return ", ".join(f"{name} = {count(value)}" for name, value in values.items())
+    """Sizes or launch keys: `n = 2²⁸`, `m = 512, k = 64`; all digits, which tell them apart."""
+    return ", ".join(
+        f"{name} = {power_of_two(value) or f'{value:,}'}" for name, value in values.items()
+    )
 
 
 def between(values: Sequence[int]) -> str:

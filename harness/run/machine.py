@@ -19,9 +19,17 @@ _PACKAGES = ("numpy", "pandas", "pycuda", "torch", "nvidia-ml-py")
 
 
 def versions() -> dict[str, str]:
+    """Of Python, the compiler and the packages that decide a result."""
+    return {
+        "python": platform.python_version(), "nvcc": toolchain.find().version,
+        **installed(_PACKAGES),
+    }  # fmt: skip
+
+
+def installed(packages: Sequence[str]) -> dict[str, str]:
     """Package → version, of those that are installed."""
-    found = {"python": platform.python_version(), "nvcc": toolchain.find().version}
-    for name in _PACKAGES:
+    found = {}
+    for name in packages:
         try:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.cluster import remote, store
+from harness.cluster import store
 from harness.cluster.adoption import adopt
 from harness.journal import Journal, read_journal
 from harness.records import Finished, Located, Outcome, Record
@@ -82,12 +82,12 @@ def test_no_name_of_an_attempt_leads_elsewhere(run: Path, name: str) -> None:
 
 def test_files_are_kept_by_what_they_hold(run: Path) -> None:
     name = store.name_of(b"code", ".cubin")
-    assert remote.lacking(ATTEMPT, [name]) == [name]
-    remote.take(ATTEMPT, {name: b"code"})
-    assert remote.lacking(ATTEMPT, [name]) == []
+    assert store.lacking(ATTEMPT, [name]) == [name]
+    store.take(ATTEMPT, {name: b"code"})
+    assert store.lacking(ATTEMPT, [name]) == []
     assert store.path_of(ATTEMPT, name).read_bytes() == b"code"
     with pytest.raises(ValueError, match="did not arrive whole"):
-        remote.take(ATTEMPT, {name: b"other code"})
+        store.take(ATTEMPT, {name: b"other code"})
 
 
 def test_only_whole_lines_are_handed_on(run: Path) -> None:

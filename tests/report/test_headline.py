@@ -180,6 +180,15 @@ def test_the_largest_size_is_the_headline_and_the_others_follow(
     assert ["n = 2²⁴" in told.further[0], "n = 2²⁰" in told.further[1]] == [True, True]
 
 
+def test_of_many_sizes_all_but_a_few_are_folded(
+    bench: Make, few: dict[str, float], tmp_path: Path
+) -> None:
+    sizes = [{"n": 2**20 + 1000 * i} for i in range(9)]
+    told = story(bench(gbps=few, rounds=8, sizes=sizes).timed(tmp_path))
+    assert (len(told.further), len(told.folded)) == (3, 5)
+    assert "n = 1,049,576" in told.folded[3]
+
+
 def test_arithmetic_bound_work_is_rated_in_flops(
     bench: Make, few: dict[str, float], tmp_path: Path
 ) -> None:

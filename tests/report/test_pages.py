@@ -390,6 +390,15 @@ def _planned_of(page: Page) -> list[str]:
     return [name for name in page.ids if name.startswith("case-")]
 
 
+def test_of_many_sizes_the_first_eight_have_every_counter(
+    bench: Make, few: dict[str, float], tmp_path: Path
+) -> None:
+    sizes = [{"n": 2**20 + 1024 * i} for i in range(9)]
+    page = Site(profiled(bench(**_small(few, sizes=sizes)), tmp_path)).only
+    assert page.source.count("Every counter, launch by launch<") == 8
+    assert page.source.count("for this one, counters.csv has them") == 1
+
+
 def test_several_types_are_tabs_of_one_page(
     bench: Make, few: dict[str, float], tmp_path: Path
 ) -> None:

@@ -31,7 +31,7 @@ _OPERATIONS = {
     "fadd": ("FADD",), "fmul": ("FMUL",), "ffma": ("FFMA",), "dadd": ("DADD",), "dmul": ("DMUL",),
     "dfma": ("DFMA",), "hadd": ("HADD2",), "hmul": ("HMUL2",), "hfma": ("HFMA2",),
 }  # fmt: skip
-_BRANCHES = ("BRA",)
+_BRANCHES = ("BRA", "CALL", "RET")
 
 
 def counters(instructions: Sequence[MachineCount], meets_others: bool) -> tuple[Counter, ...]:
@@ -83,7 +83,7 @@ def _of_shared(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     copies = any(_is_copy(each) and each.warps for each in instructions)
     yield Counter("memory_l1_wavefronts_shared", spent, "wavefront", MODEL if copies else MACHINE)
     yield Counter("memory_l1_wavefronts_shared_ideal", ideal, "wavefront", MACHINE)
-    for name, opcodes in (("ld", ("LDS", "LDSM")), ("st", ("STS",))):
+    for name, opcodes in (("ld", ("LDS",)), ("st", ("STS",))):
         value = total(lambda each: each.warps, *opcodes)
         yield Counter(f"smsp__inst_executed_op_shared_{name}.sum", value, "inst", MACHINE)
 

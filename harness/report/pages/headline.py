@@ -33,7 +33,12 @@ class Story:
     detail: Markup
     """The runner-up, how certain it is, and where the last gains came from."""
     further: list[Markup]
+    folded: Sequence[Markup] = ()
+    """Sentences of sizes beyond the first few."""
 
+
+FEW_SIZES, MANY_SIZES = 3, 6
+"""Of so many sizes beside the largest, so few have their sentence unfolded."""
 
 Told = Mapping[str, tuple[Sequence[Ladder], Sequence[Steps]]]
 """Type → its ladders and the steps of each, the largest first; empty without times."""
@@ -49,14 +54,15 @@ def stories(run: Run, problem: str, told: Told, links: Links) -> list[Story]:
 
 def timed(own: Sequence[Ladder], steps: Sequence[Steps], links: Links) -> Story:
     """The story of one problem and type; the largest size is the headline."""
-    first = own[0]
-    further = [sentence(ladder, links) for ladder in own[1:]]
+    first, *others = (sentence(ladder, links) for ladder in own)
+    most = len(others) if len(others) <= MANY_SIZES else FEW_SIZES
     return Story(
-        first.problem,
-        first.dtype,
-        sentence(first, links),
-        detail(first, steps[0], links),
-        further + _losses(own, links),
+        own[0].problem,
+        own[0].dtype,
+        first,
+        detail(own[0], steps[0], links),
+        others[:most] + _losses(own, links),
+        others[most:],
     )
 
 

@@ -47,6 +47,8 @@ class Panel:
 
     anchor: str
     label: str
+    tab: str
+    """What of the label tells it apart from the other panels."""
     ladder: tuple[Figure, Table] | None
     """Of a timed run."""
     counts: Figure | None
@@ -59,6 +61,12 @@ class Panel:
     shapes_why: Table | None
     launches: Table
     raw: list[Table]
+    brief: bool
+    """Whether counters are there that a reader has to look up in counters.csv."""
+
+
+DETAILED = 8
+"""Of more sizes and types, the others are shown without stalls, rooflines and single counters."""
 
 
 @dataclass(frozen=True)
@@ -116,8 +124,12 @@ class Maker:
         groups = self._groups(problem)
         steps = {g: self.explainer.steps(g) for g in groups}
         reached = {g: {s.after.variant: s for s in found} for g, found in steps.items()}
+        sizes = [run.groups()[group][0].sizes for group in groups]
+        names = dict.fromkeys(name for each in sizes for name in each)
+        apart = [name for name in names if len({each.get(name) for each in sizes}) > 1]
         panels = [
-            self._panel(g, steps[g], i == 0, len(dtypes) > 1, links) for i, g in enumerate(groups)
+            self._panel(group, steps[group], number, len(dtypes) > 1, apart, links)
+            for number, group in enumerate(groups)
         ]
         told = {}
         for dtype in dtypes:
@@ -168,30 +180,39 @@ class Maker:
         return [p for p in shown if p.case in self.readings.counted]
 
     def _panel(
-        self, group: Group, steps: Sequence[Step], first: bool, typed: bool, links: Links
-    ) -> Panel:
+        self, group: Group, steps: Sequence[Step], number: int, typed: bool,
+        apart: Sequence[str], links: Links,
+    ) -> Panel:  # fmt: skip
+        """number: of the panel. typed: whether there are several types. apart: the sizes that are
+        not always the same."""
         run, shown = self.run, self._shown(group)
+        first = number == 0
         key = slug("-".join(group))
-        label = fmt.assignments(shown[0].sizes) or "the only size"
+        sizes = shown[0].sizes
+        label = fmt.assignments(sizes) or "the only size"
+        tab = fmt.assignments({name: sizes[name] for name in apart}) or label
         ladder = next((x for x in self.ladders if x.key == group and x.rungs), None)
         shorts = short_names(list(dict.fromkeys(p.variant for p in run.groups()[group])))
         shapes = self.explainer.shapes(group) if ladder else []
         counted = [p for p in shown if p.case in self.readings.counted]
+        every = counted if number < DETAILED else []
         return Panel(
             anchor=f"size-{key}",
             label=f"{group[1]}, {label}" if typed else label,
+            tab=f"{group[1]}, {tab}" if typed else tab,
             ladder=(drawn.ladder_figure(run, ladder), ladder_table(run, ladder, links))
             if ladder
             else None,
             counts=None if run.is_timed else drawn.counts_figure(self.readings, group, shown),
             why=[block(run, step, shorts, first) for step in steps],
             counters=heat.counter_table(self.readings, f"heat-{key}", shown) if counted else None,
-            stalls=drawn.stall_figure(self.readings, group, shown) if counted else None,
-            roofline=self._roofline(ladder, first or bool(counted)) if ladder else None,
+            stalls=drawn.stall_figure(self.readings, group, shown) if every else None,
+            roofline=self._roofline(ladder, first or bool(every)) if ladder else None,
             shapes=heat.shape_table(run, ladder) if ladder else None,
             shapes_why=shapes_table(f"why-shapes-{key}", shapes) if shapes else None,
             launches=launch_table(run, f"launches-{key}", "Launches", shown),
-            raw=raw_tables(self.readings, f"raw-{key}", label, shown, links) if counted else [],
+            raw=raw_tables(self.readings, f"raw-{key}", label, shown, links) if every else [],
+            brief=bool(counted) and not every,
         )
 
     def _roofline(self, ladder: Ladder, wanted: bool) -> Roofed | None:

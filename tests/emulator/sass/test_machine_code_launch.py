@@ -119,6 +119,19 @@ def test_counts_are_known_by_instruction_and_by_line(read_source: ReadSource) ->
     assert (fadd.value, fadd.provenance) == (40, "machine-exact")
 
 
+def test_calls_and_returns_are_branches_too(read_source: ReadSource) -> None:
+    """As an H200 counted them where lanes of a layer norm take a division's slow path."""
+    out = np.zeros_like(FLOATS)
+    args = [FLOATS, out, len(FLOATS)]
+    report = launch_machine_code(read_source(DIVISIONS), "k", 10, 32, args)
+    mix = {each.opcode.partition(".")[0]: 0 for each in report.instructions}
+    for each in report.instructions:
+        mix[each.opcode.partition(".")[0]] += each.warps
+    assert mix["CALL"] == mix["RET"] > 0
+    branches = report.counter("smsp__sass_branch_targets.sum").value
+    assert branches == mix["BRA"] + mix["CALL"] + mix["RET"]
+
+
 def test_a_launch_whose_trips_depend_on_contention_is_a_model(read_source: ReadSource) -> None:
     out = np.zeros(66, np.int32)
     report = launch_machine_code(read_source(ATOMICS), "k", 3, 100, [WORDS, out, len(WORDS)])
