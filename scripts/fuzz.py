@@ -73,10 +73,10 @@ class Target:
 def _told(error: HarnessError) -> None:
     """A refusal is a few lines that can be printed."""
     str(error).encode()
-    _short(str(error))
+    told_shortly(str(error))
 
 
-def _short(message: str) -> None:
+def told_shortly(message: str) -> None:
     assert 0 < len(message) < LONGEST_MESSAGE, f"a message of {len(message)} characters"
 
 
@@ -101,14 +101,14 @@ def _expression(content: bytes, folder: Path) -> None:
         try:
             kind(text).evaluate({"n": 1_000_003, "block": 256, "warp_size": 32, "half": 0})
         except ExpressionError as error:
-            _short(str(error))
+            told_shortly(str(error))
 
 
 def _ptx(content: bytes, folder: Path) -> None:
     try:
         emulator.parse(content.decode(errors="replace"))
     except PtxSyntaxError as error:
-        _short(str(error))
+        told_shortly(str(error))
 
 
 def _journal(content: bytes, folder: Path) -> None:
@@ -152,14 +152,14 @@ def _ncu(content: bytes, folder: Path) -> None:
     path = folder / "some.ncu-rep"
     path.write_bytes(content)
     found = container.inspect(path)
-    _short(found.text if isinstance(found, Failure) else found.version or "none")
+    told_shortly(found.text if isinstance(found, Failure) else found.version or "none")
 
 
 def _ncu_whole(content: bytes, folder: Path) -> None:
     path = folder / "some.ncu-rep"
     path.write_bytes(content)
     found = reader.read(path)
-    _short(found.text if isinstance(found, Failure) else found.version or "none")
+    told_shortly(found.text if isinstance(found, Failure) else found.version or "none")
 
 
 def _files(*patterns: str) -> list[bytes]:
@@ -361,7 +361,7 @@ def _repeated(random: random.Random, content: bytes, seeds: list[bytes]) -> byte
     return content[:begin] + content[begin:end] * random.choice((2, 3, 200)) + content[end:]
 
 
-def _token(random: random.Random, content: bytes, seeds: list[bytes]) -> bytes:
+def word_elsewhere(random: random.Random, content: bytes, seeds: list[bytes]) -> bytes:
     """A word or number in another's place."""
     words = list(re.finditer(rb"[\w.%$]+", content))
     if not words:
@@ -380,18 +380,29 @@ def _lines(random: random.Random, content: bytes, seeds: list[bytes]) -> bytes:
     return b"\n".join(lines)
 
 
-_CHANGES = (_cut, _without, _byte, _nasty, _nasty, _spliced, _repeated, _token, _token, _lines)
+_CHANGES = (
+    _cut,
+    _without,
+    _byte,
+    _nasty,
+    _nasty,
+    _spliced,
+    _repeated,
+    word_elsewhere,
+    word_elsewhere,
+    _lines,
+)
 
 
 # --- running --------------------------------------------------------------------------------------
 
 
-class _LateError(BaseException):
+class LateError(BaseException):
     """Past the deadline; no reader may catch it."""
 
 
-def _late(number: int, frame: FrameType | None) -> None:
-    raise _LateError
+def raise_late(number: int, frame: FrameType | None) -> None:
+    raise LateError
 
 
 def _batch(asked: tuple[str, int, int, float]) -> list[tuple[str, bytes]]:
@@ -402,7 +413,7 @@ def _batch(asked: tuple[str, int, int, float]) -> list[tuple[str, bytes]]:
         _seeds[name] = target.seeds()
     draw = random.Random(f"{name}/{seed}")
     failures = []
-    before = signal.signal(signal.SIGALRM, _late)
+    before = signal.signal(signal.SIGALRM, raise_late)
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     try:
         for _ in range(count):
@@ -413,7 +424,7 @@ def _batch(asked: tuple[str, int, int, float]) -> list[tuple[str, bytes]]:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     target.attempt(content, folder)
-            except _LateError:
+            except LateError:
                 failures.append((f"not done after {deadline_s:g} s", content))
             except Exception as error:
                 at = traceback.extract_tb(error.__traceback__)[-1]

@@ -83,10 +83,10 @@ def _attempt(content: bytes, folder: Path) -> None:
             max_thread_instructions=_BUDGET,
         )  # fmt: skip
         for fault in report.faults:
-            fuzz._short(str(fault))
+            fuzz.told_shortly(str(fault))
         tuple(report.counters)
     except EmulatorError as error:
-        fuzz._short(str(error))
+        fuzz.told_shortly(str(error))
 
 
 # --- how kernels are broken -----------------------------------------------------------------------
@@ -169,14 +169,14 @@ def _in_this_process(seed: int, inputs: int, folder: Path) -> int:
     assert not isinstance(load(), str), load()
     seeds, draw, failed = _seeds(), random.Random(f"kernels/{seed}"), 0
     target = fuzz.TARGETS["kernels"]
-    fuzz.signal.signal(fuzz.signal.SIGALRM, fuzz._late)
+    fuzz.signal.signal(fuzz.signal.SIGALRM, fuzz.raise_late)
     for _ in range(inputs):
         content = _in_kernel(draw, seeds)
         (folder / "input").write_bytes(content)
         fuzz.signal.setitimer(fuzz.signal.ITIMER_REAL, fuzz.DEADLINE_S)
         try:
             target.attempt(content, folder)
-        except (fuzz._LateError, Exception) as error:
+        except (fuzz.LateError, Exception) as error:
             fuzz.signal.setitimer(fuzz.signal.ITIMER_REAL, 0)
             failed += 1
             at = fuzz.traceback.extract_tb(error.__traceback__)[-1]

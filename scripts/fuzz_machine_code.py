@@ -81,7 +81,7 @@ def _cubin(content: bytes, folder: Path) -> None:
         code = joined(elf.contents(content, "k.cubin"), _listing(text, places), "k.cubin")
         _launch(code)
     except EmulatorError as error:
-        fuzz._short(str(error))
+        fuzz.told_shortly(str(error))
 
 
 def _changed_listing(content: bytes, folder: Path) -> None:
@@ -90,7 +90,7 @@ def _changed_listing(content: bytes, folder: Path) -> None:
         listing = _listing(content.decode(errors="replace"), places)
         _launch(joined(elf.contents(cubin, "k.cubin"), listing, "k.cubin"))
     except EmulatorError as error:
-        fuzz._short(str(error))
+        fuzz.told_shortly(str(error))
 
 
 def _launch(code: MachineCode) -> None:
@@ -99,7 +99,7 @@ def _launch(code: MachineCode) -> None:
     arrays = np.ones(100, np.float32), np.zeros(101, np.float32)
     report = launch_machine_code(code, "k", 1, 128, [*arrays, 100], max_thread_instructions=_BUDGET)
     for fault in report.faults:
-        fuzz._short(str(fault))
+        fuzz.told_shortly(str(fault))
 
 
 def _in_listing(random: random.Random, seeds: list[bytes]) -> bytes:
@@ -113,7 +113,7 @@ def _in_listing(random: random.Random, seeds: list[bytes]) -> bytes:
         key = random.choice(("opcode", "operands", "operands", "operands", "predicate"))
         if random.random() < 0.5 and key in own:
             words = [str(own[key]).encode(), *(str(i.get(key, "")).encode() for i in instructions)]
-            own[key] = fuzz._token(random, words[0], words).decode(errors="replace")
+            own[key] = fuzz.word_elsewhere(random, words[0], words).decode(errors="replace")
             if random.random() < 0.5:
                 own[key] = str(own[key]).replace(*random.choice(_SWAPS))
         else:
