@@ -248,7 +248,7 @@ def _records() -> list[bytes]:
 
 def _reports() -> list[bytes]:
     """The framing of a report, its payloads cut short: what is read of one here."""
-    found = _files("reports/**/*.ncu-rep")
+    found = _files("tests/data/**/*.ncu-rep")
     small = b"NVR\0" + (2).to_bytes(4, "little") + b"\x08\x01"
     for payload in (0, 3, 40):
         header = bytes((0x10, 1, 0x28, payload))

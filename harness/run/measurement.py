@@ -27,6 +27,9 @@ RAM = Path("/dev/shm")
 
 NO_MEMORY = "skipped for all variants, as there is no memory for this size"
 
+HOST_BYTES_PER_S = 200e6
+"""At which the host prepares what is verified and compares it, at least: part of it on one core."""
+
 ATTEMPTS = 3
 """Workers in a row that may end for no reason that points to a case."""
 
@@ -35,7 +38,10 @@ class Surroundings(Protocol):
     """What a measurement needs of the run that it is part of."""
 
     def job(self, task: str, **more: object) -> Job: ...
-    def do(self, job: Job) -> Ended: ...
+    def do(self, job: Job, more_s: float = 0) -> Ended:
+        """more_s: what each step may take beyond `limits.launch_s`."""
+        ...
+
     def expect_more(self) -> None: ...
     def is_open(self, case: Case) -> bool: ...
     def finish(
@@ -113,7 +119,8 @@ class Measurement:
         attempts = 0
         while rest := [case for case in self._open() if case.id not in self._right]:
             self.run.expect_more()
-            ended = self.run.do(self.run.job("prepare", cases=tuple(rest), scratch=scratch))
+            job = self.run.job("prepare", cases=tuple(rest), scratch=scratch)
+            ended = self.run.do(job, self.needed_bytes // HOST_BYTES_PER_S)
             self._right |= ended.right
             attempts = self._blame(rest, ended, attempts)
 

@@ -147,8 +147,8 @@ class Site:
     def qualify(self, job: Job, keep: Callable[[Record], None]) -> Ended:
         return self.with_the_device(job, self.setting.limits.qualify_s, keep)
 
-    def do(self, job: Job) -> Ended:
-        return self.with_the_device(job, self.setting.limits.launch_s, self.keep)
+    def do(self, job: Job, more_s: float = 0) -> Ended:
+        return self.with_the_device(job, self.setting.limits.launch_s + more_s, self.keep)
 
     def with_the_device(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
         """Do a job. Raises DeviceLost where it ended because the GPU is at fault, and no case.

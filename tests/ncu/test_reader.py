@@ -19,7 +19,9 @@ from harness.records import Counted, Uncounted
 
 CASE = "reduce_sum/v0/float32/n=16/block=256"
 ROOT = Path(__file__).parent.parent.parent
-REAL = ROOT / "reports/h200/reduce_sum/profile/reduce_sum-float32-n=16777216-1.ncu-rep"
+REAL = ROOT / "tests/data/real_report/reduce_sum.ncu-rep"
+RECORDED = REAL.with_name("counters.csv.gz")
+"""What the run of that report recorded, on an H200 at commit 4b7bd15d91."""
 
 
 def counts_of(path: Path, step: int = 0, case: str = CASE) -> Counts:
@@ -341,7 +343,7 @@ def test_a_real_report_gives_figures_that_a_gpu_can_have() -> None:
 
 
 def test_a_real_report_gives_the_counters_that_its_run_recorded() -> None:
-    table = pd.read_csv(ROOT / "reports/h200/reduce_sum/counters.csv.gz")
+    table = pd.read_csv(RECORDED)
     recorded = {
         (row.case, row.step, row.metric): row.value
         for row in table[table.provenance == "ncu"].itertuples()

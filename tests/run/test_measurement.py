@@ -24,14 +24,15 @@ class Bench:
 
     def __init__(self, cases: Sequence[Case], throttled: Iterable[int]) -> None:
         self.cases, self.throttled = cases, set(throttled)
-        self.now, self.rounds = 0.0, list[Round]()
+        self.now, self.rounds, self.more_s = 0.0, list[Round](), 0.0
         self.outcomes: dict[str, Outcome] = {}
 
     def job(self, task: str, **more: object) -> Job:
         return Job(task, "none", None, Path(), 1, **more)  # type: ignore[arg-type]
 
-    def do(self, job: Job) -> Ended:
+    def do(self, job: Job, more_s: float = 0) -> Ended:
         if job.task == "prepare":
+            self.more_s = more_s
             return Ended(right={case.id: Right((1,)) for case in job.cases})
         self.now += PLACEMENT_S
         why = ("HwThermalSlowdown",) if job.placement in self.throttled else ()
@@ -85,6 +86,17 @@ def test_a_steady_card_is_measured_as_often_as_the_first_look_wants(measured: Me
     assert {r.placement for r in bench.rounds} == {0, 1, 2}
     [ended] = bench.outcomes.values()
     assert (ended.status, ended.again) == ("ok", False)
+
+
+def test_verifying_gigabytes_may_take_longer(double: Callable[..., Case]) -> None:
+    """Which the host compares with its reference."""
+    case = double()
+    for needed, more in ((12 * 1024, 0), (2**34, 85)):
+        bench = Bench([case], ())
+        Measurement(
+            bench, [case], "v0", EFFORT, needed_bytes=needed, clock=lambda bench=bench: bench.now
+        ).carry_out()  # fmt: skip
+        assert bench.more_s == more
 
 
 def test_a_throttled_placement_is_measured_once_more(measured: Measured) -> None:
