@@ -4,7 +4,7 @@ They are `machine-exact`: counted on the instructions that the GPU runs, by rule
 H200's readings to the digit. What depends on how warps of different blocks, or of one, happen to
 meet is a model: the sectors of atomics whose lanes collide, and everything in a launch with loops
 that go on until another thread has done something. So are the shared wavefronts of asynchronous
-copies, whose rule is not known, and their sectors, whose rule three kernels bear out.
+copies, whose rule is not known, and their sectors, whose rule seven kernels bear out.
 """
 
 from __future__ import annotations
