@@ -148,7 +148,7 @@ class Device:
     def job(self, task: str, **more: Any) -> Job:
         return Job(task, "fake", None, Path(), 0, **more)  # type: ignore[arg-type]
 
-    def do(self, job: Job) -> Ended:
+    def do(self, job: Job, more_s: float = 0) -> Ended:
         if job.task == "prepare":
             return Ended(right={case.id: Right((0,)) for case in job.cases})
         slots = [(case, False) for case in job.cases]
