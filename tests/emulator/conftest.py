@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from emulator_tools import KERNELS, CompilePtx, find_nvcc
+from emulator_tools import KERNELS, CompilePtx, PtxFile, find_nvcc
 from filelock import FileLock
 
 from harness.emulator import Module, launch, parse
@@ -21,21 +20,43 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(launch.__kwdefaults__, "engine", request.param)
 
 
-def shared_by_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of this session, which all workers of pytest-xdist have in common."""
-    own = tmp_path_factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-
-
 @pytest.fixture(scope="session")
-def compile_ptx(tmp_path_factory: pytest.TempPathFactory) -> CompilePtx:
-    """CUDA source (text, or the path of a file) to a parsed module.
+def ptx_file(shared_by_all_workers: Path) -> PtxFile:
+    """CUDA source (text, or the path of a file) to a file with its PTX.
 
     Each is compiled once, and by one of the processes that share the tests between them.
     """
     nvcc = find_nvcc()
-    folder = shared_by_all_workers(tmp_path_factory) / "ptx"
+    folder = shared_by_all_workers / "ptx"
     folder.mkdir(exist_ok=True)
+
+    def compiled(
+        source: str | Path, arch: str = "sm_90", defines: Sequence[str] = (), flags: str = ""
+    ) -> Path:
+        key = (source, arch, tuple(defines), flags)
+        out = folder / f"{hashlib.sha256(repr(key).encode()).hexdigest()}.ptx"
+        with FileLock(out.with_suffix(".lock")):
+            if not out.exists():
+                path = source if isinstance(source, Path) else out.with_suffix(".cu")
+                if not isinstance(source, Path):
+                    path.write_text(source)
+                made = out.with_suffix(".part")
+                command = [
+                    nvcc, "-O3", "-lineinfo", "-ptx", "-std=c++17", f"-arch={arch}",
+                    f"-I{KERNELS}", *(f"-D{d}" for d in defines), *flags.split(), str(path),
+                    "-o", str(made),
+                ]  # fmt: skip
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                assert done.returncode == 0, done.stderr
+                made.rename(out)
+        return out
+
+    return compiled
+
+
+@pytest.fixture(scope="session")
+def compile_ptx(ptx_file: PtxFile) -> CompilePtx:
+    """CUDA source (text, or the path of a file) to a parsed module."""
     texts: dict[tuple[object, ...], str] = {}
 
     def compiled(
@@ -43,22 +64,7 @@ def compile_ptx(tmp_path_factory: pytest.TempPathFactory) -> CompilePtx:
     ) -> Module:
         key = (source, arch, tuple(defines), flags)
         if key not in texts:
-            out = folder / f"{hashlib.sha256(repr(key).encode()).hexdigest()}.ptx"
-            with FileLock(out.with_suffix(".lock")):
-                if not out.exists():
-                    path = source if isinstance(source, Path) else out.with_suffix(".cu")
-                    if not isinstance(source, Path):
-                        path.write_text(source)
-                    made = out.with_suffix(".part")
-                    command = [
-                        nvcc, "-O3", "-lineinfo", "-ptx", "-std=c++17", f"-arch={arch}",
-                        f"-I{KERNELS}", *(f"-D{d}" for d in defines), *flags.split(), str(path),
-                        "-o", str(made),
-                    ]  # fmt: skip
-                    done = subprocess.run(command, capture_output=True, text=True, check=False)
-                    assert done.returncode == 0, done.stderr
-                    made.rename(out)
-            texts[key] = out.read_text()
+            texts[key] = ptx_file(source, arch, defines, flags).read_text()
         return parse(texts[key])
 
     return compiled

@@ -18,6 +18,7 @@ KERNELS = ROOT / "kernels"
 FAULTY, CORRECT = (Path(__file__).parent / name for name in ("faulty", "correct"))
 
 CompilePtx = Callable[..., Module]
+PtxFile = Callable[..., Path]
 
 
 def find_nvcc() -> str:

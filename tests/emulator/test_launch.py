@@ -131,13 +131,13 @@ def test_an_unknown_instruction_is_named_with_its_line_before_anything_runs(
     source = """extern "C" __global__ void k(unsigned* out) {
     out[0] = 1;
     unsigned x;
-    asm volatile("vadd.u32.u32.u32 %0, %1, %1;" : "=r"(x) : "r"(out[1]));
+    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.u32 %0, [%1];" : "=r"(x) : "l"(out));
     out[2] = x;
 }
 extern "C" __global__ void fine(unsigned* out) { out[0] = 5; }
 """
     module, out = compile_ptx(source), np.zeros(4, np.uint32)
-    with pytest.raises(UnknownInstruction, match=r"\.cu:4, kernel k: .* `vadd.u32.u32.u32`"):
+    with pytest.raises(UnknownInstruction, match=r"\.cu:4, kernel k: .* `multimem.ld_reduce"):
         launch(module, "k", 1, 1, [out])
     assert not out.any()
     launch(module, "fine", 1, 1, [out])

@@ -206,13 +206,17 @@ def _access_kinds(program: Program) -> dict[int, tuple[str, ...]]:
 
 
 def _has_no_reading(opcode: str) -> bool:
-    """Instructions whose cost is a model: tensor-core accesses, copies, atomics on vectors.
+    """Instructions whose cost is a model: tensor-core accesses, copies, atomics on vectors or b128.
 
-    And those on a single half, which become a loop around a compare-and-swap of its word.
+    And asynchronous ones, and those on a single half, which become a loop around a compare-and-swap
+    of its word.
     """
-    name, modifiers, _ = split_opcode(opcode)
+    name, modifiers, types = split_opcode(opcode)
+    if "async" in modifiers:
+        return True
     if name in ("atom", "red"):
-        return not _VECTORS.isdisjoint(modifiers) or _is_of_single_halves(opcode)
+        wide = types == ["b128"]
+        return wide or not _VECTORS.isdisjoint(modifiers) or _is_of_single_halves(opcode)
     return name in ("wmma", "ldmatrix", "stmatrix", "cp", "mbarrier")
 
 

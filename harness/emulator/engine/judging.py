@@ -20,7 +20,7 @@ from harness.emulator.engine.register_rows import lane_bytes
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.grid_workspace import synchronises_grid
 from harness.emulator.program.access_kinds import fences, of_mbarriers
-from harness.emulator.program.calls import STACK, STACK_BYTES
+from harness.emulator.program.allocation import STACK, STACK_BYTES
 from harness.emulator.program.decode.operands import RESERVED
 from harness.emulator.program.ir import Program
 from harness.emulator.program.liveness import unwritten_registers

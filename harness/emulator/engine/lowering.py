@@ -28,6 +28,7 @@ from harness.emulator.program.access_kinds import (
     UNCOUNTED,
     VECTOR,
     access_kinds,
+    atomic_bytes,
     atomic_rule,
 )
 from harness.emulator.program.decode.matrix import per_register
@@ -180,6 +181,8 @@ class _Encoder(ComputingEncoder):
         kind = self.kinds[op.site]
         if op.name == "atom" and kind == PLAIN:  # of a call that the system answers
             kind = ATOMIC
+        if self.program.sites[op.site].opcode.startswith("st.async") and op.name == "st":
+            kind = PLAIN  # what is atomic is how it tells the mbarrier
         self.emit(
             name, results, [base, *values], site=op.site, width=size, count=count, space=space,
             kind=kind, cost=cost, wide_base=wide, immediate=offset,
@@ -219,9 +222,11 @@ class _Encoder(ComputingEncoder):
         cost = _COSTS.get(rule, layout.ONE_BY_ONE)
         if rule.startswith(VECTOR):
             cost = layout.VECTOR + int(rule.removeprefix(VECTOR))
-        results = [self.widened(op, optional=True)] if op.results else [NOWHERE]
+        results = [self.widened(op, i, optional=True) for i in range(len(op.results))] or [NOWHERE]
+        if atomic_bytes(op) == 16:
+            type_ = "b128"
         self._access(
-            f"atom.{op.variant[1]}/{type_}", op, results, values, TYPE_SIZES[type_], len(values),
+            f"atom.{op.variant[1]}/{type_}", op, results, values, atomic_bytes(op), len(values),
             cost,
         )  # fmt: skip
 
@@ -239,7 +244,9 @@ class _Encoder(ComputingEncoder):
     def _op_copy_bulk(self, op: Op) -> None:
         self.only_judged("bulk copies")
         to_shared = op.variant[0] == "shared"
-        self.emit("copy_bulk", [], self.sources(op), site=op.site, immediate=int(to_shared))
+        reduces = op.variant[1:]
+        name = f"reduce_bulk.{'/'.join(reduces)}" if reduces else "copy_bulk"
+        self.emit(name, [], self.sources(op), site=op.site, immediate=int(to_shared))
 
     # --- warps ----------------------------------------------------------------------------
 
@@ -286,14 +293,14 @@ class _Encoder(ComputingEncoder):
         self.emit("printf", [self.result(op, optional=True)], self.sources(op), site=op.site)
 
     def _op_enter_frame(self, op: Op) -> None:
-        self.only_judged("recursion")
+        self.only_judged("a stack")
         size = op.sources[2]
         assert isinstance(size, Constant)
         rows = self.sources(op)[:2]
         self.emit("enter_frame", [self.result(op)], rows, site=op.site, immediate=size.bits)
 
     def _op_copy_struct(self, op: Op) -> None:
-        self.only_judged("recursion")
+        self.only_judged("a stack")
         size, unit = (int(each) for each in op.variant)
         self.emit("copy_struct", [], self.sources(op), site=op.site, width=size, count=unit)
 

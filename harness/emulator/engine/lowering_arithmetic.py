@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.emulator.engine import lowering_video
 from harness.emulator.engine.register_rows import NOWHERE, Emitter, Unsupported, lane_bytes
 from harness.emulator.program.ir import FP8_PAIRS, HALVES, Op, element, is_float, unsigned
 from harness.emulator.ptx.syntax import TYPE_SIZES
@@ -21,7 +22,7 @@ _ROUNDINGS = {"rn": 0, "rz": 1, "rm": 2, "rp": 3, "rna": 4}
 _FLAGS = {"ftz": 8, "sat": 16, "relu": 32, "satfinite": 64}
 _DIRECTED = {"rz", "rm", "rp"}
 _JOINS = ("and", "or", "xor")
-_TWO_TYPES = ("dp4a", "dp2a", "vabsdiff2", "vabsdiff4")
+_TWO_TYPES = ("dp4a", "dp2a")
 _ONES = {"f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000, "u16": 0xFFFF, "u32": 0xFFFFFFFF}
 _SIGNS = {"f16": 0x8000, "bf16": 0x8000, "f16x2": 0x80008000, "bf16x2": 0x80008000,
           "f32": 1 << 31, "f64": 1 << 63}  # fmt: skip
@@ -44,6 +45,11 @@ class ComputingEncoder(Emitter):
         """An operation that the machine has by the same name, but for its modifiers."""
         words, type_ = {v for v in op.variant if v not in _IGNORED}, op.source_types[0]
         sources = self.sources(op)
+        if op.name in lowering_video.NAMES:
+            sources = [*sources, self.constant(0, 4)][:3]  # the last one is not always there
+            how = lowering_video.immediate(op)
+            self.emit(op.name, [self.widened(op)], sources, immediate=how)
+            return
         results = [self.widened(op, i) for i in range(len(op.results))]
         if type_ == "f64":
             words.discard("ftz")

@@ -20,7 +20,7 @@ from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.errors import LaunchError
 from harness.emulator.memory.address_space import AddressSpace, Allocation
 from harness.emulator.memory.arguments import written_allocations
-from harness.emulator.program.access_kinds import grain
+from harness.emulator.program.access_kinds import atomic_bytes, grain
 from harness.emulator.program.ir import Program
 from harness.emulator.ptx.syntax import TYPE_SIZES
 from harness.emulator.results.faults import Fault
@@ -215,9 +215,10 @@ def _one_width(program: Program) -> tuple[bool, bool]:
     for block in program.blocks:
         for op in block.ops:
             if op.name in ("st", "atom"):
-                words = 1 if op.name == "atom" else len(op.sources) - 2
+                size = (len(op.sources) - 2) * TYPE_SIZES[op.source_types[2]]
+                width = atomic_bytes(op) if op.name == "atom" else size
                 for space in [op.variant[0]] if op.variant[0] else widths:
-                    widths.get(space, set()).add(words * TYPE_SIZES[op.source_types[2]])
+                    widths.get(space, set()).add(width)
             elif op.name == "copy_async":
                 widths["shared"].add(int(op.variant[0]))
     return len(widths["global"]) <= 1, len(widths["shared"]) <= 1

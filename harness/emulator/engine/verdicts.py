@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.emulator.engine.faults import index_of
 from harness.emulator.memory.address_space import SLOT_BITS, AddressSpace
-from harness.emulator.program.calls import STACK_BYTES
+from harness.emulator.program.allocation import STACK_BYTES
 from harness.emulator.program.ir import Program, Trap
 from harness.emulator.results.faults import Dim3
 from harness.emulator.results.remarks import Remark
@@ -242,6 +242,8 @@ def _stack(p: Place, site: int, size: int) -> str:
         for op in block.ops
         if op.name == "enter_frame" and op.site == site
     )
+    if callee == "alloca":
+        return f"alloca takes more than is left of a thread's stack of {STACK_BYTES} bytes"
     return (
         f"calls of `{callee}` nest too deep: a thread's stack has {STACK_BYTES} bytes, "
         f"a call of it takes {size}"

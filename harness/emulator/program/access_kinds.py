@@ -41,8 +41,9 @@ def access_kind(opcode: str) -> int:
 
 
 def of_mbarriers(opcode: str) -> bool:
-    """Whether an instruction is about an mbarrier, or a copy that tells one when it is done."""
-    return opcode.startswith(("mbarrier.", "cp.")) and "mbarrier" in opcode
+    """Whether an instruction is about an mbarrier, or tells one when what it moves is there."""
+    names = ("mbarrier.", "cp.", "st.async", "red.async")
+    return opcode.startswith(names) and "mbarrier" in opcode
 
 
 def fences(program: Program) -> list[bool]:
@@ -52,6 +53,8 @@ def fences(program: Program) -> list[bool]:
 
 def _orders(opcode: str) -> bool:
     modifiers = set(split_opcode(opcode)[1])
+    if "mbarrier::complete_tx::bytes" in modifiers:  # whoever waits for those bytes may read them
+        return True
     if of_mbarriers(opcode):  # those that count bytes are relaxed; the others order unless they say
         counts_bytes = modifiers & {"expect_tx", "complete_tx"} and "arrive" not in modifiers
         return not counts_bytes and "relaxed" not in modifiers
@@ -71,6 +74,11 @@ def grain(program: Program, space: str) -> int:
 
 def _word(op: Op) -> str:
     return op.result_types[0] if op.name == "ld" else op.source_types[2]
+
+
+def atomic_bytes(op: Op) -> int:
+    """How many bytes an atomic is about; one of 128 bits has its halves for operands."""
+    return TYPE_SIZES[op.source_types[2]] * max(1, len(op.result_types))
 
 
 COUNTS_UP, COMBINED, UNCOUNTED, VECTOR = "count up", "combined", "uncounted", "vector of "

@@ -11,8 +11,10 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 
+from harness.emulator.program.allocation import STACK, STACK_BYTES, AllocationTranslator
 from harness.emulator.program.decode.decoder import Decoder
 from harness.emulator.program.decode.operands import halves_of
+from harness.emulator.program.decode.stack import takes_memory
 from harness.emulator.program.ir import (
     Constant,
     Entry,
@@ -46,11 +48,6 @@ from harness.emulator.ptx.syntax import (
     names_in,
 )
 
-STACK = "!stack memory"
-"""The variable in local memory that holds the frames of recursive calls."""
-STACK_BYTES = 1 << 15
-
-
 _WORD = 8
 
 
@@ -72,10 +69,11 @@ class Frame:
     returns: list[str] = field(default_factory=list)
 
 
-class CallTranslator:
+class CallTranslator(AllocationTranslator):
     """The part of the translator that deals with calls."""
 
     def __init__(self, module: Module, kernel: Kernel) -> None:
+        super().__init__()
         self.module = module
         self.kernel = kernel
         self.code: list[Entry] = []
@@ -126,6 +124,7 @@ class CallTranslator:
         callee = self.module.functions.get(target)
         if callee is None or callee.body is None:
             raise self.decoder.unknown(f"a call of `{target}`, which this module does not define")
+        self.keep_free(callee, site, guarded)
         self.code += [To(Jump(-1, site), (entry,), guarded), Mark(entry)]
         self._direct(instruction, callee, actuals, site)
 
@@ -142,6 +141,8 @@ class CallTranslator:
             self._on_stack(instruction, callee, actuals, site)
             return
         after = self.new_label()
+        if takes_memory(callee):
+            self.releases[after] = self.free_before(site)
         renamed = dict(zip((p.name for p in formals), actuals, strict=True))
         caller, self.caller = self.caller, self.decoder.sites[site].location
         self.inline(callee, f"{after}:", renamed, after)
@@ -184,6 +185,8 @@ class CallTranslator:
         targets = tuple(labels.get(name, wrong) for name in self.module.functions)
         if not fitting:
             raise decoder.unknown("a call through a pointer, with no function of that form")
+        for name in sorted(fitting):
+            self.keep_free(self.module.functions[name], site, guarded)
         self.code.append(To(Switch(index, (), site, pointer), targets, guarded))
         for name in sorted(fitting):
             self.code.append(Mark(labels[name]))

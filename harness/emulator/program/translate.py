@@ -60,6 +60,7 @@ class _Translator(CallTranslator):
     def program(self) -> Program:
         self.inline(self.kernel, "", {}, None)
         self.out_of_line()
+        self.begin_stack(beside_recursion=bool(self.frames))
         blocks = self._blocks()
         if loops_by_head(blocks, self.sites):
             self.code = split_at_warp_syncs(self.code, self.new_label)
@@ -118,6 +119,8 @@ class _Translator(CallTranslator):
         site = len(self.sites) - 1
         if after is None and site >= 0:
             self.code.append(To(Exit(site), guarded=site))
+        elif after is not None:
+            self.release(after, site, None)
         self.nested -= 1
 
     def _statement(
@@ -166,6 +169,7 @@ class _Translator(CallTranslator):
             if after is None or opcode == "exit":
                 self.code.append(To(Exit(site), guarded=guarded))
             else:
+                self.release(after, site, guarded)
                 self.code.append(To(Jump(-1, site), (after,), guarded))
         elif opcode == "trap":
             self.code.append(To(Trap(site), guarded=guarded))

@@ -16,6 +16,7 @@ from harness.emulator.ptx.syntax import (
     Masked,
     Memory,
     Name,
+    Negative,
     Number,
     Operand,
     Pair,
@@ -65,10 +66,12 @@ class StatementReader(Tokens):
         return f"{name}@{self.unique}"
 
     def resolve(self, name: str) -> str:
+        """What a name stands for. `%r1.b0` is that part of what `%r1` stands for."""
         for scope in reversed(self.scopes):
             if name in scope.names:
                 return scope.names[name]
-        return name
+        register, dot, part = name.rpartition(".")
+        return f"{self.resolve(register)}.{part}" if dot else name
 
     def leave(self, scope: Scope, function: Function, body: list[Instruction | Label]) -> None:
         """A scope ends: its labels, which may be used before they stand, get their unique names."""
@@ -110,6 +113,9 @@ class StatementReader(Tokens):
         if token == "!":
             self.take()
             return Name(self.resolve(self.name()), True)
+        if token == "-" and (self.peek(1)[:1] or "-") in "%$_":
+            self.take()
+            return Negative(Name(self.resolve(self.take())))
         if token == "-" or token[:1].isdigit():
             number = self._number()
             if isinstance(number.value, int) and self.accept("("):

@@ -40,6 +40,13 @@ class Name:
 
 
 @dataclass(frozen=True)
+class Negative:
+    """`-a`, where a is no literal."""
+
+    operand: Operand
+
+
+@dataclass(frozen=True)
 class Number:
     """A literal. `bits` is set where the text gives the bits of a float (`0f3F800000`)."""
 
@@ -91,7 +98,7 @@ class Masked:
     operand: Operand
 
 
-Operand = Name | Number | Memory | Sum | Group | Pair | Masked
+Operand = Name | Negative | Number | Memory | Sum | Group | Pair | Masked
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """nvdisasm: where it is, and what it prints, checked before anybody relies on it.
 
-It comes with the CUDA toolkit and by itself from PyPI (`nvidia-cuda-nvdisasm`). JSON has the
-instructions; the lines of the source stand only in the text that it prints otherwise, so it runs
-twice, at the same time.
+It comes with the CUDA toolkit and by itself from PyPI (`nvidia-cuda-nvdisasm`). It prints the
+instructions as JSON; their lines of the source are in the cubin itself.
 """
 
 from __future__ import annotations
@@ -18,15 +17,12 @@ import sys
 import sysconfig
 import tempfile
 import zlib
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from posixpath import normpath
 from typing import Any
 
-from harness.emulator.ptx.syntax import Location
 from harness.emulator.sass.errors import CubinError, DisassemblerError
 
 SECONDS = 120
@@ -37,9 +33,6 @@ _INSTALL = (
     f"install it for this Python: {sys.executable} -m pip install -c constraints.txt "
     "'.[disassembler]'"
 )
-_SECTION = re.compile(r"\s*\.section\s+(\.text\.[^,\s]+)")
-_PLACE = re.compile(r'"((?:[^"\\]|\\.)*)", line (\d+)')
-_ADDRESS = re.compile(r"\s*/\*([0-9a-f]{4,})\*/\s")
 
 
 @dataclass(frozen=True)
@@ -59,12 +52,8 @@ class Line:
     guard: str
 
 
-@dataclass(frozen=True)
-class Listing:
-    """Function → address of its first instruction and its lines; section → address → location."""
-
-    functions: dict[str, tuple[int, tuple[Line, ...]]]
-    locations: dict[str, dict[int, Location]]
+Listing = dict[str, tuple[int, tuple[Line, ...]]]
+"""Function → the address of its first instruction, and its lines."""
 
 
 def candidates() -> list[tuple[str, str]]:
@@ -127,66 +116,50 @@ def disassemble(content: bytes, name: str, kept: Path | None = None) -> Listing:
         with tempfile.TemporaryDirectory(prefix="cubin-") as folder:
             path = Path(folder) / "kernel.cubin"
             path.write_bytes(content)
-            printed = _together(tool, [["-json", str(path)], ["-gi", "-c", str(path)]], name)
+            printed = _printed(tool, path, name)
         if kept:
             _keep(kept, of, printed)
-    return parsed(printed[0], printed[1], tool)
+    return parsed(printed, tool)
 
 
-def _kept(file: Path, of: list[Any]) -> list[str] | None:
+def _kept(file: Path, of: list[Any]) -> str | None:
     try:
         held = json.loads(gzip.decompress(file.read_bytes()))
-        printed = [held["json"], held["text"]] if held["of"] == of else None
+        printed = held["json"] if held["of"] == of else None
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
         return None
-    return printed if printed and all(isinstance(text, str) for text in printed) else None
+    return printed if isinstance(printed, str) else None
 
 
-def _keep(file: Path, of: list[Any], printed: list[str]) -> None:
-    held = json.dumps({"of": of, "json": printed[0], "text": printed[1]})
+def _keep(file: Path, of: list[Any], printed: str) -> None:
+    held = json.dumps({"of": of, "json": printed})
     with suppress(OSError), tempfile.TemporaryDirectory(dir=file.parent) as folder:
         written = Path(folder) / file.name
         written.write_bytes(gzip.compress(held.encode(), 6))
         written.replace(file)
 
 
-def parsed(text: str, places: str, tool: Disassembler) -> Listing:
-    """What nvdisasm's JSON, and its text with lines, say."""
-    return Listing(_functions(text, tool), _locations(places))
-
-
-def _together(tool: Disassembler, commands: list[list[str]], name: str) -> list[str]:
-    """What each command prints; they run side by side."""
-    running = [
-        subprocess.Popen(
-            [tool.path, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, errors="replace",
-        )
-        for command in commands
-    ]  # fmt: skip
+def _printed(tool: Disassembler, cubin: Path, name: str) -> str:
     try:
-        said = [process.communicate(timeout=SECONDS) for process in running]
+        said = subprocess.run(
+            [tool.path, "-json", str(cubin)], stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, errors="replace", timeout=SECONDS,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise CubinError(name, f"nvdisasm is not done with it after {SECONDS} s") from None
-    finally:
-        for process in running:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
-    for process, (_, errors) in zip(running, said, strict=True):
-        if process.returncode:
-            reason = next((line.strip() for line in errors.splitlines() if line.strip()), "")
-            reason = reason[:300] or f"it ended with code {process.returncode}"
-            raise CubinError(name, f"nvdisasm cannot read it: {reason}")
-    return [out for out, _ in said]
+    if said.returncode:
+        reason = next((line.strip() for line in said.stderr.splitlines() if line.strip()), "")
+        reason = reason[:300] or f"it ended with code {said.returncode}"
+        raise CubinError(name, f"nvdisasm cannot read it: {reason}")
+    return said.stdout
 
 
-def _functions(text: str, tool: Disassembler) -> dict[str, tuple[int, tuple[Line, ...]]]:
-    """The functions of the JSON. Raises DisassemblerError where it is not in the known form."""
+def parsed(text: str, tool: Disassembler) -> Listing:
+    """What nvdisasm's JSON says. Raises DisassemblerError where it is not in the known form."""
     try:
         parts = json.loads(text)
         listed = next(part for part in parts if isinstance(part, list))
-        found: dict[str, tuple[int, tuple[Line, ...]]] = {}
+        found: Listing = {}
         for each in listed:
             name, start = each["function-name"], each["start"]
             lines = tuple(_line(item) for item in each["sass-instructions"])
@@ -210,39 +183,3 @@ def _line(item: Any) -> Line:
     if guard.split()[-1:] == ["PR"]:
         guard = guard.removesuffix("PR").strip()
     return Line(opcode, operands, guard)
-
-
-def _locations(text: str) -> dict[str, dict[int, Location]]:
-    """Section → address → the innermost line, with the calls that it was inlined into."""
-    found: dict[str, dict[int, Location]] = {}
-    at: dict[int, Location] = {}
-    chain: list[Location] = []
-    fresh = False
-    for line in text.splitlines():
-        if "//##" in line:
-            if not fresh:
-                chain, fresh = [], True
-            chain += list(_places(line))[:1]
-        elif section := _SECTION.match(line):
-            at = found.setdefault(section[1], {})
-            chain, fresh = [], False
-        elif address := _ADDRESS.match(line):
-            fresh = False
-            if chain:
-                at[int(address[1], 16)] = _nested(tuple(chain))
-    return found
-
-
-def _places(line: str) -> Iterator[Location]:
-    for file, number in _PLACE.findall(line):
-        yield Location(normpath(file), int(number[:9]))
-
-
-@cache
-def _nested(chain: tuple[Location, ...]) -> Location:
-    """Innermost first, as it is printed."""
-    outer: Location | None = None
-    for each in reversed(chain):
-        outer = Location(each.file, each.line, outer)
-    assert outer is not None
-    return outer

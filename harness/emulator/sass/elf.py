@@ -18,6 +18,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from harness.emulator.sass.code import ARCHITECTURES, INSTRUCTION_BYTES, Parameter, Variable
 from harness.emulator.sass.errors import CubinError
+from harness.emulator.sass.lines import Lines, lines_of
 
 _PARAMETER_BASE, _MAX_THREADS, _REQUIRED_THREADS = 0x0A, 0x05, 0x10
 _FRAME_SIZE, _STACK_SIZE, _PARAMETER, _REGISTERS = 0x11, 0x12, 0x17, 0x2F
@@ -46,6 +47,7 @@ class Kernel:
     required_threads: tuple[int, int, int] | None = None
     entries: dict[str, int] = field(default_factory=dict)
     banks: dict[int, bytes] = field(default_factory=dict)
+    lines: Lines = field(default_factory=Lines)
 
 
 @dataclass
@@ -101,6 +103,9 @@ def _contents(elf: ELFFile, name: str) -> Contents:
     for section in sections:
         _take(section, kernels, by_number)
     _entries(symbols, sections, kernels)
+    for section_of_code, lines in lines_of(elf).items():
+        if (kernel_there := kernels.get(section_of_code.removeprefix(".text."))) is not None:
+            kernel_there.lines = lines
     return Contents(
         arch, kernels, _banks(sections), _variables(symbols, sections, name),
         {s.name: s.data() for s in sections if s.name == ".nv.global.init"},

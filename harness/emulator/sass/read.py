@@ -41,10 +41,9 @@ def joined(found: elf.Contents, listing: Listing, name: str) -> MachineCode:
 
 
 def _function(symbol: str, kernel: elf.Kernel, listing: Listing, name: str) -> Function:
-    locations = listing.locations.get(f".text.{symbol}", {})
     places = {
         start: lines
-        for function, (start, lines) in listing.functions.items()
+        for function, (start, lines) in listing.items()
         if function == symbol or (start and kernel.entries.get(function) == start)
     }
     instructions: list[Instruction] = []
@@ -54,7 +53,8 @@ def _function(symbol: str, kernel: elf.Kernel, listing: Listing, name: str) -> F
         for line in lines:
             address = len(instructions) * INSTRUCTION_BYTES
             encoding = kernel.code[address : address + INSTRUCTION_BYTES]
-            instructions.append(_instruction(line, address, encoding, locations.get(address), name))
+            location = kernel.lines.at(address)
+            instructions.append(_instruction(line, address, encoding, location, name))
     if len(instructions) * INSTRUCTION_BYTES != len(kernel.code):
         raise DisassemblerError(
             f"{name}: nvdisasm lists {len(instructions)} instructions of `{symbol}`, whose code "

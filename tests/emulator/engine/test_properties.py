@@ -17,7 +17,7 @@ from reference.strategies import OUTPUT, Case, cases
 
 # Deterministic, so that a change is to blame for a failure that appears with it.
 EVERYDAY = settings(
-    max_examples=160, derandomize=True, database=None, deadline=None,
+    max_examples=160, derandomize=True, database=None,
     phases=[Phase.generate, Phase.shrink], suppress_health_check=list(HealthCheck),
 )  # fmt: skip
 R0, R1, P0, THREAD = Reg("b32", "%r0"), Reg("b32", "%r1"), Reg("pred", "%p0"), Reg("b32", "%thread")

@@ -184,7 +184,7 @@ def test_what_is_no_text_is_refused_by_its_type(text: object) -> None:
         (".reg .b128 %q; ld.global.v2.b128 {%q, %q}, [%l1];", "`ld.global.v2.b128`"),
         ("ld.global.b128 %l1, [%l1];", "`%l1` is not a declared register of 128 bits"),
         (".reg .b128 %q; mov.b128 %q, {%l1};", "`mov.b128`"),
-        (".reg .b128 %q; atom.global.exch.b128 %q, [%l1], %q;", "`atom.global.exch.b128`"),
+        (".reg .b128 %q; atom.global.xor.b128 %q, [%l1], %q;", "`atom.global.xor.b128`"),
         ("tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%l1, {%r1}];", "textures and surfaces"),
         ("suld.b.2d.b32.trap {%r1}, [%l1, {%r1, %r2}];", "textures and surfaces"),
         (".reg .b128 %q; mov.b64 %l1, %q;", "`%q`"),

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from reference import video
+
 WIDTHS = {"b16": 16, "b32": 32, "b64": 64, "pred": 1, "f32": 32}
 
 
@@ -291,6 +293,24 @@ def _permutations_and_tables() -> None:
         _define(f"cvt.pack.sat.{to}.s32.b32", "b32", "b32 b32 b32", _pack(to))
 
 
+def _video() -> None:
+    shifts = ("u32", "u32", "u32"), ("s32", "s32", "u32")
+    u32, s32 = shifts[0], ("s32", "s32", "s32")
+    for name, mode, types, sat, second, place in (
+        ("vadd", "", s32, "sat", "", ""), ("vsub", "", u32, "sat", "add", ""),
+        ("vabsdiff", "", ("u32", "s32", "u32"), "", "", "b2"), ("vmin", "", s32, "", "max", ""),
+        ("vmax", "", u32, "", "min", ""), ("vshl", "wrap", shifts[0], "", "add", ""),
+        ("vshr", "clamp", shifts[1], "sat", "", ""),
+    ):  # fmt: skip
+        opcode = ".".join(w for w in (name, *types, sat, mode, second) if w)
+        d, third = (f"{{d}}.{place}" if place else "{d}"), bool(second or place)
+        _define(opcode, "b32", "b32 b32 b32" if third else "b32 b32",
+                video.meaning(name, mode, types, sat, second, place, "", ""),
+                f"{opcode} {d}, {{0}}, {{1}}" + ", {2}" * third)  # fmt: skip
+    _define("vmad.s32.s32.s32.sat.shr7", "b32", "b32 b32 b32",
+            video.meaning("vmad", "", s32, "sat", "shr7", "", ""))  # fmt: skip
+
+
 def _define_all() -> None:
     for type_ in ("u16", "s16", "u32", "s32", "u64", "s64"):
         _arithmetic(type_)
@@ -305,6 +325,7 @@ def _define_all() -> None:
         for mode in ("clamp", "wrap"):
             _define(f"shf.{direction}.{mode}.b32", "b32", "b32 b32 b32", _funnel(direction, mode))
     _permutations_and_tables()
+    _video()
     _define("slct.b32.s32", "b32", "b32 b32 b32", lambda a, b, c: a if signed(c, 32) >= 0 else b)
     _define("slct.u64.s32", "b64", "b64 b64 b32", lambda a, b, c: a if signed(c, 32) >= 0 else b)
     for name, combine in _BOOLEANS.items():

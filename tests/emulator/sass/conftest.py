@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from emulator_tools import KERNELS, find_nvcc
+from emulator_tools import PtxFile, find_nvcc
+from filelock import FileLock
 
 from harness.emulator.sass import MachineCode, read
 
@@ -21,30 +22,33 @@ def engine() -> None:
 
 
 @pytest.fixture(scope="session")
-def compile_cubin(tmp_path_factory: pytest.TempPathFactory) -> CompileCubin:
-    """CUDA source to a cubin's file; each compiled once."""
+def compile_cubin(ptx_file: PtxFile) -> CompileCubin:
+    """CUDA source (text, or the path of a file) to a cubin's file, assembled once of its PTX."""
     nvcc = find_nvcc()
-    folder = tmp_path_factory.mktemp("cubin")
-    made: dict[tuple[str, str], Path] = {}
 
-    def compiled(source: str, arch: str = "sm_90") -> Path:
-        if (source, arch) not in made:
-            path = folder / f"test{len(made)}.cu"
-            path.write_text(source)
-            out = path.with_suffix(".cubin")
-            command = [
-                nvcc, "-O3", "-lineinfo", "-cubin", "-std=c++17", f"-arch={arch}", f"-I{KERNELS}",
-                str(path), "-o", str(out),
-            ]  # fmt: skip
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
-            made[source, arch] = out
-        return made[source, arch]
+    def compiled(source: str | Path, arch: str = "sm_90") -> Path:
+        ptx = ptx_file(source, arch)
+        out = ptx.with_suffix(".cubin")
+        with FileLock(out.with_suffix(".lock")):
+            if not out.exists():
+                made = out.with_suffix(".made")
+                command = [
+                    nvcc, "-lineinfo", "-cubin", f"-arch={arch}", str(ptx), "-o", str(made),
+                ]  # fmt: skip
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                assert done.returncode == 0, done.stderr
+                made.rename(out)
+        return out
 
     return compiled
 
 
 @pytest.fixture(scope="session")
 def read_source(compile_cubin: CompileCubin) -> ReadSource:
-    """CUDA source to machine code; each read once, so that variables live on within a test only."""
-    return lambda source, arch="sm_90": read(compile_cubin(source, arch))
+    """CUDA source to machine code, read anew: its variables live on within a test only."""
+
+    def found(source: str | Path, arch: str = "sm_90") -> MachineCode:
+        cubin = compile_cubin(source, arch)
+        return read(cubin, cubin.with_suffix(".listing"))
+
+    return found

@@ -132,6 +132,29 @@ def test_calls_and_returns_are_branches_too(read_source: ReadSource) -> None:
     assert branches == mix["BRA"] + mix["CALL"] + mix["RET"]
 
 
+def test_of_a_branch_for_diverged_warps_all_lanes_are_predicated_on(
+    read_source: ReadSource,
+) -> None:
+    """As an H200 counted cuda-samples' binaryPartitionCG, whose guards are false."""
+    source = """#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void k(const int* in, int* out) {
+    const auto tile = cg::tiled_partition<32>(cg::this_thread_block());
+    const int x = in[threadIdx.x];
+    const auto alike = cg::binary_partition(tile, x & 1);
+    if (x & 1) out[threadIdx.x] = cg::reduce(alike, x, cg::plus<int>());
+    else out[threadIdx.x] = -cg::reduce(alike, x, cg::plus<int>());
+}"""
+    out, words = np.zeros(32, np.int32), WORDS[:32]
+    report = launch_machine_code(read_source(source), "k", 1, 32, [words, out])
+    odd = words % 2 != 0
+    np.testing.assert_array_equal(out, np.where(odd, words[odd].sum(), -words[~odd].sum()))
+    branches = [each for each in report.instructions if "BRA.DIV" in each.text and each.warps]
+    assert branches
+    assert [each.threads_predicated_on for each in branches] == [each.threads for each in branches]
+
+
 def test_a_launch_whose_trips_depend_on_contention_is_a_model(read_source: ReadSource) -> None:
     out = np.zeros(66, np.int32)
     report = launch_machine_code(read_source(ATOMICS), "k", 3, 100, [WORDS, out, len(WORDS)])

@@ -46,6 +46,50 @@ def test_a_function_has_its_parameters_resources_and_lines(read_source: ReadSour
     ]
 
 
+INLINED = """
+__device__ float one(const float* x, int i) {
+    return x[i] + 1.0f;
+}
+__device__ float two(const float* x, int i) {
+    const float twice = one(x, 2 * i);
+    return twice * one(x, 3 * i);
+}
+extern "C" __global__ void first(const float* x, float* out) {
+    out[threadIdx.x] = one(x, threadIdx.x);
+}
+extern "C" __global__ void second(const float* x, float* out) {
+    out[threadIdx.x] = two(x, threadIdx.x);
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_each_instruction_of_an_inlined_function_has_the_calls_that_it_came_by(
+    read_source: ReadSource, arch: str
+) -> None:
+    def calls(kernel: str, line: int) -> set[tuple[int, ...]]:
+        """The lines of those of a line, innermost first."""
+        found = set()
+        for each in read_source(INLINED, arch).functions[kernel].instructions:
+            place, lines = each.location, []
+            while place is not None:
+                lines.append(place.line)
+                place = place.inlined_at
+            found.add(tuple(lines))
+        return {lines for lines in found if lines[0] == line}
+
+    assert calls("first", 3) == {(3, 10)}
+    assert calls("second", 3) == {(3, 6, 13), (3, 7, 13)}
+    assert calls("second", 13) == {(13,)}
+
+
+def test_without_lines_a_cubin_is_read_all_the_same(compile_cubin: CompileCubin) -> None:
+    content = compile_cubin(SCALE).read_bytes().replace(b".debug_line", b".debug_nine")
+    instructions = read_bytes(content).functions["scale"].instructions
+    assert instructions
+    assert not any(each.location for each in instructions)
+
+
 def test_older_architectures_have_their_parameters_and_shared_memory_elsewhere(
     read_source: ReadSource,
 ) -> None:
@@ -115,6 +159,36 @@ def test_an_edited_cubin_is_read_or_refused_by_name(compile_cubin: CompileCubin)
             assert read_bytes(bytes(broken)).arch.startswith("sm_")
 
 
+def inlined_into(row: int) -> bytes:
+    """The opcodes of a row of lines that another one calls."""
+    return b"\x00\x04\x90" + bytes([row % 128 + 128, row // 128, 0]) + b"\x01"
+
+
+@pytest.mark.parametrize(
+    ("program", "why"),
+    [
+        (b"\x03" + b"\x80" * 20, "a number of more than 64 bits"),
+        (inlined_into(1), "IndexError"),
+        (
+            b"".join(map(inlined_into, range(300))),
+            "more than 200 calls are inlined into each other",
+        ),
+    ],
+    ids=["a number without end", "a row that calls itself", "calls without end"],
+)
+def test_damaged_lines_are_told(compile_cubin: CompileCubin, program: bytes, why: str) -> None:
+    content = bytearray(compile_cubin(SCALE).read_bytes())
+    elf = ELFFile(io.BytesIO(bytes(content)))
+    table = elf.get_section_by_name(".debug_line").data()
+    begin = table.index(b"\x00\x09\x02")  # where the first address is set
+    table = (begin + len(program) - 4).to_bytes(4, "little") + table[4:begin] + program
+    number = elf.get_section_index(".debug_line")
+    at = elf["e_shoff"] + number * elf["e_shentsize"] + 24  # sh_offset, sh_size
+    content[at : at + 16] = len(content).to_bytes(8, "little") + len(table).to_bytes(8, "little")
+    with pytest.raises(CubinError, match=f"it is damaged .*{why}"):
+        read_bytes(bytes(content) + table)
+
+
 # --- nvdisasm -------------------------------------------------------------------------------------
 
 
@@ -163,7 +237,7 @@ def test_a_listing_is_kept_for_the_next_time_and_not_taken_for_another_cubins(
     cubin, other = compile_cubin(SCALE), compile_cubin(SCALE.replace("96", "64"))
     first = read(cubin, listing)
     with monkeypatch.context() as patch:
-        patch.delattr(disassembler, "_together")
+        patch.delattr(disassembler, "_printed")
         assert read(cubin, listing) == first
     assert read(other, listing).functions["scale"].max_threads == (64, 1, 1)
     listing.write_bytes(b"no listing")

@@ -32,7 +32,7 @@ REFUSED = {
 def test_machine_code_leaves_the_same_bits_as_ptx(
     compile_ptx: CompilePtx, read_source: ReadSource, path: Path
 ) -> None:
-    how, code = asked(path), read_source(path.read_text())
+    how, code = asked(path), read_source(path)
     a = how.copied()
     report = launch_machine_code(
         code, how.kernel, how.grid, how.block, a, *how.shared, max_thread_instructions=BUDGET
@@ -52,4 +52,4 @@ def test_what_is_not_executed_is_refused_by_name_and_line(
     read_source: ReadSource, path: Path
 ) -> None:
     with pytest.raises(UnknownMachineInstruction, match=r"\.cu:\d+: .*`(FENCE|.*SYNCS)"):
-        prepare(read_source(path.read_text()), asked(path).kernel)
+        prepare(read_source(path), asked(path).kernel)

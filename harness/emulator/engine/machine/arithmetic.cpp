@@ -207,18 +207,6 @@ inline u32 nth_set(u32 word, u32 base, i32 n) {
     return EVERYBODY;
 }
 
-// The absolute differences of packed fields of two words, or with `adds` their sum.
-template <class A, class B, bool adds> inline u32 differences(u32 a, u32 b, u32 c) {
-    constexpr int bits = 8 * sizeof(A);
-    u32 out = adds ? c : 0;
-    for (int at = 0; at < 32; at += bits) {
-        const i32 x = static_cast<A>(a >> at), y = static_cast<B>(b >> at);
-        const u32 difference = static_cast<u32>(x > y ? x - y : y - x);
-        out += adds ? difference : (difference & ((1u << bits) - 1)) << at;
-    }
-    return out;
-}
-
 // Two 16-bit integers in a word.
 template <class T, class F> inline u32 both(F f, u32 a, u32 b) {
     const u32 low = static_cast<u16>(f(static_cast<T>(a), static_cast<T>(b)));
@@ -312,14 +300,6 @@ i32 clamped(i64 sum) { return static_cast<i32>(std::clamp<i64>(sum, INT32_MIN, I
     OP3("mad24.hi/" N, T, T, T, T, static_cast<T>(static_cast<u32>(product24<T>(a, b, 16)) + c)) \
     OP2("szext.clamp/" N, T, T, u32, extended<T>(a, clamped(b)))         \
     OP2("szext.wrap/" N, T, T, u32, extended<T>(a, b & 31))
-
-#define PACKED(NAME, A, B, TYPES)                                        \
-    OP3(NAME "/" TYPES, u32, u32, u32, u32, (differences<A, B, false>(a, b, c))) \
-    OP3(NAME ".add/" TYPES, u32, u32, u32, u32, (differences<A, B, true>(a, b, c)))
-
-#define DIFFERENCES(NAME, U, I)                                          \
-    PACKED(NAME, U, U, "u32.u32") PACKED(NAME, I, I, "s32.s32")          \
-    PACKED(NAME, I, U, "s32.u32") PACKED(NAME, U, I, "u32.s32")
 
 #define PAIRS(NAME, N, T, EXPRESSION)                                    \
     OP2(NAME "/" N, u32, u32, u32, both<T>([](T x, T y) { return EXPRESSION; }, a, b))
@@ -471,7 +451,6 @@ std::vector<Entry> computing_entries() {
         OP3("dp4a/s32.u32", u32, u32, u32, u32, (dot4<i8, u8>(a, b, c)))
         OP3("dp4a/u32.s32", u32, u32, u32, u32, (dot4<u8, i8>(a, b, c)))
         DOT2("lo", 0) DOT2("hi", 2)
-        DIFFERENCES("vabsdiff4", u8, i8) DIFFERENCES("vabsdiff2", u16, i16)
         PAIRS("add", "u16x2", u16, x + y) PAIRS("add", "s16x2", i16, x + y)
         PAIRS("min", "u16x2", u16, x < y ? x : y) PAIRS("max", "u16x2", u16, x > y ? x : y)
         PAIRS("min", "s16x2", i16, x < y ? x : y) PAIRS("max", "s16x2", i16, x > y ? x : y)

@@ -1,5 +1,6 @@
 // `cp.async`: copies from global to shared memory that land when somebody waits for them.
 
+#include "reductions.h"
 #include "rows.h"
 #include "stores.h"
 
@@ -79,10 +80,12 @@ void copy_bulk(Context& c, const Op& op) {
 }  // namespace
 
 std::vector<Entry> copy_entries() {
-    return {{"copy_async", copy_async, ISSUES_COPY},
-            {"copy_commit", copy_commit, COMMITS_COPIES},
-            {"copy_wait", copy_wait, WAITS_FOR_COPIES},
-            {"copy_bulk", copy_bulk, COPIES_BULK}};
+    std::vector<Entry> out = {{"copy_async", copy_async, ISSUES_COPY},
+                              {"copy_commit", copy_commit, COMMITS_COPIES},
+                              {"copy_wait", copy_wait, WAITS_FOR_COPIES},
+                              {"copy_bulk", copy_bulk, COPIES_BULK}};
+    for (const BulkReduction& each : bulk_reductions()) out.push_back({each.name, copy_bulk, COPIES_BULK});
+    return out;
 }
 
 }  // namespace machine

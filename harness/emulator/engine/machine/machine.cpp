@@ -24,7 +24,7 @@ const std::vector<Entry>& entries() {
         std::vector<Entry> out;
         for (const auto& table :
              {computing_entries(), rounding_entries(), conversion_entries(), half_entries(),
-              fp8_entries(), warp_entries(), matrix_entries(), memory_entries(), copy_entries(),
+              fp8_entries(), video_entries(), warp_entries(), matrix_entries(), memory_entries(), copy_entries(),
               system_entries()})
             out.insert(out.end(), table.begin(), table.end());
         return out;

@@ -214,7 +214,7 @@ using Handler = void (*)(Context&, const Op&);
 
 // What the judge has to know of an operation besides what it computes.
 enum Role : u8 {
-    COMPUTES, LOADS, STORES, UPDATES, ISSUES_COPY, COMMITS_COPIES, WAITS_FOR_COPIES, MEETS, ALL_MEET,
+    COMPUTES, LOADS, STORES, UPDATES, ARRIVES, ISSUES_COPY, COMMITS_COPIES, WAITS_FOR_COPIES, MEETS, ALL_MEET,
     FENCES, ENTERS_FRAME, COPIES_STRUCT, COPIES_BULK, PRINTS, FAILS, MARKS,
 };
 
@@ -229,6 +229,7 @@ std::vector<Entry> rounding_entries();
 std::vector<Entry> conversion_entries();
 std::vector<Entry> half_entries();
 std::vector<Entry> fp8_entries();
+std::vector<Entry> video_entries();
 std::vector<Entry> warp_entries();
 std::vector<Entry> matrix_entries();
 std::vector<Entry> memory_entries();

@@ -118,44 +118,53 @@ void store(Context& c, const Op& op) {
 
 // --- atomics ------------------------------------------------------------------------------------
 
-// Lanes take their turn in ascending order.
-template <class T, class F>
-void atomic(Context& c, const Op& op, F applied) {
-    Access access = addressed(c, op, sizeof(T));
+// Lanes take their turn in ascending order: `turn(lane, place, others)`, where other jobs' threads
+// may be at work on the same word or not.
+template <int width, class F>
+void in_turn(Context& c, const Op& op, F turn) {
+    Access access = addressed(c, op, width);
     const i32 space = resolved(op, access);
     Buffer* buffer = nullptr;
     if (space == SHARED) {
-        inside(op.site, access, c.launch->shared_bytes, sizeof(T));
+        inside(op.site, access, c.launch->shared_bytes, width);
         const Wavefronts cost = shared_atomic_wavefronts(access, op.cost);
         count_shared(c, op.site, cost.spent, cost.ideal);
         count_collisions(c, op.site, access.active, collisions(access));
     } else if (space == LOCAL) {
-        inside(op.site, access, c.launch->local_bytes, sizeof(T));
+        inside(op.site, access, c.launch->local_bytes, width);
         if (c.checks) note_local(c, op, access, false);
     } else {
-        buffer = &buffer_of(c, op, access, sizeof(T), UPDATE);
+        buffer = &buffer_of(c, op, access, width, UPDATE);
         count_global_atomic(c, op, *buffer, access);
-        read_filled(c, op, *buffer, access, sizeof(T));
+        read_filled(c, op, *buffer, access, width);
     }
-    const Cell<T>* firsts = c.row<Cell<T>>(op.source[1]);
-    const Cell<T>* seconds = c.row<Cell<T>>(op.source[op.count == 2 ? 2 : 1]);
-    Cell<T>* result = op.result[0] >= 0 ? c.row<Cell<T>>(op.result[0]) : nullptr;
     each_lane(access.active, [&](int i) {
         u8* place;
         if (buffer) {
             c.undo->keep(*buffer, access.address[i] - buffer->base);
             place = buffer->data - buffer->base + access.address[i];
             if (c.checks && buffer->watched)
-                note_update(c, op, i, words_of(c, *buffer, access.address[i], sizeof(T)));
+                note_update(c, op, i, words_of(c, *buffer, access.address[i], width));
         } else if (space == SHARED) {
             place = c.shared + access.address[i];
-            if (c.checks) note_update(c, op, i, words_of_shared(c, access.address[i], sizeof(T)));
+            if (c.checks) note_update(c, op, i, words_of_shared(c, access.address[i], width));
         } else {
             place = local_of(c, i) + access.address[i];
         }
+        turn(i, place, buffer && c.launch->jobs > 1);
+    });
+    if (buffer) fill(c, *buffer, access);
+}
+
+template <class T, class F>
+void atomic(Context& c, const Op& op, F applied) {
+    const Cell<T>* firsts = c.row<Cell<T>>(op.source[1]);
+    const Cell<T>* seconds = c.row<Cell<T>>(op.source[op.count == 2 ? 2 : 1]);
+    Cell<T>* result = op.result[0] >= 0 ? c.row<Cell<T>>(op.result[0]) : nullptr;
+    in_turn<sizeof(T)>(c, op, [&](int i, u8* place, bool others) {
         T old, made;
         const T first = Stored<T>::get(firsts[i]), second = Stored<T>::get(seconds[i]);
-        if (buffer && c.launch->jobs > 1) {
+        if (others) {
             T* word = reinterpret_cast<T*>(place);
             __atomic_load(word, &old, __ATOMIC_RELAXED);
             do made = applied(old, first, second);
@@ -168,7 +177,25 @@ void atomic(Context& c, const Op& op, F applied) {
         }
         if (result) result[i] = Stored<T>::put(old);
     });
-    if (buffer) fill(c, *buffer, access);
+}
+
+// 128 bits, in two registers each; several jobs do not share what has these.
+template <bool Compares>
+void atomic_128(Context& c, const Op& op) {
+    in_turn<16>(c, op, [&](int i, u8* place, bool) {
+        const auto read = [&](int n) { return c.row<u64>(op.source[n])[i]; };
+        const u64 given[] = {read(1), read(2)};
+        u64 old[2];
+        std::memcpy(old, place, sizeof old);
+        if (!Compares) {
+            std::memcpy(place, given, sizeof given);
+        } else if (old[0] == given[0] && old[1] == given[1]) {
+            const u64 swapped[] = {read(3), read(4)};
+            std::memcpy(place, swapped, sizeof swapped);
+        }
+        for (int half = 0; half < 2; half++)
+            if (op.result[half] >= 0) c.row<u64>(op.result[half])[i] = old[half];
+    });
 }
 
 // Arrivals at an mbarrier, and bytes that are to come or have come.
@@ -223,7 +250,8 @@ std::vector<Entry> memory_entries() {
         ATOMIC_OP("atom.inc/u32", u32, a >= b ? 0 : a + 1)
         ATOMIC_OP("atom.dec/u32", u32, a == 0 || a > b ? b : a - 1)
         ATOMIC_OP("atom.cas/u16", u16, a == b ? d : a)
-        {"atom.arrive/u64", arrive<false>, UPDATES}, {"atom.arrive_drop/u64", arrive<true>, UPDATES},
+        {"atom.exch/b128", atomic_128<false>, UPDATES}, {"atom.cas/b128", atomic_128<true>, UPDATES},
+        {"atom.arrive/u64", arrive<false>, ARRIVES}, {"atom.arrive_drop/u64", arrive<true>, ARRIVES},
         ATOMIC_HALVES("f16", F16) ATOMIC_HALVES("bf16", BF16)
     };
 }

@@ -16,6 +16,8 @@ from harness.emulator.program.decode.integers import IntegerDecoder
 from harness.emulator.program.decode.matrix import MatrixDecoder
 from harness.emulator.program.decode.mbarriers import MbarrierDecoder
 from harness.emulator.program.decode.memory import STATE_SPACES
+from harness.emulator.program.decode.stack import StackDecoder
+from harness.emulator.program.decode.video import VideoDecoder
 from harness.emulator.program.decode.warp import WarpDecoder
 from harness.emulator.program.ir import HALVES, Constant, Op, Register, unsigned
 from harness.emulator.ptx.syntax import (
@@ -34,8 +36,9 @@ _OF_TEXTURES = frozenset(("tex", "tld4", "txq", "suld", "sust", "sured", "suq", 
 
 
 class Decoder(
-    MatrixDecoder, MbarrierDecoder, ClusterDecoder, WarpDecoder, IntegerDecoder, ConversionDecoder
-):
+    MatrixDecoder, MbarrierDecoder, ClusterDecoder, WarpDecoder, IntegerDecoder, VideoDecoder,
+    ConversionDecoder, StackDecoder,
+):  # fmt: skip
     """Decodes the instructions of one kernel."""
 
     def ops(self, instruction: Instruction) -> list[Op]:

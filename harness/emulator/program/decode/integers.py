@@ -93,16 +93,3 @@ class IntegerDecoder(OperandReader):
         ]  # fmt: skip
 
     _op_dp2a = _op_dp4a
-
-    def _op_vabsdiff4(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
-        """Absolute differences of packed fields; masks, saturation and byte orders are unknown."""
-        name, *words = instruction.opcode.split(".")
-        adds = words[3:]
-        if len(words) < 3 or not set(words[:3]) <= {"u32", "s32"} or adds not in ([], ["add"]):
-            raise self.unknown()
-        target, *sources = self.given(instruction, 4)
-        kinds = (words[1], words[2], "u32")
-        read = tuple(self.source(s, kind) for s, kind in zip(sources, kinds, strict=True))
-        return [Op(name, tuple(adds), (self.result(target),), ("u32",), read, kinds, self.site)]
-
-    _op_vabsdiff2 = _op_vabsdiff4

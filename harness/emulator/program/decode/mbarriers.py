@@ -3,22 +3,36 @@
 An mbarrier is one word here: the arrivals that its phase still waits for, those that each phase
 waits for, the bytes that are still to come, and the parity of the phase (`mbarrier.h`). To arrive
 is an atomic on it, to test it a load; both order what other threads see, as the memory model has
-it. A copy is done when it is issued: what it writes is there for whoever waits as he must.
+it. What is asynchronous is done when it is issued: it is there for whoever waits as he must.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from harness.emulator.program.decode.memory import MemoryDecoder
-from harness.emulator.program.ir import Constant, Op, Register, Source
-from harness.emulator.ptx.syntax import Instruction, Number, Operand
+from harness.emulator.program.ir import Constant, Op, Register, Source, unsigned
+from harness.emulator.ptx.syntax import TYPE_SIZES, Group, Instruction, Number, Operand
 
 COUNT_BITS, PARITY_BIT = 20, 63
 _ORDERS = {"release", "acquire", "relaxed"}
 _SCOPES = {"cta", "cluster"}
+_REDUCED_IN_BULK = {
+    "add": ("u32", "s32", "u64", "f32", "f64", "f16", "bf16"), "inc": ("u32",), "dec": ("u32",),
+    "min": ("u32", "s32", "u64", "s64"), "max": ("u32", "s32", "u64", "s64"),
+    "and": ("b32", "b64"), "or": ("b32", "b64"), "xor": ("b32", "b64"),
+}  # fmt: skip
+_TELLS = "mbarrier::complete_tx::bytes"
+_STORED_ASYNC = ("b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64")
+_REDUCED_ASYNC = {
+    "add": ("u32", "s32", "u64"), "min": ("u32", "s32"), "max": ("u32", "s32"), "and": ("b32",),
+    "or": ("b32",), "xor": ("b32",), "inc": ("u32",), "dec": ("u32",),
+}  # fmt: skip
 
 
 class MbarrierDecoder(MemoryDecoder):
-    """`mbarrier`, `cp.async` and `cp.async.bulk`."""
+    """`mbarrier`, `cp.async` and `cp.async.bulk`, `st.async` and `red.async`."""
 
     # --- mbarriers ------------------------------------------------------------------------
 
@@ -159,12 +173,46 @@ class MbarrierDecoder(MemoryDecoder):
         ops.append(Op("neg", (), (register,), ("u64",), (register,), ("u64",), self.site))
         return register
 
+    # --- stores and atomics ---------------------------------------------------------------
+
+    def _op_st(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        if modifiers[:1] != ["async"]:
+            return super()._op_st(instruction, modifiers, types)
+        if types not in ([t] for t in _STORED_ASYNC) or set(modifiers) & _ORDERS:
+            raise self.unknown()
+        return self._telling(instruction, modifiers, super()._op_st, types)
+
+    def _op_red(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
+        if modifiers[:1] != ["async"]:
+            return super()._op_red(instruction, modifiers, types)
+        known = len(types) == 1 and any(types[0] in _REDUCED_ASYNC.get(m, ()) for m in modifiers)
+        if not known or not {"relaxed", "cluster"} <= set(modifiers):
+            raise self.unknown()
+        return self._telling(instruction, modifiers, super()._op_red, types)
+
+    def _telling(
+        self, instruction: Instruction, modifiers: list[str], reader: Callable[..., list[Op]],
+        types: list[str],
+    ) -> list[Op]:  # fmt: skip
+        """What an instruction does at once, and that it tells an mbarrier how many bytes it was."""
+        rest = [m for m in modifiers if m not in ("async", _TELLS)]
+        where, value, barrier = self.given(instruction, 3)
+        if len(modifiers) - len(rest) != 2 or self._space(rest)[0] not in ("", "shared"):
+            raise self.unknown()
+        made = reader(replace(instruction, operands=(where, value)), rest, types)
+        count = TYPE_SIZES[types[0]] * (len(value.items) if isinstance(value, Group) else 1)
+        space = self._space(rest)[0]
+        done = Constant((1 << 64) - count)
+        return [*made, self._update("arrive", space, barrier, None, Constant(0), done)]
+
     # --- copies ---------------------------------------------------------------------------
 
     def _op_cp(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
         words = instruction.opcode.split(".")[1:]
         if words[:2] == ["async", "bulk"]:
             return self._bulk(instruction, words[2:])
+        if words[:3] == ["reduce", "async", "bulk"]:
+            return self._reduce_bulk(instruction, words[3:])
         if words[:3] == ["async", "mbarrier", "arrive"]:
             return self._arrive_after_copies(instruction, words[3:])
         if words in (["async", "commit_group"], ["async", "wait_all"]):
@@ -205,7 +253,7 @@ class MbarrierDecoder(MemoryDecoder):
         spaces = [w.partition("::")[0] for w in words[:2]]
         if words[:2] == ["prefetch", "L2"]:
             return [Op("fence", ("",), (), (), (), (), self.site)]
-        if spaces == ["shared", "global"] and words[2:] == ["mbarrier::complete_tx::bytes"]:
+        if spaces == ["shared", "global"] and words[2:] == [_TELLS]:
             target, source, size, barrier = self.given(instruction, 4)
         elif spaces == ["global", "shared"] and words[2:] == ["bulk_group"]:
             target, source, size = self.given(instruction, 3)
@@ -221,6 +269,19 @@ class MbarrierDecoder(MemoryDecoder):
             done = self._less(count, ops)
             ops.append(self._update("arrive", "shared", barrier, None, Constant(0), done))
         return ops
+
+    def _reduce_bulk(self, instruction: Instruction, words: list[str]) -> list[Op]:
+        """To global memory: elements of f16 and bf16 are added only, and without flushing."""
+        where, rest, type_ = words[:3], words[3:-1], words[-1]
+        if where != ["global", "shared::cta", "bulk_group"] or not rest:
+            raise self.unknown()
+        half = type_ in ("f16", "bf16")
+        if type_ not in _REDUCED_IN_BULK.get(rest[0], ()) or rest[1:] != ["noftz"] * half:
+            raise self.unknown()
+        *ops, copy = self._bulk(instruction, where)
+        signed_matters = half or rest[0] in ("min", "max") or type_[0] == "f"
+        kind = type_ if signed_matters else unsigned(type_)
+        return [*ops, replace(copy, variant=("global", rest[0], kind))]
 
     def _literal(self, operand: Operand) -> int:
         if not isinstance(operand, Number) or not isinstance(operand.value, int):

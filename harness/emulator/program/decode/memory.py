@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from harness.emulator.program.decode.calls import CallDecoder
-from harness.emulator.program.ir import HALVES, Constant, Op, Source, SymbolAddress, unsigned
-from harness.emulator.ptx.syntax import TYPE_SIZES, Group, Instruction, Memory, Operand
+from harness.emulator.program.ir import (
+    HALVES,
+    Constant,
+    Op,
+    Register,
+    Source,
+    SymbolAddress,
+    unsigned,
+)
+from harness.emulator.ptx.syntax import TYPE_SIZES, Group, Instruction, Memory, Name, Operand
 
 STATE_SPACES = {"global", "shared", "local", "const", "param"}
 _PARTS_OF_SPACES = {"", "cta", "cluster", "entry", "func"}
@@ -190,6 +198,8 @@ class MemoryDecoder(CallDecoder):
         if space not in ("", "global", "shared"):
             raise self.unknown(f"there are no atomics on {space} memory")
         kind, operation = types[0], operations[0]
+        if kind == "b128" and operation in ("exch", "cas") and not (width or reduces):
+            return self._atom_128(instruction, space, operation)
         if kind not in _ATOMICS[operation] or (reduces and operation in ("exch", "cas")):
             raise self.unknown()
         if kind in HALVES:
@@ -222,6 +232,21 @@ class MemoryDecoder(CallDecoder):
                           (base, at, self.source(element[-1], kind)),
                           (address_type, "s64", kind), self.site))  # fmt: skip
         return out
+
+    def _atom_128(self, instruction: Instruction, space: str, operation: str) -> list[Op]:
+        """An atomic on 128 bits, whose operands are registers in halves."""
+        operands = self.given(instruction, 3 if operation == "exch" else 4)
+        target, where, *values = operands
+        base, offset, address_type = self._place(self._own_space(space, where), where)
+        if isinstance(target, Name) and target.text == "_":
+            made: tuple[Register | None, ...] = (None, None)
+        else:
+            made = tuple(self.result(half) for half in self.halves(target))
+        read = tuple(self.source(half, "u64") for value in values for half in self.halves(value))
+        return [
+            Op("atom", (space, operation), made, ("u64", "u64"), (base, offset, *read),
+               (address_type, "s64", *("u64",) * len(read)), self.site)
+        ]  # fmt: skip
 
     def _op_red(self, instruction: Instruction, modifiers: list[str], types: list[str]) -> list[Op]:
         return self._op_atom(instruction, modifiers, types)

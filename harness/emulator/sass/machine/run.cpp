@@ -250,6 +250,7 @@ class Machine {
                 return parted(warp, index, taken, n.target, next);
             }
             case BRANCH_DIV: {
+                c.counts.on[part.at] += __builtin_popcount(part.lanes & ~on);  // on, whatever its guard
                 const u32 wanted = c.source(n.source[0])[__builtin_ctz(part.lanes)];
                 part.at = on && (wanted & ~part.lanes & ~warp.exited) ? n.target : next;
                 return true;

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from operation_cases import ARITHMETIC, BITS, Group, register_class
+from video_cases import video
 
 # --- warps and memory -------------------------------------------------------------------------
 
@@ -79,6 +80,23 @@ def _atomics() -> Iterator[Group]:
             texts.append(f"{start}atom.shared.cas.{bits} $0, [%r21], $2, $1{end}")
             texts.append(f"{start}atom.shared.cas.{bits} $0, [%r21], $2, $1")
         yield Group(tuple(texts), type_, (type_, type_), 64)
+    start = ("mov.u32 %r20, s; and.b32 %r21, %t, 7; mad.lo.u32 %r21, %r21, 16, %r20; bar.sync 0; "
+             "setp.lt.u32 %p5, %t, 8; @%p5 st.shared.v2.b64 [%r21], {$1, $2}; bar.sync 0; "
+             "{ .reg .b128 %w<3>; and.b64 %l8, $1, 1; and.b64 %l9, $2, 1; mov.b128 %w0, {$1, $2}; "
+             "mov.b128 %w1, {%l8, %l9}; atom.shared")  # fmt: skip
+    texts = []
+    for operation in (
+        "exch.b128 %w2, [%r21], %w0;",
+        "cas.b128 %w2, [%r21], %w0, %w1;",
+        "exch.b128 %w2, [%r21], %w1;",
+        "cas.b128 %w2, [%r21], %w1, %w0;",
+    ):
+        texts += [
+            f"{start}.{operation} mov.b128 {{$0, %l7}}, %w2; }}",
+            f"{start}.{operation} mov.b128 {{%l7, $0}}, %w2; }}",
+            f"{start}.{operation} }} bar.sync 0; ld.shared.v2.b64 {{%l7, $0}}, [%r21]",
+        ]
+    yield Group(tuple(texts), "u64", ("u64", "u64"), 128)
 
 
 # --- tensor cores -----------------------------------------------------------------------------
@@ -189,5 +207,5 @@ def _wmma(shape: str, types: str, layouts: str, end: str = "") -> Group:
 
 
 _PARTS = (*ARITHMETIC, _warps, _memory, _registers_read_first, _atomics, _mma_products, _matrices,
-          _wmma_products)  # fmt: skip
+          _wmma_products, video)  # fmt: skip
 GROUPS = [group for part in _PARTS for group in part() if group.instructions]

@@ -296,9 +296,7 @@ def _integers() -> Iterator[Group]:
                  *(f"cvt.pack.sat.{t}.s32.b32 $0, $1, $2, $3" for t in ("u8", "s8"))),
                 "u32", ("u32", "u32", "u32"))  # fmt: skip
     yield Group(("mad.hi.sat.s32 $0, $1, $2, $3",), "s32", ("s32", "s32", "s32"))
-    yield Group(("prmt.b32 $0, $1, $2, $3", "vabsdiff4.u32.s32.u32 $0, $1, $2, $3",
-                 *(f"vabsdiff{n}.u32.{a}.{b}{add} $0, $1, $2, $3" for n in (2, 4)
-                   for a in ("u32", "s32") for b in ("u32", "s32") for add in ("", ".add")),
+    yield Group(("prmt.b32 $0, $1, $2, $3",
                  *(f"dp4a.{a}.{b} $0, $1, $2, $3" for a in ("u32", "s32") for b in ("u32", "s32")),
                  *(f"dp2a.{part}.{a}.{b} $0, $1, $2, $3" for part in ("lo", "hi")
                    for a in ("u32", "s32") for b in ("u32", "s32"))),

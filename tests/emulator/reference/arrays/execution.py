@@ -42,6 +42,8 @@ from reference.arrays.operations import NUMPY_TYPES, implementation
 
 Array = NDArray[Any]
 
+_HALVES = np.dtype([("low", np.uint64), ("high", np.uint64)])  # of 128 bits
+
 
 def execute(
     program: Program, blocks: int, threads: int, memory: AddressSpace, shared_bytes: int
@@ -275,6 +277,9 @@ class _Execution:
 
     def _op_atom(self, op: Op) -> None:
         operands = [self._read(s, op.source_types[2])[self.lanes.active] for s in op.sources[2:]]
+        if len(op.result_types) == 2:
+            operands = [np.stack(halves, axis=1).view(_HALVES)[:, 0]
+                        for halves in zip(operands[::2], operands[1::2], strict=True)]  # fmt: skip
         addresses, size = self._addresses(op), operands[0].itemsize
         memory, first, _ = self._places(op.variant[0], addresses, size)
         rule = atomic_rule(self.program, op, wanted=bool(self.wanted))
@@ -284,7 +289,10 @@ class _Execution:
             costs.global_atomic(self.counts, self.lanes, op.site, addresses, size, rule)
         words = memory[: len(memory) // size * size].view(operands[0].dtype)
         found = atomics.fetch(words, first // size, op.variant[1], tuple(operands))
-        self._write(op, self._spread(found))
+        if len(op.result_types) == 2:
+            self._several(op, tuple(self._spread(found[half]) for half in ("low", "high")))
+        else:
+            self._write(op, self._spread(found))
 
     def _op_copy_async(self, op: Op) -> None:
         target, source, filled = self._operands(op)

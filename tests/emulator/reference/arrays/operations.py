@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.program.ir import HALVES, Op, is_float
+from reference import video
 from reference.arrays import (
     extended_precision,
     floats,
@@ -55,7 +56,9 @@ def implementation(op: Op) -> Function:
         return _flushing(_slct, op, sources=(2,))
     if op.name in _ANY_TYPE:
         return _ANY_TYPE[op.name]
-    if op.name in ("dp4a", "dp2a", "vabsdiff4", "vabsdiff2"):
+    if op.name.startswith("v"):
+        return _video(op)
+    if op.name in ("dp4a", "dp2a"):
         return packed_integers.implementation(op)
     if op.source_types[0] in ("u16x2", "s16x2"):
         return packed_integers.pairs(op)
@@ -66,6 +69,13 @@ def implementation(op: Op) -> Function:
     if is_float(op.source_types[0]):
         return _float(op)
     return _integer(op)
+
+
+def _video(op: Op) -> Function:
+    mode, type_, *words = op.variant
+    meaning = video.meaning(op.name, mode, (type_, *op.source_types[:2]), *words)
+    bits = np.frompyfunc(lambda *operands: meaning(*operands) & 0xFFFFFFFF, len(op.sources), 1)
+    return lambda *operands: bits(*(a.view(np.uint32) for a in operands)).astype(np.uint32)
 
 
 def _float(op: Op) -> Function:

@@ -1,4 +1,4 @@
-"""Bytes and half-words packed in a register: dp4a, dp2a, vabsdiff, and 16-bit pairs."""
+"""Bytes and half-words packed in a register: dp4a, dp2a, and 16-bit pairs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ def _fields(packed: Array, bits: int, signed: bool) -> list[Array]:
 
 def implementation(op: Op) -> Callable[[Array, Array, Array], Array]:
     """`dp4a`: four products of bytes; `dp2a`: two of half-words with the lower or upper bytes."""
-    if op.name.startswith("vabsdiff"):
-        return _absolute_differences(op)
     a_signed, b_signed = (type_[0] == "s" for type_ in op.source_types[:2])
     width = 8 if op.name == "dp4a" else 16
     first = 2 if "hi" in op.variant else 0
@@ -39,21 +37,6 @@ def implementation(op: Op) -> Callable[[Array, Array, Array], Array]:
         for x, y in zip(left, right, strict=False):
             total = total + x * y
         return total.astype(c.dtype)
-
-    return compute
-
-
-def _absolute_differences(op: Op) -> Callable[[Array, Array, Array], Array]:
-    """`vabsdiff4` and `vabsdiff2`: of each field, packed, or with `.add` summed up onto c."""
-    width = 8 if op.name.endswith("4") else 16
-    a_signed, b_signed = (type_[0] == "s" for type_ in op.source_types[:2])
-
-    def compute(a: Array, b: Array, c: Array) -> Array:
-        pairs = zip(_fields(a, width, a_signed), _fields(b, width, b_signed), strict=True)
-        differences = [np.abs(x - y) for x, y in pairs]
-        if "add" in op.variant:
-            return sum(differences, c.astype(np.int64)).astype(c.dtype)
-        return _packed(differences, width)
 
     return compute
 

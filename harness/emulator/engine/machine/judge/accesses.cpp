@@ -70,7 +70,9 @@ void Accesses::execute(const Op& op, Verb verb, const Selection& lanes) {
     }
     if (verb != UPDATE) return;
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
-    each_of(lanes, [&](int w, int i) { uninitialised_.put(w, op.result[0], i, 0); });
+    each_of(lanes, [&](int w, int i) {
+        for (const i32 row : op.result) uninitialised_.put(w, row, i, 0);
+    });
 }
 
 Touches Accesses::addressed(const Op& op, const Selection& lanes) {
@@ -111,7 +113,7 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
                           unchanged(request, bytes));
         }
         if (request.verb == WRITE) write_block_memory(op, request, cells);
-        if (request.verb == UPDATE && judged_.traits[op.site] & OF_MBARRIER)
+        if (entries()[op.handler].role == ARRIVES)
             arrive(op, request);
         else
             move(op, request);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "../mbarrier.h"
+#include "../reductions.h"
 
 namespace machine {
 
@@ -210,6 +211,7 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
         if (!size) return;
         Request from{op.site, PLAIN, READ, UNIT, 1, SHARED_MEMORY, 0, {}}, to = from;
         to.verb = WRITE;
+        if (reduction_of(op)) to.verb = UPDATE, to.kind = ATOMIC;
         for (i64 at = 0; at < size; at += UNIT) {
             from.touches.push_back({address(1) + at, w, lane});
             to.touches.push_back({address(0) + at, w, lane});
@@ -226,6 +228,7 @@ void Accesses::copy_bulk(const Op& op, const Selection& lanes) {
 
 void Accesses::bulk(const Op& op, const Request& from, const Request& to) {
     const bool to_shared = op.immediate;
+    const BulkReduction* const reduction = reduction_of(op);
     const Request& outside = to_shared ? from : to;
     Buffer& buffer = launch_.buffers[outside.memory];
     std::vector<u8> bytes(from.touches.size() * from.width());
@@ -240,10 +243,13 @@ void Accesses::bulk(const Op& op, const Request& from, const Request& to) {
         };
         const auto inside = cells_of(to_shared ? to : from, shared_words_);
         if (!to_shared) {  // to store it to global memory is to use it
-            const Ids ids = read_block_memory(from, inside);
-            for (size_t n = 0; n < ids.size(); n++)
-                uninitialised_.use(ids[n], from.touches[n].lane, op.site);
+            const auto use = [&](const Ids& ids) {
+                for (size_t n = 0; n < ids.size(); n++)
+                    uninitialised_.use(ids[n], from.touches[n].lane, op.site);
+            };
+            use(read_block_memory(from, inside));
             watch(from, inside);
+            if (reduction && buffer.filled) use(read_buffer(to, buffer));
         }
         if (buffer.watched) watch(outside, cells_of(outside, 0));
         if (to_shared) {
@@ -258,8 +264,16 @@ void Accesses::bulk(const Op& op, const Request& from, const Request& to) {
     }
     u8* const sectors = to_shared ? buffer.sectors_read : buffer.sectors_written;
     for (const Touch& touch : outside.touches) sectors[touch.address >> SECTOR_SHIFT] = 1;
-    for (size_t n = 0; n < to.touches.size(); n++)
-        std::memcpy(place(to, to.touches[n]), bytes.data() + n * to.width(), to.width());
+    for (size_t n = 0; n < to.touches.size(); n++) {
+        u8* const target = place(to, to.touches[n]);
+        const u8* const given = bytes.data() + n * to.width();
+        if (reduction) {
+            buffer.sectors_read[to.touches[n].address >> SECTOR_SHIFT] = 1;
+            reduction->apply(target, given, to.width());
+        } else {
+            std::memcpy(target, given, to.width());
+        }
+    }
 }
 
 }  // namespace machine

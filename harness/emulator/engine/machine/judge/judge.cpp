@@ -183,7 +183,8 @@ class Judge {
                 accesses_.execute(op, WRITE, lanes);
                 if (op.space != GLOBAL) uninitialised_.settle();
                 return;
-            case UPDATES: accesses_.execute(op, UPDATE, lanes); return;
+            case UPDATES:
+            case ARRIVES: accesses_.execute(op, UPDATE, lanes); return;
             case ISSUES_COPY: accesses_.issue_copy(op, lanes); return;
             case COMMITS_COPIES: accesses_.commit_copies(lanes); return;
             case WAITS_FOR_COPIES: accesses_.wait_for_copies(op, lanes); return;

@@ -1,0 +1,53 @@
+// The reductions of `cp.reduce.async.bulk`: element by element, each what an atomic does.
+
+#include "reductions.h"
+
+#include "halves.h"
+
+namespace machine {
+namespace {
+
+template <class T, class F>
+void each(u8* place, const u8* given, int bytes, F reduce) {
+    for (int at = 0; at < bytes; at += static_cast<int>(sizeof(T))) {
+        T old, more;
+        std::memcpy(&old, place + at, sizeof old);
+        std::memcpy(&more, given + at, sizeof more);
+        old = reduce(old, more);
+        std::memcpy(place + at, &old, sizeof old);
+    }
+}
+
+#define REDUCTION(NAME, T, EXPRESSION)                                                            \
+    {"reduce_bulk." NAME, [](u8* place, const u8* given, int bytes) {                             \
+         each<T>(place, given, bytes, [](T a, T b) -> T { return static_cast<T>(EXPRESSION); });  \
+     }},
+
+#define BITS(N, T)                                                                      \
+    REDUCTION("add/" N, T, a + b) REDUCTION("and/" N, T, a & b) REDUCTION("or/" N, T, a | b) \
+    REDUCTION("xor/" N, T, a ^ b)
+
+#define ORDER(N, T) REDUCTION("min/" N, T, a < b ? a : b) REDUCTION("max/" N, T, a > b ? a : b)
+
+}  // namespace
+
+const std::vector<BulkReduction>& bulk_reductions() {
+    static const std::vector<BulkReduction> all = {
+        BITS("u32", u32) BITS("u64", u64)
+        ORDER("u32", u32) ORDER("s32", i32) ORDER("u64", u64) ORDER("s64", i64)
+        REDUCTION("inc/u32", u32, a >= b ? 0 : a + 1)
+        REDUCTION("dec/u32", u32, a == 0 || a > b ? b : a - 1)
+        REDUCTION("add/f32", f32, a + b) REDUCTION("add/f64", f64, a + b)
+        REDUCTION("add/f16", u16, sum<F16>(a, b)) REDUCTION("add/bf16", u16, sum<BF16>(a, b))
+    };
+    return all;
+}
+
+const BulkReduction* reduction_of(const Op& op) {
+    const char* name = entries()[op.handler].name;
+    for (const BulkReduction& reduction : bulk_reductions())
+        if (reduction.name == name) return &reduction;
+    return nullptr;
+}
+
+}  // namespace machine

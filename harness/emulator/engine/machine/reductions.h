@@ -1,0 +1,19 @@
+// What a reducing bulk copy does to the bytes that it comes to.
+
+#pragma once
+
+#include "machine.h"
+
+namespace machine {
+
+struct BulkReduction {
+    const char* name;  // of its operation
+    void (*apply)(u8* place, const u8* given, int bytes);
+};
+
+const std::vector<BulkReduction>& bulk_reductions();
+
+// Of an operation; null where it copies only.
+const BulkReduction* reduction_of(const Op& op);
+
+}  // namespace machine

@@ -1,0 +1,183 @@
+"""The lines of the source that a cubin's instructions come from: its `.debug_line` section.
+
+It is a line table of DWARF 2 with one extension, which is not documented and was read off what
+`nvdisasm -gi` prints: before the rows of an inlined function stands which row called it. (nvdisasm
+prints a line once where only its caller changes; here each instruction has its own.)
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from posixpath import normpath
+from typing import Any
+
+from elftools.common.utils import struct_parse
+from elftools.dwarf.structs import DWARFStructs
+from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
+
+from harness.emulator.ptx.syntax import Location
+
+_COPY, _ADVANCE_ADDRESS, _ADVANCE_LINE, _SET_FILE, _CONSTANT_ADDRESS, _FIXED_ADDRESS = (
+    1, 2, 3, 4, 8, 9,
+)  # fmt: skip
+_END_OF_SEQUENCE, _SET_ADDRESS, _INLINED_CALL = 1, 2, 0x90
+_DEEPEST = 200
+"""Calls within calls that were inlined, at most."""
+_MOST_ROWS = 1 << 22
+
+
+@dataclass
+class Lines:
+    """A kernel's rows: from each address on, where its code stands; None where nowhere."""
+
+    addresses: list[int] = field(default_factory=list)
+    locations: list[Location | None] = field(default_factory=list)
+
+    def at(self, address: int) -> Location | None:
+        index = bisect_right(self.addresses, address) - 1
+        return self.locations[index] if index >= 0 else None
+
+
+def lines_of(elf: ELFFile) -> dict[str, Lines]:
+    """Section of code → its lines. Raises what a damaged table makes it stumble over.
+
+    Each section has a sequence of rows, which begins with an address that is relocated: the
+    relocations, in their order, say whose sequence is whose. Where they do not, no line is known.
+    """
+    section = elf.get_section_by_name(".debug_line")
+    relocations = (  # the second up to compute capability 8
+        elf.get_section_by_name(".rela.debug_line") or elf.get_section_by_name(".rel.debug_line")
+    )
+    if section is None or not isinstance(relocations, RelocationSection):
+        return {}
+    symbols = elf.get_section(relocations["sh_link"])
+    begins = sorted(relocations.iter_relocations(), key=lambda each: int(each["r_offset"]))
+    sections = [_section_of(elf, symbols.get_symbol(each["r_info_sym"])) for each in begins]
+    found = list(_sequences(section.data()))
+    if len(found) != len(sections):
+        return {}
+    return dict(zip(sections, found, strict=True))
+
+
+def _section_of(elf: ELFFile, symbol: Any) -> str:
+    return str(elf.get_section(symbol["st_shndx"]).name)
+
+
+def _sequences(content: bytes) -> Iterator[Lines]:
+    """The rows of every line program, a sequence at a time."""
+    structs = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8, dwarf_version=2)
+    stream, offset = io.BytesIO(content), 0
+    while offset < len(content):
+        header = struct_parse(structs.Dwarf_lineprog_header, stream, offset)
+        begin, offset = stream.tell(), offset + header["unit_length"] + 4
+        yield from _Program(header).run(content[begin:offset])
+
+
+class _Program:
+    """A line program, which makes rows of its opcodes."""
+
+    def __init__(self, header: Any) -> None:
+        folders = [os.fsdecode(each) for each in header["include_directory"]]
+        self._files = [
+            normpath(os.path.join(*folders[i - 1 : i], os.fsdecode(each["name"])))
+            for each in header["file_entry"]
+            for i in [each["dir_index"]]
+        ]
+        self._header = header
+        self._begin()
+
+    def _begin(self) -> None:
+        """A sequence. Its rows name the rows that call them by their number in it, from 1 on."""
+        self._found = Lines()
+        self._depths: list[int] = []
+        self._address, self._file, self._line, self._caller = 0, 1, 1, 0
+
+    def run(self, code: bytes) -> Iterator[Lines]:
+        header, at = self._header, 0
+        while at < len(code):
+            opcode, at = code[at], at + 1
+            if opcode >= header["opcode_base"]:
+                steps, lines = divmod(opcode - header["opcode_base"], header["line_range"])
+                self._advance(steps)
+                self._line += header["line_base"] + lines
+                self._row()
+            elif opcode == 0:
+                size, at = _unsigned(code, at)
+                if code[at] == _END_OF_SEQUENCE:
+                    self._found.addresses.append(self._address)
+                    self._found.locations.append(None)
+                    yield self._found
+                    self._begin()
+                else:
+                    self._extended(code[at], code[at + 1 : at + size])
+                at += size
+            else:
+                at = self._standard(opcode, code, at)
+
+    def _row(self) -> None:
+        caller, depth = None, 0
+        if self._caller:
+            caller = self._found.locations[self._caller - 1]
+            depth = self._depths[self._caller - 1] + 1
+        if depth > _DEEPEST:
+            raise ValueError(f"more than {_DEEPEST} calls are inlined into each other")
+        if len(self._depths) == _MOST_ROWS:
+            raise ValueError(f"more than {_MOST_ROWS} rows of lines")
+        self._depths.append(depth)
+        self._found.addresses.append(self._address)
+        self._found.locations.append(Location(self._files[self._file - 1], self._line, caller))
+
+    def _advance(self, steps: int) -> None:
+        self._address += steps * self._header["minimum_instruction_length"]
+
+    def _extended(self, opcode: int, operands: bytes) -> None:
+        if opcode == _SET_ADDRESS:
+            self._address = int.from_bytes(operands, "little")
+        elif opcode == _INLINED_CALL:
+            self._caller, _ = _unsigned(operands, 0)
+
+    def _standard(self, opcode: int, code: bytes, at: int) -> int:
+        """Where the next opcode stands."""
+        if opcode == _COPY:
+            self._row()
+        elif opcode == _ADVANCE_ADDRESS:
+            steps, at = _unsigned(code, at)
+            self._advance(steps)
+        elif opcode == _ADVANCE_LINE:
+            lines, at = _signed(code, at)
+            self._line += lines
+        elif opcode == _SET_FILE:
+            self._file, at = _unsigned(code, at)
+        elif opcode == _CONSTANT_ADDRESS:
+            self._advance((255 - self._header["opcode_base"]) // self._header["line_range"])
+        elif opcode == _FIXED_ADDRESS:
+            self._address += int.from_bytes(code[at : at + 2], "little")
+            at += 2
+        else:  # says nothing of lines
+            for _ in range(self._header["standard_opcode_lengths"][opcode - 1]):
+                _, at = _unsigned(code, at)
+        return at
+
+
+def _unsigned(code: bytes, at: int) -> tuple[int, int]:
+    """A number in LEB128, and where it ends."""
+    value = shift = 0
+    while True:
+        byte, at = code[at], at + 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at
+        if shift > 63:
+            raise ValueError("a number of more than 64 bits")
+
+
+def _signed(code: bytes, at: int) -> tuple[int, int]:
+    value, end = _unsigned(code, at)
+    negative = code[end - 1] & 0x40
+    return (value - (1 << 7 * (end - at)) if negative else value), end

@@ -1,0 +1,144 @@
+"""Video instructions as the PTX ISA defines them, on Python integers, one thread at a time.
+
+`meaning` makes one of an instruction's name and modifiers. What the manual leaves open is as the
+machine code of ptxas has it: a second operation that compares (`.min`, `.max`) takes 32 bits of the
+first one's result, and c, as numbers of the type of d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Meaning = Callable[[int, int, int], int]
+
+_FIRST: dict[str, Callable[[int, int], int]] = {
+    "vadd": lambda a, b: a + b,
+    "vsub": lambda a, b: a - b,
+    "vabsdiff": lambda a, b: abs(a - b),
+    "vmin": min,
+    "vmax": max,
+    "vavrg": lambda a, b: (a + b + 1) >> 1 if a + b >= 0 else (a + b) >> 1,
+    "vshl": lambda a, b: a << b,
+    "vshr": lambda a, b: a >> b,
+}
+_HOLDS: dict[str, Callable[[int, int], bool]] = {
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+}  # fmt: skip
+_SECOND: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, c: a + c, "min": min, "max": max,
+}  # fmt: skip
+
+
+def _number(bits: int, width: int, signed: bool) -> int:
+    bits &= (1 << width) - 1
+    return bits - (1 << width) if signed and bits >> (width - 1) else bits
+
+
+def _clamped(value: int, width: int, signed: bool) -> int:
+    low, high = (-(1 << width - 1), (1 << width - 1) - 1) if signed else (0, (1 << width) - 1)
+    return min(max(value, low), high)
+
+
+def _place(selector: str) -> tuple[int, int]:
+    """Where a part of a word begins, and how many bits it has."""
+    width = {"b": 8, "h": 16, "": 32}[selector[:1]]
+    return width * int(selector[1:] or 0), width
+
+
+def _part(word: int, selector: str, type_: str) -> int:
+    first, width = _place(selector)
+    return _number(word >> first, width, type_ == "s32")
+
+
+def _first(name: str, mode: str, a: int, b: int) -> int:
+    if name == "vset":
+        return int(_HOLDS[mode](a, b))
+    if mode:
+        b = min(b, 32) if mode == "clamp" else b & 31
+    return _FIRST[name](a, b)
+
+
+def meaning(name: str, mode: str, types: tuple[str, str, str], *words: str) -> Meaning:
+    """`types` are those of d, a and b (`u32`, `s32`); an absent modifier is an empty word.
+
+    `mode` is a comparison, how a shift takes 32 and more, or what `vmad` negates.
+    """
+    if name == "vmad":
+        return _multiply_add(mode, types, *words)
+    return (_several if name[-1].isdigit() else _scalar)(name, mode, types, *words)
+
+
+def _scalar(
+    name: str, mode: str, types: tuple[str, str, str], saturates: str, second: str, d_part: str,
+    a_part: str, b_part: str,
+) -> Meaning:  # fmt: skip
+    """`vadd`, `vsub`, `vabsdiff`, `vmin`, `vmax`, `vshl`, `vshr`, `vset`; parts as `b3` or `h0`."""
+    signed = types[0] == "s32"
+
+    def compute(a: int, b: int, c: int = 0) -> int:
+        value = _first(name, mode, _part(a, a_part, types[1]), _part(b, b_part, types[2]))
+        at, width = _place(d_part)
+        if saturates:
+            value = _clamped(value, width, signed)
+        if second == "add":
+            return value + c
+        if second:
+            return _SECOND[second](_number(value, 32, signed), _number(c, 32, signed))
+        if not d_part:
+            return value
+        field = (1 << width) - 1
+        return c & ~(field << at) | (value & field) << at
+
+    return compute
+
+
+def _multiply_add(
+    negated: str, types: tuple[str, str, str], saturates: str, scale: str, a_part: str, b_part: str
+) -> Meaning:
+    """`vmad`. `negated` is what a minus stands before: `product`, `c`; or `po` adds one."""
+
+    def compute(a: int, b: int, c: int) -> int:
+        product = _part(a, a_part, types[1]) * _part(b, b_part, types[2])
+        signed = "s32" in types[1:] or negated in ("product", "c")
+        value = -product if negated == "product" else product
+        if negated == "c":
+            value += _number(~c, 32, signed) + 1
+        else:
+            value += _number(c, 32, signed) + (negated == "po")
+        value >>= int(scale[3:] or 0)
+        return _clamped(value, 32, signed) if saturates else value
+
+    return compute
+
+
+def _several(
+    name: str, mode: str, types: tuple[str, str, str], how: str, mask: str, a_parts: str,
+    b_parts: str,
+) -> Meaning:  # fmt: skip
+    """`vadd2`, `vset4` and so on; parts as `h32` or `b7654`: the highest field comes first."""
+    count = int(name[-1])
+    width, base = 32 // count, name[:-1]
+    signed = types[0] == "s32"
+
+    def chosen(parts: str, first: int) -> list[int]:
+        return [int(d) for d in reversed(parts[1:])] or list(range(first, first + count))
+
+    def compute(a: int, b: int, c: int) -> int:
+        pool = b << 32 | a
+        left = [_number(pool >> width * i, width, types[1] == "s32") for i in chosen(a_parts, 0)]
+        right = [_number(pool >> width * i, width, types[2] == "s32")
+                 for i in chosen(b_parts, count)]  # fmt: skip
+        out = c if how == "add" else 0
+        for i, (x, y) in enumerate(zip(left, right, strict=True)):
+            value = _first(base, mode, x, y)
+            if how == "sat":
+                value = _clamped(value, width, signed)
+            in_mask = not mask or str(i) in mask
+            if how == "add":
+                out += value if in_mask else 0
+            else:
+                out |= ((value if in_mask else c >> width * i) & (1 << width) - 1) << width * i
+        return out
+
+    return compute
