@@ -21,7 +21,7 @@ QUANTITIES: tuple[str, ...] = (
     "load_requests", "global_atomics", "dram_over_compulsory", "dram_bytes", "instructions",
     "instructions_per_kib", "acting_threads", "active_threads", "branch_uniformity",
     "global_lanes_per_address", "shared_lanes_per_address", "barriers", "barrier_density",
-    "barrier_stalls", "barrier_share", "memory_share", "achieved_occupancy",
+    "barrier_stalls", "barrier_share", "dispatch_share", "memory_share", "achieved_occupancy",
     "theoretical_occupancy", "waves", "wave_fill", "machine_fill", "launches", "registers",
     "shared", "spills", "dram_throughput", "l1_hits", "l2_hits",
 )  # fmt: skip

@@ -11,8 +11,14 @@ import re
 
 MEASURED = b"// Measured:"
 _LINE = re.compile(rb"^// Measured:.*$", re.MULTILINE)
+_PARAGRAPH = re.compile(rb"^//\n// Measured:.*\n", re.MULTILINE)
 
 
 def sha256(content: bytes) -> str:
     """Of a file's content, whatever its line `// Measured: …` says."""
     return hashlib.sha256(_LINE.sub(MEASURED, content)).hexdigest()
+
+
+def is_of(content: bytes, known: str) -> bool:
+    """Whether that was the file's hash, be it from before it had such a line."""
+    return known in (sha256(content), sha256(_PARAGRAPH.sub(b"", content)))

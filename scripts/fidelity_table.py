@@ -104,12 +104,16 @@ class Compared:
     theirs: float
 
     @property
-    def equal(self) -> bool:
-        """To the digit, or within the counter's noise on hardware."""
+    def to_the_digit(self) -> bool:
         # Readings that are no whole numbers are written to ten digits.
         digits = 0.0 if self.theirs == int(self.theirs) else 1e-9
-        most = max(WITHIN.get(self.metric, 0.0), digits) * abs(self.theirs)
-        return abs(self.ours - self.theirs) <= most
+        return abs(self.ours - self.theirs) <= digits * abs(self.theirs)
+
+    @property
+    def equal(self) -> bool:
+        """To the digit, or within the counter's noise on hardware."""
+        noise = WITHIN.get(self.metric, 0.0) * abs(self.theirs)
+        return self.to_the_digit or abs(self.ours - self.theirs) <= noise
 
     @property
     def relative(self) -> float:
@@ -201,12 +205,23 @@ class Matrix:
             and found.works[case.group].bytes <= self.bench.limits.emulate_bytes
         }
 
-    def compare(self, read: Readings, least: float, most: float) -> Iterator[Launch]:
-        """Every launch that has readings of so many threads, emulated on the same inputs."""
+    @property
+    def problems(self) -> list[str]:
+        return list(dict.fromkeys(case.problem for case in self.cases.values()))
+
+    def compare(
+        self, read: Readings, least: float = -1, most: float = IN_TESTS, problem: str = ""
+    ) -> Iterator[Launch]:
+        """Every launch that has readings of so many threads, emulated on the same inputs.
+
+        Those of one problem, or else of all.
+        """
         chosen = [
             case
             for case in self.cases.values()
-            if (case.id, 0) in read and least < _threads(case, read) <= most
+            if (case.id, 0) in read
+            and least < _threads(case, read) <= most
+            and problem in ("", case.problem)
         ]
         units = {c.id: compiler.unit(c, self.bench.kernels, ARCH) for c in chosen}
         built = compiler.build_all(list(units.values()))

@@ -53,8 +53,8 @@ extern "C" __global__ void k(const float* in, float* out, unsigned int n) {
 
 
 @functools.cache
-def _good() -> tuple[bytes, str, str]:
-    """A cubin, and what nvdisasm says of it: JSON, and the text with lines."""
+def _good() -> tuple[bytes, str]:
+    """A cubin, and what nvdisasm says of it."""
     load()  # built once, before any input has its deadline
     with tempfile.TemporaryDirectory() as folder:
         source, cubin = Path(folder) / "k.cu", Path(folder) / "k.cubin"
@@ -62,32 +62,29 @@ def _good() -> tuple[bytes, str, str]:
         command = [toolchain.find().nvcc, f"-arch={_ARCH}", "-lineinfo", "-cubin", "-o", str(cubin)]
         subprocess.run([*command, str(source)], check=True, capture_output=True)
         tool = disassembler.find().path
-        said = [
-            subprocess.run(
-                [tool, *options, str(cubin)], check=True, capture_output=True, text=True
-            ).stdout
-            for options in (["-json"], ["-gi", "-c"])
-        ]
-        return cubin.read_bytes(), said[0], said[1]
+        said = subprocess.run(
+            [tool, "-json", str(cubin)], check=True, capture_output=True, text=True
+        )
+        return cubin.read_bytes(), said.stdout
 
 
-def _listing(text: str, places: str) -> disassembler.Listing:
-    return disassembler.parsed(text, places, Disassembler("nvdisasm", disassembler.OLDEST))
+def _listing(text: str) -> disassembler.Listing:
+    return disassembler.parsed(text, Disassembler("nvdisasm", disassembler.OLDEST))
 
 
 def _cubin(content: bytes, folder: Path) -> None:
-    _, text, places = _good()
+    _, text = _good()
     try:
-        code = joined(elf.contents(content, "k.cubin"), _listing(text, places), "k.cubin")
+        code = joined(elf.contents(content, "k.cubin"), _listing(text), "k.cubin")
         _launch(code)
     except EmulatorError as error:
         fuzz.told_shortly(str(error))
 
 
 def _changed_listing(content: bytes, folder: Path) -> None:
-    cubin, _, places = _good()
+    cubin, _ = _good()
     try:
-        listing = _listing(content.decode(errors="replace"), places)
+        listing = _listing(content.decode(errors="replace"))
         _launch(joined(elf.contents(cubin, "k.cubin"), listing, "k.cubin"))
     except EmulatorError as error:
         fuzz.told_shortly(str(error))

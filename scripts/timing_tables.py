@@ -91,7 +91,8 @@ def repeatability(table: pd.DataFrame) -> Rows:
     for row in table.itertuples():
         yield (
             size(row.n), row.cache, str(row.runs), percent(row.inside), percent(row.exact),
-            f"{row.variance:.2f}", percent(row.overlap), percent(row.median_difference, 2),
+            f"{percent(row.dealt_low)} to {percent(row.dealt_high)}", f"{row.variance:.2f}",
+            percent(row.overlap), percent(row.median_difference, 2),
             percent(row.largest_difference, 2),
         )  # fmt: skip
 
@@ -135,9 +136,9 @@ TABLES: dict[str, tuple[Sequence[str], Sequence[str], Callable[[pd.DataFrame], I
         [LEFT] * 2 + [RIGHT] * 5, nvbench,
     ),
     "repeatability": (
-        ["n", "cache", "runs", "inside", "if exact", "variance over claimed", "overlap",
-         "median difference", "largest"],
-        [LEFT] * 2 + [RIGHT] * 7, repeatability,
+        ["n", "cache", "runs", "inside", "if exact", "if dealt anew", "variance over claimed",
+         "overlap", "median difference", "largest"],
+        [LEFT] * 2 + [RIGHT] * 8, repeatability,
     ),
     "power": (
         ["noise", "runs", "any false verdict in a ladder", "1 % found", "0.5 % found",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -10,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import settings
 from tiny_problem import KERNEL, MATRIX, PROBLEM
 
 from harness import children
@@ -25,11 +27,22 @@ for each in (signal.SIGINT, signal.SIGHUP):
         with suppress(ValueError):  # outside the main thread nothing can be changed
             signal.signal(each, signal.SIG_DFL)
 
+# An example may meet the garbage collector, or a busy machine; one that hangs ends by the timeout.
+settings.register_profile("without a deadline", deadline=None)
+settings.load_profile("without a deadline")
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whole runs come first: the last tests should be short, so that all workers end together."""
     items.sort(key=lambda item: "timed" not in item.path.parts)
+
+
+@pytest.fixture(scope="session")
+def shared_by_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this session, which all workers of pytest-xdist have in common."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
 
 
 @pytest.fixture(scope="module")

@@ -215,7 +215,7 @@ def test_a_reading_that_differs_and_a_result_that_differs_are_told(
     values = tuple(2 * value for value in scripts.on_gpu.samples(found.buffers["out"]))
     result = scripts.table.Result("", "0" * 64, values)
     other = scripts.table.hold(launcher, wrong, {"out": result})
-    differing = {counter for counter, _, _ in other.apart}
+    differing = {each.metric for each in other.apart}
     assert {"smsp__inst_executed.sum", "FFMA"} <= differing
     assert "of 16 values differ, by 5.0e-01" in other.on_gpu
     told = scripts.table.table([other])

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from harness.source_text import sha256
+from harness.source_text import is_of, sha256
 
 HEAD = b"// Idea: one.\n//\n// Measured: not yet.\nint x;\n"
 
@@ -16,3 +16,10 @@ def test_everything_else_is() -> None:
 
 def test_code_behind_the_line_is_part_of_it() -> None:
     assert sha256(b"int y; // Measured: a") != sha256(b"int y; // Measured: b")
+
+
+def test_a_file_that_was_measured_before_it_had_the_line_is_that_file_still() -> None:
+    before = b"// Idea: one.\nint x;\n"
+    assert is_of(HEAD, sha256(before))
+    assert is_of(HEAD, sha256(HEAD))
+    assert not is_of(HEAD.replace(b"int x", b"int y"), sha256(before))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +152,20 @@ BOMBS: dict[str, tuple[bytes, int, str]] = {
 }
 
 
+@contextmanager
+def within_a_second() -> Iterator[None]:
+    """Of processor time; the garbage collector does not go through what other tests left."""
+    gc.collect()
+    gc.freeze()
+    begun = time.process_time()
+    try:
+        yield
+    finally:
+        spent = time.process_time() - begun
+        gc.unfreeze()
+        assert spent < 1, f"{spent:.2f} s"
+
+
 @pytest.mark.fault(
     "a YAML file with Python objects, alias or merge bombs, 100 MB, 10,000 levels, duplicate keys",
     outcome="refused in under a second, with the file, the line and the key",
@@ -159,10 +175,8 @@ def test_a_bomb_is_refused_within_a_second_with_its_line(tmp_path: Path, bomb: s
     content, line, words = BOMBS[bomb]
     path = tmp_path / "m.yaml"
     path.write_bytes(content)
-    begun = time.process_time()
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError) as caught, within_a_second():
         strict_yaml.read(path)
-    assert time.process_time() - begun < 1
     assert str(caught.value).startswith(f"{path}:{line}: ")
     assert words in str(caught.value)
     assert len(str(caught.value)) < 500
@@ -172,10 +186,8 @@ def test_a_bomb_is_refused_within_a_second_with_its_line(tmp_path: Path, bomb: s
 def test_the_largest_file_is_read_or_refused_within_a_second(tmp_path: Path, filling: str) -> None:
     path = tmp_path / "m.yaml"
     path.write_text(filling * (LARGEST // len(filling)))
-    begun = time.process_time()
-    with suppress(ConfigError):
+    with suppress(ConfigError), within_a_second():
         strict_yaml.read(path)
-    assert time.process_time() - begun < 1
 
 
 @pytest.mark.fault("a matrix that is a device or a pipe", outcome="refused, and nothing waits")

@@ -313,6 +313,11 @@ QUANTITIES: Sequence[Quantity] = (
     Quantity("barrier-share", "Waiting at barriers, of all waiting", "waiting at barriers", "ratio",
              "The part of all waiting that is at barriers, in the main launch.", "lower", "cause",
              _stall_share("barrier"), "barrier", least=0.05),
+    Quantity("dispatch-share", "Waiting to be dispatched, of all waiting",
+             "waiting to be dispatched", "ratio",
+             "The part of all waiting in which an instruction is chosen and not dispatched, as "
+             "where its registers lie in one bank, in the main launch.", "lower", "cause",
+             _stall_share("dispatch_stall"), "dispatch", least=0.05),
     Quantity("memory-share", "Waiting for memory, of all waiting",
              "waiting for global memory", "ratio",
              "The part of all waiting that is for data from global memory (long scoreboard), in "

@@ -141,6 +141,8 @@ PRICED = (
 FILL = (
     Rule("barriers", "barrier-share", "lower", 1.25, 0.1, "less waiting at barriers",
          proportional=False),
+    Rule("dispatch", "dispatch-share", "lower", 1.25, 0.1, "less waiting to be dispatched",
+         proportional=False),
     Rule("barrier-count", "barrier-density", "lower", 1.5, 0.02, "fewer barriers",
          needs=(("barriers", "lower", 1.5),)),
     Rule("machine-fill", "machine-fill", "higher", 1.1, 0.0, "a grid that fills more of the GPU"),

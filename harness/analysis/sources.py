@@ -46,7 +46,7 @@ def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
         content = None
     if content is None:
         return Source(missing=f"{name} is not here")
-    if source_text.sha256(content) != (run.info.get("sources") or {}).get(name):
+    if not source_text.is_of(content, (run.info.get("sources") or {}).get(name, "")):
         return Source(missing=f"{name} has changed since this run")
     return Source(content.decode(errors="replace"))
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from harness.cases import Case
 from harness.children import Child
 from harness.job import JOB, Job
-from harness.ncu.failures import Ending, Failure, explain, no_report, refused_metrics
+from harness.ncu.failures import NO_KERNEL, Ending, Failure, explain, no_report, refused_metrics
 from harness.ncu.metrics import Selection
 from harness.ncu.reader import Counts, Report, Step, read, records
 from harness.ncu.tool import Ncu, Settings, command
@@ -118,10 +118,12 @@ class Collector:
                 self._hopeless = failure
                 continue
             lost = [case for case in rest if not self._keep(case, found)]
-            if failure is None and lost:
-                failure = Failure("no report", "the report has no launch of this step")
             if failure is None:
-                return failures
+                self._give_up([case for case in lost if not case.steps], NO_KERNEL)
+                lost = [case for case in lost if case.steps]
+                if not lost:
+                    return failures
+                failure = Failure("no report", "the report has no launch of this step")
             failures.append(failure)
             tries += 1
             guilty = [case for case in lost if case.id == ending.at]

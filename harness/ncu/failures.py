@@ -12,7 +12,7 @@ from typing import Literal
 
 Kind = Literal[
     "absent", "broken", "forbidden", "driver", "crashed", "late", "no report", "truncated",
-    "other version", "foreign",
+    "other version", "foreign", "no kernel",
 ]  # fmt: skip
 
 _HOPELESS = frozenset[Kind]({"absent", "broken", "forbidden", "driver"})
@@ -36,14 +36,21 @@ class Failure:
 
     @property
     def reason(self) -> str:
-        """For a cell: whether it was not permitted or not collected, and why."""
-        status = "not permitted" if self.kind == "forbidden" else "not collected"
-        return f"{status}: {self.text}"
+        """For a cell: not permitted, not applicable or not collected, and why."""
+        status = {"forbidden": "not permitted", "no kernel": "not applicable"}.get(self.kind)
+        return f"{status or 'not collected'}: {self.text}"
 
     @property
     def hopeless(self) -> bool:
         """No other case can fare better, so nothing more is tried."""
         return self.kind in _HOPELESS
+
+
+NO_KERNEL = Failure(
+    "no kernel",
+    "the function launched no kernel; the driver's own copies and fills have no counters",
+)
+"""No failure of the run: there is nothing to count."""
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@
 // Idea: v3's row in the registers of one warp. Its two reductions are shuffles, so no barrier holds
 // a warp up, and other warps of the block load their rows while this one computes.
 //
-// Contract: any rows of at least 1, and cols from 1 to PACKS * 16 bytes per lane, with a product of
-// at most 2^31. A block is a multiple of 32 threads, of which each warp takes one row; the grid
-// covers the rows. PACKS is defined as the number of 16-byte packs per lane. No shared memory. All
-// buffers are 16-byte aligned, as every device allocation is; rows need not be
+// Contract: any rows of at least 1, and cols from 1 to COLUMNS, with a product of at most 2^31. A
+// block is a multiple of 32 threads, of which each warp takes one row; the grid covers the rows.
+// COLUMNS is defined as a multiple of 256, which the lanes of a warp hold in registers. No shared
+// memory. All buffers are 16-byte aligned, as every device allocation is; rows need not be
 // (common/row_tile.cuh).
 //
 // From: the layer norm kernels of Andrej Karpathy's llm.c, of which one gives a warp to each row.
@@ -16,13 +16,13 @@
 #include "common/all_reduce.cuh"
 #include "common/row_tile.cuh"
 
-#ifndef PACKS
-#error "v4_warp_row.cu needs the packs per lane at compile time: -DPACKS=8"
+#ifndef COLUMNS
+#error "v4_warp_row.cu needs the most columns at compile time: -DCOLUMNS=1024"
 #endif
 
 __global__ void layer_norm(const DTYPE* input, const DTYPE* gamma, const DTYPE* beta,
                            DTYPE* output, float epsilon, unsigned int rows, unsigned int cols) {
-    constexpr unsigned int W = WIDTH<DTYPE>;
+    constexpr unsigned int W = WIDTH<DTYPE>, PACKS = COLUMNS / (32 * W);
     const unsigned int row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (row >= rows) return;  // the whole warp or none of it
     const unsigned int lane = threadIdx.x % 32;

@@ -21,6 +21,7 @@
 // Measured: H200, m = 4,096, n = 4,096, k = 4,096: 1.12× v8.
 #include "common/async_copy.cuh"
 #include "common/matrix.cuh"
+#include "sgemm/block_order.cuh"
 
 constexpr unsigned int M = 128, N = 256, K = 16;  // of a block's tile
 constexpr unsigned int ROWS = 16, COLUMNS = 8;    // of a thread's
@@ -31,15 +32,6 @@ struct Stage {
     float a[K][M + 4];  // transposed
     float b[K][N];
 };
-
-// Where in c a block's tile lies, in tiles.
-__device__ __forceinline__ uint2 tile_of_block(unsigned int group) {
-    const unsigned int block = blockIdx.y * gridDim.x + blockIdx.x;
-    const unsigned int left = block / (group * gridDim.y) * group;  // of the stripe
-    const unsigned int width = min(group, gridDim.x - left);
-    const unsigned int within = block % (group * gridDim.y);
-    return make_uint2(left + within % width, within / width);
-}
 
 // Asks for the tiles that begin at `first` along k; past the end of k they are zeros.
 template <bool VECTOR>

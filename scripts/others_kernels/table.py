@@ -27,19 +27,13 @@ import launches as listed
 import numpy as np
 import sections
 from emulated import Launcher, Results, launchers
+from fidelity_table import MACHINE, UNIFORM, Compared
 from on_gpu import SAMPLES, samples
 from readings import COUNTERS, OPCODES, RESULTS
 
 from harness.emulator.errors import EmulatorError
-from harness.emulator.results.counters import MACHINE
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "fidelity.md"
-DIGITS = 1e-9
-"""Relative: readings are written to ten digits."""
-STORE_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
-NOISE = 0.005
-UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
-"""Nsight Compute reads 0 where machine code has no branch: nothing to compare with."""
 
 Readings = Mapping[str, Mapping[str, float]]
 """Launch → counter → reading."""
@@ -56,12 +50,12 @@ class Result:
 
 @dataclass
 class Held:
-    """One launch beside its readings. apart: (counter, ours, theirs) of what differs."""
+    """One launch beside its readings. apart: what differs."""
 
     launch: listed.Launch
     equal: int = 0
     noisy: int = 0
-    apart: list[tuple[str, float, float]] = field(default_factory=list)
+    apart: list[Compared] = field(default_factory=list)
     modelled: int = 0
     modelled_equal: int = 0
     refusal: str = ""
@@ -108,7 +102,8 @@ def hold(
     ours = {each.name: (each.value, each.provenance) for each in machine.report.counters}
     for counter, theirs in read_there.items():
         if counter in ours and (theirs or counter != UNIFORM):
-            _compare(held, counter, *ours[counter], theirs)
+            value, provenance = ours[counter]
+            _compare(held, Compared(counter, provenance, value, theirs))
     if any(counter.startswith(OPCODES) for counter in read_there):
         _compare_opcodes(held, machine, read_there)
     held.results_held = bool(left_there)
@@ -117,17 +112,16 @@ def hold(
     return held
 
 
-def _compare(held: Held, counter: str, ours: float, provenance: str, theirs: float) -> None:
-    same = abs(ours - theirs) <= DIGITS * abs(theirs)
-    if provenance != MACHINE:
+def _compare(held: Held, each: Compared) -> None:
+    if each.provenance != MACHINE:
         held.modelled += 1
-        held.modelled_equal += same
-    elif same:
+        held.modelled_equal += each.equal
+    elif each.to_the_digit:
         held.equal += 1
-    elif counter == STORE_SECTORS and abs(ours - theirs) <= NOISE * theirs:
+    elif each.equal:
         held.noisy += 1
     else:
-        held.apart.append((counter, ours, theirs))
+        held.apart.append(each)
 
 
 def _compare_opcodes(held: Held, machine: Results, there: Mapping[str, float]) -> None:
@@ -139,7 +133,7 @@ def _compare_opcodes(held: Held, machine: Results, there: Mapping[str, float]) -
     theirs = {k.partition("/")[2]: v for k, v in there.items() if k.startswith(OPCODES)}
     for opcode in sorted({*own, *theirs}):
         provenance = MACHINE if exact else ""
-        _compare(held, opcode, own.get(opcode, 0), provenance, theirs.get(opcode, 0))
+        _compare(held, Compared(opcode, provenance, own.get(opcode, 0), theirs.get(opcode, 0)))
 
 
 def _results_apart(
@@ -152,8 +146,11 @@ def _results_apart(
             continue
         pairs = list(zip(samples(own), theirs.values, strict=False))
         off = [abs(a - b) / max(abs(b), 1e-30) for a, b in pairs if not _same(a, b)]
-        most = max(off, default=0.0)
-        out.append(f"`{name}`: {len(off)} of {SAMPLES} values differ, by {most:.1e} at most")
+        out.append(
+            f"`{name}`: {len(off)} of {SAMPLES} values differ, by {max(off):.1e} at most"
+            if off
+            else f"`{name}`: others differ than the {len(pairs)} values that are kept"
+        )
     return out
 
 
@@ -246,7 +243,7 @@ def _front_ends(all_held: Sequence[Held]) -> str:
 
 def _told(held: Held) -> str:
     """What differs in a launch, as a line of a list; empty where nothing does."""
-    parts = [f"`{c}` {ours:,.10g}, H200 {theirs:,.10g}" for c, ours, theirs in held.apart]
+    parts = [f"`{x.metric}` {x.ours:,.10g}, H200 {x.theirs:,.10g}" for x in held.apart]
     if held.refusal:
         parts.append(f"not executed: {held.refusal.partition(chr(10))[0]}")
     if held.on_gpu:

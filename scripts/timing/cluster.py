@@ -6,8 +6,8 @@
 scaling.csv has one row per number of workers. jobs: the cores of all workers, so many per worker
 in each row. wall_s: from the command to the last record, before anything is drawn; what is compiled
 was compiled before. speedup: over one worker. same: of how many cases and cache states the verdict
-is that of the run with one worker; apart: the others, and what each run says of them. The runs
-themselves are kept beside the table.
+is that of the run with one worker; apart: the others, and what each run says of them. Of the runs
+themselves results.csv and run.json are kept beside the table.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from harness.run import machine
 
 OUT = runs.ROOT / "reports" / "h200" / "cluster"
 PROBLEMS = ("reduce_sum", "copy")
+KEPT = ("results.csv", "run.json")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found[number] = tables.load(folder)
     rows = list(_rows(found, each))
     runs.write(options.out / "scaling.csv", rows, next(iter(found.values())))
+    for number in options.workers:
+        _keep_results(options.out / f"{number}-workers")
     return 0
 
 
@@ -60,6 +63,15 @@ def _run(folder: Path, workers: int, chosen: Sequence[str], jobs: int) -> None:
     shutil.rmtree(warm)
     where = ["--cluster", f"local:{workers}", "--jobs", str(jobs), "--out", str(folder)]
     _checked([*command, *where])
+
+
+def _keep_results(folder: Path) -> None:
+    """Leave out every launch's time, its figures and its pages: they are megabytes."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name not in KEPT:
+            path.unlink()
 
 
 def _checked(command: Sequence[str]) -> None:

@@ -7,9 +7,12 @@ packed, in runs/ of the output's folder; or runs that were made before, by their
 repeatability.csv, one row per size and cache. inside: the share of a run's intervals of speed-ups
 that hold the median of the other runs' speed-ups. exact: the share that there would be if the
 intervals did exactly as they promise, which is less than 95 %, because the median of a few runs is
-not the truth either. variance: that of a speed-up between runs over the one that its intervals
-claim, averaged over the speed-ups; 1 is exact, less is cautious. overlap: the share of pairs of
-intervals, of two runs each, that overlap. Differences are those of one speed-up between two runs.
+not the truth either. dealt_low, dealt_high: between these lie 90 % of the shares inside when the
+same placements are dealt to the runs at random, all speed-ups of a placement together. Where
+`inside` lies there too, nothing tells a run from the placements that it happened to have.
+variance: that of a speed-up between runs over the one that its intervals claim, averaged over the
+speed-ups; 1 is exact, less is cautious. overlap: the share of pairs of intervals, of two runs each,
+that overlap. Differences are those of one speed-up between two runs.
 positions.csv: how long the launches at each position of a batch took,
 over the mean of their batches, averaged over all batches of a size and cache; trend is the slope
 of that from the first position to the last.
@@ -32,7 +35,7 @@ import runs
 from scipy.special import stdtrit
 
 from harness import tables
-from harness.measure.statistics import Interval
+from harness.measure.statistics import Interval, over_placements
 from harness.records import Round
 from harness.tables import packed
 
@@ -95,13 +98,47 @@ def agreement(found: Sequence[tables.Run]) -> Iterator[dict[str, Any]]:
             for one, other in combinations(ratios, 2):
                 overlap.append(one.low <= other.high and other.low <= one.high)
                 differences.append(abs(one.value / other.value - 1))
+        low, high = dealt(found, (n, cache))
         yield {
             "n": n, "cache": cache, "runs": len(found), "inside": f"{np.mean(inside):.4f}",
-            "exact": f"{exactly(len(found)):.4f}", "variance": f"{np.mean(variances):.3f}",
+            "exact": f"{exactly(len(found)):.4f}", "dealt_low": f"{low:.4f}",
+            "dealt_high": f"{high:.4f}", "variance": f"{np.mean(variances):.3f}",
             "overlap": f"{np.mean(overlap):.4f}",
             "median_difference": f"{np.median(differences):.5f}",
             "largest_difference": f"{max(differences):.5f}",
         }  # fmt: skip
+
+
+def dealt(found: Sequence[tables.Run], key: Key, deals: int = 1_000) -> tuple[float, float]:
+    """Between which shares 90 % of those inside lie, if placements are dealt to the runs anew.
+
+    All speed-ups are over one baseline and share its luck, so that the share scatters much more
+    than as many independent intervals would let it.
+    """
+    logs = [placements(run, key) for run in found]
+    most = min(map(len, logs))
+    values = np.array([run[:most] for run in logs])  # run × placement × case
+    rng, shares = np.random.default_rng(1), []
+    for _ in range(deals):
+        hands = rng.permutation(values.reshape(-1, values.shape[2])).reshape(values.shape)
+        means, errors = hands.mean(axis=1), hands.std(axis=1, ddof=1) / math.sqrt(most)
+        shares.append(share_inside(means, float(stdtrit(most - 1, 0.975)) * errors))
+    low, high = np.quantile(shares, [0.05, 0.95])
+    return float(low), float(high)
+
+
+def placements(run: tables.Run, key: Key) -> Any:
+    """The logarithms of all speed-ups over the baseline: an array of placement × case."""
+    n, cache = key
+    columns = []
+    for p in run.planned.values():
+        baseline = run.timings.baseline_of(p.case)
+        if p.sizes["n"] != n or baseline in (None, p.case) or run.outcomes[p.case].status != "ok":
+            continue
+        times, first = run.timings.times(p.case, cache), run.timings.times(baseline, cache)
+        logs = {at: math.log(first[at] / times[at]) for at in times.keys() & first.keys()}
+        columns.append(over_placements(logs))
+    return np.array([column for column in columns if len(column) == len(columns[0])]).T
 
 
 def standard_error(ratio: Interval) -> float:
@@ -112,14 +149,15 @@ def standard_error(ratio: Interval) -> float:
 def exactly(number: int, draws: int = 20_000) -> float:
     """How often an exact 95 % interval holds the median of the other runs: by simulation."""
     rng = np.random.default_rng(1)
-    values = rng.standard_normal((draws, number))
-    errors = np.sqrt(rng.chisquare(PLACEMENTS - 1, (draws, number)) / (PLACEMENTS - 1))
-    reach = float(stdtrit(PLACEMENTS - 1, 0.975)) * errors
-    held = [
-        np.abs(values[:, i] - np.median(np.delete(values, i, axis=1), axis=1)) <= reach[:, i]
-        for i in range(number)
-    ]
-    return float(np.mean(held))
+    values = rng.standard_normal((draws, number)).T
+    errors = np.sqrt(rng.chisquare(PLACEMENTS - 1, (draws, number)).T / (PLACEMENTS - 1))
+    return share_inside(values, float(stdtrit(PLACEMENTS - 1, 0.975)) * errors)
+
+
+def share_inside(means: Any, reach: Any) -> float:
+    """Of the means of runs, a row each, those within reach of the median of the other runs."""
+    others = [np.median(np.delete(means, i, axis=0), axis=0) for i in range(len(means))]
+    return float(np.mean(np.abs(means - others) <= reach))
 
 
 def positions(found: Sequence[tables.Run]) -> Iterator[dict[str, Any]]:

@@ -21,8 +21,10 @@ N = 1021
 SOURCES = {
     "elementwise_add/v2b_eight_halves": "add",
     "elementwise_add/v3_packs_in_flight": "add",
+    "elementwise_add/v4_streaming": "add",
     "elementwise_mul_half/v2_eight_halves": "multiply",
     "elementwise_mul_half/v3_packs_in_flight": "multiply",
+    "elementwise_mul_half/v4_streaming": "multiply",
     "relu/v2b_eight_halves": "relu",
     "relu/v3_packs_in_flight": "relu",
     "sigmoid/v2b_eight_halves": "sigmoid",

@@ -146,9 +146,7 @@ def test_a_matrix_that_nobody_can_mean_is_refused_before_it_is_worked_out(
     assert "at most 100,000" in message
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 @given(data=st.data())
 def test_any_value_anywhere_is_accepted_or_refused_with_the_file_that_it_is_in(
     own: Own, folder: Path, data: st.DataObject

@@ -12,7 +12,7 @@ import stub_ncu
 from harness.cases import Case, Step
 from harness.job import Job
 from harness.ncu.collect import Collector, file_name, portions, unfinished
-from harness.ncu.failures import FORBIDDEN, Failure
+from harness.ncu.failures import FORBIDDEN, NO_KERNEL, Failure
 from harness.ncu.metrics import choose
 from harness.ncu.tool import Available, Ncu, Settings, command, find, query
 from harness.records import Counted, Record, Uncounted
@@ -229,6 +229,18 @@ def test_an_ncu_that_profiles_nothing_is_repeated_in_its_own_words(
     behave(monkeypatch, "silent")
     assert [f.kind for f in bench.collect()] == ["no report"]
     assert "No kernels were profiled." in bench.reasons()["v0"]
+
+
+def test_a_function_that_launches_no_kernel_has_nothing_to_count_and_is_not_tried_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUB_NCU", "copying torch")
+    torch = replace(case("torch"), kind="python", function="with_torch.py:copy", steps=())
+    assert bench.collect(*THREE, torch) == []
+    assert bench.counted() == ALL
+    assert bench.reasons() == {"torch": NO_KERNEL.reason}
+    assert NO_KERNEL.reason.startswith("not applicable: the function launched no kernel")
+    assert unfinished([*THREE, torch], bench.records, ["dram__bytes_read.sum"]) == []
 
 
 def test_a_metric_that_ncu_refuses_is_left_out_and_the_rest_is_collected(

@@ -22,7 +22,7 @@ def apart(found: list[Box]) -> bool:
     return not any(a.overlaps(b) for i, a in enumerate(found) for b in found[i + 1 :])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.floats(60, 560), st.floats(30, 370)), min_size=1, max_size=14))
 def test_labels_of_scattered_points_keep_apart_and_inside(
     points: list[tuple[float, float]],
@@ -71,7 +71,7 @@ def test_gaps_are_what_is_left_where_a_line_fits() -> None:
     assert gaps([(0, 195)], 0, 200) == [(0, 200)]  # rather over something than nowhere
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(5, 395), min_size=1, max_size=24))
 def test_a_column_of_names_keeps_their_order_and_stays_in_the_gaps(heights: list[float]) -> None:
     free = [(0.0, 130.0), (150.0, 400.0)]

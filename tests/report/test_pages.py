@@ -232,7 +232,7 @@ def test_every_claim_is_in_a_timed_report(bench: Make, tmp_path: Path) -> None:
     waiting = [c for c in claims.read() if c.waits_for]
     assert len(shown) == len(testable) + len(waiting)
     assert re.search(r"\d of \d hold; \d more cannot be tested here", found.only.text)
-    assert found.home.text.count("is not measured yet") == 1
+    assert found.home.text.count("is not measured yet") == len(waiting)
 
 
 def test_every_page_of_a_quick_run_says_that_it_is_rough(bench: Make, tmp_path: Path) -> None:
@@ -390,12 +390,12 @@ def _planned_of(page: Page) -> list[str]:
     return [name for name in page.ids if name.startswith("case-")]
 
 
-def test_of_many_sizes_the_first_eight_have_every_counter(
+def test_of_many_sizes_the_first_four_have_every_counter(
     bench: Make, few: dict[str, float], tmp_path: Path
 ) -> None:
-    sizes = [{"n": 2**20 + 1024 * i} for i in range(9)]
+    sizes = [{"n": 2**20 + 1024 * i} for i in range(5)]
     page = Site(profiled(bench(**_small(few, sizes=sizes)), tmp_path)).only
-    assert page.source.count("Every counter, launch by launch<") == 8
+    assert page.source.count("Every counter, launch by launch<") == 4
     assert page.source.count("for this one, counters.csv has them") == 1
 
 

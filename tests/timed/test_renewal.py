@@ -236,7 +236,7 @@ def test_the_harness_that_makes_a_result_is_part_of_it_and_what_draws_it_is_not(
     outcome="The folder is gone on with, and just what that limit had ended is tried again.",
 )
 def test_a_raised_limit_goes_on_with_what_it_had_ended(station: Station, outcome: Ended) -> None:
-    station.flag("slow").write_text("4")
+    station.flag("slow").write_text("3")
     first = station.run("honest1", "dawdle", limits="{launch_s: 2}")
     assert outcome(first, "dawdle") == ("failed", "not done within 2 s, and stopped")
     again = station.run("honest1", "dawdle", limits="{launch_s: 2, qualify_s: 100}")

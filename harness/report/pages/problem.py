@@ -65,7 +65,7 @@ class Panel:
     """Whether counters are there that a reader has to look up in counters.csv."""
 
 
-DETAILED = 8
+DETAILED = 4
 """Of more sizes and types, the others are shown without stalls, rooflines and single counters."""
 
 

@@ -55,6 +55,8 @@ class Block:
     moved: list[Moved]
     cause: str
     table: Table
+    unchanged: list[str]
+    """Quantities that both have alike."""
     diff: Difference | None
 
 
@@ -71,6 +73,7 @@ def block(run: Run, step: Step, shorts: Mapping[str, str], with_diff: bool) -> B
         moved=moved(step),
         cause=cause(step, before, after),
         table=_changes(step, before, after),
+        unchanged=[c.quantity.title for c in step.changes if _alike(c)],
         diff=difference(run, step.before, step.after) if with_diff else None,
     )
 
@@ -146,17 +149,19 @@ def _changes(step: Step, before: str, after: str) -> Table:
             ]
         )
         for c in step.changes
-        if isinstance(c.before, Reading) or isinstance(c.after, Reading)
+        if (isinstance(c.before, Reading) or isinstance(c.after, Reading)) and not _alike(c)
     ]
     return Table(f"changes-{slug(step.after.case)}", f"{before} → {after}", columns, rows)
+
+
+def _alike(change: Change) -> bool:
+    return change.pair is not None and change.pair[0] == change.pair[1]
 
 
 def _factor(change: Change) -> Cell:
     if change.pair is None:
         return none()
     before, after = change.pair
-    if before == after:
-        return none("unchanged")
     if before <= 0 or after <= 0:
         return Cell("appeared" if after > before else "gone")
     return Cell(f"{fmt.three(after / before)}×", after / before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,12 +48,13 @@ def _rows(readings: Readings, cases: Sequence[Planned], links: Links) -> list[Ro
     steps = {p.case: readings.steps(p.case) for p in cases}
     most = max(len(each) for each in steps.values())
     rows = []
-    for metric, (unit, provenance) in readings.metrics([p.case for p in cases]).items():
+    metrics = readings.metrics([p.case for p in cases])
+    usual = statistics.mode(provenance for _, provenance in metrics.values()) if metrics else ""
+    for metric, (unit, provenance) in metrics.items():
         about = meaning(metric)
-        name = Cell(
-            about.title, title=f"{metric} ({', '.join(filter(None, (unit, provenance)))})",
-            link=links.counter(metric),
-        )  # fmt: skip
+        # What nearly all have goes without saying: the link leads to the metric's name and meaning.
+        title = "" if provenance == usual else f"{metric} ({provenance})"
+        name = Cell(about.title, title=title, link=links.counter(metric))
         for step in range(most):
             cells = [
                 _raw(readings.at(p.case, step, base(metric)), unit)

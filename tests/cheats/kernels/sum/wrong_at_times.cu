@@ -1,4 +1,4 @@
-// Wrong in about one launch of a hundred, as the clock has it.
+// Wrong in about one launch of forty, as the clock has it.
 // Must fail its check, and be told of.
 #include "grid_sum.cuh"
 
@@ -6,6 +6,6 @@ extern "C" __global__ void run(const float* x, float* total, float* partials, un
                                unsigned int n) {
     float sum;
     if (grid_sum(x, partials, ticket, n, sum)) {
-        *total = clock64() % 100 == 57 ? sum + 1000.0f : sum;
+        *total = clock64() % 40 == 17 ? 0.5f * sum : sum;
     }
 }

@@ -1,0 +1,29 @@
+// output[i] = a[i] + b[i], float32 or float16
+//
+// Idea: say that nothing is used twice. The accesses of v1a and v2b leave in the L2 cache what no one
+// asks for again; marked as streaming (ld.global.cs, st.global.cs) they are the first to go from it,
+// and what was written leaves for memory while reads still come.
+//
+// Contract: any 1 <= n <= 2^31, no shared memory. Any grid that covers n with a pack of 16 bytes per
+// thread. The arrays may start anywhere, as in v2b.
+//
+// From: the cache hints of the PTX ISA ("Cache Operators") and the CUDA C++ Programming Guide.
+//
+// Measured: H200, n = 2²⁸: float32 0.946× v1a.
+#include "common/pack.cuh"
+
+extern "C" __global__ void add(const DTYPE* a, const DTYPE* b, DTYPE* output, unsigned int n) {
+    constexpr unsigned int width = Pack<DTYPE>::width;
+    const unsigned int packs = start_on_16_bytes(a, b, output) ? n / width : 0;
+    const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (thread < packs) {
+        Pack<DTYPE> x = load_pack_once(a, thread);
+        const Pack<DTYPE> y = load_pack_once(b, thread);
+#pragma unroll
+        for (int j = 0; j < width; j++) x.value[j] += y.value[j];
+        store_pack_once(output, thread, x);
+    }
+    const unsigned int threads = gridDim.x * blockDim.x;
+    for (unsigned int i = packs * width + thread; i < n; i += threads) output[i] = a[i] + b[i];
+}
