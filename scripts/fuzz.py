@@ -405,6 +405,28 @@ def raise_late(number: int, frame: FrameType | None) -> None:
     raise LateError
 
 
+def failure(target: Target, content: bytes, folder: Path, deadline_s: float) -> str | None:
+    """What went wrong with one input, if anything. SIGALRM must be `raise_late`'s.
+
+    The deadline is the attempt's alone: to word its failure may take longer.
+    """
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, deadline_s)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                target.attempt(content, folder)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except LateError:
+        return f"not done after {deadline_s:g} s"
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(at.filename).name}:{at.lineno}"
+        return f"{type(error).__name__} at {where}: {error}"[:300]
+    return None
+
+
 def _batch(asked: tuple[str, int, int, float]) -> list[tuple[str, bytes]]:
     """What went wrong among some inputs: (what, input)."""
     name, seed, count, deadline_s = asked
@@ -419,19 +441,8 @@ def _batch(asked: tuple[str, int, int, float]) -> list[tuple[str, bytes]]:
         for _ in range(count):
             content = (target.mutate or mutated)(draw, _seeds[name])
             (folder / "input").write_bytes(content)
-            signal.setitimer(signal.ITIMER_REAL, deadline_s)
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    target.attempt(content, folder)
-            except LateError:
-                failures.append((f"not done after {deadline_s:g} s", content))
-            except Exception as error:
-                at = traceback.extract_tb(error.__traceback__)[-1]
-                where = f"{Path(at.filename).name}:{at.lineno}"
-                failures.append((f"{type(error).__name__} at {where}: {error}"[:300], content))
-            finally:
-                signal.setitimer(signal.ITIMER_REAL, 0)
+            if what := failure(target, content, folder, deadline_s):
+                failures.append((what, content))
     finally:
         signal.signal(signal.SIGALRM, before)
         shutil.rmtree(folder, ignore_errors=True)

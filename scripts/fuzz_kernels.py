@@ -173,19 +173,11 @@ def _in_this_process(seed: int, inputs: int, folder: Path) -> int:
     for _ in range(inputs):
         content = _in_kernel(draw, seeds)
         (folder / "input").write_bytes(content)
-        fuzz.signal.setitimer(fuzz.signal.ITIMER_REAL, fuzz.DEADLINE_S)
-        try:
-            target.attempt(content, folder)
-        except (fuzz.LateError, Exception) as error:
-            fuzz.signal.setitimer(fuzz.signal.ITIMER_REAL, 0)
+        if what := fuzz.failure(target, content, folder, fuzz.DEADLINE_S):
             failed += 1
-            at = fuzz.traceback.extract_tb(error.__traceback__)[-1]
             kept = folder / f"failure-{seed}-{failed}.ptx"
             kept.write_bytes(content)
-            print(f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}: {error}"[:300])
-            print(f"    {kept}", flush=True)
-        finally:
-            fuzz.signal.setitimer(fuzz.signal.ITIMER_REAL, 0)
+            print(f"{what}\n    {kept}", flush=True)
         with (folder / "done").open("a") as done:
             done.write("x")
     return failed

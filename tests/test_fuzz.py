@@ -6,8 +6,9 @@ import importlib.util
 import random
 import sys
 import time
+import traceback
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 
 import pytest
 
@@ -59,10 +60,11 @@ def test_the_good_inputs_are_good_and_most_changes_break_something(
 
 
 @pytest.mark.parametrize(
-    ("raised", "words"), [(ValueError("a bug"), "ValueError at"), (None, "not done after")]
+    ("raised", "words", "deadline_s"),
+    [(ValueError("a bug"), "ValueError at", 60), (None, "not done after", 0.05)],
 )
 def test_a_traceback_and_a_hang_are_failures_with_their_input(
-    monkeypatch: pytest.MonkeyPatch, raised: Exception | None, words: str
+    monkeypatch: pytest.MonkeyPatch, raised: Exception | None, words: str, deadline_s: float
 ) -> None:
     def attempt(content: bytes, folder: Path) -> None:
         if raised:
@@ -74,9 +76,26 @@ def test_a_traceback_and_a_hang_are_failures_with_their_input(
             return
 
     monkeypatch.setitem(fuzz.TARGETS, "broken", fuzz.Target(lambda: [b"good"], attempt))
-    found = list(fuzz.run("broken", 2, deadline_s=0.05))
+    found = list(fuzz.run("broken", 2, deadline_s=deadline_s))
     assert len(found) == 2
     assert all(what.startswith(words) and content for what, content in found)
+
+
+def test_a_deadline_is_the_readers_and_not_that_of_the_report_of_its_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def attempt(content: bytes, folder: Path) -> None:
+        raise ValueError("a bug")
+
+    def slow(trace: TracebackType | None) -> traceback.StackSummary:
+        time.sleep(0.3)
+        return extract(trace)
+
+    extract = traceback.extract_tb
+    monkeypatch.setattr(fuzz.traceback, "extract_tb", slow)
+    monkeypatch.setitem(fuzz.TARGETS, "broken", fuzz.Target(lambda: [b"good"], attempt))
+    ((what, _),) = fuzz.run("broken", 1, deadline_s=0.2)
+    assert what.startswith("ValueError at test_fuzz.py:")
 
 
 def test_a_refusal_that_the_harness_words_is_no_failure_unless_it_is_endless(
