@@ -5,7 +5,7 @@ ARGS   ?=
 # Images of containers often set it. A run starts many processes, and each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-cluster cluster-table readme kernels-page timing-tables reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-cluster cluster-table readme kernels-page timing-tables evidence-table reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -65,6 +65,9 @@ kernels-page: setup     ## write docs/kernels.md from kernels/ and reports/h200/
 
 timing-tables: setup    ## write docs/measurement.md's tables from reports/h200/timing/
 	@$(RUN) scripts/timing_tables.py
+
+evidence-table: setup   ## write docs/measurement.md's table of which code made which committed run
+	@$(RUN) scripts/evidence_table.py
 
 reliability-page: setup ## write docs/reliability.md from the tests' own words
 	@$(RUN) scripts/reliability_page.py

@@ -20,5 +20,6 @@ def sha256(content: bytes) -> str:
 
 
 def is_of(content: bytes, known: str) -> bool:
-    """Whether that was the file's hash, be it from before it had such a line."""
-    return known in (sha256(content), sha256(_PARAGRAPH.sub(b"", content)))
+    """Whether that was the file's hash or its beginning, be it from before it had such a line."""
+    hashes = sha256(content), sha256(_PARAGRAPH.sub(b"", content))
+    return known != "" and any(found.startswith(known) for found in hashes)

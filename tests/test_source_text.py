@@ -23,3 +23,8 @@ def test_a_file_that_was_measured_before_it_had_the_line_is_that_file_still() ->
     assert is_of(HEAD, sha256(before))
     assert is_of(HEAD, sha256(HEAD))
     assert not is_of(HEAD.replace(b"int x", b"int y"), sha256(before))
+
+
+def test_the_beginning_of_a_hash_will_do_but_none_is_no_files() -> None:
+    assert is_of(HEAD, sha256(HEAD)[:16])
+    assert not is_of(HEAD, "")
