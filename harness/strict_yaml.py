@@ -26,7 +26,7 @@ from harness.errors import ConfigError
 
 Key = str | int
 _LARGEST_FILE = 1 << 17
-_MOST_VALUES = 20_000
+_MOST_VALUES = 12_000
 _LONGEST_KEY = 200
 _LONGEST_NUMBER = 100
 _DEEPEST = 20

@@ -197,7 +197,8 @@ class _Encoder(ComputingEncoder):
             self._load_bytes(op)
             return
         results = [self.widened(op, i, optional=True) for i in range(len(op.results))]
-        self._access(name, op, results, [], size, len(op.results))
+        cost = layout.UNCOUNTED if "uncounted" in op.variant else 0
+        self._access(name, op, results, [], size, len(op.results), cost)
 
     def _load_bytes(self, op: Op) -> None:
         """A fragment of sixteen bytes, which are loaded as words."""
@@ -348,6 +349,11 @@ class _Encoder(ComputingEncoder):
         self.emit(op.name, results, self.sources(op), site=op.site, immediate=len(results))
 
     _op_transpose_8x8 = _op_matrix_rows
+
+    def _op_descriptor_address(self, op: Op) -> None:
+        order, row, depth = op.variant
+        shape = _bytes(int(row), int(depth), order == "rows")
+        self.emit(op.name, [self.result(op)], self.sources(op), site=op.site, immediate=shape)
 
     # --- endings --------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ INSTRUCTIONS = tuple(f"{letter}{kind}" for letter in "fdh" for kind in ("add", "
 
 _SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\b")
 _INTEGERS = frozenset({"s8", "u8", "s4", "u4", "b1"})
+_PRODUCTS = frozenset({"mma", "mma_async"})  # of `wmma` and `wgmma`
 _WARP = 32
 
 
@@ -42,15 +43,17 @@ class Arithmetic:
 def arithmetic(opcode: str) -> Arithmetic | None:
     """Of a PTX opcode; None for what is no floating-point addition or multiplication.
 
-    A matrix instruction of m × n × k is 2·m·n·k operations of a warp, all of whose lanes take part.
+    A matrix instruction of m × n × k is 2·m·n·k operations of a warp, all of whose lanes take part,
+    or of a warpgroup's four.
     """
     name, modifiers, types = split_opcode(opcode)
-    if name == "mma" or (name == "wmma" and "mma" in modifiers):
+    if name == "mma" or not _PRODUCTS.isdisjoint(modifiers):
         shape = _SHAPE.search(opcode)
         if shape is None or not _INTEGERS.isdisjoint(opcode.split(".")):
             return None
         m, n, k = map(int, shape.groups())
-        return Arithmetic("tensor", "", 2 * m * n * k // _WARP)
+        lanes = 4 * _WARP if name == "wgmma" else _WARP
+        return Arithmetic("tensor", "", 2 * m * n * k // lanes)
     operation, letter = _OPERATIONS.get(name), _LETTERS.get(types[-1] if types else "")
     if operation is None or letter is None:
         return None

@@ -41,7 +41,7 @@ struct Op {
     i32 count;  // and words
     i32 space;
     i32 kind;
-    i32 cost;       // of an atomic: the rule for its wavefronts
+    i32 cost;       // of an atomic: the rule for its wavefronts; of a load: whether it is counted
     i32 wide_base;  // whether the address register has 64 bits
     i64 immediate;
     i32 result[MAX_RESULTS];

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
+#include <array>
+
 #include "checks.h"
-#include "halves.h"
+#include "fp8.h"
 
 namespace machine {
 namespace {
@@ -74,6 +76,22 @@ struct Tf32 {
     static constexpr int HELD = 1;
     static void read(const Word* row, f64* out) {
         for (int i = 0; i < LANES; i++) out[i] = static_cast<f64>(bits_of<f32>(row[i] & 0xFFFFE000));
+    }
+};
+
+template <class F> struct Fp8s {
+    using Number = f64;
+    using Word = u32;
+    static constexpr int HELD = 4;
+    static void read(const Word* row, f64* out) {
+        static const std::array<f64, 256> numbers = [] {
+            std::array<f64, 256> all;
+            for (int i = 0; i < 256; i++) all[i] = F16::widen(F::widen(static_cast<u8>(i), false));
+            return all;
+        }();
+        u8 raw[LANES * HELD];
+        std::memcpy(raw, row, sizeof raw);
+        for (int i = 0; i < LANES * HELD; i++) out[i] = numbers[raw[i]];
     }
 };
 
@@ -265,6 +283,52 @@ void matrix_rows(Context& c, const Op& op) {
     }
 }
 
+// A factor of a warpgroup's product in shared memory: sixteen bytes of it in a row (or column, where
+// the depth is outside) are together, and rows of a swizzled one `width` apart, eight to an atom.
+struct Descriptor {
+    u32 start, leading, stride;
+    u32 phase;  // where the atoms begin, in rows of 128 bytes
+    u32 width;  // 16 where nothing is swizzled
+
+    explicit Descriptor(u64 bits) {
+        static constexpr u32 WIDTHS[] = {16, 128, 64, 32};
+        const auto field = [=](int at) { return static_cast<u32>(bits >> at & 0x3FFF) << 4; };
+        start = field(0), leading = field(16), stride = field(32);
+        phase = bits >> 49 & 7;
+        width = WIDTHS[bits >> 62];
+    }
+    u32 swizzled(u32 address) const {
+        return address ^ ((((address >> 7) - phase) & (width / 16 - 1)) << 4);
+    }
+    u32 by_depth(u32 row, u32 byte) const {
+        const u32 along = width == 16 ? byte / 16 * leading + byte % 16 : byte;
+        return swizzled(start + row / 8 * stride + row % 8 * width + along);
+    }
+    // Of elements of two bytes.
+    u32 by_rows(u32 row, u32 depth) const {
+        const u32 outer = width == 16 ? stride : leading, inner = width == 16 ? leading : stride;
+        const u32 along = 2 * row / width * outer + 2 * row % width;
+        return swizzled(start + depth / 8 * inner + depth % 8 * width + along);
+    }
+};
+
+enum : int { BY_DEPTH, BY_ROWS };
+
+// Lanes hold a word of eight rows, four lanes one row: its address, or that of its first element.
+void descriptor_address(Context& c, const Op& op) {
+    whole_warp(c, op);
+    const u32 row = part(op, 0), depth = part(op, 1);
+    u32* r = c.row<u32>(op.result[0]);
+    const u64* bits = c.row<u64>(op.source[0]);
+    const u32* first = c.row<u32>(op.source[1]);
+    for (u32 i = 0; i < LANES; i++) {
+        const Descriptor matrix(bits[i]);
+        const u32 own = first[i] + row + i / 4;
+        r[i] = part(op, 2) == BY_DEPTH ? matrix.by_depth(own, depth + 4 * (i % 4))
+                                       : matrix.by_rows(own, depth + 2 * (i % 4));
+    }
+}
+
 // Each register, taken as an 8 × 8 matrix of halves over the warp.
 void transpose(Context& c, const Op& op) {
     whole_warp(c, op);
@@ -278,6 +342,10 @@ void transpose(Context& c, const Op& op) {
         std::memcpy(c.row<u32>(op.result[n]), after, sizeof after);
     }
 }
+
+#define OF_FP8(A, B, FA, FB)                                                                  \
+    {"mma/f32." A "." B ".f32", mma<Single<f32>, Fp8s<FA>, Fp8s<FB>, Single<f32>>},            \
+    {"mma/f16." A "." B ".f16", mma<F16s, Fp8s<FA>, Fp8s<FB>, F16s>},
 
 using F16s = Packed<F16>;
 using BF16s = Packed<BF16>;
@@ -306,10 +374,13 @@ std::vector<Entry> matrix_entries() {
         {"mma/s32.u4.u4.s32", mma<Int32, Nibbles<false>, Nibbles<false>, Int32>},
         {"mma/s32.s4.u4.s32", mma<Int32, Nibbles<true>, Nibbles<false>, Int32>},
         {"mma/s32.u4.s4.s32", mma<Int32, Nibbles<false>, Nibbles<true>, Int32>},
+        OF_FP8("e4m3", "e4m3", E4M3, E4M3) OF_FP8("e4m3", "e5m2", E4M3, E5M2)
+        OF_FP8("e5m2", "e4m3", E5M2, E4M3) OF_FP8("e5m2", "e5m2", E5M2, E5M2)
         OF_FLOATS("wmma", wmma) OF_BYTES("wmma", wmma)
         {"more operands", more_operands},
         {"fragment_address", element_address<false>, ALL_MEET},
         {"column_address", element_address<true>, ALL_MEET},
+        {"descriptor_address", descriptor_address},
         {"matrix_rows", matrix_rows, ALL_MEET}, {"transpose_8x8", transpose},
     };
 }

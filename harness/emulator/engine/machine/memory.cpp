@@ -56,7 +56,7 @@ void load(Context& c, const Op& op) {
     if (space == SHARED) {
         inside(op.site, access, c.launch->shared_bytes, sizeof(T) * op.count);
         const Pattern& pattern = shared_pattern(c, op, access, true);
-        count_shared(c, op.site, pattern.spent, pattern.ideal);
+        if (op.cost != NOT_COUNTED) count_shared(c, op.site, pattern.spent, pattern.ideal);
         note_shared_reads(c, op, access, pattern);
         fetch<T>(c, op, c.active, [&](int i) { return c.shared + access.address[i]; });
     } else if (space == LOCAL) {

@@ -13,12 +13,12 @@ from harness.emulator.program import signatures
 from harness.emulator.program.decode.clusters import ClusterDecoder
 from harness.emulator.program.decode.conversions import ConversionDecoder
 from harness.emulator.program.decode.integers import IntegerDecoder
-from harness.emulator.program.decode.matrix import MatrixDecoder
 from harness.emulator.program.decode.mbarriers import MbarrierDecoder
 from harness.emulator.program.decode.memory import STATE_SPACES
 from harness.emulator.program.decode.stack import StackDecoder
 from harness.emulator.program.decode.video import VideoDecoder
 from harness.emulator.program.decode.warp import WarpDecoder
+from harness.emulator.program.decode.warpgroup import WarpgroupDecoder
 from harness.emulator.program.ir import HALVES, Constant, Op, Register, unsigned
 from harness.emulator.ptx.syntax import (
     TYPE_SIZES,
@@ -36,7 +36,7 @@ _OF_TEXTURES = frozenset(("tex", "tld4", "txq", "suld", "sust", "sured", "suq", 
 
 
 class Decoder(
-    MatrixDecoder, MbarrierDecoder, ClusterDecoder, WarpDecoder, IntegerDecoder, VideoDecoder,
+    WarpgroupDecoder, MbarrierDecoder, ClusterDecoder, WarpDecoder, IntegerDecoder, VideoDecoder,
     ConversionDecoder, StackDecoder,
 ):  # fmt: skip
     """Decodes the instructions of one kernel."""

@@ -14,9 +14,11 @@ from harness.emulator.ptx.syntax import Group, Instruction, Operand
 
 _MMA_DEPTHS = {
     "f16": (8, 16), "bf16": (8, 16), "tf32": (4, 8), "s8": (16, 32), "u8": (16, 32),
-    "s4": (32, 64), "u4": (32, 64), "f64": (4, 8, 16),
+    "s4": (32, 64), "u4": (32, 64), "f64": (4, 8, 16), "e4m3": (32,), "e5m2": (32,),
 }  # fmt: skip
-_SUM_TYPES = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "f64": ("f64",)}
+_SUM_TYPES = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "f64": ("f64",),
+              "e4m3": ("f16", "f32"), "e5m2": ("f16", "f32")}  # fmt: skip
+_FP8 = ("e4m3", "e5m2")
 _WMMA_SHAPES = {
     "f16": ("m16n16k16", "m32n8k16", "m8n32k16"), "bf16": ("m16n16k16", "m32n8k16", "m8n32k16"),
     "s8": ("m16n16k16", "m32n8k16", "m8n32k16"), "u8": ("m16n16k16", "m32n8k16", "m8n32k16"),
@@ -31,7 +33,7 @@ _SHAPE = re.compile(r"m(\d{1,2})n(\d{1,2})k(\d{1,3})\Z")
 
 ELEMENT_BITS = {
     "f16": 16, "bf16": 16, "tf32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4, "f64": 64, "f32": 32,
-    "s32": 32,
+    "s32": 32, "e4m3": 8, "e5m2": 8,
 }  # fmt: skip
 
 
@@ -73,6 +75,7 @@ class MatrixDecoder(MemoryDecoder):
         integer = a_type in ("s8", "u8", "s4", "u4")
         sums = ("s32",) if integer else _SUM_TYPES.get(a_type, ())
         same = b_type[1:] == a_type[1:] if integer else b_type == a_type
+        same |= {a_type, b_type} <= {*_FP8}
         if not same or not {d_type, c_type} <= set(sums) or k not in _MMA_DEPTHS[a_type] or n != 8:
             raise self.unknown()
         if m != 16 and (m, k) not in ({(8, 16), (8, 32)} if integer else {(8, 4)}):

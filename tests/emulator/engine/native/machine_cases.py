@@ -102,8 +102,11 @@ def _atomics() -> Iterator[Group]:
 # --- tensor cores -----------------------------------------------------------------------------
 
 _LETTERS = {"f32": "f", "f64": "d"}
-_PACKED = {"f16": 2, "bf16": 2, "s8": 4, "u8": 4, "s4": 8, "u4": 8}  # elements in a register
-_DRAWN = {"f16": "f16x2", "bf16": "bf16x2", "tf32": "tf32", "f32": "f32", "f64": "f64"}
+_PACKED = {"f16": 2, "bf16": 2, "s8": 4, "u8": 4, "s4": 8, "u4": 8, "e4m3": 4,
+           "e5m2": 4}  # fmt: skip
+"""Elements in a register."""
+_DRAWN = {"f16": "f16x2", "bf16": "bf16x2", "tf32": "tf32", "f32": "f32", "f64": "f64",
+          "e4m3": "f16x2", "e5m2": "f16x2"}  # fmt: skip
 
 
 def _registers(letter: str, first: int, count: int) -> str:
@@ -148,6 +151,9 @@ def _mma_products() -> Iterator[Group]:
         for a, b, end in itertools.product("su", "su", ("", ".satfinite")):
             for shape in shapes.split():
                 yield _mma(shape, f"s32.{a}{bits}.{b}{bits}.s32", end=end)
+    for a, b in itertools.product(("e4m3", "e5m2"), repeat=2):
+        for sums in ("f32", "f16"):
+            yield _mma("m16n8k32", f"{sums}.{a}.{b}.{sums}")
 
 
 def _matrices() -> Iterator[Group]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +24,7 @@ Array = NDArray[Any]
 _LANE = np.arange(WARP)
 _GROUP, _THREAD = _LANE[:, None, None] >> 2, _LANE[:, None, None] & 3
 _TF32 = np.uint32(0xFFFFE000)
+_FP8 = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}
 
 
 # --- between registers and matrices -----------------------------------------------------------
@@ -53,6 +55,8 @@ def _elements(type_: str, registers: Array) -> Array:
     fields = registers[..., None] >> shifts & np.uint32((1 << bits) - 1)
     if bits == 16:
         return half.widen(type_, fields.astype(np.uint16))
+    if type_ in _FP8:
+        return fields.astype(np.uint8).view(_FP8[type_]).astype(np.float64)
     values = fields.astype(np.int64)
     if type_[0] == "s":
         values = np.where(values >> (bits - 1) == 1, values - (1 << bits), values)

@@ -1,0 +1,206 @@
+"""Products of a warpgroup (`wgmma`) to products of its warps.
+
+Of 64 rows each of the four warps computes 16: products of 16 × 8, side by side, whose sums lie in
+the registers as `mma` leaves them. What a factor has in shared memory is read from where its matrix
+descriptor says, by loads that no counter counts: the machine has none for them. A product is done
+when it is issued, so that fences, groups and waiting have nothing left to do, and a program
+that uses a result without waiting for it is not found out.
+
+Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.emulator.program.decode.matrix import MatrixDecoder, per_register
+from harness.emulator.program.ir import Constant, Op, Register, Source, Special
+from harness.emulator.ptx.syntax import Group, Instruction, Name, Number, Operand
+
+_SHAPE = re.compile(r"m64n(\d{1,3})k(\d{1,2})\Z")
+_FACTORS = {
+    "f16": ("f16",), "bf16": ("bf16",), "tf32": ("tf32",), "e4m3": ("e4m3", "e5m2"),
+    "e5m2": ("e4m3", "e5m2"), "s8": ("s8", "u8"), "u8": ("s8", "u8"),
+}  # fmt: skip
+_SUMS = {"f16": ("f16", "f32"), "bf16": ("f32",), "tf32": ("f32",), "e4m3": ("f16", "f32"),
+         "e5m2": ("f16", "f32"), "s8": ("s32",), "u8": ("s32",)}  # fmt: skip
+_INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
+_BYTES_DEEP = 32  # of each row of a factor, whatever its type
+_SIGNS = {1: 0x8000_0000, 2: 0x8000_8000, 4: 0x8080_8080}  # of so many elements in a word
+_EIGHT, _WORDS_OF_A = 8, 4  # rows or columns of a word over the warp, and words of sixteen rows
+
+
+@dataclass(frozen=True)
+class _Product:
+    """`m64nNkK.D.A.B`."""
+
+    columns: int
+    depth: int
+    sum: str
+    a: str
+    b: str
+    clamps: bool
+
+
+@dataclass(frozen=True)
+class _Modes:
+    """Whether one factor is negated, and which have their depth as the outer dimension."""
+
+    negates: bool
+    turns_a: bool
+    turns_b: bool
+
+
+class WarpgroupDecoder(MatrixDecoder):
+    """`wgmma.mma_async` and what goes with it."""
+
+    def _op_wgmma(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
+        words = instruction.opcode.split(".")[1:]
+        if words[1:3] != ["sync", "aligned"]:
+            raise self.unknown()
+        name, shape = words[0], words[3:]
+        if name == "mma_async":
+            return self._warpgroup_product(instruction, shape)
+        operands = self.given(instruction, 1 if name == "wait_group" else 0)
+        known = name in ("fence", "commit_group", "wait_group") and not shape
+        if not known or not all(isinstance(each, Number) for each in operands):
+            raise self.unknown()
+        return [Op("fence", ("",), (), (), (), (), self.site)]
+
+    def _warpgroup_product(self, instruction: Instruction, words: list[str]) -> list[Op]:
+        product = self._product(words)
+        target, a, b, adds, *rest = self.given(instruction, 4, 6, 7, 8)
+        modes = self._modes(product, rest, in_registers=isinstance(a, Group))
+        ops: list[Op] = []
+        words_of_a = self._words_of_a(a, modes.turns_a, ops)
+        if modes.negates:
+            words_of_a = [self._negated(each, product.a, ops) for each in words_of_a]
+        sums = self._items(target)
+        held = 2 if product.sum == "f16" else 4  # registers for eight columns
+        if len(sums) != product.columns // _EIGHT * held:
+            raise self.unknown(f"{len(sums)} registers of sums for {product.columns} columns")
+        wanted = self.source(adds, "pred", ops)
+        for first in range(0, product.columns, _EIGHT):
+            words_of_b = [
+                self._word(b, Constant(0), first, half, modes.turns_b, f"b{half}", ops)
+                for half in range(2)
+            ]
+            own = sums[first // _EIGHT * held :][:held]
+            ops += self._part(product, own, (*words_of_a, *words_of_b), wanted)
+        return ops
+
+    def _product(self, words: list[str]) -> _Product:
+        clamps = words[-1:] == ["satfinite"]
+        words = words[: len(words) - clamps]
+        found = _SHAPE.match(words[0]) if len(words) == 4 else None
+        if found is None:
+            raise self.unknown()
+        columns, depth = map(int, found.groups())
+        sum_, a, b = words[1:]
+        integer = sum_ == "s32"
+        columns_known = columns in _INTEGER_COLUMNS if integer else columns % _EIGHT == 0
+        if b not in _FACTORS.get(a, ()) or sum_ not in _SUMS[a] or (clamps and not integer):
+            raise self.unknown()
+        if not columns_known or not 8 <= columns <= 256:
+            raise self.unknown(f"{columns} columns")
+        if depth != _BYTES_DEEP // 4 * per_register(a):
+            raise self.unknown(f"a depth of {depth}")
+        return _Product(columns, depth, sum_, a, b, clamps)
+
+    def _modes(
+        self, product: _Product, operands: Sequence[Operand], *, in_registers: bool
+    ) -> _Modes:
+        """Two scales, which integers lack, and and of halves in memory how they lie."""
+        turned = (2 - in_registers) * (product.a in ("f16", "bf16"))
+        if len(operands) != (0 if product.sum == "s32" else 2 + turned):
+            raise self.unknown(f"{len(operands)} operands behind the predicate")
+        values = [each.value for each in operands if isinstance(each, Number)]
+        scales, turns = values[:2], values[2:]
+        if len(values) < len(operands) or {*scales} - {1, -1} or {*turns} - {0, 1}:
+            raise self.unknown("a scale is 1 or -1, a transposition 0 or 1")
+        turns_a = turns[0] == 1 if turned == 2 else False
+        return _Modes(len({*scales}) == 2, turns_a, turns[-1:] == [1])
+
+    def _words_of_a(self, a: Operand, turns: bool, ops: list[Op]) -> list[Source]:
+        """The four words that each lane holds of the warp's sixteen rows."""
+        if isinstance(a, Group):
+            if len(a.items) != _WORDS_OF_A:
+                raise self.unknown(f"{len(a.items)} registers of `a`, which has {_WORDS_OF_A}")
+            return [self.source(each, "u32") for each in a.items]
+        rows = self._first_row(ops)
+        return [
+            self._word(a, rows, _EIGHT * (i % 2), i // 2, turns, f"a{i}", ops)
+            for i in range(_WORDS_OF_A)
+        ]
+
+    def _part(
+        self, product: _Product, sums: Sequence[Operand], factors: tuple[Source, ...],
+        wanted: Source,
+    ) -> list[Op]:  # fmt: skip
+        """Eight columns: the sums that are there, where they are wanted, and a product."""
+        kind = "u32" if product.sum == "f16" else product.sum
+        ops, before = [], []
+        for i, each in enumerate(sums):
+            register = self.declare(f"!wgmma sum {kind} {i}", kind)
+            chosen = (self.source(each, kind), Constant(0), wanted)
+            ops.append(Op("selp", (), (register,), (kind,), chosen, (kind, kind, "pred"),
+                          self.site))  # fmt: skip
+            before.append(register)
+        types = (product.sum, product.a, product.b, product.sum)
+        variant = ("16", str(product.depth), *types, *["satfinite"] * product.clamps)
+        results = tuple(self.result(each) for each in sums)
+        kinds = ("u32",) * len(factors) + (kind,) * len(sums)
+        return [*ops, Op("mma", variant, results, (kind,) * len(sums), (*factors, *before), kinds,
+                         self.site)]  # fmt: skip
+
+    def _first_row(self, ops: list[Op]) -> Register:
+        """Of the warp's sixteen rows of `a`."""
+        row = self.declare("!wgmma row", "u32")
+        rank = (Special("warpid"), Constant(3))
+        ops.append(Op("and", (), (row,), ("u32",), rank, ("u32", "u32"), self.site))
+        ops.append(Op("shl", (), (row,), ("u32",), (row, Constant(4)), ("u32", "u32"), self.site))
+        return row
+
+    def _word(
+        self, descriptor: Operand, rows: Source, row: int, half: int, turned: bool, name: str,
+        ops: list[Op],
+    ) -> Register:  # fmt: skip
+        """The word that each lane holds of eight rows, in one half of their depth.
+
+        rows, row: which eight rows, counted from their sum; columns, where the factor is `b`.
+        """
+        if not isinstance(descriptor, Name):
+            raise self.unknown("a matrix descriptor is in a register")
+        found = self.source(descriptor, "u64")
+        word = self.declare(f"!wgmma {name}", "u32")
+        if not turned:
+            address = self._element(found, rows, row, 16 * half, "depth", ops)
+            ops.append(self._uncounted(address, word, "u32"))
+            return word
+        parts = tuple(self.declare(f"!wgmma element {i}", "u16") for i in range(2))
+        for i, part in enumerate(parts):
+            address = self._element(found, rows, row, 8 * half + i, "rows", ops)
+            ops.append(self._uncounted(address, part, "u16"))
+        ops.append(Op("pack", (), (word,), ("u32",), parts, ("u16", "u16"), self.site))
+        return word
+
+    def _element(
+        self, descriptor: Source, rows: Source, row: int, depth: int, order: str, ops: list[Op]
+    ) -> Register:
+        """The address of each lane's element in a row. depth: bytes, or elements by rows."""
+        address = self.declare("!wgmma address", "u32")
+        ops.append(Op("descriptor_address", (order, str(row), str(depth)), (address,), ("u32",),
+                      (descriptor, rows), ("u64", "u32"), self.site))  # fmt: skip
+        return address
+
+    def _uncounted(self, address: Register, result: Register, type_: str) -> Op:
+        return Op("ld", ("shared", "uncounted"), (result,), (type_,), (address, Constant(0)),
+                  ("u32", "s64"), self.site)  # fmt: skip
+
+    def _negated(self, word: Source, type_: str, ops: list[Op]) -> Register:
+        flipped = self.declare(f"!wgmma negated {len(ops)}", "u32")
+        signs = Constant(_SIGNS[per_register(type_)])
+        ops.append(Op("xor", (), (flipped,), ("u32",), (word, signs), ("u32", "u32"), self.site))
+        return flipped
