@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, TypeAdapter
@@ -358,13 +359,18 @@ Record = (
     | Finished
     | Renewed
 )
-_RECORD: TypeAdapter[Record] = TypeAdapter(Annotated[Record, Field(discriminator="kind")])
 
 
 def to_json(record: Record) -> str:
     """The record on one line, NaN and infinity refused."""
-    return json.dumps(_RECORD.dump_python(record, mode="json"), allow_nan=False)
+    return json.dumps(vars(record), default=vars, allow_nan=False)
 
 
 def from_json(text: str) -> Record:
-    return _RECORD.validate_json(text, strict=True)
+    return _reader().validate_json(text, strict=True)
+
+
+@cache
+def _reader() -> TypeAdapter[Record]:
+    """Made when first needed: it takes a tenth of a second, and a worker only writes."""
+    return TypeAdapter(Annotated[Record, Field(discriminator="kind")])
