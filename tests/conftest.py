@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
+import pickle
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 from tiny_problem import KERNEL, MATRIX, PROBLEM
 
@@ -43,6 +46,20 @@ def shared_by_all_workers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of this session, which all workers of pytest-xdist have in common."""
     own = tmp_path_factory.getbasetemp()
     return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def made_once(shared_by_all_workers: Path) -> Callable[[str, Callable[[], Any]], Any]:
+    """What several workers need and one of them makes: made_once(name, make) → what it made."""
+
+    def made(name: str, make: Callable[[], Any]) -> Any:
+        kept = shared_by_all_workers / f"{name.replace('/', '-')}.pickle"
+        with FileLock(kept.with_suffix(".lock")):
+            if not kept.exists():
+                kept.write_bytes(pickle.dumps(make()))
+            return pickle.loads(kept.read_bytes())
+
+    return made
 
 
 @pytest.fixture(scope="module")

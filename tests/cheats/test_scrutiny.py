@@ -49,17 +49,16 @@ def built(cases: Mapping[str, list[Case]]) -> dict[str, Built]:
 
 
 @pytest.fixture(scope="module")
-def look(cases: Mapping[str, list[Case]], built: Mapping[str, Built]) -> Look:
+def look(
+    cases: Mapping[str, list[Case]], built: Mapping[str, Built], made_once: Callable[..., Scrutiny]
+) -> Look:
     """What is found of a variant; looked at once."""
-    done: dict[str, Scrutiny] = {}
 
-    def at(name: str) -> Scrutiny:
-        if name not in done:
-            problem = problems.load(MATRIX.parent / "kernels" / name.partition("/")[0])
-            done[name] = scrutinise(problem, cases[name], built, SEED, "sm_90", seconds=60)
-        return done[name]
+    def looked(name: str) -> Scrutiny:
+        problem = problems.load(MATRIX.parent / "kernels" / name.partition("/")[0])
+        return scrutinise(problem, cases[name], built, SEED, "sm_90", seconds=60)
 
-    return at
+    return lambda name: made_once(f"scrutiny of {name}", lambda: looked(name))
 
 
 def test_every_variant_has_an_ending(cases: Mapping[str, list[Case]]) -> None:

@@ -20,7 +20,7 @@ from harness.records import Outcome
 HERE = Path(__file__).parent
 MATRIX = """\
 timing: {placements: [3], choosing: 0, rounds_per_placement: 2, batch: 4}
-limits: {launch_s: 10}
+limits: {launch_s: 4}
 problems:
   double:
     dtypes: [float32]
