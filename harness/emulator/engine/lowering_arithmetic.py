@@ -17,7 +17,7 @@ from harness.emulator.ptx.syntax import TYPE_SIZES
 _UNSIGNED_ORDER = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 # Modifiers that do not change what is computed here.
 _IGNORED = {"rn", "approx", "full"}
-# What the immediate of an operation says of its modifiers, as in `floats.h`.
+# What the immediate of an operation says of its modifiers, as in `arithmetic/floats.h`.
 _ROUNDINGS = {"rn": 0, "rz": 1, "rm": 2, "rp": 3, "rna": 4}
 _FLAGS = {"ftz": 8, "sat": 16, "relu": 32, "satfinite": 64}
 _DIRECTED = {"rz", "rm", "rp"}

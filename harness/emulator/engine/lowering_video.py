@@ -1,4 +1,4 @@
-"""What the immediate of a video operation says, for `machine/video.cpp`."""
+"""What the immediate of a video operation says, for `machine/arithmetic/video.cpp`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-// Tensor-core instructions, as in `matrix.py`, which says which lane holds which element.
+// Tensor-core instructions.
 //
+// Which lane holds which element of an `mma` the PTX ISA manual says: lane 4g + t has row g, and in a
+// register of p elements the columns from p·t on. For `wmma` it leaves that open; here a lane holds
+// consecutive elements in the order of memory.
 // Products are exact; their sums are taken in double precision, integers' exactly, and rounded once.
 // All lanes take part: where some are missing, the launch is left to the judge.
 
