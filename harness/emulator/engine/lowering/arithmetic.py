@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.emulator.engine import lowering_video
-from harness.emulator.engine.register_rows import NOWHERE, Emitter, Unsupported, lane_bytes
+from harness.emulator.engine.lowering.register_rows import NOWHERE, Emitter, Unsupported, lane_bytes
 from harness.emulator.program.ir import FP8_PAIRS, HALVES, Op, element, is_float, unsigned
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
@@ -45,11 +44,6 @@ class ComputingEncoder(Emitter):
         """An operation that the machine has by the same name, but for its modifiers."""
         words, type_ = {v for v in op.variant if v not in _IGNORED}, op.source_types[0]
         sources = self.sources(op)
-        if op.name in lowering_video.NAMES:
-            sources = [*sources, self.constant(0, 4)][:3]  # the last one is not always there
-            how = lowering_video.immediate(op)
-            self.emit(op.name, [self.widened(op)], sources, immediate=how)
-            return
         results = [self.widened(op, i) for i in range(len(op.results))]
         if type_ == "f64":
             words.discard("ftz")
