@@ -4,6 +4,18 @@
 
 namespace machine {
 
+inline void Execution::handle(const Known& about, const Op& op, const Party& party) {
+    try {
+        about.handler(blocks_.c, op);
+    } catch (const Suspicion& found) {
+        const int lane = geometry_.lane(party.warp, found.lane);
+        if (found.reason == PART_OF_A_WARP) throw Accusation{NOT_WHOLE_WARP, op.site, lane, {}};
+        if (found.reason != MATRIX_ROW) throw;
+        throw Accusation{MISALIGNED_MATRIX_ROW, op.site, lane,
+                         {blocks_.c.row<i64>(op.source[0])[found.lane]}};
+    }
+}
+
 void Execution::execute(const Block& block, const Selection& lanes) {
     for (i32 n = block.first; n < block.last;) {
         i32 end = n;
@@ -16,27 +28,18 @@ void Execution::execute(const Block& block, const Selection& lanes) {
 
 // Operations on registers alone: warp by warp.
 void Execution::compute(i32 first, i32 end, const Selection& lanes) {
+    const Op* const ops = launch_.ops;
+    const Known* const all = known().data();
     for (const Party& party : lanes) {
         blocks_.enter(party.warp, party.lanes);
+        const bool concerned = uninitialised_.concerns(party.warp);  // computing cannot change it
         for (i32 n = first; n < end; n++) {
-            const Op& op = launch_.ops[n];
-            const Known& about = known()[op.handler];
-            if (uninitialised_.concerns(party.warp))
+            const Op& op = ops[n];
+            const Known& about = all[op.handler];
+            if (concerned)
                 uninitialised_.flow(blocks_.c, party.warp, op, about.flow, about.bytes);
             handle(about, op, party);
         }
-    }
-}
-
-void Execution::handle(const Known& about, const Op& op, const Party& party) {
-    try {
-        about.handler(blocks_.c, op);
-    } catch (const Suspicion& found) {
-        const int lane = geometry_.lane(party.warp, found.lane);
-        if (found.reason == PART_OF_A_WARP) throw Accusation{NOT_WHOLE_WARP, op.site, lane, {}};
-        if (found.reason != MATRIX_ROW) throw;
-        throw Accusation{MISALIGNED_MATRIX_ROW, op.site, lane,
-                         {blocks_.c.row<i64>(op.source[0])[found.lane]}};
     }
 }
 
