@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from harness.emulator.engine import judging, native
 from harness.emulator.engine.configuration import Requested, configure
 from harness.emulator.engine.counters import Counted
-from harness.emulator.errors import LaunchError, shown
 from harness.emulator.memory import arguments, grid_workspace, heap, module_variables
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.program.ir import Program
 from harness.emulator.program.translate import translate
-from harness.emulator.ptx.kernel_names import find_kernel, find_name
+from harness.emulator.ptx.kernel_names import find_kernel
 from harness.emulator.ptx.syntax import Kernel, Module
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
@@ -119,11 +118,7 @@ def variable(module: Module, name: str, dtype: Any = np.uint8) -> Array:
     `name` is as in the PTX, or as in the source if only one variable has it. The array is the
     variable itself: `variable(module, "weights", np.float32)[:] = weights`.
     """
-    contents = _contents(module)
-    if not isinstance(name, str):
-        raise LaunchError(f"the variable is {shown(name)}; pass its name")
-    found = find_name("variable", name, contents)
-    return module_variables.typed(found, contents[found], dtype)
+    return module_variables.named(_contents(module), name, dtype)
 
 
 def _contents(module: Module) -> dict[str, Array]:

@@ -27,7 +27,7 @@ FLAGS = (
 def compiled(name: str, *folders: Path) -> ctypes.CDLL | str:
     """The first folder's sources as a loaded library, or why there is none.
 
-    folders: whose headers may be included, each by its name alone.
+    folders: whose headers may be included, each by its path from there.
     """
     compiler = os.environ.get("CXX") or shutil.which("g++")
     if not compiler:

@@ -13,10 +13,10 @@ import numpy as np
 from harness.emulator.engine import layout, verdicts
 from harness.emulator.engine.configuration import LaunchConfiguration
 from harness.emulator.engine.faults import fault_at, index_of
+from harness.emulator.engine.lowering.register_rows import lane_bytes
 from harness.emulator.engine.native import Laid, over_budget_fault
 from harness.emulator.engine.printing import Printer, assertion
 from harness.emulator.engine.raw_counts import RawCounts
-from harness.emulator.engine.register_rows import lane_bytes
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.grid_workspace import synchronises_grid
 from harness.emulator.program.access_kinds import fences, of_mbarriers

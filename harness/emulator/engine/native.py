@@ -15,7 +15,7 @@ from harness.emulator.engine import layout
 from harness.emulator.engine.configuration import LaunchConfiguration
 from harness.emulator.engine.faults import fault_at, index_of, over_budget
 from harness.emulator.engine.library import Machine, load
-from harness.emulator.engine.lowering import Encoded, encode
+from harness.emulator.engine.lowering.encode import Encoded, encode
 from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.errors import LaunchError
 from harness.emulator.memory.address_space import AddressSpace, Allocation

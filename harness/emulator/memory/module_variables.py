@@ -6,6 +6,7 @@ kept in another, is good from launch to launch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from harness.emulator.memory.address_space import (
 )
 from harness.emulator.program.decode.operands import literal_bits
 from harness.emulator.ptx.call_graph import function_address
+from harness.emulator.ptx.kernel_names import find_name
 from harness.emulator.ptx.syntax import (
     TYPE_SIZES,
     Masked,
@@ -45,8 +47,16 @@ def place(memory: AddressSpace, module: Module, contents: dict[str, Array]) -> N
         memory.add(variable.name, data, variable.space != "const")
 
 
-def typed(name: str, data: Array, dtype: Any) -> Array:
-    """A variable's bytes as an array of some type, in place."""
+def named(contents: Mapping[str, Array], name: str, dtype: Any) -> Array:
+    """The variable that is meant as an array of some type; it is the variable itself.
+
+    contents: the bytes of all variables. `name` is as in the machine code, or as in the source if
+    only one variable has it.
+    """
+    if not isinstance(name, str):
+        raise LaunchError(f"the variable is {shown(name)}; pass its name")
+    name = find_name("variable", name, contents)
+    data = contents[name]
     try:
         kind = np.dtype(dtype)
     except TypeError:
@@ -54,6 +64,17 @@ def typed(name: str, data: Array, dtype: Any) -> Array:
     if kind.hasobject or not kind.itemsize or data.size % kind.itemsize:
         raise LaunchError(f"variable `{name}` has {data.size} bytes, which is no array of {kind}")
     return data.view(kind)
+
+
+def zeros(name: str, size: int) -> Array:
+    """The bytes of a variable that nothing has set."""
+    takes = f"variable `{name}` takes {size} bytes"
+    if size > MOST_BYTES:
+        raise LaunchError(f"{takes}; the emulator has at most {MOST_BYTES} for one")
+    try:
+        return np.zeros(size, np.uint8)
+    except MemoryError:
+        raise LaunchError(f"{takes}, which this machine does not have") from None
 
 
 def writable(module: Module) -> list[str]:
@@ -67,13 +88,7 @@ def _variables(module: Module) -> list[Variable]:
 
 def _initial(module: Module, variables: list[Variable], variable: Variable) -> Array:
     """The first contents of a variable."""
-    takes = f"variable `{variable.name}` takes {variable.size} bytes"
-    if variable.size > MOST_BYTES:
-        raise LaunchError(f"{takes}; the emulator has at most {MOST_BYTES} for one")
-    try:
-        data = np.zeros(variable.size, np.uint8)
-    except MemoryError:
-        raise LaunchError(f"{takes}, which this machine does not have") from None
+    data = zeros(variable.name, variable.size)
     size = TYPE_SIZES[variable.type]
     for i, item in enumerate(variable.initial):
         value = _value(module, variables, variable, item)

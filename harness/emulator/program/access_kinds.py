@@ -26,18 +26,24 @@ PLAIN, VOLATILE, ATOMIC, BLOCK_ATOMIC = 0, 1, 2, 3
 _STRONG = {"relaxed", "acquire", "release", "acq_rel", "sc"}
 
 
-def access_kinds(program: Program) -> list[int]:
-    """For each site whether it is a plain, a volatile or an atomic access, and for whom."""
-    return [access_kind(site.opcode) for site in program.sites]
-
-
 def access_kind(opcode: str) -> int:
+    """Whether an instruction is a plain, a volatile or an atomic access, and for whom."""
     name, modifiers, _ = split_opcode(opcode)
     if of_mbarriers(opcode):
         return PLAIN if modifiers[0] in ("init", "inval") else ATOMIC
     if name in ("atom", "red") or _STRONG & set(modifiers):
         return BLOCK_ATOMIC if "cta" in modifiers and "shared" not in modifiers else ATOMIC
     return VOLATILE if "volatile" in modifiers else PLAIN
+
+
+def kind_of(program: Program, op: Op) -> int:
+    """The same of an operation: an instruction may become several."""
+    opcode = program.sites[op.site].opcode
+    if op.name == "st" and of_mbarriers(opcode):
+        return PLAIN  # what is atomic is how it tells the mbarrier
+    kind = access_kind(opcode)
+    # A call that the system answers has atomics, too.
+    return ATOMIC if op.name == "atom" and kind == PLAIN else kind
 
 
 def of_mbarriers(opcode: str) -> bool:

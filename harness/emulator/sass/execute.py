@@ -63,14 +63,14 @@ def local_bytes(function: Function) -> int:
 
 def execute(
     function: Function, encoded: Encoded, shape: Shape, memory: AddressSpace,
-    banks: dict[int, bytes],
+    banks: Mapping[int, Array],
 ) -> tuple[Fault | None, tuple[MachineCount, ...]]:  # fmt: skip
     """Execute all blocks, or until something is wrong."""
     library = load().library
     constants = _constants(encoded, banks)
-    held = [np.frombuffer(banks.get(n, b"") or b"\0", np.uint8) for n in range(_BANKS)]
+    held = [banks.get(n, np.zeros(0, np.uint8)) for n in range(_BANKS)]
     pointers = np.array([bank.ctypes.data for bank in held], np.uint64)
-    sizes = np.array([len(banks.get(n, b"")) for n in range(_BANKS)], np.int64)
+    sizes = np.array([bank.size for bank in held], np.int64)
     padded = [_padded(a.data) for a in memory.allocations]
     buffers = (layout.Buffer * len(padded))(*(
         layout.Buffer(a.base, a.size, data.ctypes.data, a.writable, data.size - a.size)
@@ -106,7 +106,7 @@ def _padded(data: Array) -> Array:
     return np.concatenate([data, np.zeros(missing, np.uint8)]) if missing else data
 
 
-def _constants(encoded: Encoded, banks: dict[int, bytes]) -> Array:
+def _constants(encoded: Encoded, banks: Mapping[int, Array]) -> Array:
     """A row of lanes for each constant and immediate; the first is zero."""
     values = np.zeros(len(encoded.constants) + 1, np.uint32)
     for key, row in encoded.constants.items():
@@ -116,7 +116,7 @@ def _constants(encoded: Encoded, banks: dict[int, bytes]) -> Array:
             bank, offset = key
             if bank not in banks:
                 raise LaunchError(f"the code reads constant bank {bank}, which the cubin has not")
-            values[row] = int.from_bytes(banks.get(bank, b"")[offset : offset + 4], "little")
+            values[row] = int.from_bytes(banks[bank][offset : offset + 4].tobytes(), "little")
     return np.repeat(values[:, None], layout.LANES, axis=1).copy()
 
 

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 
 from harness.emulator.engine.shape import CompiledFor, checked
 from harness.emulator.errors import LaunchError, shown
-from harness.emulator.memory import grid_workspace
-from harness.emulator.memory.address_space import AddressSpace
-from harness.emulator.memory.module_variables import typed
-from harness.emulator.ptx.kernel_names import find_name
+from harness.emulator.memory import grid_workspace, module_variables
+from harness.emulator.memory.address_space import AddressSpace, address_of_slot
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel
 from harness.emulator.sass.arguments import pack
@@ -32,16 +30,20 @@ from harness.silicon.architectures import architecture
 Array = NDArray[Any]
 
 _ADDRESS_BANK = 4
+_ADDRESSES = (1 << 64) - 1  # they wrap around
 _GLOBAL, _CONSTANT = ".nv.global", ".nv.constant"
 
 
 @dataclass
 class _Device:
-    """What outlives a launch: encoded kernels, and the contents of variables and constant banks."""
+    """What outlives a launch: encoded kernels, and the contents of constant banks and variables.
+
+    A `__constant__` variable is a part of its bank.
+    """
 
     encoded: dict[str, Encoded]
-    variables: dict[str, Array]
     banks: dict[int, Array]
+    variables: dict[str, Array]
 
 
 def launch_machine_code(
@@ -70,18 +72,17 @@ def launch_machine_code(
         _compiled_for(function), architecture(code.arch), grid, block, shared_bytes,
         max_thread_instructions,
     )  # fmt: skip
-    memory = AddressSpace()
-    places = _place_variables(code, _device(code), memory)
+    device, memory = _device(code), AddressSpace()
+    for each in _global_variables(code):
+        memory.add(each.name, device.variables[each.name])
     params = pack(function, args, names, memory, signature)
     registers = {}
     if synchronises_grid(encoded):
         grid_workspace.place_workspace(memory)
         registers = grid_workspace.workspace_registers(memory)
     first = bank_of_parameters(function, shape, params, registers)
-    own = {number: bank.tobytes() for number, bank in _device(code).banks.items()}
-    banks = own | dict(function.banks) | {0: first}
-    if _ADDRESS_BANK in banks:
-        banks[_ADDRESS_BANK] = _addresses(code, banks[_ADDRESS_BANK], places)
+    own = {number: np.frombuffer(bank, np.uint8) for number, bank in function.banks.items()}
+    banks = device.banks | own | {0: np.frombuffer(first, np.uint8)}
     fault, counts = execute(function, encoded, shape, memory, banks)
     return MachineReport(
         kernel, shape.grid, shape.block, shape.shared_bytes, () if fault is None else (fault,),
@@ -95,20 +96,7 @@ def variable(code: MachineCode, name: str, dtype: Any = np.uint8) -> Array:
     As `harness.emulator.variable` has it for PTX: the array is the variable itself.
     """
     _checked(code)
-    if not isinstance(name, str):
-        raise LaunchError(f"the variable is {shown(name)}; pass its name")
-    device = _device(code)
-    banks = {f"{_CONSTANT}{number}": bank for number, bank in device.banks.items()}
-    known = [
-        each.name
-        for each in code.variables.values()
-        if each.section.startswith(_GLOBAL) or each.section in banks
-    ]
-    found = code.variables[find_name("variable", name, known)]
-    if found.section.startswith(_GLOBAL):
-        return typed(found.name, _contents(code, device, found), dtype)
-    bank = banks[found.section]
-    return typed(found.name, bank[found.offset : found.offset + found.size], dtype)
+    return module_variables.named(_device(code).variables, name, dtype)
 
 
 def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
@@ -152,36 +140,38 @@ def _compiled_for(function: Function) -> CompiledFor:
 
 def _device(code: MachineCode) -> _Device:
     if code.device is None:
-        banks = {n: np.frombuffer(bank, np.uint8).copy() for n, bank in code.banks.items()}
-        code.device = _Device({}, {}, banks)
+        contents = {number: bytearray(bank) for number, bank in code.banks.items()}
+        if _ADDRESS_BANK in contents:
+            _write_addresses(code, contents[_ADDRESS_BANK])
+        banks = {number: np.frombuffer(bank, np.uint8) for number, bank in contents.items()}
+        variables = {each.name: _initial(code, each) for each in _global_variables(code)}
+        sections = {f"{_CONSTANT}{number}": bank for number, bank in banks.items()}
+        for each in code.variables.values():
+            if (bank := sections.get(each.section)) is not None:
+                variables[each.name] = bank[each.offset : each.offset + each.size]
+        code.device = _Device({}, banks, variables)
     device: _Device = code.device
     return device
 
 
-def _place_variables(code: MachineCode, device: _Device, memory: AddressSpace) -> dict[str, int]:
-    """The address of each variable in global memory."""
-    return {
-        each.name: memory.add(each.name, _contents(code, device, each)).base
-        for each in code.variables.values()
-        if each.section.startswith(_GLOBAL)
-    }
+def _global_variables(code: MachineCode) -> list[Variable]:
+    """Those in global memory; they come first in the address space of every launch."""
+    return [each for each in code.variables.values() if each.section.startswith(_GLOBAL)]
 
 
-def _contents(code: MachineCode, device: _Device, found: Variable) -> Array:
-    """The bytes of a variable in global memory, as they start where nothing has been launched."""
-    if found.name not in device.variables:
-        initial = code.sections.get(found.section, b"")
-        own = initial[found.offset : found.offset + found.size]
-        data = np.zeros(found.size, np.uint8)
-        data[: len(own)] = np.frombuffer(own, np.uint8)
-        device.variables[found.name] = data
-    return device.variables[found.name]
+def _initial(code: MachineCode, variable: Variable) -> Array:
+    """The first contents of a variable in global memory."""
+    initial = code.sections.get(variable.section, b"")
+    own = initial[variable.offset : variable.offset + variable.size]
+    data = module_variables.zeros(variable.name, variable.size)
+    data[: len(own)] = np.frombuffer(own, np.uint8)
+    return data
 
 
-def _addresses(code: MachineCode, bank: bytes, places: dict[str, int]) -> bytes:
-    """Bank 4 with the addresses of the variables that its relocations name."""
-    out = bytearray(bank)
+def _write_addresses(code: MachineCode, bank: bytearray) -> None:
+    """Bank 4 gets the addresses of the variables that its relocations name."""
+    slots = {each.name: slot for slot, each in enumerate(_global_variables(code))}
     for offset, symbol, addend in code.addresses:
-        address = places.get(symbol, 0) + addend
-        out[offset : offset + 8] = address.to_bytes(8, "little")
-    return bytes(out)
+        base = address_of_slot(slots[symbol]) if symbol in slots else 0
+        address = (base + addend) & _ADDRESSES
+        bank[offset : offset + 8] = address.to_bytes(8, "little")

@@ -224,14 +224,15 @@ struct Entry {
     Role role = COMPUTES;
 };
 
-std::vector<Entry> computing_entries();
+std::vector<Entry> integer_entries();
+std::vector<Entry> float_entries();
 std::vector<Entry> rounding_entries();
 std::vector<Entry> conversion_entries();
 std::vector<Entry> half_entries();
 std::vector<Entry> fp8_entries();
 std::vector<Entry> video_entries();
-std::vector<Entry> warp_entries();
 std::vector<Entry> matrix_entries();
+std::vector<Entry> warp_entries();
 std::vector<Entry> memory_entries();
 std::vector<Entry> copy_entries();
 std::vector<Entry> system_entries();

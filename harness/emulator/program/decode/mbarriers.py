@@ -1,9 +1,9 @@
 """Asynchronous copies, and the barriers in shared memory that say when they are done.
 
 An mbarrier is one word here: the arrivals that its phase still waits for, those that each phase
-waits for, the bytes that are still to come, and the parity of the phase (`mbarrier.h`). To arrive
-is an atomic on it, to test it a load; both order what other threads see, as the memory model has
-it. What is asynchronous is done when it is issued: it is there for whoever waits as he must.
+waits for, the bytes that are still to come, and the parity of the phase (`memory/mbarrier.h`). To
+arrive is an atomic on it, to test it a load; both order what other threads see, as the memory model
+has it. What is asynchronous is done when it is issued: it is there for whoever waits as he must.
 """
 
 from __future__ import annotations

@@ -1,25 +1,23 @@
-// The scheduler: which lanes of which warp go on, where they part and where they meet.
-//
-// Lanes that part go their ways one part after the other; each instruction counts once per part.
-// Parts meet where a convergence barrier or WARPSYNC says so, and nowhere else, also not when they
-// come to the same address. That is how an H200 counts.
+// The scheduler: which thread block goes on, which of its warps, and which part of that warp.
 
 #include <chrono>
 #include <list>
 #include <memory>
 
-#include "rows_of.h"
+#include "block_barriers.h"
+#include "parts.h"
 
 namespace sass {
 namespace {
 
-constexpr int TURN = 4096;          // instructions of one part before another goes on
+constexpr int TURN = 4096;  // instructions of one part before another goes on
 constexpr int LOOK_AT_CLOCK = 1 << 16;
 
 std::vector<Entry> all_entries() {
     std::vector<Entry> all;
-    for (const auto& some : {integer_entries(), float_entries(), half_entries(), conversion_entries(),
-                             memory_entries(), warp_entries(), matrix_entries()})
+    for (const auto& some : {integer_entries(), bit_entries(), float_entries(), half_entries(),
+                             conversion_entries(), memory_entries(), atomic_entries(), warp_entries(),
+                             matrix_entries()})
         all.insert(all.end(), some.begin(), some.end());
     return all;
 }
@@ -29,14 +27,8 @@ const std::vector<Entry>& entries() {
     return all;
 }
 
-struct Arrivals {
-    int threads = 0;
-};
-
 struct Resident : Block {
-    Arrivals arrived[16];
-    u64 votes[16], voted_all[16];
-    int alive = 0;
+    BlockBarriers barriers;
 };
 
 class Machine {
@@ -110,11 +102,8 @@ class Machine {
         block.warps.resize(warps);
         block.alive = threads;
         block.next_warp = 0;
-        for (int k = 0; k < 16; k++) {
-            block.arrived[k] = Arrivals{};
-            block.votes[k] = 0, block.voted_all[k] = 1;
-            block.barrier_results[k] = 0;
-        }
+        block.barriers.start();
+        std::memset(block.barrier_results, 0, sizeof block.barrier_results);
         for (int w = 0; w < warps; w++) {
             Warp& warp = block.warps[w];
             const int lanes = std::min(LANES, threads - w * LANES);
@@ -153,12 +142,7 @@ class Machine {
     // lanes for which they wait may be waiting for those that wait there.
     void stuck(Resident& block) {
         bool any = false;
-        for (Warp& warp : block.warps)
-            for (Part& part : warp.parts)
-                if (part.state == AT_BARRIER) {
-                    open(warp, part, part.lanes);
-                    any = true;
-                }
+        for (Warp& warp : block.warps) any |= parts_.open_all(warp);
         if (any) return;
         for (Warp& warp : block.warps)
             for (const Part& part : warp.parts) {
@@ -239,257 +223,40 @@ class Machine {
 
     // Returns whether the part goes on; `at` of the part is then where.
     bool control(Resident& block, Warp& warp, int index, const Instruction& n, u32 on) {
-        Context& c = context_;
         Part& part = warp.parts[index];
         const i32 next = part.at + 1;
         switch (n.control) {
-            case BRANCH: {
-                // A second predicate beside the guard belongs to it: off means not predicated on.
-                const u32 taken = on & c.predicate(n, 0);
-                c.counts.on[part.at] -= __builtin_popcount(on & ~taken);
-                return parted(warp, index, taken, n.target, next);
-            }
-            case BRANCH_DIV: {
-                c.counts.on[part.at] += __builtin_popcount(part.lanes & ~on);  // on, whatever its guard
-                const u32 wanted = c.source(n.source[0])[__builtin_ctz(part.lanes)];
-                part.at = on && (wanted & ~part.lanes & ~warp.exited) ? n.target : next;
-                return true;
-            }
-            case CALL:
-                return parted(warp, index, on, n.target, next);
-            case RETURN:
-            case BRANCH_INDEXED: {
-                return returned(warp, index, n, on, next);
-            }
             case EXIT: {
                 if (on) leave(block, warp, on);
                 if (on == part.lanes) {
                     warp.parts.erase(warp.parts.begin() + index);
-                    met(warp);
-                    everywhere(block);
+                    parts_.met(warp);
+                    block.barriers.release_all(block);
                     return false;
                 }
                 part.lanes &= ~on;
                 part.at = next;
                 if (on) {
-                    met(warp);
-                    everywhere(block);
+                    parts_.met(warp);
+                    block.barriers.release_all(block);
                     return false;
                 }
                 return true;
             }
-            case SET_BARRIER:
-                each_lane(on, [&](int i) { warp.barrier[n.barrier][i] = part.lanes; });
-                part.at = next;
-                return true;
-            case BREAK_BARRIER:
-                for (u32& held : warp.barrier[n.barrier]) held &= ~on;
-                for (Part& other : warp.parts)
-                    if (other.state == AT_BARRIER && other.number == n.barrier) other.wanted &= ~on;
-                part.at = next;
-                met(warp);
-                return false;
-            case WAIT_BARRIER:
-                if (!on) {
-                    part.at = next;
-                    return true;
-                }
-                part.wanted = warp.barrier[n.barrier][__builtin_ctz(part.lanes)];
-                part.number = n.barrier;
-                return wait(warp, index, AT_BARRIER, next);
-            case WARP_SYNC:
-                if (!on) {
-                    part.at = next;
-                    return true;
-                }
-                part.wanted = n.source_count ? c.source(n.source[0])[__builtin_ctz(part.lanes)]
-                                             : warp.threads;
-                return wait(warp, index, AT_SYNC, next);
-            case WARP_SYNC_EXCLUSIVE:
-                if (!on) {
-                    part.at = next;
-                    return true;
-                }
-                return exclusively(warp, index, c.source(n.source[0]), next);
-            case COLLECTIVE:
-                part.wanted = n.source_count ? c.source(n.source[0])[__builtin_ctz(part.lanes)]
-                                             : warp.threads;
-                each_lane(part.lanes, [&](int i) { warp.collective_target[i] = n.target; });
-                return wait(warp, index, AT_SYNC, next);
-            case END_COLLECTIVE:
-                apart(warp, index, [&](int i) { return warp.collective_target[i]; });
-                return true;
             case BLOCK_BARRIER:
-                return at_block_barrier(block, warp, index, n, on, next);
-            default:  // YIELD
+                part.at = next;
+                if (!on) return true;
+                block.barriers.arrive(block, part, context_, n);
+                return false;
+            case YIELD:
                 part.at = next;
                 part.yielded = true;
-                met(warp);
+                parts_.met(warp);
                 warp.turn = index;
                 used_up_ = true;
                 return false;
+            default: return parts_.control(warp, index, n, on);
         }
-    }
-
-    bool parted(Warp& warp, int index, u32 taken, i32 target, i32 next) {
-        Part& part = warp.parts[index];
-        const i32 from = part.at;
-        if (!taken || taken == part.lanes) {
-            part.at = taken ? target : next;
-            return true;
-        }
-        context_.counts.divergent[from]++;
-        const u32 others = part.lanes & ~taken;
-        part.lanes = others;
-        part.at = next;
-        warp.parts.push_back(Part{taken, target, READY, 0, 0, false, 0});
-        return true;
-    }
-
-    // Each lane goes on where `target` says; those that go to the same place stay together.
-    template <class Target> void apart(Warp& warp, int index, Target target) {
-        u32 left = warp.parts[index].lanes;
-        for (bool first = true; left; first = false) {
-            const i32 at = static_cast<i32>(target(__builtin_ctz(left)));
-            u32 same = 0;
-            each_lane(left, [&](int i) {
-                same |= static_cast<u32>(static_cast<i32>(target(i)) == at) << i;
-            });
-            if (first)
-                warp.parts[index].lanes = same, warp.parts[index].at = at;
-            else
-                warp.parts.push_back(Part{same, at, READY, 0, 0, false, 0});
-            left &= ~same;
-        }
-    }
-
-    // Lanes with the same mask go on together, apart from those that have another.
-    bool exclusively(Warp& warp, int index, const u32* masks, i32 next) {
-        const i32 here = warp.parts[index].at;
-        apart(warp, index, [&](int i) { return masks[i]; });
-        for (Part& part : warp.parts) {
-            if (part.state != READY || !(part.lanes & context_.active)) continue;
-            part.wanted = masks[__builtin_ctz(part.lanes)];
-            const bool complete = !(part.wanted & ~part.lanes & ~warp.exited);
-            part.at = complete ? next : here;
-            part.state = complete ? READY : AT_SYNC;
-        }
-        met(warp);
-        return false;
-    }
-
-    // To the addresses that lanes have in a register, each where it leads.
-    bool returned(Warp& warp, int index, const Instruction& n, u32 on, i32 next) {
-        const u32* low = context_.source(n.source[0]);
-        Part part = warp.parts[index];
-        u32 left = on;
-        bool first = true;
-        const u32 staying = part.lanes & ~on;
-        if (staying) {
-            warp.parts[index].lanes = staying;
-            warp.parts[index].at = next;
-            first = false;
-        }
-        while (left) {
-            const i64 address = static_cast<i32>(low[__builtin_ctz(left)]) + n.immediate;
-            u32 same = 0;
-            each_lane(left, [&](int i) {
-                same |= static_cast<u32>(static_cast<i32>(low[i]) + n.immediate == address) << i;
-            });
-            if (address & 15 || address < 0 || address >> 4 >= launch_.instruction_count)
-                throw Fault{BAD_TARGET, __builtin_ctz(left), address};
-            const i32 at = static_cast<i32>(address >> 4);
-            if (first) {
-                warp.parts[index].lanes = same, warp.parts[index].at = at;
-                first = false;
-            } else {
-                warp.parts.push_back(Part{same, at, READY, 0, 0, false, 0});
-                context_.counts.divergent[part.at] = context_.counts.divergent[part.at] + (same == left);
-            }
-            left &= ~same;
-        }
-        return true;
-    }
-
-    // The part waits for others. From a convergence barrier they go on behind it; a WARPSYNC that
-    // had to wait is issued, and counted, once more by all of them together.
-    bool wait(Warp& warp, int index, State state, i32 next) {
-        Part& part = warp.parts[index];
-        if (!(part.wanted & ~part.lanes & ~warp.exited)) {
-            part.at = next;
-            return true;
-        }
-        part.state = state;
-        if (state == AT_BARRIER) part.at = next;
-        met(warp);
-        return false;
-    }
-
-    // These lanes go on from a convergence barrier; who comes to it later does not wait for them.
-    void open(Warp& warp, Part& part, u32 lanes) {
-        for (u32& held : warp.barrier[part.number]) held &= ~lanes;
-        for (Part& other : warp.parts)
-            if (other.state == AT_BARRIER && other.number == part.number) other.wanted &= ~lanes;
-        part.state = READY;
-    }
-
-    // Parts that wait for the same lanes, all of which are there, become one. A convergence barrier
-    // does not wait for lanes that have yielded: those may be waiting for one of its own.
-    void met(Warp& warp) {
-        u32 yielded = 0;
-        for (const Part& part : warp.parts)
-            if (part.state == READY && part.yielded) yielded |= part.lanes;
-        for (size_t k = 0; k < warp.parts.size(); k++) {
-            Part& part = warp.parts[k];
-            if (part.state != AT_BARRIER && part.state != AT_SYNC) continue;
-            const u32 wanted = part.wanted & ~warp.exited;
-            const auto is_there = [&](const Part& other) {
-                if (other.state != part.state) return false;
-                if (other.at == part.at) return true;
-                return part.state == AT_SYNC && (other.wanted & ~warp.exited) == wanted;
-            };
-            u32 here = 0;
-            bool at_one_place = true;
-            for (const Part& other : warp.parts)
-                if (is_there(other)) here |= other.lanes, at_one_place &= other.at == part.at;
-            if (wanted & ~here & ~(part.state == AT_BARRIER ? yielded : 0)) continue;
-            if (!at_one_place) {
-                pass(warp, static_cast<int>(k), wanted);
-                continue;
-            }
-            const State state = part.state;
-            const i32 at = part.at;
-            for (size_t m = warp.parts.size(); m-- > k + 1;) {
-                const Part& other = warp.parts[m];
-                if (other.state == state && other.at == at && !(other.lanes & ~wanted)) {
-                    warp.parts[k].lanes |= other.lanes;
-                    warp.parts.erase(warp.parts.begin() + static_cast<long>(m));
-                }
-            }
-            if (state == AT_BARRIER && wanted & ~here)
-                open(warp, warp.parts[k], warp.parts[k].lanes);
-            else
-                warp.parts[k].state = READY;
-        }
-        warp.turn = 0;
-    }
-
-    // Lanes that waited for each other at several places: each part goes on from its own, but what is
-    // done collectively is done by all of them together, at one of them.
-    void pass(Warp& warp, int index, u32 wanted) {
-        const auto control = [&](const Part& part) { return launch_.instructions[part.at].control; };
-        const bool together = control(warp.parts[index]) == COLLECTIVE;
-        for (size_t m = warp.parts.size(); m-- > static_cast<size_t>(index) + 1;) {
-            Part& other = warp.parts[m];
-            if (other.state != AT_SYNC || (other.wanted & ~warp.exited) != wanted) continue;
-            if (together && control(other) == COLLECTIVE) {
-                warp.parts[index].lanes |= other.lanes;
-                warp.parts.erase(warp.parts.begin() + static_cast<long>(m));
-            } else {
-                other.state = READY, other.at++;
-            }
-        }
-        warp.parts[index].state = READY, warp.parts[index].at++;
     }
 
     void leave(Resident& block, Warp& warp, u32 lanes) {
@@ -497,66 +264,15 @@ class Machine {
         block.alive -= __builtin_popcount(lanes);
     }
 
-    // Operands: source 0 the barrier's number, source 1 how many threads, if it says so.
-    bool at_block_barrier(Resident& block, Warp& warp, int index, const Instruction& n, u32 on, i32 next) {
-        Context& c = context_;
-        Part& part = warp.parts[index];
-        if (!on) {
-            part.at = next;
-            return true;
-        }
-        const int lane = __builtin_ctz(part.lanes);
-        const int number = static_cast<int>(c.source(n.source[0])[lane] & 15);
-        const int expected = n.source_count > 1 ? static_cast<int>(c.source(n.source[1])[lane]) : 0;
-        if (n.flags) {
-            const u32 yes = c.predicate(n, 0) & on;
-            block.votes[number] += static_cast<u64>(__builtin_popcount(yes));
-            block.voted_all[number] &= yes == on;
-        }
-        reduction_[number] = n.flags >> 1;
-        part.at = next;
-        block.arrived[number].threads += expected ? LANES : __builtin_popcount(part.lanes);
-        part.state = AT_BLOCK_BARRIER;
-        part.number = number;
-        part.expected = expected;
-        released(block, number);
-        return false;
-    }
-
-    void everywhere(Resident& block) {
-        for (int number = 0; number < 16; number++)
-            if (block.arrived[number].threads) released(block, number);
-    }
-
-    void released(Resident& block, int number) {
-        int expected = 0;
-        for (const Warp& warp : block.warps)
-            for (const Part& part : warp.parts)
-                if (part.state == AT_BLOCK_BARRIER && part.number == number) {
-                    expected = part.expected;
-                    break;
-                }
-        const int needed = expected ? expected : block.alive;
-        if (block.arrived[number].threads < needed) return;
-        enum { POPC, AND, OR };
-        const int kind = reduction_[number];
-        block.barrier_results[number] = kind == AND ? block.voted_all[number] : block.votes[number];
-        block.votes[number] = 0, block.voted_all[number] = 1;
-        block.arrived[number].threads = 0;
-        for (Warp& warp : block.warps)
-            for (Part& part : warp.parts)
-                if (part.state == AT_BLOCK_BARRIER && part.number == number) part.state = READY;
-    }
-
     Launch launch_;
     Context context_{};
+    Parts parts_{launch_, context_};
     std::vector<Handler> handlers_;
     std::vector<machine::Pattern> patterns_;
     std::list<std::unique_ptr<Resident>> resident_;
     std::list<std::unique_ptr<Resident>>::iterator current_ = resident_.end();
     std::unique_ptr<Resident> spare_;
     i64 total_ = 0, started_ = 0, spent_ = 0, left_ = 0;
-    int reduction_[16] = {};
     bool waited_ = false, used_up_ = false;
 };
 

@@ -9,10 +9,10 @@
 
 #include <vector>
 
-#include "costs.h"
-#include "floats.h"
-#include "halves.h"
+#include "arithmetic/floats.h"
+#include "arithmetic/halves.h"
 #include "machine.h"
+#include "memory/costs.h"
 
 namespace sass {
 
@@ -34,7 +34,8 @@ using machine::u8;
 constexpr int MAX_SOURCES = 4;
 constexpr int PREDICATES = 16;  // P0 to P6 and PT, UP0 to UP6 and UPT
 constexpr int ALWAYS = 7;       // the number of PT
-constexpr int BARRIERS = 16;
+constexpr int BARRIERS = 16;  // of a warp, where its lanes converge
+constexpr int BLOCK_BARRIERS = 16;
 
 // --- shared with Python -------------------------------------------------------------------------
 
@@ -146,7 +147,8 @@ struct Block {
     std::vector<Warp> warps;
     std::vector<u32> rows;
     std::vector<u8> shared, local;
-    u64 barrier_results[16];
+    u64 barrier_results[BLOCK_BARRIERS];
+    int alive;  // threads that have not exited
     int next_warp;
 };
 
@@ -196,10 +198,12 @@ struct Entry {
 };
 
 std::vector<Entry> integer_entries();
+std::vector<Entry> bit_entries();
 std::vector<Entry> float_entries();
 std::vector<Entry> half_entries();
 std::vector<Entry> conversion_entries();
 std::vector<Entry> memory_entries();
+std::vector<Entry> atomic_entries();
 std::vector<Entry> warp_entries();
 std::vector<Entry> matrix_entries();
 

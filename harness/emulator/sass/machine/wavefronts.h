@@ -12,18 +12,6 @@
 
 namespace sass {
 
-inline bool agree(const machine::Access& access, u32 lanes) {
-    for (const int partner : {1, 2}) {
-        bool all = true;
-        each_lane(access.active & lanes, [&](int i) {
-            const int other = i ^ partner;
-            all &= !(access.active >> other & 1) || access.address[i] == access.address[other];
-        });
-        if (all) return true;
-    }
-    return false;
-}
-
 inline machine::Wavefronts wavefronts_of(const machine::Access& access, bool is_load) {
     if (access.width <= 4 || access.in_a_row) return machine::shared_wavefronts(access, is_load);
     const int longest = access.width == 8 ? LANES : LANES / 2;
@@ -36,7 +24,7 @@ inline machine::Wavefronts wavefronts_of(const machine::Access& access, bool is_
             apart += machine::fullest_bank(access, lanes);
             pieces += lanes != 0;
         }
-        const bool may_join = is_load && pieces == 2 && agree(access, whole);
+        const bool may_join = is_load && pieces == 2 && machine::agree(access, whole);
         const int joined = may_join ? machine::fullest_bank(access, access.active & whole) : apart;
         cost.spent += joined < apart ? joined : apart;
         cost.ideal += joined < apart ? 1 : pieces;

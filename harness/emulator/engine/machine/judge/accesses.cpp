@@ -15,15 +15,13 @@ i32 space_of(i64 address) {
     return GLOBAL;
 }
 
-size_t words(i64 bytes, int grain) { return static_cast<size_t>((bytes + grain - 1) / grain); }
-
 }  // namespace
 
 Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, Races& races,
                    Uninitialised& uninitialised)
     : launch_(launch), judged_(judged), blocks_(blocks), geometry_(blocks.geometry), races_(races),
-      uninitialised_(uninitialised), shared_words_(words(launch.shared_bytes, launch.shared_grain)),
-      local_words_(words(launch.local_bytes, launch.local_grain)),
+      uninitialised_(uninitialised),
+      unwritten_(launch, judged, blocks.geometry, uninitialised),
       uncounted_(launch.site_count + 1) {
     committed_.resize(geometry_.all_lanes());
     if (!launch.checks) return;
@@ -40,14 +38,10 @@ void Accesses::start() {
     for (int block = 0; block < geometry_.blocks; block++)
         std::memset(blocks_.shared_of(block) + judged_.zeroed_at, 0, judged_.zeroed_bytes);
     if (!launch_.checks) return;
-    const size_t shared = shared_words_ * geometry_.blocks;
     stamps_.erase(SHARED_MEMORY);
-    stamps_.try_emplace(SHARED_MEMORY, shared, launch_.shared_grain, true);
-    shared_cells_ = lazy<Id>(shared);
-    for (int block = 0; block < geometry_.blocks; block++)
-        std::fill_n(shared_cells_.get() + shared_words_ * block + judged_.zeroed_at / launch_.shared_grain,
-                    judged_.zeroed_bytes / launch_.shared_grain, WRITTEN);
-    local_cells_ = lazy<Id>(local_words_ * geometry_.all_lanes());
+    stamps_.try_emplace(SHARED_MEMORY, unwritten_.shared_words() * geometry_.blocks,
+                        launch_.shared_grain, true);
+    unwritten_.start();
 }
 
 // --- loads, stores, atomics ---------------------------------------------------------------------
@@ -102,22 +96,21 @@ void Accesses::in_one_space(const Op& op, Verb verb, i32 space, Touches touches)
 void Accesses::in_block_memory(const Op& op, Request& request) {
     check_block_memory(request);
     if (launch_.checks) {
-        const auto cells =
-            cells_of(request, request.memory == SHARED_MEMORY ? shared_words_ : local_words_);
-        Ids ids;
-        if (request.verb != WRITE) ids = read_block_memory(request, cells);
+        const auto cells = unwritten_.cells_of(request);
+        Unwritten::Ids ids;
+        if (request.verb != WRITE) ids = unwritten_.read(request, cells);
         if (request.memory == SHARED_MEMORY) {
             std::vector<u8> bytes;
             if (request.verb == WRITE) bytes = values(op, request);
             races_.access(request, stamps_of(SHARED_MEMORY), cells, bytes.data(),
                           unchanged(request, bytes));
         }
-        if (request.verb == WRITE) write_block_memory(op, request, cells);
+        if (request.verb == WRITE) unwritten_.store(op, request, cells);
         if (entries()[op.handler].role == ARRIVES)
             arrive(op, request);
         else
             move(op, request);
-        note_ids(op, request, ids);
+        unwritten_.note(op, request, ids);
         return;
     }
     move(op, request);
@@ -157,112 +150,16 @@ void Accesses::of_buffer(const Op* op, Request& request) {
     if (buffer.watched) {
         std::vector<u8> bytes;
         if (request.verb == WRITE) bytes = values(*op, request);
-        races_.access(request, stamps_of(request.memory), cells_of(request, 0), bytes.data(),
+        races_.access(request, stamps_of(request.memory), unwritten_.cells_of(request), bytes.data(),
                       unchanged(request, bytes));
     }
-    if (op && request.verb == WRITE) note_global(*op, request);
-    Ids ids;
-    if (op && buffer.filled && request.verb != WRITE) ids = read_buffer(request, buffer);
-    if (op) note_ids(*op, request, ids);
+    if (op && request.verb == WRITE) unwritten_.use_stored(*op, request);
+    Unwritten::Ids ids;
+    if (op && buffer.filled && request.verb != WRITE) ids = unwritten_.read(request, buffer);
+    if (op) unwritten_.note(*op, request, ids);
     if (buffer.filled && request.verb != READ)
         for (const Touch& touch : request.touches)
             std::memset(buffer.filled + touch.address, 1, request.width());
-}
-
-// --- what is written and what is not ------------------------------------------------------------
-
-// An id for each word read: 0 where it was written, the one that the cell has (`known`), or a new one.
-template <class IsWritten, class Known>
-Accesses::Ids Accesses::read_words(const Request& request, IsWritten is_written, Known known) {
-    const size_t touches = request.touches.size();
-    Ids ids;
-    for (int word = 0; word < request.count; word++) {
-        u32 read = 0;
-        bool begun = false;
-        for (size_t n = 0; n < touches; n++) {
-            if (is_written(n, word)) continue;
-            if (ids.empty()) ids.resize(touches * request.count);
-            Id& id = ids[n * request.count + word];
-            id = known(n, word);
-            if (id) continue;
-            if (!begun)
-                read = uninitialised_.begin(NEVER_WRITTEN, request.site,
-                                            {request.word, request.memory});
-            begun = true;
-            id = uninitialised_.add(read, request.touches[n].lane,
-                                    request.touches[n].address + word * request.word);
-            if (is_written(n, 0)) id |= PADDING;
-        }
-    }
-    return ids;
-}
-
-Accesses::Ids Accesses::read_block_memory(const Request& request, const std::vector<i64>& cells) {
-    const bool shared = request.memory == SHARED_MEMORY;
-    const Id* known = shared ? shared_cells_.get() : local_cells_.get();
-    const int each = std::max(1, request.word / (shared ? launch_.shared_grain : launch_.local_grain));
-    const auto first = [&](size_t n, int word) {
-        return known + cells[n] + static_cast<i64>(word) * each;
-    };
-    const auto is_written = [&](size_t n, int word) {
-        const Id* cell = first(n, word);
-        return std::any_of(cell, cell + each, [](Id id) { return id == WRITTEN; });
-    };
-    return read_words(request, is_written, [&](size_t n, int word) { return *first(n, word); });
-}
-
-Accesses::Ids Accesses::read_buffer(const Request& request, const Buffer& buffer) {
-    const auto is_written = [&](size_t n, int word) {
-        const u8* at = buffer.filled + request.touches[n].address + word * request.word;
-        return std::any_of(at, at + request.word, [](u8 byte) { return byte != 0; });
-    };
-    return read_words(request, is_written, [](size_t, int) { return Id{0}; });
-}
-
-// What a load or an atomic has read: where it is unwritten, its result is.
-void Accesses::note_ids(const Op& op, const Request& request, const Ids& ids) {
-    if (request.verb == WRITE) return;
-    for (size_t n = 0; n < request.touches.size(); n++) {
-        const Touch& touch = request.touches[n];
-        const int i = geometry_.place_of(touch.lane);
-        if (request.verb == UPDATE) {
-            if (!ids.empty()) uninitialised_.use(ids[n], touch.lane, op.site);
-            continue;
-        }
-        if (ids.empty() && !uninitialised_.concerns(touch.warp)) continue;
-        for (int word = 0; word < request.count; word++)
-            uninitialised_.put(touch.warp, op.result[word], i,
-                               ids.empty() ? 0 : ids[n * request.count + word]);
-    }
-}
-
-// What is stored to memory of the block's own is as bad there.
-void Accesses::write_block_memory(const Op& op, const Request& request,
-                                  const std::vector<i64>& cells) {
-    const bool shared = request.memory == SHARED_MEMORY;
-    Id* known = shared ? shared_cells_.get() : local_cells_.get();
-    const int grain = shared ? launch_.shared_grain : launch_.local_grain;
-    const int each = std::max(1, request.word / grain);
-    const int all = std::max(1, request.width() / grain);
-    for (const i64 cell : cells) std::fill(known + cell, known + cell + all, WRITTEN);
-    for (int word = 0; word < request.count && op.handler >= 0; word++)
-        for (size_t n = 0; n < cells.size(); n++) {
-            const Touch& touch = request.touches[n];
-            const Id id = uninitialised_.of(touch.warp, op.source[word + 1],
-                                            geometry_.place_of(touch.lane));
-            if (id) std::fill_n(known + cells[n] + static_cast<i64>(word) * each, each, id);
-        }
-}
-
-// To store it to global memory is to use it, but for padding behind what is written.
-void Accesses::note_global(const Op& op, const Request& request) {
-    for (int word = 0; word < request.count; word++)
-        for (const Touch& touch : request.touches) {
-            const int i = geometry_.place_of(touch.lane);
-            const Id id = uninitialised_.of(touch.warp, op.source[word + 1], i);
-            if (word && id & PADDING && !uninitialised_.of(touch.warp, op.source[1], i)) continue;
-            uninitialised_.use(id, touch.lane, op.site);
-        }
 }
 
 // --- bounds -------------------------------------------------------------------------------------
@@ -362,21 +259,6 @@ void Accesses::count_request(i32 site, const Touches& touches, int width) {
 // --- words --------------------------------------------------------------------------------------
 
 Stamps& Accesses::stamps_of(int memory) { return stamps_.at(memory); }
-
-// The words that the touches begin at; `own` words are each block's, or each thread's.
-std::vector<i64> Accesses::cells_of(const Request& request, i64 own) const {
-    const int grain = request.memory == SHARED_MEMORY  ? launch_.shared_grain
-                      : request.memory == LOCAL_MEMORY ? launch_.local_grain
-                                                       : launch_.global_grain;
-    std::vector<i64> cells;
-    cells.reserve(request.touches.size());
-    for (const Touch& touch : request.touches) {
-        const i64 row = request.memory == SHARED_MEMORY ? geometry_.block_of(touch.lane)
-                                                        : touch.lane;
-        cells.push_back(row * own + touch.address / grain);
-    }
-    return cells;
-}
 
 u8* Accesses::place(const Request& request, const Touch& touch) {
     if (request.memory == LOCAL_MEMORY) return blocks_.local_of(touch.lane) + touch.address;

@@ -4,7 +4,7 @@
 
 #include "blocks.h"
 #include "races.h"
-#include "uninitialised.h"
+#include "unwritten.h"
 
 namespace machine {
 
@@ -30,9 +30,6 @@ class Accesses {
     void copy_bulk(const Op& op, const Selection& lanes);
 
    private:
-    // What lanes have found unwritten: an id for each word of each touch, none where all are written.
-    using Ids = std::vector<Id>;
-
     struct UnderWay {
         int warp, lane;
         i64 target, group;
@@ -49,16 +46,9 @@ class Accesses {
     void in_block_memory(const Op& op, Request& request);
     void in_buffers(const Op& op, Verb verb, Touches touches, int word, int count);
     void of_buffer(const Op* op, Request& request);
-    Ids read_block_memory(const Request& request, const std::vector<i64>& cells);
-    Ids read_buffer(const Request& request, const Buffer& buffer);
-    template <class IsWritten, class Known>
-    Ids read_words(const Request& request, IsWritten is_written, Known known);
-    void write_block_memory(const Op& op, const Request& request, const std::vector<i64>& cells);
     void load_bytes(i32 site, const Touches& touches, int width, const std::vector<u8*>& targets);
     void bulk(const Op& op, const Request& from, const Request& to);
     void arrive(const Op& op, const Request& request);
-    void note_ids(const Op& op, const Request& request, const Ids& ids);
-    void note_global(const Op& op, const Request& request);
     void check_block_memory(const Request& request) const;
     void check_buffers(const Touches& touches, i32 site, int width, Verb verb) const;
     void observe(const Request& request);
@@ -68,7 +58,6 @@ class Accesses {
     void move_scattered(const Op& op, const Touches& touches, int width);
 
     Stamps& stamps_of(int memory);
-    std::vector<i64> cells_of(const Request& request, i64 base) const;
     u8* place(const Request& request, const Touch& touch);
     std::vector<u8> values(const Op& op, const Request& request) const;
     std::vector<u8> unchanged(const Request& request, const std::vector<u8>& values);
@@ -80,9 +69,8 @@ class Accesses {
     const Geometry& geometry_;
     Races& races_;
     Uninitialised& uninitialised_;
+    Unwritten unwritten_;
     std::map<int, Stamps> stamps_;  // by memory
-    size_t shared_words_, local_words_;
-    Lazy<Id> shared_cells_, local_cells_;  // of words: WRITTEN, or what was stored there, or 0
     std::vector<Copy> copies_;
     std::vector<i64> committed_;
     std::vector<i64> uncounted_;

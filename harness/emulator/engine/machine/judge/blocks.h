@@ -2,9 +2,9 @@
 
 #pragma once
 
-#include "../registers.h"
-#include "../undo.h"
 #include "chunk.h"
+#include "memory/undo.h"
+#include "registers.h"
 
 namespace machine {
 
@@ -15,12 +15,12 @@ class Blocks {
         const int threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
         geometry = {most_blocks, threads, (threads + LANES - 1) / LANES};
         const size_t stride = (launch.register_bytes + 63) / 64 * 64;
-        registers_ = lazy<u8>(stride * geometry.all_warps() + 64);
+        registers_ = zeros<u8>(stride * geometry.all_warps() + 64);
         u8* base =
             registers_.get() + (64 - reinterpret_cast<uintptr_t>(registers_.get()) % 64) % 64;
         shared_stride = (launch.shared_bytes + 15) / 16 * 16;
-        shared_ = lazy<u8>(static_cast<size_t>(shared_stride) * most_blocks + 16);
-        local_ = lazy<u8>(static_cast<size_t>(launch.local_bytes) * geometry.all_lanes() + 16);
+        shared_ = zeros<u8>(static_cast<size_t>(shared_stride) * most_blocks + 16);
+        local_ = zeros<u8>(static_cast<size_t>(launch.local_bytes) * geometry.all_lanes() + 16);
         warps.resize(geometry.all_warps());
         for (int w = 0; w < geometry.all_warps(); w++) {
             warps[w].registers = base + stride * w;
@@ -85,7 +85,7 @@ class Blocks {
 
     const Launch& launch_;
     std::vector<Pattern> patterns_;
-    Lazy<u8> registers_, shared_, local_;
+    Zeros<u8> registers_, shared_, local_;
     Undo undo_;
 };
 

@@ -2,11 +2,10 @@
 
 #pragma once
 
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
-#include "../access.h"
+#include "memory/access.h"
+#include "zeros.h"
 
 namespace machine {
 
@@ -65,12 +64,22 @@ enum What : i32 {
 
 // --- lanes --------------------------------------------------------------------------------------
 
+struct Party {  // lanes of one warp of the chunk
+    int warp;
+    u32 lanes;
+};
+using Selection = std::vector<Party>;
+using Mask = std::vector<u32>;  // lanes, by warp of the chunk
+
 struct Geometry {
     int blocks, threads, warps;  // warps and threads of a block
 
     int all_warps() const { return blocks * warps; }
     int all_lanes() const { return blocks * threads; }
     int lane(int warp, int i) const { return warp / warps * threads + warp % warps * LANES + i; }
+    int first_of(const Selection& lanes) const {
+        return lane(lanes[0].warp, __builtin_ctz(lanes[0].lanes));
+    }
     int block_of(int lane) const { return lane / threads; }
     int thread_of(int lane) const { return lane % threads; }
     int warp_of(int lane) const {
@@ -82,13 +91,6 @@ struct Geometry {
         return left >= LANES ? EVERYBODY : (u32(1) << left) - 1;
     }
 };
-
-struct Party {  // lanes of one warp of the chunk
-    int warp;
-    u32 lanes;
-};
-using Selection = std::vector<Party>;
-using Mask = std::vector<u32>;  // lanes, by warp of the chunk
 
 template <class Function>
 void each_of(const Selection& selection, Function function) {
@@ -140,17 +142,5 @@ struct Request {
 
     int width() const { return word * count; }
 };
-
-struct Freed {
-    void operator()(void* memory) const { std::free(memory); }
-};
-template <class T>
-using Lazy = std::unique_ptr<T[], Freed>;
-
-// Zeros that cost nothing until they are touched.
-template <class T>
-Lazy<T> lazy(size_t count) {
-    return Lazy<T>(static_cast<T*>(std::calloc(count ? count : 1, sizeof(T))));
-}
 
 }  // namespace machine

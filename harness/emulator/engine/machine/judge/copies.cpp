@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "../mbarrier.h"
-#include "../reductions.h"
+#include "memory/mbarrier.h"
+#include "memory/reductions.h"
 
 namespace machine {
 
@@ -32,11 +32,7 @@ void Accesses::copy_struct(const Op& op, const Selection& lanes) {
         reads.touches = touched(0), writes.touches = touched(2);
         check_block_memory(reads);
         check_block_memory(writes);
-        if (!launch_.checks) continue;
-        const auto cells = cells_of(writes, local_words_);
-        const int all = std::max(1, op.count / launch_.local_grain);
-        for (const i64 cell : cells)
-            std::fill_n(local_cells_.get() + cell, all, WRITTEN);
+        if (launch_.checks) unwritten_.write(writes, unwritten_.cells_of(writes));
     }
     for (const Party& party : lanes) {
         blocks_.enter(party.warp, party.lanes);
@@ -124,8 +120,6 @@ void Accesses::commit_copies(const Selection& lanes) {
 void Accesses::wait_for_copies(const Op& op, const Selection& lanes) {
     std::vector<u8> waits(geometry_.all_lanes());
     each_of(lanes, [&](int w, int i) { waits[geometry_.lane(w, i)] = 1; });
-    Op landing{};
-    landing.handler = -1;
     for (Copy& copy : copies_) {
         Request request{copy.site, PLAIN, WRITE, copy.width, 1, SHARED_MEMORY, 0, {}};
         std::vector<u8> bytes;
@@ -144,10 +138,10 @@ void Accesses::wait_for_copies(const Op& op, const Selection& lanes) {
         if (request.touches.empty()) continue;
         check_block_memory(request);
         if (launch_.checks) {
-            const auto cells = cells_of(request, shared_words_);
+            const auto cells = unwritten_.cells_of(request);
             races_.access(request, stamps_of(SHARED_MEMORY), cells, bytes.data(),
                           unchanged(request, bytes));
-            write_block_memory(landing, request, cells);
+            unwritten_.write(request, cells);
         }
         for (size_t n = 0; n < request.touches.size();) {
             Access access{};
@@ -187,7 +181,7 @@ void Accesses::arrive(const Op& op, const Request& request) {
     move(op, request);
     const std::vector<u64> after = words();
     for (size_t n = 0; n < before.size(); n++)
-        if (!same_phase(before[n], after[n])) races_.phase_over(request, request.touches[n]);
+        if (!same_phase(before[n], after[n])) races_.phase_over(request.touches[n]);
 }
 
 // --- bulk copies --------------------------------------------------------------------------------
@@ -241,22 +235,20 @@ void Accesses::bulk(const Op& op, const Request& from, const Request& to) {
             races_.access(request, stamps_of(request.memory), cells, writes ? bytes.data() : nullptr,
                           writes ? unchanged(request, bytes) : std::vector<u8>());
         };
-        const auto inside = cells_of(to_shared ? to : from, shared_words_);
+        const auto inside = unwritten_.cells_of(to_shared ? to : from);
         if (!to_shared) {  // to store it to global memory is to use it
-            const auto use = [&](const Ids& ids) {
+            const auto use = [&](const Unwritten::Ids& ids) {
                 for (size_t n = 0; n < ids.size(); n++)
                     uninitialised_.use(ids[n], from.touches[n].lane, op.site);
             };
-            use(read_block_memory(from, inside));
+            use(unwritten_.read(from, inside));
             watch(from, inside);
-            if (reduction && buffer.filled) use(read_buffer(to, buffer));
+            if (reduction && buffer.filled) use(unwritten_.read(to, buffer));
         }
-        if (buffer.watched) watch(outside, cells_of(outside, 0));
+        if (buffer.watched) watch(outside, unwritten_.cells_of(outside));
         if (to_shared) {
-            Op landing{};
-            landing.handler = -1;
             watch(to, inside);
-            write_block_memory(landing, to, inside);
+            unwritten_.write(to, inside);
         } else if (buffer.filled) {
             for (const Touch& touch : to.touches)
                 std::memset(buffer.filled + touch.address, 1, to.width());

@@ -24,10 +24,10 @@ enum Hazard : i32 { READ_AFTER_WRITE, WRITE_AFTER_WRITE, WRITE_AFTER_READ, ATOMI
 // The stamps of a memory, in words of `grain` bytes; 0 is never.
 struct Stamps {
     Stamps(size_t words, int of_grain, bool is_own)
-        : written(lazy<u64>(words)), read(lazy<u64>(words)), read_too(lazy<u64>(words)),
+        : written(zeros<u64>(words)), read(zeros<u64>(words)), read_too(zeros<u64>(words)),
           grain(of_grain), own(is_own) {}
 
-    Lazy<u64> written, read, read_too;
+    Zeros<u64> written, read, read_too;
     int grain;
     bool own;  // of each block: no other one ever sees it
 };
@@ -56,7 +56,7 @@ class Races {
 
     // A phase of an mbarrier in the block's shared memory has ended: what was published there before
     // is there for whoever waits for it.
-    void phase_over(const Request& request, const Touch& touch) {
+    void phase_over(const Touch& touch) {
         const u64 number = log.first_block(log.now() - 1) + geometry_.block_of(touch.lane);
         phases_[own_word(touch.address, number)] = log.now() - 1;
     }

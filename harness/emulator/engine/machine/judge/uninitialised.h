@@ -54,7 +54,7 @@ class Uninitialised {
     }
     void put(int warp, i32 row, int i, Id id) {
         if (row < 0 || (!id && !registers_[warp])) return;
-        if (!registers_[warp]) registers_[warp] = lazy<Id>(static_cast<size_t>(rows_) * LANES);
+        if (!registers_[warp]) registers_[warp] = zeros<Id>(static_cast<size_t>(rows_) * LANES);
         registers_[warp][at(row) + i] = id;
     }
     void forget(int warp, i32 row, u32 lanes) {
@@ -173,7 +173,7 @@ class Uninitialised {
     int rows_;
     std::vector<Read> reads_;
     std::vector<Entry> lanes_;
-    std::vector<Lazy<Id>> registers_;  // by warp: of each row, of each lane
+    std::vector<Zeros<Id>> registers_;  // by warp: of each row, of each lane
     std::vector<const Op*> gathered_;
     std::optional<Accusation> found_;
 };

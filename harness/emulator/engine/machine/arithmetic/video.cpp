@@ -1,7 +1,7 @@
 // Video instructions: on parts of words, saturating, with a second operation or a place to put it.
 //
 // By the definitions of the PTX ISA manual. What tells the forms of an instruction apart is in the
-// immediate, as `engine/lowering_video.py` lays it out.
+// immediate, as `lowering/video.py` lays it out.
 
 #include <algorithm>
 

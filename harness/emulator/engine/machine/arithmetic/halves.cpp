@@ -1,4 +1,4 @@
-// Half precision, as in `half.py`: widened, computed so that rounding once more is right, narrowed.
+// Half precision: widened, computed so that rounding once more is right, and narrowed.
 //
 // `.ftz`, `.sat`, `.relu` and `.satfinite` are operations of their own on the rounded halves, which
 // comes to the same: rounding never leads across 0 or 1.

@@ -178,11 +178,12 @@ inline int phases(u32 active, int lanes_a_phase) {
     return count;
 }
 
-// Whether a load is served in phases of twice the length.
-inline bool merges(const Access& access) {
+// Whether of some lanes each has the address of lane i ^ 1, or each that of i ^ 2; an inactive lane agrees.
+// A load is then served in phases of twice the length.
+inline bool agree(const Access& access, u32 lanes) {
     for (const int partner : {1, 2}) {
         bool all = true;
-        each_lane(access.active, [&](int i) {
+        each_lane(access.active & lanes, [&](int i) {
             const int other = i ^ partner;
             all &= !(access.active >> other & 1) || access.address[i] == access.address[other];
         });
@@ -202,7 +203,7 @@ inline Wavefronts shared_wavefronts(const Access& access, bool is_load) {
         return {simple ? 1 : fullest_bank(access, access.active), 1};
     }
     if (access.in_a_row) return {LANES / lanes, LANES / lanes};
-    const int served = is_load && merges(access) ? std::min(2 * lanes, LANES) : lanes;
+    const int served = is_load && agree(access, EVERYBODY) ? std::min(2 * lanes, LANES) : lanes;
     return {conflicts(access, served), phases(access.active, served)};
 }
 

@@ -12,7 +12,7 @@ namespace machine {
 using f32 = float;
 using f64 = double;
 
-// What an operation's immediate says of its modifiers; `encode.py` has the same numbers.
+// What an operation's immediate says of its modifiers; `lowering/arithmetic.py` has the same numbers.
 enum Rounding : i64 { NEAREST, TOWARDS_ZERO, DOWN, UP, NEAREST_AWAY };
 constexpr i64 ROUNDING = 7;
 constexpr i64 FLUSHES = 8, SATURATES = 16, RECTIFIES = 32, FINITE = 64;

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.emulator.engine import lowering_video
-from harness.emulator.engine.register_rows import NOWHERE, Emitter, Unsupported, lane_bytes
+from harness.emulator.engine.lowering.register_rows import NOWHERE, Emitter, Unsupported, lane_bytes
 from harness.emulator.program.ir import FP8_PAIRS, HALVES, Op, element, is_float, unsigned
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
 _UNSIGNED_ORDER = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 # Modifiers that do not change what is computed here.
 _IGNORED = {"rn", "approx", "full"}
-# What the immediate of an operation says of its modifiers, as in `floats.h`.
+# What the immediate of an operation says of its modifiers, as in `arithmetic/floats.h`.
 _ROUNDINGS = {"rn": 0, "rz": 1, "rm": 2, "rp": 3, "rna": 4}
 _FLAGS = {"ftz": 8, "sat": 16, "relu": 32, "satfinite": 64}
 _DIRECTED = {"rz", "rm", "rp"}
@@ -45,11 +44,6 @@ class ComputingEncoder(Emitter):
         """An operation that the machine has by the same name, but for its modifiers."""
         words, type_ = {v for v in op.variant if v not in _IGNORED}, op.source_types[0]
         sources = self.sources(op)
-        if op.name in lowering_video.NAMES:
-            sources = [*sources, self.constant(0, 4)][:3]  # the last one is not always there
-            how = lowering_video.immediate(op)
-            self.emit(op.name, [self.widened(op)], sources, immediate=how)
-            return
         results = [self.widened(op, i) for i in range(len(op.results))]
         if type_ == "f64":
             words.discard("ftz")

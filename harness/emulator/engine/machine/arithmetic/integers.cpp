@@ -1,65 +1,17 @@
-// What the computing instructions compute, by the definitions of the PTX ISA manual.
-//
-// The same as `engine/judge/arithmetic`, which has the last word. An operation or
-// a modifier that is not in these tables is refused.
+// Integers and predicates, and bits that only move, by the definitions of the PTX ISA manual.
 
 #include <algorithm>
 
-#include "floats.h"
-#include "rows.h"
+#include "comparisons.h"
 
 namespace machine {
 namespace {
 
-// Approximate instructions: in double precision, rounded once.
-#define THROUGH_DOUBLE(FUNCTION) static_cast<f32>(FUNCTION(static_cast<f64>(a)))
-
-#define FLOATS1_SINGLE(NAME, EXPRESSION)                                              \
-    OP1(NAME "/f32", f32, f32, EXPRESSION)                                            \
-    {NAME ".ftz/f32", [](Context& c, const Op& op) {                                  \
-         map<f32, f32>(c, op, [](f32 a) { a = flush(a); return flush(EXPRESSION); }); \
-     }},
-
-#define FLOATS1(NAME, EXPRESSION, F64_EXPRESSION)                                     \
-    FLOATS1_SINGLE(NAME, EXPRESSION)                                                  \
-    OP1(NAME "/f64", f64, f64, F64_EXPRESSION)
-
-#define FLOATS2_SINGLE(NAME, EXPRESSION)                                                         \
-    OP2(NAME "/f32", f32, f32, f32, EXPRESSION)                                                  \
-    {NAME ".ftz/f32", [](Context& c, const Op& op) {                                             \
-         map<f32, f32, f32>(c, op, [](f32 a, f32 b) {                                            \
-             a = flush(a), b = flush(b);                                                         \
-             return flush(EXPRESSION);                                                           \
-         });                                                                                     \
-     }},
-
-#define FLOATS2(NAME, EXPRESSION)                                                                \
-    FLOATS2_SINGLE(NAME, EXPRESSION)                                                             \
-    OP2(NAME "/f64", f64, f64, f64, EXPRESSION)
-
-#define SATURATING2(NAME, EXPRESSION)                                                            \
-    OP2(NAME ".sat/f32", f32, f32, f32, saturate(EXPRESSION))                                    \
-    {NAME ".ftz.sat/f32", [](Context& c, const Op& op) {                                         \
-         map<f32, f32, f32>(c, op, [](f32 a, f32 b) {                                            \
-             a = flush(a), b = flush(b);                                                         \
-             return flush(saturate(EXPRESSION));                                                 \
-         });                                                                                     \
-     }},
-
-#define FUSED(NAME)                                                                              \
-    OP3(NAME "/f32", f32, f32, f32, f32, std::fma(a, b, c))                                      \
-    OP3(NAME ".sat/f32", f32, f32, f32, f32, saturate(std::fma(a, b, c)))                        \
-    OP3(NAME ".ftz/f32", f32, f32, f32, f32, flush(std::fma(flush(a), flush(b), flush(c))))      \
-    OP3(NAME ".ftz.sat/f32", f32, f32, f32, f32,                                                 \
-        flush(saturate(std::fma(flush(a), flush(b), flush(c)))))                                 \
-    OP3(NAME "/f64", f64, f64, f64, f64, std::fma(a, b, c))
-
-// --- integers -----------------------------------------------------------------------------------
-
 // Truncating; by zero all bits are set, as sm_80 and sm_90 machine code leaves it.
 template <class T> inline T quotient(T a, T b) {
     if (b == 0) return static_cast<T>(~T(0));
-    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
+    if (std::is_signed_v<T> && b == static_cast<T>(-1))
+        return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
     return static_cast<T>(a / b);
 }
 
@@ -269,24 +221,6 @@ i32 clamped(i64 sum) { return static_cast<i32>(std::clamp<i64>(sum, INT32_MIN, I
         static_cast<std::make_unsigned_t<T>>(distance<T>(a, b) + c))     \
     COMPARED(N, T)
 
-#define COMPARED(N, T)                                                   \
-    OP2("setp.eq/" N, Predicate, T, T, a == b)                           \
-    OP2("setp.ne/" N, Predicate, T, T, a < b || a > b)                   \
-    OP2("setp.lt/" N, Predicate, T, T, a < b)                            \
-    OP2("setp.le/" N, Predicate, T, T, a <= b)                           \
-    OP2("setp.gt/" N, Predicate, T, T, a > b)                            \
-    OP2("setp.ge/" N, Predicate, T, T, a >= b)
-
-#define UNORDERED(N, T)                                                  \
-    OP2("setp.equ/" N, Predicate, T, T, !(a < b || a > b))               \
-    OP2("setp.neu/" N, Predicate, T, T, a != b)                          \
-    OP2("setp.ltu/" N, Predicate, T, T, !(a >= b))                       \
-    OP2("setp.leu/" N, Predicate, T, T, !(a > b))                        \
-    OP2("setp.gtu/" N, Predicate, T, T, !(a <= b))                       \
-    OP2("setp.geu/" N, Predicate, T, T, !(a < b))                        \
-    OP2("setp.num/" N, Predicate, T, T, a == a && b == b)                \
-    OP2("setp.nan/" N, Predicate, T, T, a != a || b != b)
-
 #define FIELDS(N, T)                                                     \
     OP3("bfe/" N, T, T, u32, u32, field<T>(a, b, c))                     \
     OP1("bfind/" N, u32, T, leading<T>(a))                               \
@@ -303,15 +237,6 @@ i32 clamped(i64 sum) { return static_cast<i32>(std::clamp<i64>(sum, INT32_MIN, I
 
 #define PAIRS(NAME, N, T, EXPRESSION)                                    \
     OP2(NAME "/" N, u32, u32, u32, both<T>([](T x, T y) { return EXPRESSION; }, a, b))
-
-#define TESTED(N, T)                                                     \
-    OP1("testp.finite/" N, Predicate, T, std::fabs(a) <= std::numeric_limits<T>::max()) \
-    OP1("testp.infinite/" N, Predicate, T, std::fabs(a) > std::numeric_limits<T>::max()) \
-    OP1("testp.number/" N, Predicate, T, a == a)                         \
-    OP1("testp.notanumber/" N, Predicate, T, a != a)                     \
-    OP1("testp.normal/" N, Predicate, T, std::fabs(a) <= std::numeric_limits<T>::max() && \
-        std::fabs(a) >= std::numeric_limits<T>::min())                   \
-    OP1("testp.subnormal/" N, Predicate, T, a != 0 && std::fabs(a) < std::numeric_limits<T>::min())
 
 #define DOT2(PART, FIRST)                                                \
     OP3("dp2a." PART "/u32.u32", u32, u32, u32, u32, (dot2<u16, u8>(a, b, c, FIRST))) \
@@ -373,7 +298,7 @@ template <class T, T (*part)(T, T)> void product_carried(Context& c, const Op& o
 
 }  // namespace
 
-std::vector<Entry> computing_entries() {
+std::vector<Entry> integer_entries() {
     return {
         {"mov/4", move_words},
         {"mov/8", move_doubles},
@@ -390,26 +315,6 @@ std::vector<Entry> computing_entries() {
         OP2("join/1", u32, u32, u32, (b & 0xFF) << 8 | (a & 0xFF))
         OP1("extend/u32", u64, u32, a)
         OP1("extend/s32", i64, i32, a)
-
-        FLOATS2("add", a + b) FLOATS2("sub", a - b) FLOATS2("mul", a * b) FLOATS2("div", a / b)
-        SATURATING2("add", a + b) SATURATING2("sub", a - b) SATURATING2("mul", a * b)
-        FUSED("fma") FUSED("mad")
-        FLOATS2("min", least(a, b)) FLOATS2("max", greatest(a, b))
-        FLOATS2_SINGLE("min.NaN", least_or_nan(a, b))
-        FLOATS2_SINGLE("max.NaN", greatest_or_nan(a, b))
-        OP2("copysign/f32", f32, f32, f32, std::copysign(b, a))
-        OP2("copysign/f64", f64, f64, f64, std::copysign(b, a))
-        FLOATS1("neg", -a, -a) FLOATS1("abs", std::fabs(a), std::fabs(a))
-        FLOATS1("rcp", 1.0f / a, 1.0 / a)
-        FLOATS1("sqrt", std::sqrt(a), std::sqrt(a))
-        FLOATS1("rsqrt", static_cast<f32>(1.0 / std::sqrt(static_cast<f64>(a))), 1.0 / std::sqrt(a))
-        FLOATS1_SINGLE("ex2", THROUGH_DOUBLE(std::exp2))
-        FLOATS1_SINGLE("lg2", THROUGH_DOUBLE(std::log2))
-        FLOATS1_SINGLE("sin", THROUGH_DOUBLE(std::sin))
-        FLOATS1_SINGLE("cos", THROUGH_DOUBLE(std::cos))
-        OP1("tanh/f32", f32, f32, THROUGH_DOUBLE(std::tanh))
-        COMPARED("f32", f32) COMPARED("f64", f64) UNORDERED("f32", f32) UNORDERED("f64", f64)
-        TESTED("f32", f32) TESTED("f64", f64)
 
         BITWISE("u16", u16) BITWISE("u32", u32) BITWISE("u64", u64)
         OP2("add.sat/s32", i32, i32, i32, clamped(i64(a) + b))

@@ -2,7 +2,7 @@
 
 #include "reductions.h"
 
-#include "halves.h"
+#include "arithmetic/halves.h"
 
 namespace machine {
 namespace {

@@ -1,13 +1,13 @@
-"""What the immediate of a video operation says, for `machine/video.cpp`."""
+"""Video instructions for the warp machine, as `machine/arithmetic/video.cpp` takes them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from harness.emulator.engine.lowering.register_rows import Emitter
 from harness.emulator.program.decode.video import COMPARISONS, SECONDS
 from harness.emulator.program.ir import Op
 
-_SCALAR = ("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset")
-_ON_FIELDS = ("vadd", "vsub", "vavrg", "vabsdiff", "vmin", "vmax", "vset")
-NAMES = {*_SCALAR, "vmad", *(name + count for name in _ON_FIELDS for count in "24")}
 _MODES = ("", *COMPARISONS, "clamp", "wrap")
 _SECONDS = ("", *SECONDS, "merge")
 _NEGATED = ("", "product", "c", "po")
@@ -15,22 +15,41 @@ _SCALES = {"": 0, "shr7": 7, "shr15": 15}
 _SIGNS_AND_FLAGS = {"sat": 8, "add": 16, "": 0}
 
 
-def immediate(op: Op) -> int:
-    """The bytes that tell the forms of an instruction apart."""
-    if op.name == "vmad":
+class VideoEncoder(Emitter):
+    """The machine has each by its name; the immediate's bytes tell its forms apart."""
+
+    def _video(self, op: Op, how: Sequence[int]) -> None:
+        sources = self.sources(op)
+        if len(sources) == 2:
+            sources.append(self.constant(0, 4))
+        immediate = int.from_bytes(bytes(how), "little")
+        self.emit(op.name, [self.widened(op)], sources, immediate=immediate)
+
+    def _op_vmad(self, op: Op) -> None:
         negated, _, saturates, scale, a, b = op.variant
-        out = [_NEGATED.index(negated), *_parts(op, a, b), _SCALES[scale], saturates != ""]
-    elif op.name in _SCALAR:
+        self._video(
+            op, [_NEGATED.index(negated), *_parts(op, a, b), _SCALES[scale], saturates != ""]
+        )
+
+    def _scalar_video(self, op: Op) -> None:
         mode, type_, saturates, second, d, a, b = op.variant
         second = "merge" if d else second
-        out = [_MODES.index(mode), *_parts(op, a, b), _part(d, type_), _SECONDS.index(second),
-               saturates != ""]  # fmt: skip
-    else:
+        self._video(op, [
+            _MODES.index(mode), *_parts(op, a, b), _part(d, type_), _SECONDS.index(second),
+            saturates != "",
+        ])  # fmt: skip
+
+    def _several(self, op: Op) -> None:
         mode, type_, how, mask, a, b = op.variant
         signs = [op.source_types[0], op.source_types[1], type_]
         flags = sum(1 << i for i, t in enumerate(signs) if t == "s32") | _SIGNS_AND_FLAGS[how]
-        out = [_MODES.index(mode), flags, _mask(op, mask), 0, *_fields(op, a, b)]
-    return int.from_bytes(bytes(out), "little")
+        self._video(op, [_MODES.index(mode), flags, _mask(op, mask), 0, *_fields(op, a, b)])
+
+    _op_vadd = _op_vsub = _op_vabsdiff = _op_vmin = _op_vmax = _scalar_video
+    _op_vshl = _op_vshr = _op_vset = _scalar_video
+    _op_vadd2 = _op_vsub2 = _op_vavrg2 = _op_vabsdiff2 = _op_vmin2 = _op_vmax2 = _several
+    _op_vadd4 = _op_vsub4 = _op_vavrg4 = _op_vabsdiff4 = _op_vmin4 = _op_vmax4 = _several
+    _op_vset2 = _op_vset4 = _several
 
 
 def _part(selector: str, type_: str) -> int:

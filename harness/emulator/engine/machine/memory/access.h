@@ -2,16 +2,11 @@
 
 #pragma once
 
+#include "address_space.h"
 #include "costs.h"
 #include "machine.h"
 
 namespace machine {
-
-// The address space of `memory/address_space.py`.
-constexpr int SLOT_BITS = 36;
-constexpr i64 SHARED_WINDOW = i64(1) << 46;
-constexpr i64 LOCAL_WINDOW = SHARED_WINDOW + (i64(1) << 32);
-constexpr i64 WINDOW_BYTES = i64(1) << 24;
 
 enum Verb { READ, WRITE, UPDATE };
 

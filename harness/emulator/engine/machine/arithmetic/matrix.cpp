@@ -1,14 +1,17 @@
-// Tensor-core instructions, as in `matrix.py`, which says which lane holds which element.
+// Tensor-core instructions.
 //
+// Which lane holds which element of an `mma` the PTX ISA manual says: lane 4g + t has row g, and in a
+// register of p elements the columns from p·t on. For `wmma` it leaves that open; here a lane holds
+// consecutive elements in the order of memory.
 // Products are exact; their sums are taken in double precision, integers' exactly, and rounded once.
 // All lanes take part: where some are missing, the launch is left to the judge.
 
 #include <algorithm>
-
 #include <array>
 
 #include "checks.h"
 #include "fp8.h"
+#include "memory/matrix_descriptor.h"
 
 namespace machine {
 namespace {
@@ -282,35 +285,6 @@ void matrix_rows(Context& c, const Op& op) {
         for (int i = 0; i < LANES; i++) r[i] = rows[8 * n + i / 4] + 4 * (i % 4);
     }
 }
-
-// A factor of a warpgroup's product in shared memory: sixteen bytes of it in a row (or column, where
-// the depth is outside) are together, and rows of a swizzled one `width` apart, eight to an atom.
-struct Descriptor {
-    u32 start, leading, stride;
-    u32 phase;  // where the atoms begin, in rows of 128 bytes
-    u32 width;  // 16 where nothing is swizzled
-
-    explicit Descriptor(u64 bits) {
-        static constexpr u32 WIDTHS[] = {16, 128, 64, 32};
-        const auto field = [=](int at) { return static_cast<u32>(bits >> at & 0x3FFF) << 4; };
-        start = field(0), leading = field(16), stride = field(32);
-        phase = bits >> 49 & 7;
-        width = WIDTHS[bits >> 62];
-    }
-    u32 swizzled(u32 address) const {
-        return address ^ ((((address >> 7) - phase) & (width / 16 - 1)) << 4);
-    }
-    u32 by_depth(u32 row, u32 byte) const {
-        const u32 along = width == 16 ? byte / 16 * leading + byte % 16 : byte;
-        return swizzled(start + row / 8 * stride + row % 8 * width + along);
-    }
-    // Of elements of two bytes.
-    u32 by_rows(u32 row, u32 depth) const {
-        const u32 outer = width == 16 ? stride : leading, inner = width == 16 ? leading : stride;
-        const u32 along = 2 * row / width * outer + 2 * row % width;
-        return swizzled(start + depth / 8 * inner + depth % 8 * width + along);
-    }
-};
 
 enum : int { BY_DEPTH, BY_ROWS };
 

@@ -16,21 +16,12 @@ from numpy.typing import NDArray
 
 from harness.emulator.engine import layout
 from harness.emulator.engine.library import Machine
-from harness.emulator.engine.lowering_arithmetic import ComputingEncoder
-from harness.emulator.engine.register_rows import NOWHERE, Unsupported, lane_bytes
+from harness.emulator.engine.lowering.arithmetic import ComputingEncoder
+from harness.emulator.engine.lowering.memory import MemoryEncoder
+from harness.emulator.engine.lowering.register_rows import NOWHERE, Unsupported, lane_bytes
+from harness.emulator.engine.lowering.video import VideoEncoder
 from harness.emulator.errors import UnknownInstruction
-from harness.emulator.program.access_kinds import (
-    ATOMIC,
-    BLOCK_ATOMIC,
-    COMBINED,
-    COUNTS_UP,
-    PLAIN,
-    UNCOUNTED,
-    VECTOR,
-    access_kinds,
-    atomic_bytes,
-    atomic_rule,
-)
+from harness.emulator.program.access_kinds import BLOCK_ATOMIC, access_kind
 from harness.emulator.program.decode.matrix import per_register
 from harness.emulator.program.decode.operands import RESERVED
 from harness.emulator.program.ir import (
@@ -49,10 +40,6 @@ from harness.emulator.program.liveness import needed_ops
 from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
-_COSTS = {
-    COUNTS_UP: layout.COUNTS_UP, "cas": layout.COMPARES, COMBINED: layout.COMBINED,
-    UNCOUNTED: layout.UNCOUNTED,
-}  # fmt: skip
 _CLAMPS, _A_BY_COLUMNS, _B_BY_COLUMNS = 1, 2, 4  # of a product of matrices
 
 
@@ -88,15 +75,14 @@ def encode(program: Program, machine: Machine) -> Encoded:
     return _Encoder(program, machine).encoded()
 
 
-class _Encoder(ComputingEncoder):
+class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder):
     def __init__(self, program: Program, machine: Machine) -> None:
         super().__init__(program, machine)
-        self.kinds = program.once(access_kinds)
         if program.once(waiting_loops).heads:
             self.only_judged("a loop that waits for another thread")
         if RESERVED.name in program.shared:
             self.only_judged("shared memory that the system clears")
-        if BLOCK_ATOMIC in self.kinds:
+        if any(access_kind(site.opcode) == BLOCK_ATOMIC for site in program.sites):
             self.only_judged("atomics of block scope")
 
     def encoded(self) -> Encoded:
@@ -159,95 +145,6 @@ class _Encoder(ComputingEncoder):
             return
         name = "sub/u64" if direction == "to" else "add/u64"
         self.emit(name, [self.result(op)], [row, self.constant(base, 8)])
-
-    # --- memory ---------------------------------------------------------------------------
-
-    def _address(self, op: Op) -> tuple[int, bool, int]:
-        """Row of the base, whether it has 64 bits, offset."""
-        offset = op.sources[1]
-        assert isinstance(offset, Constant)
-        signed = offset.bits - (1 << 64) if offset.bits >> 63 else offset.bits
-        wide = op.source_types[0] == "u64"
-        return self.read(op.sources[0], op.source_types[0]), wide, signed
-
-    def _access(
-        self, name: str, op: Op, results: list[int], values: list[int], size: int, count: int,
-        cost: int = 0,
-    ) -> None:  # fmt: skip
-        base, wide, offset = self._address(op)
-        space = layout.SPACES.get(op.variant[0])
-        if space is None:
-            raise Unsupported(f"{name} in {op.variant[0]} space")
-        kind = self.kinds[op.site]
-        if op.name == "atom" and kind == PLAIN:  # of a call that the system answers
-            kind = ATOMIC
-        if self.program.sites[op.site].opcode.startswith("st.async") and op.name == "st":
-            kind = PLAIN  # what is atomic is how it tells the mbarrier
-        self.emit(
-            name, results, [base, *values], site=op.site, width=size, count=count, space=space,
-            kind=kind, cost=cost, wide_base=wide, immediate=offset,
-        )  # fmt: skip
-
-    def _op_ld(self, op: Op) -> None:
-        type_ = op.result_types[0]
-        size = TYPE_SIZES[type_]
-        sign = "s" if type_[0] == "s" else "u"
-        name = f"ld/{sign}{8 * size}" if size < 4 else f"ld/{size}"
-        if len(op.results) > layout.MAX_RESULTS:
-            self._load_bytes(op)
-            return
-        results = [self.widened(op, i, optional=True) for i in range(len(op.results))]
-        cost = layout.UNCOUNTED if "uncounted" in op.variant else 0
-        self._access(name, op, results, [], size, len(op.results), cost)
-
-    def _load_bytes(self, op: Op) -> None:
-        """A fragment of sixteen bytes, which are loaded as words."""
-        if op.result_types[0] != "u8":
-            raise Unsupported(f"ld of {len(op.results)} {op.result_types[0]}")
-        words = [self.temporary(4) for _ in range(len(op.results) // 4)]
-        self._access("ld/4", op, words, [], 4, len(words))
-        for i in range(len(op.results)):
-            field = [self.constant(8 * (i % 4), 4), self.constant(8, 4)]
-            self.emit("bfe/u32", [self.widened(op, i)], [words[i // 4], *field])
-
-    def _op_st(self, op: Op) -> None:
-        type_ = op.source_types[2]
-        values = [self.read(s, type_) for s in op.sources[2:]]
-        size = TYPE_SIZES[type_]
-        self._access(f"st/{size}", op, [], values, size, len(values))
-
-    def _op_atom(self, op: Op) -> None:
-        type_ = op.source_types[2]
-        values = [self.read(s, type_) for s in op.sources[2:]]
-        rule = atomic_rule(self.program, op, wanted=bool(self.wanted))
-        cost = _COSTS.get(rule, layout.ONE_BY_ONE)
-        if rule.startswith(VECTOR):
-            cost = layout.VECTOR + int(rule.removeprefix(VECTOR))
-        results = [self.widened(op, i, optional=True) for i in range(len(op.results))] or [NOWHERE]
-        if atomic_bytes(op) == 16:
-            type_ = "b128"
-        self._access(
-            f"atom.{op.variant[1]}/{type_}", op, results, values, atomic_bytes(op), len(values),
-            cost,
-        )  # fmt: skip
-
-    def _op_copy_async(self, op: Op) -> None:
-        rows = self.sources(op)
-        self.emit("copy_async", [], rows, site=op.site, immediate=int(op.variant[0]))
-
-    def _op_copy_commit(self, op: Op) -> None:
-        self.emit("copy_commit", [], [], site=op.site)
-
-    def _op_copy_wait(self, op: Op) -> None:
-        newest = int(op.variant[0]) if op.variant else -1
-        self.emit("copy_wait", [], [], site=op.site, immediate=newest)
-
-    def _op_copy_bulk(self, op: Op) -> None:
-        self.only_judged("bulk copies")
-        to_shared = op.variant[0] == "shared"
-        reduces = op.variant[1:]
-        name = f"reduce_bulk.{'/'.join(reduces)}" if reduces else "copy_bulk"
-        self.emit(name, [], self.sources(op), site=op.site, immediate=int(to_shared))
 
     # --- warps ----------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 // Loads, stores and atomics: what they move.
 
-#include "halves.h"
+#include "arithmetic/halves.h"
 #include "mbarrier.h"
 #include "rows.h"
 #include "stores.h"

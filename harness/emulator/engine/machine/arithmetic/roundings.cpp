@@ -1,4 +1,4 @@
-// Arithmetic rounded towards zero, down or up, as in `rounding.py`.
+// Arithmetic rounded towards zero, down or up.
 //
 // A result is computed to nearest, and the sign of its error in a type that has more than twice the
 // bits; from these follows the neighbour that was asked for.

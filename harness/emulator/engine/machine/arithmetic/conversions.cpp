@@ -1,4 +1,4 @@
-// `cvt` between integers and floats, as in `conversions.py`; halves are in `halves.cpp`.
+// `cvt` between integers and floats; halves are in `halves.cpp`.
 
 #include "floats.h"
 #include "rows.h"

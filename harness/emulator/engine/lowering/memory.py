@@ -1,0 +1,108 @@
+"""Loads, stores, atomics and copies for the warp machine."""
+
+from __future__ import annotations
+
+from harness.emulator.engine import layout
+from harness.emulator.engine.lowering.register_rows import NOWHERE, Emitter, Unsupported
+from harness.emulator.program.access_kinds import (
+    COMBINED,
+    COUNTS_UP,
+    UNCOUNTED,
+    VECTOR,
+    atomic_bytes,
+    atomic_rule,
+    kind_of,
+)
+from harness.emulator.program.ir import Constant, Op
+from harness.emulator.ptx.syntax import TYPE_SIZES
+
+_COSTS = {
+    COUNTS_UP: layout.COUNTS_UP, "cas": layout.COMPARES, COMBINED: layout.COMBINED,
+    UNCOUNTED: layout.UNCOUNTED,
+}  # fmt: skip
+
+
+class MemoryEncoder(Emitter):
+    """The operations that access memory."""
+
+    def _address(self, op: Op) -> tuple[int, bool, int]:
+        """Row of the base, whether it has 64 bits, offset."""
+        offset = op.sources[1]
+        assert isinstance(offset, Constant)
+        signed = offset.bits - (1 << 64) if offset.bits >> 63 else offset.bits
+        wide = op.source_types[0] == "u64"
+        return self.read(op.sources[0], op.source_types[0]), wide, signed
+
+    def _access(
+        self, name: str, op: Op, results: list[int], values: list[int], size: int, count: int,
+        cost: int = 0,
+    ) -> None:  # fmt: skip
+        base, wide, offset = self._address(op)
+        space = layout.SPACES.get(op.variant[0])
+        if space is None:
+            raise Unsupported(f"{name} in {op.variant[0]} space")
+        self.emit(
+            name, results, [base, *values], site=op.site, width=size, count=count, space=space,
+            kind=kind_of(self.program, op), cost=cost, wide_base=wide, immediate=offset,
+        )  # fmt: skip
+
+    def _op_ld(self, op: Op) -> None:
+        type_ = op.result_types[0]
+        size = TYPE_SIZES[type_]
+        sign = "s" if type_[0] == "s" else "u"
+        name = f"ld/{sign}{8 * size}" if size < 4 else f"ld/{size}"
+        if len(op.results) > layout.MAX_RESULTS:
+            self._load_bytes(op)
+            return
+        results = [self.widened(op, i, optional=True) for i in range(len(op.results))]
+        cost = layout.UNCOUNTED if "uncounted" in op.variant else 0
+        self._access(name, op, results, [], size, len(op.results), cost)
+
+    def _load_bytes(self, op: Op) -> None:
+        """A fragment of sixteen bytes, which are loaded as words."""
+        if op.result_types[0] != "u8":
+            raise Unsupported(f"ld of {len(op.results)} {op.result_types[0]}")
+        words = [self.temporary(4) for _ in range(len(op.results) // 4)]
+        self._access("ld/4", op, words, [], 4, len(words))
+        for i in range(len(op.results)):
+            field = [self.constant(8 * (i % 4), 4), self.constant(8, 4)]
+            self.emit("bfe/u32", [self.widened(op, i)], [words[i // 4], *field])
+
+    def _op_st(self, op: Op) -> None:
+        type_ = op.source_types[2]
+        values = [self.read(s, type_) for s in op.sources[2:]]
+        size = TYPE_SIZES[type_]
+        self._access(f"st/{size}", op, [], values, size, len(values))
+
+    def _op_atom(self, op: Op) -> None:
+        type_ = op.source_types[2]
+        values = [self.read(s, type_) for s in op.sources[2:]]
+        rule = atomic_rule(self.program, op, wanted=bool(self.wanted))
+        cost = _COSTS.get(rule, layout.ONE_BY_ONE)
+        if rule.startswith(VECTOR):
+            cost = layout.VECTOR + int(rule.removeprefix(VECTOR))
+        results = [self.widened(op, i, optional=True) for i in range(len(op.results))] or [NOWHERE]
+        if atomic_bytes(op) == 16:
+            type_ = "b128"
+        self._access(
+            f"atom.{op.variant[1]}/{type_}", op, results, values, atomic_bytes(op), len(values),
+            cost,
+        )  # fmt: skip
+
+    def _op_copy_async(self, op: Op) -> None:
+        rows = self.sources(op)
+        self.emit("copy_async", [], rows, site=op.site, immediate=int(op.variant[0]))
+
+    def _op_copy_commit(self, op: Op) -> None:
+        self.emit("copy_commit", [], [], site=op.site)
+
+    def _op_copy_wait(self, op: Op) -> None:
+        newest = int(op.variant[0]) if op.variant else -1
+        self.emit("copy_wait", [], [], site=op.site, immediate=newest)
+
+    def _op_copy_bulk(self, op: Op) -> None:
+        self.only_judged("bulk copies")
+        to_shared = op.variant[0] == "shared"
+        reduces = op.variant[1:]
+        name = f"reduce_bulk.{'/'.join(reduces)}" if reduces else "copy_bulk"
+        self.emit(name, [], self.sources(op), site=op.site, immediate=int(to_shared))

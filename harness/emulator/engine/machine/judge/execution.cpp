@@ -1,0 +1,196 @@
+#include "execution.h"
+
+#include "rows.h"
+
+namespace machine {
+
+inline void Execution::handle(const Known& about, const Op& op, const Party& party) {
+    try {
+        about.handler(blocks_.c, op);
+    } catch (const Suspicion& found) {
+        const int lane = geometry_.lane(party.warp, found.lane);
+        if (found.reason == PART_OF_A_WARP) throw Accusation{NOT_WHOLE_WARP, op.site, lane, {}};
+        if (found.reason != MATRIX_ROW) throw;
+        throw Accusation{MISALIGNED_MATRIX_ROW, op.site, lane,
+                         {blocks_.c.row<i64>(op.source[0])[found.lane]}};
+    }
+}
+
+void Execution::execute(const Block& block, const Selection& lanes) {
+    for (i32 n = block.first; n < block.last;) {
+        i32 end = n;
+        while (end < block.last && known()[launch_.ops[end].handler].role == COMPUTES) end++;
+        if (end > n) compute(n, end, lanes);
+        if (end < block.last) act(launch_.ops[end], lanes);
+        n = end + 1;
+    }
+}
+
+// Operations on registers alone: warp by warp.
+void Execution::compute(i32 first, i32 end, const Selection& lanes) {
+    const Op* const ops = launch_.ops;
+    const Known* const all = known().data();
+    for (const Party& party : lanes) {
+        blocks_.enter(party.warp, party.lanes);
+        const bool concerned = uninitialised_.concerns(party.warp);  // computing cannot change it
+        for (i32 n = first; n < end; n++) {
+            const Op& op = ops[n];
+            const Known& about = all[op.handler];
+            if (concerned)
+                uninitialised_.flow(blocks_.c, party.warp, op, about.flow, about.bytes);
+            handle(about, op, party);
+        }
+    }
+}
+
+// Operations that somebody else may notice: all warps at once.
+void Execution::act(const Op& op, const Selection& lanes) {
+    const Known& about = known()[op.handler];
+    switch (about.role) {
+        case LOADS: accesses_.execute(op, READ, lanes); return;
+        case STORES:
+            accesses_.execute(op, WRITE, lanes);
+            if (op.space != GLOBAL) uninitialised_.settle();
+            return;
+        case UPDATES:
+        case ARRIVES: accesses_.execute(op, UPDATE, lanes); return;
+        case ISSUES_COPY: accesses_.issue_copy(op, lanes); return;
+        case COMMITS_COPIES: accesses_.commit_copies(lanes); return;
+        case WAITS_FOR_COPIES: accesses_.wait_for_copies(op, lanes); return;
+        case COPIES_STRUCT: accesses_.copy_struct(op, lanes); return;
+        case COPIES_BULK: accesses_.copy_bulk(op, lanes); return;
+        case FENCES:
+            if (launch_.checks && op.count)
+                races_.fence(lanes, judged_.traits[op.site] & REACHES_ALL);
+            return;
+        case MARKS: return;
+        case PRINTS: print(op, lanes); return;
+        case FAILS: fail(op, lanes); return;
+        case ENTERS_FRAME: check_frame(op, lanes); break;
+        case MEETS: meet(op, about, lanes); break;
+        default:
+            if (launch_.checks)
+                for (const Party& party : lanes)
+                    races_.ordering.some_lanes(party.warp, party.lanes, races_.log.now());
+    }
+    compute_one(op, about, lanes);
+}
+
+void Execution::compute_one(const Op& op, const Known& about, const Selection& lanes) {
+    for (const Party& party : lanes) {
+        blocks_.enter(party.warp, party.lanes);
+        if (uninitialised_.concerns(party.warp) && about.role != MEETS)
+            uninitialised_.flow(blocks_.c, party.warp, op, COMPUTED, 4);
+        handle(about, op, party);
+    }
+}
+
+// Lanes meet at an instruction of their warp that names its members.
+void Execution::meet(const Op& op, const Known& about, const Selection& lanes) {
+    const i32 mask_row = op.source[op.count];
+    const auto mask_of = [&](int w, int i) {
+        return reinterpret_cast<const u32*>(blocks_.warps[w].registers + mask_row)[i];
+    };
+    if (launch_.checks) {
+        each_of(lanes, [&](int w, int i) {
+            if (!(mask_of(w, i) >> i & 1))
+                throw Accusation{LANE_NOT_NAMED, op.site, geometry_.lane(w, i),
+                                 {i, mask_of(w, i)}};
+        });
+        for (const Party& party : lanes) {
+            u32 named = 0;
+            each_lane(party.lanes, [&](int i) { named |= mask_of(party.warp, i); });
+            races_.ordering.some_lanes(party.warp, party.lanes, races_.log.now());
+            masks_.met(about.family, party.warp, party.lanes, named, exited_[party.warp],
+                       op.site);
+        }
+    }
+    // A shuffle passes on what it does not use; all else is used.
+    const bool shuffles = op.count == 3;
+    for (int n = shuffles; n <= op.count; n++)
+        uninitialised_.use_row(lanes, op.source[n], op.site);
+    if (shuffles)
+        shuffle_ids(op, lanes, mask_of);
+    else
+        for (const Party& party : lanes)
+            for (const i32 row : op.result)
+                if (row >= 0) uninitialised_.forget(party.warp, row, party.lanes);
+}
+
+// Where the values come from that a shuffle gives: what a lane takes from one that does not take
+// part is nothing that anybody has written.
+template <class MaskOf>
+void Execution::shuffle_ids(const Op& op, const Selection& lanes, MaskOf mask_of) {
+    u32 read = 0;
+    bool begun = false;
+    for (const Party& party : lanes) {
+        const int w = party.warp;
+        Id ids[LANES];
+        const u32 gone = exited_[w] | ~geometry_.lanes_of(w);
+        each_lane(party.lanes, [&](int i) {
+            bool in_range;
+            const int source = shuffle_source(op, w, i, in_range);
+            const bool there = party.lanes >> source & 1;
+            ids[i] = uninitialised_.of(w, op.source[0], there ? source : i);
+            if (!launch_.checks || !in_range || mask_of(w, i) & ~gone & u32(1) << source) return;
+            if (!begun) read = uninitialised_.begin(ABSENT_LANE, op.site, {});
+            begun = true;
+            ids[i] = uninitialised_.add(read, geometry_.lane(w, i), source);
+        });
+        each_lane(party.lanes, [&](int i) {
+            uninitialised_.put(w, op.result[0], i, ids[i]);
+            uninitialised_.put(w, op.result[1], i, 0);
+        });
+    }
+}
+
+int Execution::shuffle_source(const Op& op, int w, int i, bool& in_range) const {
+    const auto value = [&](int n) {
+        return reinterpret_cast<const u32*>(blocks_.warps[w].registers + op.source[n])[i];
+    };
+    return source_of_shuffle(static_cast<Shuffle>(op.immediate), i, value(1), value(2),
+                             in_range);
+}
+
+void Execution::check_frame(const Op& op, const Selection& lanes) {
+    for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+    each_of(lanes, [&](int w, int i) {
+        const auto value = [&](int n) {
+            return reinterpret_cast<const i64*>(blocks_.warps[w].registers + op.source[n])[i];
+        };
+        if (value(0) + value(1) > judged_.stack_end - op.immediate)
+            throw Accusation{STACK_USED_UP, op.site, geometry_.lane(w, i), {op.immediate}};
+    });
+}
+
+// --- the system ---------------------------------------------------------------------------------
+
+void Execution::print(const Op& op, const Selection& lanes) {
+    for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+    each_of(lanes, [&](int w, int i) {
+        const auto value = [&](int n) {
+            return reinterpret_cast<const u64*>(blocks_.warps[w].registers + op.source[n])[i];
+        };
+        const int lane = geometry_.lane(w, i);
+        const i64 block = static_cast<i64>(blocks_.first_block) + geometry_.block_of(lane);
+        const i32 count = judged_.print(block, lane, value(0), value(1));
+        if (count < 0) throw Accusation{PRINTED_TOO_MUCH, op.site, lane, {}};
+        if (op.result[0] >= 0)
+            reinterpret_cast<i32*>(blocks_.warps[w].registers + op.result[0])[i] = count;
+        uninitialised_.put(w, op.result[0], i, 0);
+    });
+}
+
+void Execution::fail(const Op& op, const Selection& lanes) {
+    for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+    const Party& first = lanes[0];
+    const int i = __builtin_ctz(first.lanes);
+    const auto value = [&](int n) {
+        return reinterpret_cast<const i64*>(blocks_.warps[first.warp].registers +
+                                            op.source[n])[i];
+    };
+    throw Accusation{ASSERTED, op.site, geometry_.first_of(lanes),
+                     {geometry_.first_of(lanes), value(0), value(1)}};
+}
+
+}  // namespace machine

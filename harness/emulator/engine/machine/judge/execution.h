@@ -1,0 +1,46 @@
+// What the operations of a basic block do, for all lanes of a chunk that execute it.
+
+#pragma once
+
+#include "accesses.h"
+#include "operations.h"
+#include "warp_masks.h"
+
+namespace machine {
+
+class Execution {
+   public:
+    Execution(const Launch& launch, const Judged& judged, Blocks& blocks, Races& races,
+              WarpMasks& masks, Uninitialised& uninitialised, Accesses& accesses,
+              const Mask& exited)
+        : launch_(launch), judged_(judged), blocks_(blocks), geometry_(blocks.geometry),
+          races_(races), masks_(masks), uninitialised_(uninitialised), accesses_(accesses),
+          exited_(exited) {}
+
+    void execute(const Block& block, const Selection& lanes);
+
+   private:
+    void compute(i32 first, i32 end, const Selection& lanes);
+    void compute_one(const Op& op, const Known& about, const Selection& lanes);
+    void handle(const Known& about, const Op& op, const Party& party);
+    void act(const Op& op, const Selection& lanes);
+    void meet(const Op& op, const Known& about, const Selection& lanes);
+    template <class MaskOf>
+    void shuffle_ids(const Op& op, const Selection& lanes, MaskOf mask_of);
+    int shuffle_source(const Op& op, int w, int i, bool& in_range) const;
+    void check_frame(const Op& op, const Selection& lanes);
+    void print(const Op& op, const Selection& lanes);
+    void fail(const Op& op, const Selection& lanes);
+
+    const Launch& launch_;
+    const Judged& judged_;
+    Blocks& blocks_;
+    const Geometry& geometry_;
+    Races& races_;
+    WarpMasks& masks_;
+    Uninitialised& uninitialised_;
+    Accesses& accesses_;
+    const Mask& exited_;  // lanes, by warp
+};
+
+}  // namespace machine

@@ -1,0 +1,57 @@
+// Which words of a chunk's memory nothing has written yet, and which hold what nothing had written.
+
+#pragma once
+
+#include "uninitialised.h"
+
+namespace machine {
+
+class Unwritten {
+   public:
+    // What a request has found unwritten: an id for each word of each touch, none where all are
+    // written.
+    using Ids = std::vector<Id>;
+
+    Unwritten(const Launch& launch, const Judged& judged, const Geometry& geometry,
+              Uninitialised& uninitialised);
+
+    // New blocks.
+    void start();
+
+    size_t shared_words() const { return shared_words_; }  // of a block
+
+    // The words that the touches of a request begin at, in the memory that it goes to.
+    std::vector<i64> cells_of(const Request& request) const;
+
+    Ids read(const Request& request, const std::vector<i64>& cells);
+    Ids read(const Request& request, const Buffer& buffer);
+
+    // What a load or an atomic has read: where it is unwritten, its result is.
+    void note(const Op& op, const Request& request, const Ids& ids);
+
+    // Something writes to memory of the block's own; a store puts there what its registers hold.
+    void write(const Request& request, const std::vector<i64>& cells);
+    void store(const Op& op, const Request& request, const std::vector<i64>& cells);
+
+    // To store it to global memory is to use it.
+    void use_stored(const Op& op, const Request& request);
+
+   private:
+    struct Memory {  // of the block's own, or of the thread's
+        Id* cells;
+        int grain;
+    };
+
+    Memory memory_of(const Request& request) const;
+    template <class IsWritten, class Known>
+    Ids read_words(const Request& request, IsWritten is_written, Known known);
+
+    const Launch& launch_;
+    const Judged& judged_;
+    const Geometry& geometry_;
+    Uninitialised& uninitialised_;
+    size_t shared_words_, local_words_;
+    Zeros<Id> shared_cells_, local_cells_;  // of words: WRITTEN, or what was stored there, or 0
+};
+
+}  // namespace machine

@@ -1,0 +1,39 @@
+// Where the elements of a warpgroup's factor are in shared memory, by the 64 bits of its descriptor.
+//
+// Sixteen bytes of a row (of a column, where the depth is outside) lie together, and the rows of a
+// swizzled one `width` apart, eight to an atom (PTX ISA, "Shared Memory Matrix Layout").
+
+#pragma once
+
+#include "machine.h"
+
+namespace machine {
+
+struct Descriptor {
+    u32 start, leading, stride;
+    u32 phase;  // where the atoms begin, in rows of 128 bytes
+    u32 width;  // 16 where nothing is swizzled
+
+    explicit Descriptor(u64 bits) {
+        static constexpr u32 WIDTHS[] = {16, 128, 64, 32};
+        const auto field = [=](int at) { return static_cast<u32>(bits >> at & 0x3FFF) << 4; };
+        start = field(0), leading = field(16), stride = field(32);
+        phase = bits >> 49 & 7;
+        width = WIDTHS[bits >> 62];
+    }
+    u32 swizzled(u32 address) const {
+        return address ^ ((((address >> 7) - phase) & (width / 16 - 1)) << 4);
+    }
+    u32 by_depth(u32 row, u32 byte) const {
+        const u32 along = width == 16 ? byte / 16 * leading + byte % 16 : byte;
+        return swizzled(start + row / 8 * stride + row % 8 * width + along);
+    }
+    // Of elements of two bytes.
+    u32 by_rows(u32 row, u32 depth) const {
+        const u32 outer = width == 16 ? stride : leading, inner = width == 16 ? leading : stride;
+        const u32 along = 2 * row / width * outer + 2 * row % width;
+        return swizzled(start + depth / 8 * inner + depth % 8 * width + along);
+    }
+};
+
+}  // namespace machine

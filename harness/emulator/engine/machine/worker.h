@@ -1,0 +1,67 @@
+// Who runs a launch's thread blocks: one worker for each job.
+
+#pragma once
+
+#include <atomic>
+#include <chrono>
+
+#include "checks.h"
+#include "memory/undo.h"
+#include "zeros.h"
+
+namespace machine {
+
+using Clock = std::chrono::steady_clock;
+
+struct Shared {  // by the workers of a launch
+    explicit Shared(const Launch& of)
+        : launch(of), blocks(u64(of.grid[0]) * of.grid[1] * of.grid[2]) {}
+
+    const Launch& launch;
+    const u64 blocks;
+    Undo undo;
+    std::atomic<u64> next{0};
+    std::atomic<bool> stop{false};
+    std::atomic<i64> ticks{0};
+};
+
+class Worker {
+   public:
+    Worker(Shared& shared, const Counts& counts);
+
+    // Runs blocks until there are no more, the time is up, or something is found.
+    Outcome run(Clock::time_point deadline);
+
+    Verdict verdict{};
+
+   private:
+    void begin_block();
+    bool run_block();
+    void release();
+    void reduce(const Block& barrier);
+    bool run_warp(Warp& warp);
+    bool may_go_on();
+
+    static constexpr int PATIENCE = 4096;
+
+    Shared& shared_;
+    const Launch& launch_;
+    Context c_;
+    Checks checks_;
+    std::vector<Warp> warps_;
+    std::vector<Pattern> patterns_ = std::vector<Pattern>(launch_.op_count);
+    std::vector<Handler> handlers_;
+    Zeros<u8> registers_, shared_memory_, local_;
+    Zeros<u64> shared_written_, shared_read_;
+    Zeros<u32> local_written_;
+    u64 block_ = 0;
+    size_t at_ = 0;  // the warp whose turn it is
+    bool in_block_ = false;
+    i32 current_ = 0;
+    i64 ticks_ = 0, told_ = 0;
+    int patience_ = PATIENCE;
+    Outcome outcome_ = PAUSED;
+    Clock::time_point deadline_;
+};
+
+}  // namespace machine

@@ -1,0 +1,178 @@
+// Where the lanes of a memory instruction go, whether they may, and what that costs.
+
+#pragma once
+
+#include "memory/address_space.h"
+#include "sass.h"
+#include "wavefronts.h"
+
+namespace sass {
+
+using machine::Access;
+using machine::LOCAL_WINDOW;
+using machine::SHARED_WINDOW;
+
+enum Verb { READ, WRITE, UPDATE };
+enum : i32 { BASE_IS_WIDE = 1, OFFSET_IS_WIDE = 2 };
+
+// `register + uniform register + immediate`: sources 0 and 1.
+inline Access addressed(const Context& c, const Instruction& n) {
+    Access access;
+    access.active = c.on;
+    access.width = n.width;
+    const u32 *base = c.source(n.source[0]), *base_high = c.source_high(n.source[0]);
+    const u32 *more = c.source(n.source[1]), *more_high = c.source_high(n.source[1]);
+    if (n.is_wide) {
+        for (int i = 0; i < LANES; i++) {
+            const u64 high = n.is_wide & BASE_IS_WIDE ? base_high[i] : 0;
+            const u64 above = n.is_wide & OFFSET_IS_WIDE ? more_high[i] : 0;
+            access.address[i] = static_cast<i64>((high << 32 | base[i]) + (above << 32 | more[i]) +
+                                                 static_cast<u64>(n.immediate));
+        }
+    } else {
+        const u32 offset = static_cast<u32>(n.immediate);
+        const int scale = n.source[0].half;
+        for (int i = 0; i < LANES; i++) access.address[i] = (base[i] << scale) + more[i] + offset;
+    }
+    machine::survey(access);
+    return access;
+}
+
+inline void aligned(const Access& access, int to) {
+    i64 bits = 0;
+    each_lane(access.active, [&](int i) { bits |= access.address[i]; });
+    if (!(bits & (to - 1))) return;
+    each_lane(access.active, [&](int i) {
+        if (access.address[i] & (to - 1)) throw Fault{MISALIGNED, i, access.address[i]};
+    });
+}
+
+// The first lane whose address is not within [low, low + size).
+[[noreturn]] inline void outside(const Access& access, i64 low, i64 size) {
+    int lane = 0;
+    each_lane(access.active, [&](int i) {
+        const i64 at = access.address[i] - low;
+        if ((at < 0 || at + access.width > size) && !lane) lane = i + 1;
+    });
+    lane = lane ? lane - 1 : __builtin_ctz(access.active);
+    throw Fault{OUTSIDE, lane, access.address[lane]};
+}
+
+inline const Buffer* buffer_at(const Context& c, i64 address) {
+    const i64 slot = (address >> machine::SLOT_BITS) - 1;
+    if (slot < 0 || slot >= c.launch->buffer_count) return nullptr;
+    const Buffer& buffer = c.launch->buffers[slot];
+    return address >= buffer.base && address < buffer.base + buffer.size ? &buffer : nullptr;
+}
+
+// A half or a byte has no compare-and-swap of its own: the code takes the word that it stands in.
+inline i64 end_of(const Buffer& buffer, int width) {
+    return buffer.base + buffer.size + (width == machine::WORD_BYTES ? buffer.slack : 0);
+}
+
+// Where each lane's bytes are. Lanes of one instruction may go to different buffers.
+struct Places {
+    u8* at[LANES];
+};
+
+inline void in_global(const Context& c, const Access& access, Verb verb, Places& places) {
+    const Buffer* common = buffer_at(c, access.low);
+    if (common && access.high + access.width <= end_of(*common, access.width)) {
+        if (verb != READ && !common->writable)
+            throw Fault{READ_ONLY, __builtin_ctz(access.active), access.low};
+        for (int i = 0; i < LANES; i++) places.at[i] = common->data + (access.address[i] - common->base);
+        return;
+    }
+    each_lane(access.active, [&](int i) {
+        const i64 address = access.address[i];
+        const Buffer* own = buffer_at(c, address);
+        if (!own || address + access.width > end_of(*own, access.width)) throw Fault{OUTSIDE, i, address};
+        if (verb != READ && !own->writable) throw Fault{READ_ONLY, i, address};
+        places.at[i] = own->data + (address - own->base);
+    });
+}
+
+inline void in_shared(const Context& c, const Access& access, Places& places) {
+    const i64 size = static_cast<i64>(c.block->shared.size());
+    if (access.low < c.launch->shared_start || access.high + access.width > size)
+        outside(access, c.launch->shared_start, size - c.launch->shared_start);
+    u8* data = c.block->shared.data();
+    for (int i = 0; i < LANES; i++) places.at[i] = data + access.address[i];
+}
+
+inline void in_local(const Context& c, const Access& access, Places& places) {
+    const i64 size = c.launch->local_bytes;
+    if (access.low < 0 || access.high + access.width > size) outside(access, 0, size);
+    u8* data = c.block->local.data() + size * LANES * c.warp->number;
+    for (int i = 0; i < LANES; i++) places.at[i] = data + size * i + access.address[i];
+}
+
+// Finds the bytes and checks them. Returns the space that the access goes to.
+inline i32 place(Context& c, const Instruction& n, Access& access, Verb verb, Places& places) {
+    i32 space = n.space;
+    if (space == GENERIC) {
+        space = GLOBAL;
+        if (access.low >= SHARED_WINDOW) {
+            const i64 window = access.low >= LOCAL_WINDOW ? LOCAL_WINDOW : SHARED_WINDOW;
+            if (access.high >= window + machine::WINDOW_BYTES)
+                outside(access, window, machine::WINDOW_BYTES);
+            for (int i = 0; i < LANES; i++) access.address[i] -= window;
+            access.low -= window, access.high -= window;
+            space = window == LOCAL_WINDOW ? LOCAL : SHARED;
+        }
+    }
+    aligned(access, access.width);
+    if (space == GLOBAL) {
+        in_global(c, access, verb, places);
+    } else if (space == SHARED) {
+        in_shared(c, access, places);
+    } else {
+        in_local(c, access, places);
+    }
+    return space;
+}
+
+inline void count_global(Context& c, i64 sectors) {
+    c.counts.requests[c.at]++;
+    c.counts.sectors[c.at] += sectors;
+}
+
+inline void count_shared(Context& c, machine::Wavefronts cost) {
+    c.counts.shared_requests[c.at]++;
+    c.counts.wavefronts[c.at] += cost.spent;
+    c.counts.wavefronts_ideal[c.at] += cost.ideal;
+}
+
+// What an access costs is that of the instruction's last one, where its addresses lie as those did.
+inline void count(Context& c, const Access& access, i32 space, bool is_load) {
+    if (space != GLOBAL && space != SHARED) return;
+    machine::Pattern& last = c.patterns[c.at];
+    const i64 unit = space == GLOBAL ? i64(1) << machine::SECTOR_SHIFT : machine::WORD_BYTES;
+    const bool may_change = c.launch->instructions[c.at].space == GENERIC;
+    if (may_change || !machine::repeats(last, access, unit, c.mask)) {
+        machine::remember(last, access);
+        const machine::Wavefronts cost =
+            space == GLOBAL ? machine::Wavefronts{machine::global_sectors(access), 0}
+                            : wavefronts_of(access, is_load);
+        last.spent = cost.spent, last.ideal = cost.ideal;
+    }
+    if (space == GLOBAL)
+        count_global(c, last.spent);
+    else
+        count_shared(c, {last.spent, last.ideal});
+}
+
+// --- values -------------------------------------------------------------------------------------
+
+// A value of several registers stands in rows behind one another; RZ is 0 in all of them.
+struct Value {
+    const u32* row;
+    int step;
+};
+
+inline Value value_of(const Context& c, const Instruction& n, int which) {
+    const Source& s = n.source[which];
+    return {c.source(s), s.constant ? 0 : LANES};
+}
+
+}  // namespace sass

@@ -1,0 +1,155 @@
+// Atomics: what they make of a word, lane after lane, and what that costs.
+
+#include <algorithm>
+
+#include "addresses.h"
+#include "rows_of.h"
+
+namespace sass {
+namespace {
+
+enum Operation : i32 { ADD, MIN, MAX, INC, DEC, AND, OR, XOR, EXCHANGE, CAS, COUNT_UP, CAST };
+enum Type : i32 { U32, S32, U64, S64, F32, F64, F16X2, BF16X2, F16, BF16, F32X2, F32X4 };
+
+inline i32 operation_of(const Instruction& n) { return n.flags & 15; }
+inline i32 type_of(const Instruction& n) { return n.flags >> 4 & 15; }
+
+template <class T> T updated(i32 operation, T old, T value, T other) {
+    switch (operation) {
+        case ADD: return old + value;
+        case COUNT_UP: return old + 1;
+        case MIN: return std::min(old, value);
+        case MAX: return std::max(old, value);
+        case INC: return old >= value ? 0 : old + 1;
+        case DEC: return old == 0 || old > value ? value : old - 1;
+        case AND: return old & value;
+        case OR: return old | value;
+        case XOR: return old ^ value;
+        case CAS:
+        case CAST: return old == value ? other : old;
+        default: return value;
+    }
+}
+
+template <class T> u64 whole_number(i32 operation, u8* at, u64 value, u64 other) {
+    T old;
+    std::memcpy(&old, at, sizeof old);
+    const T now = updated<T>(operation, old, static_cast<T>(value), static_cast<T>(other));
+    std::memcpy(at, &now, sizeof now);
+    return static_cast<std::make_unsigned_t<T>>(old);
+}
+
+template <class H> u32 sums_of_pair(u32 a, u32 b) {
+    return machine::pair(machine::sum<H>(machine::low(a), machine::low(b)),
+                         machine::sum<H>(machine::high(a), machine::high(b)));
+}
+
+template <class U, class F> u64 replaced(u8* at, F f) {
+    U old;
+    std::memcpy(&old, at, sizeof old);
+    const U now = f(old);
+    std::memcpy(at, &now, sizeof now);
+    return old;
+}
+
+inline f32 plus(f32 a, f32 b) { return machine::flush(machine::flush(a) + machine::flush(b)); }
+
+u64 applied(i32 type, i32 operation, u8* at, u64 value, u64 other) {
+    switch (type) {
+        case U32: return whole_number<u32>(operation, at, value, other);
+        case S32: return whole_number<i32>(operation, at, value, other);
+        case U64: return whole_number<u64>(operation, at, value, other);
+        case S64: return whole_number<i64>(operation, at, value, other);
+        case F64:
+            return replaced<u64>(at, [&](u64 old) {
+                return bits_of<u64>(bits_of<f64>(old) + bits_of<f64>(value));
+            });
+        case F16X2:
+            return replaced<u32>(at, [&](u32 old) {
+                return sums_of_pair<machine::F16>(old, static_cast<u32>(value));
+            });
+        case BF16X2:
+            return replaced<u32>(at, [&](u32 old) {
+                return sums_of_pair<machine::BF16>(old, static_cast<u32>(value));
+            });
+        default:
+            return replaced<u32>(at, [&](u32 old) {
+                return bits_of<u32>(plus(bits_of<f32>(old), bits_of<f32>(static_cast<u32>(value))));
+            });
+    }
+}
+
+// Of the lanes that store on condition, the first in each bank may; the others try again.
+u32 first_in_each_bank(const Access& access) {
+    u32 taken = 0, first = 0;
+    each_lane(access.active, [&](int i) {
+        const u32 bank = 1u << (access.address[i] / machine::WORD_BYTES % machine::BANKS);
+        if (!(taken & bank)) first |= 1u << i;
+        taken |= bank;
+    });
+    return first;
+}
+
+machine::Wavefronts shared_cost(const Access& access, i32 operation) {
+    if (operation == CAST) return {2, 2};
+    const machine::AtomicCost kind = operation == COUNT_UP ? machine::COUNTS_UP
+                                     : operation == CAS    ? machine::COMPARES
+                                                           : machine::ONE_BY_ONE;
+    return machine::shared_atomic_wavefronts(access, kind);
+}
+
+enum : i32 { HAS_RESULT = 1 << 8, SAYS_SUCCESS = 1 << 9 };
+
+// Sources: the address's two, then a value, then the one that a compare-and-swap stores.
+void atomic(Context& c, const Instruction& n) {
+    if (!c.on) return;
+    Access access = addressed(c, n);
+    const i32 operation = operation_of(n), type = type_of(n);
+    const bool in_window = n.space == GENERIC && access.low >= SHARED_WINDOW;
+    // Pairs of halves have no atomic in shared memory: the code goes on with a loop for them.
+    if (n.flags & SAYS_SUCCESS) {
+        c.set_predicate(n, 0, in_window ? 0 : c.on);
+        if (in_window) return;
+    }
+    Places places;
+    const i32 space = place(c, n, access, UPDATE, places);
+    if (space == GLOBAL) {
+        const machine::Collisions met = machine::collisions(access);
+        const int at_once = machine::global_sectors(access);
+        const int sectors = machine::global_atomic_sectors(access, met, at_once);
+        count_global(c, sectors);
+        c.counts.colliding[c.at] += sectors != at_once;
+    } else if (space == SHARED) {
+        count_shared(c, shared_cost(access, operation));
+    }
+    const Value value = value_of(c, n, 2), other = value_of(c, n, 3);
+    const bool is_wide = type == U64 || type == S64 || type == F64;
+    const auto number = [&](const Value& v, int i) {
+        return is_wide ? static_cast<u64>(v.row[v.step + i]) << 32 | v.row[i] : u64(v.row[i]);
+    };
+    u32 *low = c.result(n), *high = c.result(n, 0, 1);
+    if (type == F32X2 || type == F32X4) {
+        for (int w = 0; w < n.width / 4; w++)
+            each_lane(c.on, [&](int i) {
+                applied(F32, ADD, places.at[i] + 4 * w, value.row[value.step * w + i], 0);
+            });
+        return;
+    }
+    const u32 trying = operation == CAST ? first_in_each_bank(access) : c.on;
+    each_lane(c.on & ~trying, [&](int i) { low[i] = 0; });
+    each_lane(trying, [&](int i) {
+        const u64 first = number(value, i), second = number(other, i);
+        const u64 old = applied(type, operation, places.at[i], first, second);
+        if (!(n.flags & HAS_RESULT)) return;
+        low[i] = operation == CAST ? old == first : static_cast<u32>(old);
+        if (is_wide) high[i] = static_cast<u32>(old >> 32);
+    });
+}
+
+}  // namespace
+
+std::vector<Entry> atomic_entries() {
+    return {{"ATOMIC", atomic}};
+}
+
+}  // namespace sass

@@ -1,0 +1,75 @@
+// The barriers of a thread block: who has come to one, what they vote, and when they go on.
+
+#pragma once
+
+#include "sass.h"
+
+namespace sass {
+
+class BlockBarriers {
+   public:
+    void start() {
+        for (Barrier& barrier : barriers_) barrier = Barrier{};
+    }
+
+    // A part comes to a barrier, some of whose lanes may not take part in the vote. Operands: source
+    // 0 the barrier's number, source 1 how many threads, if it says so.
+    void arrive(Block& block, Part& part, const Context& c, const Instruction& n) {
+        const int lane = __builtin_ctz(part.lanes);
+        const int number = static_cast<int>(c.source(n.source[0])[lane] & (BLOCK_BARRIERS - 1));
+        const int expected = n.source_count > 1 ? static_cast<int>(c.source(n.source[1])[lane]) : 0;
+        Barrier& barrier = barriers_[number];
+        if (n.flags) {
+            const u32 yes = c.predicate(n, 0) & c.on;
+            barrier.votes += static_cast<u64>(__builtin_popcount(yes));
+            barrier.unanimous &= yes == c.on;
+        }
+        barrier.reduction = n.flags >> 1;
+        barrier.threads += expected ? LANES : __builtin_popcount(part.lanes);
+        part.state = AT_BLOCK_BARRIER;
+        part.number = number;
+        part.expected = expected;
+        release(block, number);
+    }
+
+    // Threads have left: those that wait may be all that there are.
+    void release_all(Block& block) {
+        for (int number = 0; number < BLOCK_BARRIERS; number++)
+            if (barriers_[number].threads) release(block, number);
+    }
+
+   private:
+    enum { POPC, AND, OR };
+
+    struct Barrier {
+        int threads = 0;
+        u64 votes = 0;
+        bool unanimous = true;
+        int reduction = POPC;
+    };
+
+    static bool waits(const Part& part, int number) {
+        return part.state == AT_BLOCK_BARRIER && part.number == number;
+    }
+
+    void release(Block& block, int number) {
+        int expected = 0;
+        for (const Warp& warp : block.warps)
+            for (const Part& part : warp.parts)
+                if (waits(part, number)) {
+                    expected = part.expected;
+                    break;
+                }
+        Barrier& barrier = barriers_[number];
+        if (barrier.threads < (expected ? expected : block.alive)) return;
+        block.barrier_results[number] = barrier.reduction == AND ? barrier.unanimous : barrier.votes;
+        barrier = Barrier{};
+        for (Warp& warp : block.warps)
+            for (Part& part : warp.parts)
+                if (waits(part, number)) part.state = READY;
+    }
+
+    Barrier barriers_[BLOCK_BARRIERS];
+};
+
+}  // namespace sass
