@@ -17,7 +17,7 @@ ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90")
 
 Kind = Literal[
     "register", "uniform", "predicate", "uniform predicate", "immediate", "constant", "memory",
-    "special", "barrier", "name",
+    "special", "barrier", "name", "descriptor",
 ]  # fmt: skip
 ZERO = 255
 """The number of RZ and URZ, which hold 0, and of PT and UPT, which are true."""
@@ -30,7 +30,8 @@ class Operand:
     number: of the register or predicate; of a constant its bank; of an immediate its value where
     it is written as an integer. `bits` has an immediate's 32 bits as the instruction encodes them.
     base, uniform, offset: of a constant's or a memory operand's address; `uniform` is the number of
-    a uniform register that is added. suffixes: what follows the name behind dots.
+    a uniform register that is added, or the first of a matrix descriptor. suffixes: what follows
+    the name behind dots.
     """
 
     kind: Kind

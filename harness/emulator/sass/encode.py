@@ -20,7 +20,7 @@ Array = NDArray[Any]
 ALL_BITS = 0xFFFFFFFF
 _SIGN, _SIGNS_OF_HALVES = 0x80000000, 0x80008000
 _BANKS, _BARRIERS = 6, 16
-_WORDS = 4  # of the widest value of registers
+_WORDS, _WORDS_OF_SUMS = 4, 128  # of the widest value of registers, but for a warpgroup's sums
 _PT = PREDICATES_OF_EACH_KIND - 1
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
@@ -76,7 +76,9 @@ class _Encoder:
 
     def encoded(self) -> Encoded:
         every = [o for i in self.function.instructions for o in _all_operands(i)]
-        self.vectors = 1 + _WORDS + max([o.number for o in every if _is(o, "register")], default=0)
+        has_sums = any(i.opcode.endswith("GMMA") for i in self.function.instructions)
+        words = _WORDS_OF_SUMS if has_sums else _WORDS
+        self.vectors = 1 + words + max([o.number for o in every if _is(o, "register")], default=0)
         uniforms = 1 + _WORDS + max([o.number for o in every if _is(o, "uniform")], default=0)
         self.trash = self.vectors + uniforms
         out = np.zeros(len(self.function.instructions), INSTRUCTION)
@@ -85,7 +87,7 @@ class _Encoder:
                 self._encode(instruction, out[number])
             except _Unknown as missing:
                 raise self._unknown(instruction, str(missing)) from None
-        return Encoded(out, self.trash + _WORDS, self.constants, self._takes_turns())
+        return Encoded(out, self.trash + words, self.constants, self._takes_turns())
 
     def _unknown(self, instruction: Instruction, detail: str) -> UnknownMachineInstruction:
         place = user_line(instruction.location)
@@ -156,6 +158,8 @@ class _Encoder:
         elif kind in "swdh":
             self._source(operand, instruction, out["source"][slots.sources], kind in "wd", kind)
             slots.sources += 1
+        elif kind == "g":
+            self._descriptor(operand, out, slots)
         elif kind in "mtc":
             self._address(kind, operand, instruction, out)
             slots.sources = max(slots.sources, 2)
@@ -189,6 +193,18 @@ class _Encoder:
             missing = operand is None and kind == "n"
             out["source_inverted"][slots.source_predicates] = 1 if missing else inverted
             slots.source_predicates += 1
+
+    def _descriptor(self, operand: Operand, out: Any, slots: _Slots) -> None:
+        """The first of four uniform registers: two for each factor."""
+        if set(operand.suffixes) - set(table.OF_FACTORS) or operand.uniform is None:
+            raise _Unknown(f"operand {operand.text}")
+        for suffix in operand.suffixes:
+            out["flags"] |= table.OF_FACTORS[suffix]
+        if slots.sources == 0:
+            out["flags"] |= table.FIRST_FACTOR_IN_MEMORY
+        source = out["source"][slots.sources]
+        source["constant"], source["row"] = 0, self._row(operand.uniform) * LANES
+        slots.sources += 1
 
     def _address(self, kind: str, operand: Operand, instruction: Instruction, out: Any) -> None:
         if kind == "m":
@@ -341,6 +357,7 @@ _KINDS = {
     "b": ("barrier",),
     "l": ("immediate", "name"),
     "x": ("special",),
+    "g": ("descriptor",),
 }
 _KINDS["w"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
 

@@ -11,6 +11,7 @@ _INTEGER = re.compile(r"-?0x[0-9a-fA-F]{1,16}$")
 _FLOAT = re.compile(r"[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|INF|QNAN|SNAN)$", re.IGNORECASE)
 _CONSTANT = re.compile(r"c\[(0x[0-9a-f]{1,2})\]\[([^\[\]]*)\]((?:\.\w+)*)$")
 _MEMORY = re.compile(r"(?:desc\[(UR\d+|URZ)\])?\[([^\[\]]*)\]((?:\.\w+)*)$")
+_DESCRIPTOR = re.compile(r"gdesc\[(UR\d{1,2})\]((?:\.\w+)*)$")
 _KINDS: dict[str, Kind] = {
     "R": "register", "UR": "uniform", "P": "predicate", "UP": "uniform predicate",
     "B": "barrier", "SB": "name",
@@ -24,7 +25,9 @@ class NotAnOperand(ValueError):
 
 def parse(text: str, bits: int) -> tuple[Operand, ...]:
     """All operands of an instruction; `bits` are those that its encoding has for an immediate."""
-    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    # Two addresses of an instruction may stand without a comma: `[R111][R8.64]`.
+    apart = re.sub(r"^(\[[^\[\]]*\])(?=\[)", r"\1,", text)
+    parts = [part.strip() for part in apart.split(",")] if text.strip() else []
     if len(parts) > _MOST_OPERANDS:
         raise NotAnOperand(f"{len(parts)} operands")
     return tuple(_operand(part, bits) for part in parts)
@@ -67,6 +70,9 @@ def _operand(text: str, bits: int) -> Operand:
     if found := _MEMORY.match(rest):
         base, uniform, offset = _address(found[2])
         return Operand("memory", text, base=base, uniform=uniform, offset=offset)
+    if found := _DESCRIPTOR.match(rest):
+        first = _operand(found[1], 0)
+        return Operand("descriptor", text, uniform=first, suffixes=_suffixes(found[2]))
     if rest.startswith(("SR_", "SRZ")):
         return Operand("special", rest)
     if rest.isascii() and rest.isprintable() and rest and not any(c in rest for c in " []|,"):

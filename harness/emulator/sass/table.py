@@ -7,8 +7,8 @@ row of its own is the same instruction on uniform registers.
 
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves;
 p source predicate, n the same, false where it is missing; i immediate; m memory, t the target of a
-copy, c constant memory; b convergence barrier; l label; x special register; _ not used. With `?`
-an operand may be missing.
+copy, c constant memory; g matrix descriptor; b convergence barrier; l label; x special register;
+_ not used. With `?` an operand may be missing.
 """
 
 from __future__ import annotations
@@ -124,10 +124,22 @@ def _row(
 
 
 _MATRIX = {"F32": 0, "F16": 4, "BF16": 1}
+# Of a warpgroup's product: eights of columns, types of the factors, what sums are.
+_COLUMNS = {f"64x{8 * n}x{depth}": n for n in range(1, 33) for depth in (8, 16, 32)}
+_FACTORS = {"F16": 0, "BF16": 1, "TF32": 2, "E4M3": 3, "E5M2": 4, "U8": 5, "S8": 6}
+_HALF_SUMS, _CLAMPS = 1 << 12, 1 << 13
+OF_FACTORS: Final = {"negA": 1 << 14, "negB": 1 << 15, "tnspA": 1 << 16, "tnspB": 1 << 17}
+FIRST_FACTOR_IN_MEMORY: Final = 1 << 18
+
+
+def _factors(a: str, b: str) -> int:
+    return _FACTORS[a] << 6 | _FACTORS[b] << 9
+
 
 ROWS: Sequence[Row] = (
     # Integers
     _row("IADD3", "R P? P? s s s"),
+    _row("IADD3.64", "R w w w"),
     _row("IADD3.X", "R P? P? s s s n? n?", "IADD3.CARRY", always=1),
     _row("VIADD", "R s s", "ADD2"),
     _row("VIADD.16x2", "R s s", "ADD2.HALVES"),
@@ -211,6 +223,8 @@ ROWS: Sequence[Row] = (
     _row("FRND.F64", "R d", "FRND", {n: f << 8 for n, f in _WAYS.items()}, always=11 | 11 << 4),
     _row("F2FP.F16.F32.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}),
     _row("F2FP.BF16.F32.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}, always=1),
+    _row("F2FP.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}),
+    _row("F2FP.BF16.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}, always=1),
     # Memory
     _row("LDG", "R P? m", "LOAD", _LOAD),
     _row("LD", "R P? m", "LOAD", _LOAD, space=GENERIC),
@@ -252,12 +266,26 @@ ROWS: Sequence[Row] = (
     _row("HMMA.1688", "R s s s", "HMMA", _MATRIX, always=8 << 8),
     _row("HMMA.1688.F32.TF32", "R s s s", "HMMA", always=2 | 8 << 8),
     _row("HMMA.1684.F32.TF32", "R s s s", "HMMA", always=2 | 4 << 8),
+    _row("HGMMA", "R s? g s p? _?", "GMMA", {
+        **_COLUMNS, "F32": 0, "F16": _HALF_SUMS, "BF16": _factors("BF16", "BF16"),
+        "TF32": _factors("TF32", "TF32")}),
+    *(
+        _row(f"QGMMA.{a}.{b}", "R s? g s p? _?", "GMMA", {**_COLUMNS, "F32": 0, "F16": _HALF_SUMS},
+             always=_factors(a, b))
+        for a in ("E4M3", "E5M2") for b in ("E4M3", "E5M2")
+    ),
+    *(
+        _row(f"IGMMA.{a}.{b}", "R s? g s p? _?", "GMMA", {**_COLUMNS, "SAT": _CLAMPS},
+             always=_factors(a, b))
+        for a in ("U8", "S8") for b in ("U8", "S8")
+    ),
     # What has no effect on results here
     *(
         _row(name, "_? _? _?", "NOTHING", flags)
         for name, flags in (
             ("NOP", ""), ("MEMBAR", "ALL SC GPU SYS CTA VC"), ("ERRBAR", ""), ("CGAERRBAR", ""),
             ("CCTL", "IVALL E C"), ("LDGDEPBAR", ""), ("DEPBAR", "LE"),
+            ("WARPGROUP", "ARRIVE DEPBAR LE"), ("FENCE", "VIEW ASYNC S"),
         )
     ),
     # Where lanes go

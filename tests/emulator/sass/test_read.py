@@ -110,6 +110,21 @@ def test_operands_are_read_with_the_oddities_of_the_disassembler() -> None:
     assert (zero.kind, zero.number, zero.inverted) == ("uniform", ZERO, True)
 
 
+def test_a_matrix_descriptor_is_its_first_register_and_what_is_done_to_the_factors() -> None:
+    found, behind = operands.parse("gdesc[UR8].negA.tnspB,gsb0", 0)
+    assert (found.kind, found.suffixes) == ("descriptor", ("negA", "tnspB"))
+    assert found.uniform is not None
+    assert (found.uniform.kind, found.uniform.number) == ("uniform", 8)
+    assert behind.kind == "name"
+
+
+def test_two_addresses_may_stand_without_a_comma() -> None:
+    to, from_, predicate = operands.parse("[R111][R8.64],P2", 0)
+    assert (to.text, from_.text, predicate.kind) == ("[R111]", "[R8.64]", "predicate")
+    (constant,) = operands.parse("c[0x0][0x210]", 0)
+    assert constant.kind == "constant"
+
+
 @pytest.mark.parametrize("text", ["R3[R5]", "R1 R2", "[R1+R2+R3]", "c[0x0]", "|R3", ""])
 def test_an_operand_of_no_known_form_is_refused(text: str) -> None:
     if text:

@@ -1,19 +1,21 @@
-"""Kernels that Triton compiled for sm_80 and sm_90 give what NumPy gives."""
+"""Kernels that Triton compiled for sm_80 and sm_90 give what NumPy gives, from both front ends."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 import pytest
-from emulator_tools import run
+from emulator_tools import find_nvcc, run
 
-from harness.emulator import LaunchReport, parse
+from harness.emulator import parse
+from harness.emulator.sass import launch_machine_code, read
 
 HERE = Path(__file__).parent
 LAUNCHES = json.loads((HERE / "launches.json").read_text())
@@ -22,126 +24,145 @@ FACTORS = {
     "fp16": np.float16, "bf16": ml_dtypes.bfloat16, "fp32": np.float32,
     "fp8e4nv": ml_dtypes.float8_e4m3fn, "fp8e5": ml_dtypes.float8_e5m2,
 }  # fmt: skip
-BOTH = pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+TILES = {"wide": (128, 256), "narrow": (64, 16)}
+ASSEMBLED = (
+    "attention.sm_80", "layer_norm.sm_80", "matmul_fp32.sm_80", "attention.sm_90", "sort.sm_90",
+    "matmul_fp16_at_bt.sm_90", "matmul_bf16.sm_90", "matmul_fp32.sm_90", "matmul_fp8e4nv.sm_90",
+)  # fmt: skip
+"""To assemble a kernel and disassemble it takes longer than to execute it: these stand for all."""
 
-pytestmark = pytest.mark.usefixtures("engine")
 
+class Case(NamedTuple):
+    """A launch; `check` looks at what it left."""
 
-def launched(name: str, grid: int | tuple[int, int], args: list[Any]) -> LaunchReport:
-    """Triton's parameters end with two pointers to scratch memory, which these do not use."""
-    module = parse(gzip.decompress((HERE / f"{name}.ptx.gz").read_bytes()).decode())
-    (kernel,) = module.kernels
-    scratch = [np.zeros(1, np.uint8) for _ in range(2)]
-    about = LAUNCHES[name]
-    return run(module, kernel, grid, about["threads"], [*args, *scratch],
-               shared_bytes=about["shared"])  # fmt: skip
+    grid: int | tuple[int, int]
+    args: list[Any]
+    check: Callable[[], Any]
 
 
 def floats(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
-def test_every_compiled_kernel_is_executed_here() -> None:
-    files = {path.name.removesuffix(".ptx.gz") for path in HERE.glob("*.ptx.gz")}
-    assert files == set(LAUNCHES)
-    tested = {*OF_ROWS, "add", "dropout", "histogram", "scan", "sort", "attention", *MATMULS}
-    assert {name.partition(".")[0] for name in files} == tested
+def near(found: np.ndarray, wanted: np.ndarray, tolerance: float) -> Callable[[], None]:
+    return lambda: np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
 
 
-@BOTH
-def test_add(arch: str) -> None:
+def equal(found: np.ndarray, wanted: np.ndarray) -> Callable[[], None]:
+    return lambda: np.testing.assert_array_equal(found, wanted)
+
+
+def add() -> Case:
     x, y, out = floats(5000), floats(5000), np.zeros(5000, np.float32)
-    launched(f"add.{arch}", 5, [x, y, out, 5000])
-    assert (out == x + y).all()
+    return Case(5, [x, y, out, 5000], equal(out, x + y))
 
 
-def _softmax(x: np.ndarray) -> tuple[list[Any], np.ndarray]:
-    powers = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
-    return [x, np.zeros_like(x), x.shape[1]], powers / powers.sum(1, keepdims=True)
+def softmax() -> Case:
+    x, out = floats(7, 777), np.zeros((7, 777), np.float32)
+    powers = np.exp(x.astype(np.float64))
+    return Case(7, [x, out, 777], near(out, powers / powers.sum(1, keepdims=True), 1e-5))
 
 
-def _layer_norm(x: np.ndarray) -> tuple[list[Any], np.ndarray]:
-    half, weight, bias = x.astype(np.float16), floats(x.shape[1]), floats(x.shape[1])
-    wide = half.astype(np.float64)
+def layer_norm() -> Case:
+    x, weight, bias = floats(7, 777).astype(np.float16), floats(777), floats(777)
+    wide, out = x.astype(np.float64), np.zeros_like(x)
     scale = np.sqrt(wide.var(1, keepdims=True) + 1e-5)
     wanted = (wide - wide.mean(1, keepdims=True)) / scale * weight + bias
-    args = [half, weight, bias, np.zeros_like(half), x.shape[1], np.float32(1e-5)]
-    return args, wanted
+    return Case(7, [x, weight, bias, out, 777, np.float32(1e-5)], near(out, wanted, 2e-3))
 
 
-OF_ROWS: dict[str, Callable[[np.ndarray], tuple[list[Any], np.ndarray]]] = {
-    "softmax": _softmax, "layer_norm": _layer_norm,
-}  # fmt: skip
-
-
-@BOTH
-@pytest.mark.parametrize("name", OF_ROWS)
-def test_a_kernel_of_rows(name: str, arch: str) -> None:
-    args, wanted = OF_ROWS[name](floats(7, 777))
-    launched(f"{name}.{arch}", 7, args)
-    found = args[1] if name == "softmax" else args[3]
-    tolerance = 1e-5 if found.dtype == np.float32 else 2e-3
-    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
-
-
-@BOTH
-def test_dropout_leaves_out_the_share_that_is_asked_for(arch: str) -> None:
+def dropout() -> Case:
     x, out = np.ones(5000, np.float32), np.zeros(5000, np.float32)
-    launched(f"dropout.{arch}", 10, [x, out, 5000, np.float32(0.25), 123])
-    assert abs((out == 0).mean() - 0.25) < 0.02
-    np.testing.assert_allclose(out[out != 0], 1 / 0.75, rtol=1e-6)
+
+    def check() -> None:
+        assert abs((out == 0).mean() - 0.25) < 0.02
+        np.testing.assert_allclose(out[out != 0], 1 / 0.75, rtol=1e-6)
+
+    return Case(10, [x, out, 5000, np.float32(0.25), 123], check)
 
 
-@BOTH
-def test_histogram(arch: str) -> None:
+def histogram() -> Case:
     x, out = RANDOM.integers(0, 64, 5120).astype(np.int32), np.zeros(64, np.int32)
-    launched(f"histogram.{arch}", 10, [x, out, 5120])
-    assert (out == np.bincount(x, minlength=64)).all()
+    return Case(10, [x, out, 5120], equal(out, np.bincount(x, minlength=64)))
 
 
-@BOTH
-def test_scan(arch: str) -> None:
+def scan() -> Case:
     x = RANDOM.integers(-9, 9, (3, 500)).astype(np.float32)
     out = np.zeros_like(x)
-    launched(f"scan.{arch}", 3, [x, out, 500])
-    assert (out == np.cumsum(x, 1)).all()
+    return Case(3, [x, out, 500], equal(out, np.cumsum(x, 1)))
 
 
-@BOTH
-def test_sort(arch: str) -> None:
+def sort() -> Case:
     x, out = RANDOM.integers(-999, 999, 256).astype(np.int32), np.zeros(256, np.int32)
-    launched(f"sort.{arch}", 1, [x, out])
-    assert (out == np.sort(x)).all()
+    return Case(1, [x, out], equal(out, np.sort(x)))
 
 
-@BOTH
-def test_attention(arch: str) -> None:
-    n, width = 256, 64
-    q, k, v = floats(3, n, width).astype(np.float16)
+def attention() -> Case:
+    q, k, v = floats(3, 256, 64).astype(np.float16)
     out = np.zeros_like(q)
-    launched(f"attention.{arch}", n // 64, [q, k, v, out, n, np.float32(0.125)])
     scores = q.astype(np.float64) @ k.astype(np.float64).T / 8
     powers = np.exp(scores - scores.max(1, keepdims=True))
     wanted = powers / powers.sum(1, keepdims=True) @ v.astype(np.float64)
-    np.testing.assert_allclose(out, wanted, atol=2e-3)
+    return Case(4, [q, k, v, out, 256, np.float32(0.125)], near(out, wanted, 2e-3))
 
 
-TILES = {"wide": (128, 256), "narrow": (64, 16)}
-MATMULS = sorted({name.partition(".")[0] for name in LAUNCHES if name.startswith("matmul")})
-
-
-@pytest.mark.parametrize("name", [name for name in LAUNCHES if name.startswith("matmul")])
-def test_a_product_of_matrices(name: str) -> None:
-    """On sm_90 it is done by warpgroups, from swizzled shared memory."""
-    _, type_, *how = name.partition(".")[0].split("_")
+def matmul(type_: str, *how: str) -> Case:
     rows, columns = next((TILES[each] for each in how if each in TILES), (64, 64))
     m, n, k = 2 * rows, 2 * columns, 128
     a, b = (RANDOM.integers(-8, 9, shape).astype(FACTORS[type_]) for shape in ((m, k), (k, n)))
-    turned_a, turned_b = "at" in how, "bt" in how or type_ in ("fp32", "fp8e5")
-    given = [np.ascontiguousarray(each.T if turned else each).view(f"u{each.itemsize}")
-             for each, turned in ((a, turned_a), (b, turned_b))]  # fmt: skip
+    turned = ("at" in how, "bt" in how or type_ in ("fp32", "fp8e5"))
+    given = [np.ascontiguousarray(each.T if turned_ else each).view(f"u{each.itemsize}")
+             for each, turned_ in zip((a, b), turned, strict=True)]  # fmt: skip
     out = np.zeros((m, n), np.float32)
-    report = launched(name, (2, 2), [*given, out, m, n, k])
-    assert (out == a.astype(np.float64) @ b.astype(np.float64)).all()
+    wanted = a.astype(np.float64) @ b.astype(np.float64)
+    return Case((2, 2), [*given, out, m, n, k], equal(out, wanted))
+
+
+def case_of(name: str) -> Case:
+    """Of `matmul_fp16_at.sm_90`, say. The last two parameters, for scratch, are not used."""
+    family, *how = name.partition(".")[0].replace("layer_norm", "layernorm").split("_")
+    makers: dict[str, Callable[..., Case]] = {
+        "add": add, "softmax": softmax, "layernorm": layer_norm, "dropout": dropout,
+        "histogram": histogram, "scan": scan, "sort": sort, "attention": attention,
+        "matmul": matmul,
+    }  # fmt: skip
+    case = makers[family](*how)
+    return case._replace(args=[*case.args, *(np.zeros(1, np.uint8) for _ in range(2))])
+
+
+def ptx_of(name: str) -> str:
+    return gzip.decompress((HERE / f"{name}.ptx.gz").read_bytes()).decode()
+
+
+def test_every_compiled_kernel_has_a_launch() -> None:
+    assert {path.name.removesuffix(".ptx.gz") for path in HERE.glob("*.gz")} == set(LAUNCHES)
+
+
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_a_kernel_from_ptx(name: str) -> None:
+    """On sm_90 matrices are multiplied by warpgroups, from swizzled shared memory."""
+    module, case, about = parse(ptx_of(name)), case_of(name), LAUNCHES[name]
+    (kernel,) = module.kernels
+    report = run(module, kernel, case.grid, about["threads"], case.args,
+                 shared_bytes=about["shared"])  # fmt: skip
+    case.check()
     by_warpgroups = any("wgmma.mma_async" in each.opcode for each in report.instructions)
-    assert by_warpgroups == name.endswith("sm_90")
+    assert by_warpgroups == (name.endswith("sm_90") and name.startswith(("matmul", "attention")))
+
+
+@pytest.mark.parametrize("name", ASSEMBLED)
+def test_a_kernel_from_machine_code(name: str, tmp_path: Path) -> None:
+    module, case, about = parse(ptx_of(name)), case_of(name), LAUNCHES[name]
+    (kernel,) = module.kernels
+    source, cubin = tmp_path / "k.ptx", tmp_path / "k.cubin"
+    source.write_text(ptx_of(name))
+    arch = name.rpartition(".")[2].replace("90", "90a")
+    command = [find_nvcc(), "-cubin", "-lineinfo", f"-arch={arch}", str(source), "-o", str(cubin)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    report = launch_machine_code(
+        read(cubin), kernel, case.grid, about["threads"], case.args,
+        shared_bytes=about["shared"], signature=module.kernels[kernel],
+    )  # fmt: skip
+    assert not report.faults, report.faults[0]
+    case.check()

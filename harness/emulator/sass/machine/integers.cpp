@@ -10,6 +10,11 @@ void iadd3(Context& c, const Instruction& n) {
     map3(c, n, [](u32 a, u32 b, u32 d) { return a + b + d; });
 }
 
+void iadd3_wide(Context& c, const Instruction& n) {
+    const Wide a = wide(c, n, 0), b = wide(c, n, 1), d = wide(c, n, 2);
+    write_wide(c, n, [&](int i) { return a[i] + b[i] + d[i]; });
+}
+
 // Negation is flipping and adding one, whose carry counts. Both carries of a sum of three may be
 // set: the second says that there are two.
 enum : i32 { EXTENDED = 1 };
@@ -268,7 +273,8 @@ void dot_product(Context& c, const Instruction& n) {
 
 std::vector<Entry> integer_entries() {
     return {
-        {"IADD3", iadd3}, {"IADD3.CARRY", iadd3_carry}, {"ADD2", add2}, {"IMAD", imad},
+        {"IADD3", iadd3}, {"IADD3.64", iadd3_wide}, {"IADD3.CARRY", iadd3_carry}, {"ADD2", add2},
+        {"IMAD", imad},
         {"IMAD.WIDE", imad_wide}, {"IMAD.HI", imad_high}, {"LEA", lea}, {"LEA.HI", lea_high},
         {"ISETP", isetp}, {"IMNMX", imnmx}, {"IMNMX3", imnmx3}, {"VIADDMNMX", add_mnmx},
         {"ADD2.HALVES", add_halves}, {"ABSDIFF4", absolute_differences}, {"IABS", iabs},

@@ -206,5 +206,6 @@ std::vector<Entry> memory_entries();
 std::vector<Entry> atomic_entries();
 std::vector<Entry> warp_entries();
 std::vector<Entry> matrix_entries();
+std::vector<Entry> warpgroup_entries();
 
 }  // namespace sass
