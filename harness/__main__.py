@@ -11,21 +11,10 @@ from typing import Annotated
 import typer
 
 from harness import __version__, children, stopping
-from harness.commands import (
-    annotate,
-    beside,
-    clusters,
-    compare,
-    doctor,
-    listing,
-    new,
-    pack,
-    redraw,
-    running,
-    trend,
-)
+from harness.commands import annotate, compare, doctor, listing, new, pack, redraw, trend
 from harness.commands.options import Asked
-from harness.commands.whole import WholeRun
+from harness.commands.runs import beside, clusters, running
+from harness.commands.runs.whole import WholeRun
 from harness.errors import HarnessError, UsageError
 from harness.matrix import model
 from harness.measure.card import look

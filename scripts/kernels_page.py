@@ -19,7 +19,7 @@ from readme_table import ROOT, origin
 
 from harness import load
 from harness.analysis.ladder import Ladder, Rung, ladders, short_names
-from harness.commands.resolved import rows
+from harness.commands.printed.resolved import rows
 from harness.errors import HarnessError
 from harness.matrix import model
 from harness.matrix.variants import Problem, Variant

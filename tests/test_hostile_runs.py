@@ -20,7 +20,7 @@ from harness import __main__ as program
 from harness import report as pages
 from harness import tables
 from harness.analysis import source_lines
-from harness.commands import results
+from harness.commands.printed import results
 from harness.errors import JournalError
 from harness.records import (
     Compiled,

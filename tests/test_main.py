@@ -18,7 +18,7 @@ from rich.console import Console
 from typing_commands import harness
 
 from harness import __version__, load
-from harness.commands import resolved
+from harness.commands.printed import resolved
 from harness.matrix import model
 
 ROOT = Path(__file__).parent.parent

@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 
 from harness import tables
-from harness.commands import completion, results
+from harness.commands import completion
 from harness.commands.options import ComparisonJson, ComparisonJunit, ComparisonMarkdown, Gate
-from harness.commands.results import Cell, Sheet
+from harness.commands.printed import results
+from harness.commands.printed.results import Cell, Sheet
 from harness.comparison import Judgement, judge
 from harness.comparison.baselines import resolve
 from harness.comparison.changes import Change

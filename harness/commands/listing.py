@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from harness.cases import Case
-from harness.commands import resolved
 from harness.commands.options import (
     Arch,
     Backend,
@@ -20,6 +19,7 @@ from harness.commands.options import (
     Quick,
     Size,
 )
+from harness.commands.printed import resolved
 from harness.matrix import filters, model, plan
 from harness.progress import console
 from harness.run import devices

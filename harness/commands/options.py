@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from harness.commands import completion, results
+from harness.commands import completion
+from harness.commands.printed import results
 from harness.matrix import model
 from harness.matrix.filters import Choice
 from harness.ncu.stage import Wanted

@@ -9,8 +9,9 @@ import typer
 
 from harness import report, tables
 from harness.analysis.budgets import checks
-from harness.commands import budgets, completion, results
+from harness.commands import completion
 from harness.commands.options import AsJson, AsMarkdown, Quiet
+from harness.commands.printed import budgets, results
 from harness.errors import UsageError
 from harness.journal import Journal
 from harness.ncu import stage

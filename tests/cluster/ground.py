@@ -12,8 +12,8 @@ from tiny_problem import KERNEL, MATRIX, PROBLEM
 
 from harness import storage, tables
 from harness.__main__ import _carry_out
-from harness.commands import results
 from harness.commands.options import Asked
+from harness.commands.printed import results
 from harness.journal import parsed
 from harness.records import Record
 

@@ -16,7 +16,7 @@ from harness.cases import Device
 from harness.cluster import connection
 from harness.cluster.crew import Crew
 from harness.cluster.errand import Description, Wanted
-from harness.commands.clusters import distinct_names
+from harness.commands.runs.clusters import distinct_names
 from harness.errors import BackendUnavailable, ClusterLost, UsageError
 from harness.measure.card import Card
 from harness.run import devices

@@ -11,7 +11,7 @@ from rich.console import Console
 from synthetic_runs import BLOCKS, GBPS, SIZES, WRONG, Bench, many
 
 from harness.analysis.ladder import ladders
-from harness.commands import results
+from harness.commands.printed import results
 from harness.errors import UsageError
 from harness.tables import Run
 

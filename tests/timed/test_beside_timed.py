@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 
 from harness import load
 from harness.build import cache
-from harness.commands.beside import add
 from harness.commands.options import Asked
+from harness.commands.runs.beside import add
 from harness.records import Round
 from harness.run.folder import Folder
 from harness.run.runner import Runner

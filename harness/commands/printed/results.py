@@ -22,7 +22,7 @@ from harness import inert
 from harness.analysis import budgets
 from harness.analysis.checks import checks
 from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, ladders
-from harness.commands.budgets import as_data as budgets_as_data
+from harness.commands.printed.budgets import as_data as budgets_as_data
 from harness.errors import UsageError
 from harness.measure.statistics import Interval
 from harness.measure.timings import Comparison

@@ -21,9 +21,9 @@ from harness.cluster import connection, remote, versions
 from harness.cluster.adoption import adopt
 from harness.cluster.crew import Crew
 from harness.cluster.hands import ClusterHands
-from harness.commands import results
 from harness.commands.options import Asked
-from harness.commands.whole import WholeRun
+from harness.commands.printed import results
+from harness.commands.runs.whole import WholeRun
 from harness.errors import ClusterLost, UsageError
 from harness.matrix import model
 from harness.measure.card import warnings

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from harness.commands import results, sandbox, watching
 from harness.commands.options import (
     Arch,
     AsJson,
@@ -29,6 +28,8 @@ from harness.commands.options import (
     SaveBaseline,
     Size,
 )
+from harness.commands.printed import results
+from harness.commands.runs import sandbox, watching
 from harness.comparison import baselines
 from harness.errors import UsageError
 from harness.matrix.filters import Choice

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from harness import report, stopping, tables
 from harness.analysis.budgets import checks as budget_checks
-from harness.commands import budgets, listing, results
+from harness.commands import listing
 from harness.commands.options import Asked
-from harness.commands.summary import summarise
+from harness.commands.printed import budgets, results
+from harness.commands.printed.summary import summarise
 from harness.errors import ClusterLost, DeviceLost
 from harness.matrix import model
 from harness.progress import console

@@ -30,7 +30,7 @@ from harness.errors import UsageError
 from harness.matrix import model
 from harness.run.folder import fresh, point_latest
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 OWN_CACHE = Path(".cache") / "sandbox"
 """Shared by sandboxed runs alone; where one stands."""
 

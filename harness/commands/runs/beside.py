@@ -15,7 +15,7 @@ import typer
 
 from harness import tables
 from harness.analysis import budgets
-from harness.commands import compare, results
+from harness.commands import compare
 from harness.commands.options import (
     Arch,
     Asked,
@@ -35,7 +35,8 @@ from harness.commands.options import (
     Quiet,
     Size,
 )
-from harness.commands.running import ENDED, CarryOut
+from harness.commands.printed import results
+from harness.commands.runs.running import ENDED, CarryOut
 from harness.comparison import beside as two_sides
 from harness.comparison import commits
 from harness.comparison.beside import SUFFIX, Sides

@@ -1,0 +1,1 @@
+"""Commands that make a run: watched, spread, in a sandbox, or beside another commit."""
