@@ -55,22 +55,22 @@ benchmark-cluster: setup  ## do two GPUs of this host end twice as soon as one, 
 	@$(RUN) scripts/timing/cluster.py $(ARGS)
 
 cluster-table: setup    ## write docs/cluster.md's table: how a sweep scales with workers that emulate
-	@$(RUN) scripts/cluster_scaling.py $(ARGS)
+	@$(RUN) scripts/pages/cluster_scaling.py $(ARGS)
 
 readme: setup           ## write README.md's results table from reports/h200/
-	@$(RUN) scripts/readme_table.py
+	@$(RUN) scripts/pages/readme_table.py
 
 kernels-page: setup     ## write docs/kernels.md from kernels/ and reports/h200/
-	@$(RUN) scripts/kernels_page.py
+	@$(RUN) scripts/pages/kernels_page.py
 
 timing-tables: setup    ## write docs/measurement.md's tables from reports/h200/timing/
-	@$(RUN) scripts/timing_tables.py
+	@$(RUN) scripts/pages/timing_tables.py
 
 evidence-table: setup   ## write docs/measurement.md's table of which code made which committed run
-	@$(RUN) scripts/evidence_table.py
+	@$(RUN) scripts/pages/evidence_table.py
 
 reliability-page: setup ## write docs/reliability.md from the tests' own words
-	@$(RUN) scripts/reliability_page.py
+	@$(RUN) scripts/pages/reliability_page.py
 
 fuzz: setup             ## 100,000 broken inputs for each thing that reads files from elsewhere
 	@$(RUN) scripts/fuzz.py $(ARGS)

@@ -66,7 +66,8 @@ def made_once(shared_by_all_workers: Path) -> Callable[[str, Callable[[], Any]],
 def script_of() -> Iterator[Callable[[str], ModuleType]]:
     """Import one of scripts/ by its name, and what it imports of its neighbours."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(REPOSITORY / "scripts"))
+        for folder in ("scripts", "scripts/pages"):
+            patch.syspath_prepend(str(REPOSITORY / folder))
         yield importlib.import_module
 
 

@@ -48,7 +48,7 @@ ENTRY = {
 def scripts() -> Iterator[SimpleNamespace]:
     names = ("launches", "on_gpu", "emulated", "readings", "table")
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(SCRIPTS))
+        patch.syspath_prepend(str(SCRIPTS / "pages"))
         patch.syspath_prepend(str(SCRIPTS / "others_kernels"))
         yield SimpleNamespace(**{name: importlib.import_module(name) for name in names})
         for name in names:

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SCRIPT = ROOT / "scripts" / "reliability_page.py"
+SCRIPT = ROOT / "scripts" / "pages" / "reliability_page.py"
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ of the committed runs of repeatability.py, placement by placement and round by r
 One row per noise model and effect. found: runs in which the variant that is truly faster is called
 faster than the baseline. false: runs in which any two equal kernels of the ladder are called
 different. covered: of the intervals of each variant's speed-up, as shown, those that hold the
-truth; leader_covered: the same of the fastest variant's. placements: on average.
+truth; leader_covered: the same of the fastest variant's. placements: on average. commit: of the
+harness that was simulated.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from harness.job import Job
 from harness.matrix.model import Timing
 from harness.measure.timings import Timings
 from harness.records import Outcome, Planned, Round
+from harness.run import machine
 from harness.run.measurement import Effort, Measurement
 from harness.run.processes import Ended
 
@@ -283,15 +285,17 @@ def tabulate(
     options = parser.parse_args(arguments)
     every = models()
     names = options.models or every
+    commit = str((machine.commit() or {}).get("id", ""))[:7]
     rows: list[dict[str, Any]] = [
-        row for row in runs.earlier(options.out) if row["noise"] not in names
-    ]
+        {**row, "commit": row.get("commit") or runs.commit_of(options.out)}
+        for row in runs.earlier(options.out) if row["noise"] not in names
+    ]  # fmt: skip
     with ProcessPoolExecutor() as pool:
         for model in names:
             for size in (0.0, 0.005, 0.01):
                 of = getattr(options, number)
                 row = {"noise": model, effect: size, number: of,
-                       **means(pool, simulated, model, size, of)}  # fmt: skip
+                       **means(pool, simulated, model, size, of), "commit": commit}  # fmt: skip
                 if not size:
                     row["found"] = ""
                 rows.append({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()})

@@ -256,7 +256,7 @@ def test_without_a_case_that_was_compiled_there_is_nothing_to_say(
 
 def test_the_page_has_the_table_of_these_endings() -> None:
     ended = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "cheats_table.py", "--check"],
+        [sys.executable, ROOT / "scripts" / "pages" / "cheats_table.py", "--check"],
         capture_output=True, text=True,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_tables_of_the_page_are_up_to_date() -> None:
-    command = [sys.executable, ROOT / "scripts" / "comparing_tables.py", "--check"]
+    command = [sys.executable, ROOT / "scripts" / "pages" / "comparing_tables.py", "--check"]
     environment = {"PYTHONPATH": str(ROOT)}
     ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
     assert ended.returncode == 0, ended.stderr

@@ -40,7 +40,7 @@ def test_the_head_of_every_source_says_operation_idea_contract_and_origin(proble
 
 def test_what_the_heads_say_was_measured_is_what_the_committed_runs_say() -> None:
     ended = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "measured_heads.py", "--check"],
+        [sys.executable, ROOT / "scripts" / "pages" / "measured_heads.py", "--check"],
         capture_output=True, text=True,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr

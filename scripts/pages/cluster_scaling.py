@@ -1,6 +1,6 @@
 """How a sweep scales with workers that emulate, and what a piece costs beside its own work.
 
-    python scripts/cluster_scaling.py [--only reduce_sum] [--size n=2**20]
+    python scripts/pages/cluster_scaling.py [--only reduce_sum] [--size n=2**20]
 
 Writes the table of docs/cluster.md. Every row is a run of its own with `--cluster local:N`, a core
 per worker, compiled before; its time is that of the stage that counts. What a piece costs is that
@@ -32,7 +32,7 @@ from harness.run import machine
 from harness.run.known import Known
 from harness.run.site import Piece, Setting, Site
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "cluster.md"
 WORKERS = (1, 2, 4, 8)
 _STAGE = re.compile(r"^verify (\d+)/\1 .*\((\d+\.\d) s\)$", re.MULTILINE)
@@ -62,8 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"cluster, a core: {alone:.1f} s. A piece costs {costs[1]:.0f} ms beside its own work with "
         f"one worker, and {costs[max(costs)]:.0f} ms with {max(costs)} at a time.",
         "",
-        f"`scripts/cluster_scaling.py`, commit {_commit()}, {machine.describe()['cpu']}: there are "
-        f"{machine.cores()} cores, which more workers share, and the load average was {load:.1f} "
+        f"`scripts/pages/cluster_scaling.py`, commit {_commit()}, {machine.describe()['cpu']}: "
+        f"there are {machine.cores()} cores, which more workers share, and the load average was "
+        f"{load:.1f} "
         "when it began: with one above 0, more workers also get more of the cores that others use.",
     ]  # fmt: skip
     print("\n".join(lines))

@@ -1,7 +1,7 @@
 """Write the table of cheats in docs/measurement.md from tests/cheats/endings.yaml.
 
-    python scripts/cheats_table.py            rewrite what stands between the markers
-    python scripts/cheats_table.py --check    exit 1 if it is out of date
+    python scripts/pages/cheats_table.py            rewrite what stands between the markers
+    python scripts/pages/cheats_table.py --check    exit 1 if it is out of date
 
 The tests of tests/cheats hold the same file against what happens.
 """
@@ -13,12 +13,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "cheats"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "cheats"))
 
 import sections
 from endings import LARGE, Ending, load
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "measurement.md"
 HEAD = ("kernel", "what it tries", "the emulator, at test sizes", "on a GPU")
 
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     options = parser.parse_args(arguments)
     contents = {"cheats": "\n".join(table(load()))}
-    return sections.keep(PAGE, contents, options.check, "python scripts/cheats_table.py")
+    return sections.keep(PAGE, contents, options.check, "python scripts/pages/cheats_table.py")
 
 
 def table(endings: Mapping[str, Ending]) -> Iterator[str]:

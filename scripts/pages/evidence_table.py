@@ -1,7 +1,7 @@
 """Write docs/measurement.md's table of which code made which committed run, or check that it is so.
 
-    python scripts/evidence_table.py            rewrite what stands between the markers
-    python scripts/evidence_table.py --check    exit 1 if it is out of date
+    python scripts/pages/evidence_table.py            rewrite what stands between the markers
+    python scripts/pages/evidence_table.py --check    exit 1 if it is out of date
 
 A run's journal has the hash of every file that its cases are made from, and one of the harness's
 own files that compile, launch, time and verify. Here they are held to the files of today, so that
@@ -22,7 +22,7 @@ from harness import load, source_text
 from harness.run.renewal import harness_hash
 from harness.tables import Run
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "kernels"
 PAGE = ROOT / "docs" / "measurement.md"
 RUNS = ROOT / "reports" / "h200"

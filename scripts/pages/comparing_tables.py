@@ -1,7 +1,7 @@
 """Write the tables of docs/comparing.md: the gauges, and how often the gate is right.
 
-    python scripts/comparing_tables.py            rewrite what stands between the markers
-    python scripts/comparing_tables.py --check    exit 1 if it is out of date
+    python scripts/pages/comparing_tables.py            rewrite what stands between the markers
+    python scripts/pages/comparing_tables.py --check    exit 1 if it is out of date
 
 From harness/comparison/gauges.py, reports/h200/timing/comparisons.csv, which
 `make benchmark-compare` writes, and reports/h200/reliability/gate.csv, of `make benchmark-gate`.
@@ -20,7 +20,7 @@ import sections
 
 from harness.comparison.gauges import GAUGES
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "comparing.md"
 SIMULATED = ROOT / "reports" / "h200" / "timing" / "comparisons.csv"
 TIMED = ROOT / "reports" / "h200" / "reliability" / "gate.csv"
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     tables = {"gauges": gauges(), "benchmark": simulated(), "gate": timed()}
     contents = {name: "\n".join(lines) for name, lines in tables.items()}
-    return sections.keep(PAGE, contents, options.check, "python scripts/comparing_tables.py")
+    return sections.keep(PAGE, contents, options.check, "python scripts/pages/comparing_tables.py")
 
 
 def gauges() -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Write docs/kernels.md: every kernel of the repository, its idea, and what it measured.
 
-    python scripts/kernels_page.py            write the page
-    python scripts/kernels_page.py --check    exit 1 if it is out of date
+    python scripts/pages/kernels_page.py            write the page
+    python scripts/pages/kernels_page.py --check    exit 1 if it is out of date
 
 Reads the matrix, the heads of the kernels' files and the runs committed in reports/h200/.
 """
@@ -33,7 +33,7 @@ TWO_LINES = 200
 HEAD = """\
 # The kernels
 
-<!-- written by scripts/kernels_page.py; do not edit: make kernels-page -->
+<!-- written by scripts/pages/kernels_page.py; do not edit: make kernels-page -->
 
 What stands in `kernels/`: one section per problem, one row per variant. A variant is one idea
 further than the one that it builds on. Where several build on the same one the ladder forks, and

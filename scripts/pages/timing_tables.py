@@ -1,7 +1,7 @@
 """Write the tables of docs/measurement.md that say how good the timing is, from committed figures.
 
-    python scripts/timing_tables.py            rewrite what stands between the markers
-    python scripts/timing_tables.py --check    exit 1 if it is out of date
+    python scripts/pages/timing_tables.py            rewrite what stands between the markers
+    python scripts/pages/timing_tables.py --check    exit 1 if it is out of date
 
 Reads reports/h200/timing/*.csv, and made.json for the commit and machine of each.
 """
@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 import sections
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "measurement.md"
 FIGURES = ROOT / "reports" / "h200" / "timing"
 Rows = Iterator[Sequence[str]]
@@ -36,16 +36,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     options = parser.parse_args(arguments)
     contents = {name: section(name) for name in TABLES}
-    return sections.keep(PAGE, contents, options.check, "python scripts/timing_tables.py")
+    return sections.keep(PAGE, contents, options.check, "python scripts/pages/timing_tables.py")
 
 
 def section(name: str) -> str:
     """A table in Markdown, and under it what made it."""
     path = FIGURES / f"{name}.csv"
     head, alignment, rows = TABLES[name]
-    lines = [head, alignment, *rows(pd.read_csv(path))]
+    figures = pd.read_csv(path)
+    lines = [head, alignment, *rows(figures)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"{table}\n\n{sections.origin(path, ROOT)}"
+    commits = ", ".join(figures.commit.unique()) if "commit" in figures else ""
+    return f"{table}\n\n{sections.origin(path, ROOT, commits)}"
 
 
 def size(n: int) -> str:
@@ -112,7 +114,7 @@ def _model(noise: str) -> str:
     if noise in MODELS:
         return f"{noise}: {MODELS[noise]}"
     _, n, cache = noise.split()
-    return f"of committed runs at n = {size(int(n.partition('=')[2]))}, {cache}"
+    return f"journal: of committed runs at n = {size(int(n.partition('=')[2]))}, {cache}"
 
 
 LEFT, RIGHT = "---", "--:"

@@ -1,7 +1,7 @@
 """Write README.md's results table from the runs committed in reports/h200/, or check that it is so.
 
-    python scripts/readme_table.py            rewrite what stands between the markers
-    python scripts/readme_table.py --check    exit 1 if it is out of date
+    python scripts/pages/readme_table.py            rewrite what stands between the markers
+    python scripts/pages/readme_table.py --check    exit 1 if it is out of date
 
 One row per problem and type, at its largest size with a cold L2 cache: the first variant, the
 fastest one, the library. Every number is in the run that the row leads to.
@@ -26,7 +26,7 @@ from harness.errors import HarnessError
 from harness.report import format as fmt
 from harness.tables import Run
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 HEAD = ("problem", "size", "first variant", "fastest variant", "× first", "library", "× library",
         "of ceiling")  # fmt: skip
 

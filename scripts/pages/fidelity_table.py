@@ -1,7 +1,7 @@
 """Hold the emulator against what Nsight Compute read on a GPU, and write the table of it.
 
-    python scripts/fidelity_table.py            rewrite docs/fidelity.md between the markers
-    python scripts/fidelity_table.py --check    exit 1 if it is out of date
+    python scripts/pages/fidelity_table.py            rewrite docs/fidelity.md between the markers
+    python scripts/pages/fidelity_table.py --check    exit 1 if it is out of date
 
 The readings are the `ncu` rows of reports/h200/*/counters.csv.gz. Their cases, found by id in
 kernels/ and tests/fidelity/bench.yaml, are compiled and emulated anew on the same inputs, from PTX
@@ -27,7 +27,7 @@ import sections
 import yaml
 from elftools.elf.elffile import ELFFile
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.backends.emulated import emulated_device
 from harness.build import compile as compiler
@@ -38,7 +38,7 @@ from harness.run.emulate import by_front_end
 from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import theoretical_occupancy
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ARCH = "sm_90"
 MATRICES = (ROOT / "bench.yaml", ROOT / "tests" / "fidelity" / "bench.yaml")
 READINGS = ROOT / "reports" / "h200"
@@ -465,7 +465,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "fidelity": Section(compare(files), known()).text(),
         "longer": f"{longer.summary()}\n\n{longer.by_launch()}",
     }
-    command = "python scripts/fidelity_table.py"
+    command = "python scripts/pages/fidelity_table.py"
     return sections.keep(options.page, contents, options.check, command)
 
 

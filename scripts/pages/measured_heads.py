@@ -1,7 +1,7 @@
 """Write into the head of each kernel what it measured: `// Measured: …`, from the committed runs.
 
-    python scripts/measured_heads.py            rewrite the lines
-    python scripts/measured_heads.py --check    exit 1 if one is out of date
+    python scripts/pages/measured_heads.py            rewrite the lines
+    python scripts/pages/measured_heads.py --check    exit 1 if one is out of date
 
 The line says how many times faster than what it builds on the first variant of the file was at the
 largest size; of the variant that all build on, its time. A file that has changed since the run says
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 1
         new = LINE.sub(lambda _, line=line: f"// Measured: {line}", text)
         if options.check and new != text:
-            print(f"{path} is out of date: python scripts/measured_heads.py", file=sys.stderr)
+            print(f"{path} is out of date: python scripts/pages/measured_heads.py", file=sys.stderr)
             return 1
         if not options.check and new != text:
             path.write_text(new, encoding="utf-8")

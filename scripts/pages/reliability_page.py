@@ -18,13 +18,13 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reliability.md"
 
 HEAD = """\
 # Reliability
 
-<!-- written by scripts/reliability_page.py; do not edit: make reliability-page -->
+<!-- written by scripts/pages/reliability_page.py; do not edit: make reliability-page -->
 
 What can go wrong around a measurement, what then happens, and the test that shows it. A test marked
 GPU needs one and runs with `make test-gpu`; every other one runs with `make test`. What
