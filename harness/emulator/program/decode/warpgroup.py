@@ -141,19 +141,25 @@ class WarpgroupDecoder(MatrixDecoder):
     ) -> list[Op]:  # fmt: skip
         """Eight columns: the sums that are there, where they are wanted, and a product."""
         kind = "u32" if product.sum == "f16" else product.sum
-        ops, before = [], []
-        for i, each in enumerate(sums):
-            register = self.declare(f"!wgmma sum {kind} {i}", kind)
-            chosen = (self.source(each, kind), Constant(0), wanted)
-            ops.append(Op("selp", (), (register,), (kind,), chosen, (kind, kind, "pred"),
-                          self.site))  # fmt: skip
-            before.append(register)
+        ops: list[Op] = []
+        before = [self._sum_before(each, kind, i, wanted, ops) for i, each in enumerate(sums)]
         types = (product.sum, product.a, product.b, product.sum)
         variant = ("16", str(product.depth), *types, *["satfinite"] * product.clamps)
         results = tuple(self.result(each) for each in sums)
         kinds = ("u32",) * len(factors) + (kind,) * len(sums)
         return [*ops, Op("mma", variant, results, (kind,) * len(sums), (*factors, *before), kinds,
                          self.site)]  # fmt: skip
+
+    def _sum_before(
+        self, given: Operand, kind: str, number: int, wanted: Source, ops: list[Op]
+    ) -> Source:
+        """What is added to. Where nothing is, for certain, the register may hold nothing yet."""
+        if isinstance(wanted, Constant):
+            return self.source(given, kind) if wanted.bits else Constant(0)
+        register = self.declare(f"!wgmma sum {kind} {number}", kind)
+        chosen = (self.source(given, kind), Constant(0), wanted)
+        ops.append(Op("selp", (), (register,), (kind,), chosen, (kind, kind, "pred"), self.site))
+        return register
 
     def _first_row(self, ops: list[Op]) -> Register:
         """Of the warp's sixteen rows of `a`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -15,13 +16,14 @@ from warpgroup_products import (
     TYPES,
     WIDTHS,
     exact,
+    from_ptx,
     kernel,
     modes_of,
     multiplied,
     random,
 )
 
-from harness.emulator import UnknownInstruction, launch, parse
+from harness.emulator import LaunchReport, UnknownInstruction, launch, parse
 
 
 @pytest.mark.parametrize("swizzle", WIDTHS)
@@ -86,6 +88,31 @@ def test_sums_that_were_there_are_left_out_where_the_predicate_is_off() -> None:
     a, b = random((ROWS, 16), "f16"), random((16, 8), "f16")
     c = np.full((ROWS, 8), np.nan, np.float32)
     found, _ = multiplied(a, b, c, "f32.f16.f16", modes=modes_of("f16"), adds=False)
+    assert (found == exact(a, b)).all()
+
+
+@pytest.mark.parametrize("adds", [0, 1])
+def test_whether_sums_are_added_may_be_a_number(adds: int) -> None:
+    a, b = random((ROWS, 16), "f16"), random((16, 8), "f16")
+    c = np.ones((ROWS, 8), np.float32)
+    found, _ = multiplied(
+        a, b, c, "f32.f16.f16", modes=modes_of("f16"),
+        launched=lambda text, given: from_ptx(text.replace(", %p2,", f", {adds},"), given),
+    )  # fmt: skip
+    assert (found == exact(a, b) + adds).all()
+
+
+def test_registers_of_sums_that_nothing_wrote_are_no_concern_where_they_are_left_out() -> None:
+    a, b = random((ROWS, 16), "f16"), random((16, 8), "f16")
+
+    def launched(text: str, given: list[object]) -> LaunchReport:
+        text = re.sub(r"ld\.global\.f32 %s\d+, .*;", "", text.replace(", %p2,", ", 0,"))
+        return from_ptx(text, given)
+
+    found, _ = multiplied(
+        a, b, np.ones((ROWS, 8), np.float32), "f32.f16.f16", modes=modes_of("f16"),
+        launched=launched,
+    )  # fmt: skip
     assert (found == exact(a, b)).all()
 
 
