@@ -148,3 +148,12 @@ def test_a_tail_is_filled_with_zeros_and_not_read() -> None:
     module = parse(ptx_kernel(BODY.format(copy=COPY), ["u64", "u64"], BUFFER))
     report = launch(module, "k", 1, 64, [given, np.zeros(64, np.uint32)])
     assert report.faults[0].kind == "out of bounds"
+
+
+def test_a_warp_that_asks_for_zeros_alone_reads_nothing() -> None:
+    one_word = np.ones(1, np.uint32)  # which all but one of the 64 lanes are beyond
+    found = _copied(
+        "mov.u32 %r5, 0; cp.async.ca.shared.global [%r1], [%a2], 4, %r5; cp.async.wait_all;",
+        one_word,
+    )
+    assert not found.any()

@@ -9,33 +9,38 @@ namespace {
 
 // --- asynchronous copies ------------------------------------------------------------------------
 
-// The source is read now and lands in shared memory when it is waited for.
-void copy_async(Context& c, const Op& op) {
-    const int width = static_cast<int>(op.immediate);
-    const i64* target = c.row<i64>(op.source[0]);
-    const i64* source = c.row<i64>(op.source[1]);
-    const u32* filled = c.row<u32>(op.source[2]);
+void read_source(Context& c, const Op& op, Copy& copy) {
     Access access;
     access.active = c.active;
-    access.width = width;
-    std::memcpy(access.address, source, sizeof access.address);
-    each_lane(c.active, [&](int i) {
-        if (filled[i] != static_cast<u32>(width)) throw Suspicion{LEFT_TO_THE_JUDGE, op.site, i};
-    });
+    access.width = copy.width;
+    std::memcpy(access.address, c.row<i64>(op.source[1]), sizeof access.address);
     survey(access);
-    Buffer& buffer = buffer_of(c, op, access, width, READ);
+    Buffer& buffer = buffer_of(c, op, access, copy.width, READ);
     const Pattern& pattern = global_pattern(c, op, access);
     note_global_reads(c, op, buffer, access, pattern);
     count_global(c, op, buffer, access, pattern.spent, READ);
-    Warp& warp = *c.warp;
-    warp.copies.emplace_back();
-    Copy& copy = warp.copies.back();
-    copy.lanes = c.active, copy.site = op.site, copy.width = width;
-    std::memcpy(copy.target, target, sizeof copy.target);
-    std::memcpy(copy.group, warp.committed, sizeof copy.group);
     each_lane(c.active, [&](int i) {
-        std::memcpy(copy.data[i], buffer.data - buffer.base + access.address[i], width);
+        std::memcpy(copy.data[i], buffer.data - buffer.base + access.address[i], copy.width);
     });
+}
+
+// The source is read now and lands in shared memory when it is waited for. Where all lanes ask for
+// zeros only, nothing is read; where lanes differ in how much they ask for, the judge goes on.
+void copy_async(Context& c, const Op& op) {
+    const u32 width = static_cast<u32>(op.immediate);
+    const u32* filled = c.row<u32>(op.source[2]);
+    const u32 bytes = filled[__builtin_ctz(c.active)];
+    each_lane(c.active, [&](int i) {
+        if (filled[i] != bytes || (bytes && bytes != width))
+            throw Suspicion{LEFT_TO_THE_JUDGE, op.site, i};
+    });
+    Warp& warp = *c.warp;
+    Copy copy{};
+    copy.lanes = c.active, copy.site = op.site, copy.width = static_cast<i32>(width);
+    std::memcpy(copy.target, c.row<i64>(op.source[0]), sizeof copy.target);
+    std::memcpy(copy.group, warp.committed, sizeof copy.group);
+    if (bytes) read_source(c, op, copy);
+    warp.copies.push_back(copy);
 }
 
 void copy_commit(Context& c, const Op&) {
