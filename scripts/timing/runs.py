@@ -65,6 +65,11 @@ def earlier(path: Path | None) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def commit_of_today() -> str:
+    """As a row of a table names it."""
+    return str((machine.commit() or {}).get("id", ""))[:7]
+
+
 def commit_of(path: Path) -> str:
     """By which commit a table was made, where its rows do not say."""
     return str(json.loads(path.with_name("made.json").read_text())[path.name]["commit"]["id"])[:7]

@@ -37,7 +37,6 @@ from harness.job import Job
 from harness.matrix.model import Timing
 from harness.measure.timings import Timings
 from harness.records import Outcome, Planned, Round
-from harness.run import machine
 from harness.run.measurement import Effort, Measurement
 from harness.run.processes import Ended
 
@@ -284,8 +283,7 @@ def tabulate(
     parser.add_argument("--models", nargs="*")
     options = parser.parse_args(arguments)
     every = models()
-    names = options.models or every
-    commit = str((machine.commit() or {}).get("id", ""))[:7]
+    names, commit = options.models or every, runs.commit_of_today()
     rows: list[dict[str, Any]] = [
         {**row, "commit": row.get("commit") or runs.commit_of(options.out)}
         for row in runs.earlier(options.out) if row["noise"] not in names
@@ -294,8 +292,8 @@ def tabulate(
         for model in names:
             for size in (0.0, 0.005, 0.01):
                 of = getattr(options, number)
-                row = {"noise": model, effect: size, number: of,
-                       **means(pool, simulated, model, size, of), "commit": commit}  # fmt: skip
+                found = means(pool, simulated, model, size, of)
+                row = {"noise": model, effect: size, number: of, **found, "commit": commit}
                 if not size:
                     row["found"] = ""
                 rows.append({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()})

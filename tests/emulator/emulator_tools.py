@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,6 +33,14 @@ def find_nvcc() -> str:
         if candidate and shutil.which(candidate):
             return candidate
     pytest.fail(f"no nvcc: none of {[c for c in candidates if c]}; set NVCC, or install the wheels")
+
+
+def assemble(ptx: Path, cubin: Path, arch: str) -> Path:
+    """PTX to machine code, with lines. Fails with the assembler's words."""
+    command = [find_nvcc(), "-lineinfo", "-cubin", f"-arch={arch}", str(ptx), "-o", str(cubin)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return cubin
 
 
 SIZES = {"pred": 1, "b16": 2, "b32": 4, "b64": 8, "f32": 4, "f64": 8}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from emulator_tools import PtxFile, find_nvcc
+from emulator_tools import PtxFile, assemble
 from filelock import FileLock
 
 from harness.emulator.sass import MachineCode, read
@@ -24,7 +23,6 @@ def engine() -> None:
 @pytest.fixture(scope="session")
 def compile_cubin(ptx_file: PtxFile) -> CompileCubin:
     """CUDA source (text, or the path of a file) to a cubin's file, assembled once of its PTX."""
-    nvcc = find_nvcc()
 
     def compiled(source: str | Path, arch: str = "sm_90") -> Path:
         ptx = ptx_file(source, arch)
@@ -32,12 +30,7 @@ def compile_cubin(ptx_file: PtxFile) -> CompileCubin:
         with FileLock(out.with_suffix(".lock")):
             if not out.exists():
                 made = out.with_suffix(".made")
-                command = [
-                    nvcc, "-lineinfo", "-cubin", f"-arch={arch}", str(ptx), "-o", str(made),
-                ]  # fmt: skip
-                done = subprocess.run(command, capture_output=True, text=True, check=False)
-                assert done.returncode == 0, done.stderr
-                made.rename(out)
+                assemble(ptx, made, arch).rename(out)
         return out
 
     return compiled

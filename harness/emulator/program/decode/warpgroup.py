@@ -112,7 +112,7 @@ class WarpgroupDecoder(MatrixDecoder):
     def _modes(
         self, product: _Product, operands: Sequence[Operand], *, in_registers: bool
     ) -> _Modes:
-        """Two scales, which integers lack, and and of halves in memory how they lie."""
+        """Two scales, which integers lack, and of halves in memory how they lie."""
         turned = (2 - in_registers) * (product.a in ("f16", "bf16"))
         if len(operands) != (0 if product.sum == "s32" else 2 + turned):
             raise self.unknown(f"{len(operands)} operands behind the predicate")

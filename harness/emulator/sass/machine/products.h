@@ -1,0 +1,87 @@
+// What the products of warps and of warpgroups have in common: 16 × 8 sums over the lanes, which lie as
+// the PTX manual draws them for `mma.sync`, and the elements in a register.
+//
+// Products are exact; their sums are taken in double precision and rounded once.
+
+#pragma once
+
+#include <algorithm>
+
+#include "arithmetic/fp8.h"
+#include "rows_of.h"
+
+namespace sass {
+
+constexpr int ROWS = 16, COLUMNS = 8, MOST_DEPTH = 32;
+
+enum Type : i32 { HALF, BRAIN, TF32, E4M3, E5M2, UNSIGNED, SIGNED };
+
+// Elements in a register.
+inline int held(Type type) { return type <= BRAIN ? 2 : type == TF32 ? 1 : 4; }
+
+inline f64 element(Type type, u32 word, int which) {
+    const u16 half = static_cast<u16>(word >> 16 * (which & 1));
+    const u8 byte = static_cast<u8>(word >> 8 * which);
+    switch (type) {
+        case HALF: return machine::F16::widen(half);
+        case BRAIN: return machine::BF16::widen(half);
+        case TF32: return bits_of<f32>(word & 0xFFFFE000);
+        case E4M3: return machine::F16::widen(machine::E4M3::widen(byte, false));
+        case E5M2: return machine::F16::widen(machine::E5M2::widen(byte, false));
+        case UNSIGNED: return byte;
+        default: return static_cast<i8>(byte);
+    }
+}
+
+// The rows of a value of several registers; one of RZ is 0 in all of them.
+inline const u32* word_of(const Context& c, const Instruction& n, int which, int word) {
+    const Source& s = n.source[which];
+    return c.source(s) + (s.constant ? 0 : LANES * word);
+}
+
+struct Factors {
+    f64 a[ROWS][MOST_DEPTH], b[MOST_DEPTH][COLUMNS];
+};
+
+// How sums lie in registers: pairs of halves, floats or whole numbers.
+struct Sums {
+    bool halves, whole, clamps;
+
+    int words() const { return halves ? 2 : 4; }
+
+    // The product plus what `before(word, lane)` says, to the result's registers from `first` on.
+    template <class Before>
+    void add(Context& c, const Instruction& n, const Factors& factors, int depth, int first,
+             Before before) const {
+        f64 sum[ROWS][COLUMNS];
+        for (int i = 0; i < LANES; i++)
+            for (int e = 0; e < 4; e++) at(sum, i, e) = number(before(halves ? e >> 1 : e, i), e);
+        for (int r = 0; r < ROWS; r++)
+            for (int k = 0; k < depth; k++)
+                for (int col = 0; col < COLUMNS; col++)
+                    sum[r][col] += factors.a[r][k] * factors.b[k][col];
+        for (int w = 0; w < words(); w++)
+            write(c, c.result(n, 0, first + w), [&](int i) {
+                using machine::F16;
+                return halves ? machine::pair(F16::narrow(at(sum, i, 2 * w)),
+                                              F16::narrow(at(sum, i, 2 * w + 1)))
+                              : rounded(at(sum, i, w));
+            });
+    }
+
+   private:
+    static f64& at(f64 (&sum)[ROWS][COLUMNS], int lane, int e) {
+        return sum[lane / 4 + 8 * (e >> 1)][2 * (lane % 4) + (e & 1)];
+    }
+    f64 number(u32 raw, int e) const {
+        if (halves) return element(HALF, raw, e);
+        return whole ? f64{bits_of<i32>(raw)} : f64{bits_of<f32>(raw)};
+    }
+    u32 rounded(f64 sum) const {
+        if (!whole) return bits_of<u32>(static_cast<f32>(sum));
+        const i64 exact = static_cast<i64>(sum);
+        return static_cast<u32>(clamps ? std::clamp<i64>(exact, INT32_MIN, INT32_MAX) : exact);
+    }
+};
+
+}  // namespace sass
