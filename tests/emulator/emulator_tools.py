@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 from harness.emulator import LaunchReport, Module, launch, parse
+from harness.emulator.sass import MachineReport
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "kernels"
@@ -41,6 +43,17 @@ def assemble(ptx: Path, cubin: Path, arch: str) -> Path:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return cubin
+
+
+def counts_what_an_h200_does(report: MachineReport, launch: str) -> None:
+    """To the digit, by 30 readings of Nsight Compute. What it has nothing of was read as 0."""
+    path = Path(__file__).parents[2] / "reports" / "h200" / "fidelity" / "warpgroups.csv"
+    with path.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["launch"] == launch]
+    assert len(rows) == 30
+    counted = {each.name: each.value for each in report.counters}
+    read = {row["counter"]: float(row["reading"]) for row in rows}
+    assert {name: counted.get(name, 0) for name in read} == pytest.approx(read, rel=1e-12)
 
 
 SIZES = {"pred": 1, "b16": 2, "b32": 4, "b64": 8, "f32": 4, "f64": 8}

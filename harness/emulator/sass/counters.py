@@ -4,8 +4,7 @@ They are `machine-exact`: counted on the instructions that the GPU runs, by rule
 H200's readings to the digit. What depends on how warps of different blocks, or of one, happen to
 meet is a model: the sectors of atomics whose lanes collide, and everything in a launch with loops
 that go on until another thread has done something. So are the shared wavefronts of asynchronous
-copies, whose rule is not known, and their sectors, whose rule seven kernels bear out; and those of
-kernels with a warpgroup's products, which count no shared wavefronts here and were not read.
+copies, whose rule is not known, and their sectors, whose rule seven kernels bear out.
 """
 
 from __future__ import annotations
@@ -75,19 +74,14 @@ def _is_copy(each: MachineCount) -> bool:
     return _base(each) == "LDGSTS"
 
 
-def _has_no_reading(each: MachineCount) -> bool:
-    """Of what it costs in shared memory."""
-    return _is_copy(each) or _base(each).endswith("GMMA")
-
-
 def _of_shared(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     def total(field: Callable[[MachineCount], int], *opcodes: str) -> int:
         return sum(field(i) for i in instructions if not opcodes or _base(i) in opcodes)
 
     spent = total(lambda each: each.shared_wavefronts)
     ideal = total(lambda each: each.shared_wavefronts_ideal)
-    unread = any(each.warps and _has_no_reading(each) for each in instructions)
-    yield Counter("memory_l1_wavefronts_shared", spent, "wavefront", MODEL if unread else MACHINE)
+    word = MODEL if any(each.warps and _is_copy(each) for each in instructions) else MACHINE
+    yield Counter("memory_l1_wavefronts_shared", spent, "wavefront", word)
     yield Counter("memory_l1_wavefronts_shared_ideal", ideal, "wavefront", MACHINE)
     for name, opcodes in (("ld", ("LDS",)), ("st", ("STS",))):
         value = total(lambda each: each.warps, *opcodes)

@@ -17,6 +17,7 @@ enum : i32 {
     TURNS_A = 1 << 16, TURNS_B = 1 << 17, A_IN_MEMORY = 1 << 18,
 };
 constexpr int WORDS = 8;  // of a row, of any type
+constexpr int WAVEFRONT_BYTES = 128;
 
 template <class T> T read_shared(const Context& c, u32 address, int lane) {
     const i64 size = static_cast<i64>(c.block->shared.size());
@@ -34,6 +35,15 @@ u32 word_at(const Context& c, const Descriptor& matrix, bool turned, int row, in
                          read_shared<u16>(c, matrix.by_rows(row, 2 * word + 1), lane));
 }
 
+// A factor in shared memory takes a wavefront for each 128 bytes, however it is laid out and swizzled: a
+// warp's own rows of the first, and once for the warpgroup all of the second. So an H200 counts it.
+void count_factors(Context& c, int groups, bool a_in_memory) {
+    constexpr int ROW_BYTES = WORDS * sizeof(u32);
+    const int rows = (a_in_memory ? ROWS : 0) + (c.warp->number % 4 == 0 ? COLUMNS * groups : 0);
+    c.counts.wavefronts[c.at] += rows * ROW_BYTES / WAVEFRONT_BYTES;
+    c.counts.wavefronts_ideal[c.at] += rows * ROW_BYTES / WAVEFRONT_BYTES;
+}
+
 // Sources: A where it is in registers, the descriptors, the sums that were there. The second factor's
 // descriptor is behind the room of the first one's, also where that is in registers.
 void gmma(Context& c, const Instruction& n) {
@@ -47,6 +57,7 @@ void gmma(Context& c, const Instruction& n) {
         const u32 low = *word_of(c, n, at, 2 * number), high = *word_of(c, n, at, 2 * number + 1);
         return Descriptor(static_cast<u64>(high) << 32 | low);
     };
+    count_factors(c, groups, in_memory);
     Factors factors;
     const f64 sign = !(flags & NEGATES_A) == !(flags & NEGATES_B) ? 1 : -1;
     const int first_row = c.warp->number % 4 * ROWS;
