@@ -197,6 +197,8 @@ ROWS: Sequence[Row] = (
     _row("DMUL", "R d d", flags=_ROUND),
     _row("DFMA", "R d d d", flags=_ROUND),
     _row("DSETP", "P P? d d p", flags=_OF_FLOATS),
+    _row("DSETP.MAX", "P P d d p", "DSETP.EXTREME", {"AND": 0}, always=1),
+    _row("DSETP.MIN", "P P d d p", "DSETP.EXTREME", {"AND": 0}),
     # Halves
     _row("HADD2", "R h h", flags=_HALVES),
     _row("HADD2.BF16_V2", "R h h", "HADD2.BF16", _HALVES),
@@ -221,6 +223,8 @@ ROWS: Sequence[Row] = (
     _row("FRND", "R s", flags=_flags({n: f << 8 for n, f in _WAYS.items()}, {"FTZ": _FLUSH}),
          always=10 | 10 << 4),
     _row("FRND.F64", "R d", "FRND", {n: f << 8 for n, f in _WAYS.items()}, always=11 | 11 << 4),
+    *(_row(f"I2I.{to}.S32.SAT", "R s", "I2I", {}, always=_INTEGER_TYPES[to])
+      for to in ("U8", "S8", "U16", "S16")),
     _row("F2FP.F16.F32.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}),
     _row("F2FP.BF16.F32.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}, always=1),
     _row("F2FP.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}),

@@ -65,6 +65,30 @@ INSTRUCTIONS = {
         case 7: atomicXor(out + i, b); break;
         default: out[i] = 9;
     }""",
+    r"^DSETP\.MAX\.AND P\d,P\d,": """
+    const double x = __hiloint2double(a, 0), y = __hiloint2double(i % 3 ? in[(i ^ 4) % n] : a, 0);
+    const double m = fmax(x, y);
+    out[i] = isnan(m) ? 1 : __double2hiint(m);""",
+    r"^DSETP\.MIN\.AND P\d,P\d,": """
+    const double x = __hiloint2double(a, 0), y = __hiloint2double(i % 3 ? in[(i ^ 4) % n] : a, 0);
+    const double m = fmin(x, y);
+    out[i] = isnan(m) ? 1 : __double2hiint(m);""",
+    r"^I2I\.U8\.S32\.SAT ": """
+    int r;
+    asm("cvt.sat.u8.s32 %0, %1;" : "=r"(r) : "r"(b));
+    out[i] = r;""",
+    r"^I2I\.S8\.S32\.SAT ": """
+    int r;
+    asm("cvt.sat.s8.s32 %0, %1;" : "=r"(r) : "r"(b));
+    out[i] = r;""",
+    r"^I2I\.U16\.S32\.SAT ": """
+    unsigned short r;
+    asm("cvt.sat.u16.s32 %0, %1;" : "=h"(r) : "r"(b));
+    out[i] = r;""",
+    r"^I2I\.S16\.S32\.SAT ": """
+    short r;
+    asm("cvt.sat.s16.s32 %0, %1;" : "=h"(r) : "r"(b));
+    out[i] = r;""",
     r"^WARPSYNC\.EXCLUSIVE ": """
     const unsigned int mask = __match_any_sync(__activemask(), a % 5);
     out[i] = __reduce_max_sync(mask, b);""",

@@ -1,5 +1,6 @@
 // Between integers and floats of any size.
 
+#include <algorithm>
 #include <cmath>
 
 #include "rows_of.h"
@@ -102,6 +103,14 @@ void i2f(Context& c, const Instruction& n) {
     });
 }
 
+// Of 32 signed bits to the nearest of fewer. The flags are the result's type.
+void i2i(Context& c, const Instruction& n) {
+    const bool is_signed = n.flags == S8 || n.flags == S16;
+    const int bits = n.flags == U8 || n.flags == S8 ? 8 : 16;
+    const i32 least = is_signed ? -(1 << (bits - 1)) : 0, most = least + (1 << bits) - 1;
+    map1(c, n, [&](u32 raw) { return bits_of<u32>(std::clamp(bits_of<i32>(raw), least, most)); });
+}
+
 void f2f(Context& c, const Instruction& n) {
     const i32 to = to_type(n), way = way_of(n);
     if (to == DOUBLE) {
@@ -145,7 +154,7 @@ void f2fp(Context& c, const Instruction& n) {
 }  // namespace
 
 std::vector<Entry> conversion_entries() {
-    return {{"F2I", f2i}, {"I2F", i2f}, {"F2F", f2f}, {"FRND", frnd}, {"F2FP", f2fp}};
+    return {{"F2I", f2i}, {"I2F", i2f}, {"F2F", f2f}, {"FRND", frnd}, {"F2FP", f2fp}, {"I2I", i2i}};
 }
 
 }  // namespace sass

@@ -254,13 +254,34 @@ void dsetp(Context& c, const Instruction& n) {
     set_compared(c, n, lanes_where([&](int i) { return holds(n.flags, a.number(i), b.number(i)); }));
 }
 
+// Which of two doubles is the larger, or the smaller: a number before NaN, -0 below +0. The second
+// predicate says that neither is a number; ptxas then makes a quiet one of the second.
+enum : i32 { LARGEST = 1 };
+
+void dsetp_extreme(Context& c, const Instruction& n) {
+    const Wide a = wide(c, n, 0), b = wide(c, n, 1);
+    const u32 with = c.predicate(n, 0);
+    const bool largest = n.flags & LARGEST;
+    const auto before = [&](f64 x, f64 y) {
+        if (x == y) return std::signbit(x) != std::signbit(y) && std::signbit(x) != largest;
+        return largest ? x > y : x < y;
+    };
+    c.set_predicate(n, 0, with & lanes_where([&](int i) {
+        const f64 x = a.number(i), y = b.number(i);
+        return !std::isnan(x) && (std::isnan(y) || before(x, y));
+    }));
+    c.set_predicate(n, 1, with & lanes_where([&](int i) {
+        return std::isnan(a.number(i)) && std::isnan(b.number(i));
+    }));
+}
+
 }  // namespace
 
 std::vector<Entry> float_entries() {
     return {
         {"FADD", fadd}, {"FMUL", fmul}, {"FFMA", ffma}, {"FSETP", fsetp}, {"FSET", fset},
         {"FMNMX", fmnmx}, {"FCHK", fchk}, {"MUFU", mufu}, {"DADD", dadd}, {"DMUL", dmul},
-        {"DFMA", dfma}, {"DSETP", dsetp},
+        {"DFMA", dfma}, {"DSETP", dsetp}, {"DSETP.EXTREME", dsetp_extreme},
     };
 }
 
