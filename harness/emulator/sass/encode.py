@@ -155,7 +155,7 @@ class _Encoder:
             self._register_or_predicate(kind, operand, out, slots)
         elif operand is None:
             return
-        elif kind in "swdh":
+        elif kind in "swdhrk":
             self._source(operand, instruction, out["source"][slots.sources], kind in "wd", kind)
             slots.sources += 1
         elif kind == "g":
@@ -272,7 +272,7 @@ class _Encoder:
         else:
             raise _Unknown(f"operand {operand.text}")
         out["constant"], out["row"], out["high"] = constant, row * LANES, high * LANES
-        known = {"64", "U32", "H1_H0", *_parts(instruction, kind)}
+        known = {"64", "U32", "H1_H0", *_ORDERS.get(kind, ()), *_parts(instruction, kind)}
         if set(operand.suffixes) - known:
             raise _Unknown(f"operand {operand.text}")
         self._signs(operand, instruction, out, kind)
@@ -360,6 +360,8 @@ _KINDS = {
     "g": ("descriptor",),
 }
 _KINDS["w"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
+_KINDS["r"] = _KINDS["k"] = ("register",)
+_ORDERS = {"r": ("ROW",), "k": ("COL",)}
 
 
 def _matched(

@@ -7,8 +7,8 @@ row of its own is the same instruction on uniform registers.
 
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves;
 p source predicate, n the same, false where it is missing; i immediate; m memory, t the target of a
-copy, c constant memory; g matrix descriptor; b convergence barrier; l label; x special register;
-_ not used. With `?` an operand may be missing.
+copy, c constant memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence
+barrier; l label; x special register; _ not used. With `?` an operand may be missing.
 """
 
 from __future__ import annotations
@@ -270,6 +270,13 @@ ROWS: Sequence[Row] = (
     _row("HMMA.1688", "R s s s", "HMMA", _MATRIX, always=8 << 8),
     _row("HMMA.1688.F32.TF32", "R s s s", "HMMA", always=2 | 8 << 8),
     _row("HMMA.1684.F32.TF32", "R s s s", "HMMA", always=2 | 4 << 8),
+    *(
+        _row(f"IMMA.168{depth}.{a}.{b}", "R r k s", "IMMA", {"SAT": _CLAMPS},
+             always=depth | _factors(a, b))
+        for depth in (16, 32) for a in ("U8", "S8") for b in ("U8", "S8")
+    ),
+    _row("DMMA.884", "R s s s", "DMMA"),
+    _row("DMMA.8x8x4", "R s s s", "DMMA"),
     _row("HGMMA", "R s? g s p? _?", "GMMA", {
         **_COLUMNS, "F32": 0, "F16": _HALF_SUMS, "BF16": _factors("BF16", "BF16"),
         "TF32": _factors("TF32", "TF32")}),

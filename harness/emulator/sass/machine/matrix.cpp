@@ -1,6 +1,8 @@
 // Tensor-core instructions of a warp. Lane l has the row l / 4 of a fragment and the columns from l % 4
 // on, as the PTX manual draws them for `mma.sync`.
 
+#include <cmath>
+
 #include "products.h"
 
 namespace sass {
@@ -8,31 +10,64 @@ namespace {
 
 enum : i32 { OF_BF16 = 1, OF_TF32 = 2, HALF_RESULT = 4 };
 
-// The depth is the flags' second byte: 4 or 8 of TF32, 8 or 16 of halves.
-void hmma(Context& c, const Instruction& n) {
-    const i32 flags = n.flags;
-    const Type type = flags & OF_TF32 ? TF32 : flags & OF_BF16 ? BRAIN : HALF;
-    const int depth = flags >> 8, chunk = 4 * held(type);
+// 16 rows of the first factor, 8 columns of the second.
+Factors fragments(const Context& c, const Instruction& n, Type a_type, Type b_type, int depth) {
     Factors factors;
-    for (int i = 0; i < LANES; i++) {
-        const int group = i / 4, place = held(type) * (i % 4);
+    const int in_word = held(a_type), chunk = 4 * in_word;
+    for (int i = 0; i < LANES; i++)
         for (int k = 0; k < depth / chunk; k++)
-            for (int e = 0; e < held(type); e++) {
-                const int column = k * chunk + place + e;
-                const auto of = [&](int which, int word) {
+            for (int e = 0; e < in_word; e++) {
+                const int group = i / 4, column = k * chunk + in_word * (i % 4) + e;
+                const auto of = [&](Type type, int which, int word) {
                     return element(type, word_of(c, n, which, word)[i], e);
                 };
-                factors.a[group][column] = of(0, 2 * k);
-                factors.a[group + 8][column] = of(0, 2 * k + 1);
-                factors.b[column][group] = of(1, k);
+                factors.a[group][column] = of(a_type, 0, 2 * k);
+                factors.a[group + 8][column] = of(a_type, 0, 2 * k + 1);
+                factors.b[column][group] = of(b_type, 1, k);
             }
-    }
-    const Sums sums{(flags & HALF_RESULT) != 0, false, false};
+    return factors;
+}
+
+void add_product(Context& c, const Instruction& n, Sums sums, Type a_type, Type b_type, int depth) {
+    const Factors factors = fragments(c, n, a_type, b_type, depth);
     sums.add(c, n, factors, depth, 0, [&](int word, int i) { return word_of(c, n, 2, word)[i]; });
+}
+
+// The depth is the flags' second byte: 4 or 8 of TF32, 8 or 16 of halves.
+void hmma(Context& c, const Instruction& n) {
+    const Type type = n.flags & OF_TF32 ? TF32 : n.flags & OF_BF16 ? BRAIN : HALF;
+    add_product(c, n, {(n.flags & HALF_RESULT) != 0, false, false}, type, type, n.flags >> 8);
+}
+
+// Types and whether sums stay within 32 bits as a warpgroup's product has them; below, the depth.
+void imma(Context& c, const Instruction& n) {
+    const Type a_type = first_type(n.flags), b_type = second_type(n.flags);
+    add_product(c, n, {false, true, (n.flags & CLAMPS) != 0}, a_type, b_type, n.flags & 63);
+}
+
+// 8 × 4 doubles times 4 × 8, each step rounded as by DFMA.
+void dmma(Context& c, const Instruction& n) {
+    constexpr int DEPTH = 4;
+    const auto number = [&](int which, int at, int i) {
+        const u32 low = word_of(c, n, which, 2 * at)[i], high = word_of(c, n, which, 2 * at + 1)[i];
+        return bits_of<f64>(static_cast<u64>(high) << 32 | low);
+    };
+    u64 sums[2][LANES];
+    for (int i = 0; i < LANES; i++)
+        for (int e = 0; e < 2; e++) {
+            f64 sum = number(2, e, i);
+            for (int k = 0; k < DEPTH; k++)
+                sum = std::fma(number(0, 0, i / 4 * 4 + k), number(1, 0, (i % 4 * 2 + e) * 4 + k), sum);
+            sums[e][i] = bits_of<u64>(sum);
+        }
+    for (int word = 0; word < 4; word++)
+        write(c, c.result(n, 0, word), [&](int i) {
+            return static_cast<u32>(sums[word / 2][i] >> 32 * (word % 2));
+        });
 }
 
 }  // namespace
 
-std::vector<Entry> matrix_entries() { return {{"HMMA", hmma}}; }
+std::vector<Entry> matrix_entries() { return {{"HMMA", hmma}, {"IMMA", imma}, {"DMMA", dmma}}; }
 
 }  // namespace sass

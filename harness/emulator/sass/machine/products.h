@@ -16,6 +16,11 @@ constexpr int ROWS = 16, COLUMNS = 8, MOST_DEPTH = 32;
 
 enum Type : i32 { HALF, BRAIN, TF32, E4M3, E5M2, UNSIGNED, SIGNED };
 
+// Where an instruction's flags say of which types its factors are, and that sums end at 32 bits.
+enum : i32 { CLAMPS = 1 << 13 };
+inline Type first_type(i32 flags) { return static_cast<Type>(flags >> 6 & 7); }
+inline Type second_type(i32 flags) { return static_cast<Type>(flags >> 9 & 7); }
+
 // Elements in a register.
 inline int held(Type type) { return type <= BRAIN ? 2 : type == TF32 ? 1 : 4; }
 

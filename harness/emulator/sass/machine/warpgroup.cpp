@@ -13,7 +13,7 @@ namespace {
 using machine::Descriptor;
 
 enum : i32 {
-    HALF_SUMS = 1 << 12, CLAMPS = 1 << 13, NEGATES_A = 1 << 14, NEGATES_B = 1 << 15,
+    HALF_SUMS = 1 << 12, NEGATES_A = 1 << 14, NEGATES_B = 1 << 15,
     TURNS_A = 1 << 16, TURNS_B = 1 << 17, A_IN_MEMORY = 1 << 18,
 };
 constexpr int WORDS = 8;  // of a row, of any type
@@ -50,7 +50,7 @@ void gmma(Context& c, const Instruction& n) {
     if (!c.on) return;
     const i32 flags = n.flags;
     const int groups = flags & 63;
-    const Type a_type = static_cast<Type>(flags >> 6 & 7), b_type = static_cast<Type>(flags >> 9 & 7);
+    const Type a_type = first_type(flags), b_type = second_type(flags);
     const bool in_memory = flags & A_IN_MEMORY, adds = c.predicate(n, 0) & c.on;
     const int at = in_memory ? 0 : 1, depth = WORDS * held(a_type);
     const auto descriptor = [&](int number) {
