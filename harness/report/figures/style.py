@@ -104,6 +104,9 @@ def render(
     return Figure(anchor, title, caption, *svgs, png, columns, rows, explore)
 
 
+_PNG_DPI = 120
+
+
 def _save(figure: Canvas, path: Path, title: str, subject: Subject) -> None:
     """The PNG, which leaves the page: it says itself what it shows, of what, on which card."""
     width, height = figure.get_size_inches()
@@ -116,12 +119,13 @@ def _save(figure: Canvas, path: Path, title: str, subject: Subject) -> None:
                     color=LIGHT[role], fontweight=weight)  # fmt: skip
     box = Bbox.from_bounds(0, 0, width, height + head)
     drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=120, bbox_inches=box, pil_kwargs={"compress_level": 0})
+    figure.savefig(drawn, format="rgba", dpi=_PNG_DPI, bbox_inches=box)
+    size = int(box.width * _PNG_DPI), int(box.height * _PNG_DPI)
     # With a palette it takes a third of the bytes; colours are off by a few of 255 steps at most.
-    with Image.open(drawn) as image:
-        nearest = image.convert("RGB").quantize(
-            128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-        )
+    image = Image.frombuffer("RGBA", size, drawn.getvalue(), "raw", "RGBA", 0, 1)
+    nearest = image.convert("RGB").quantize(
+        128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+    )
     nearest.save(path, "PNG", compress_level=9)
 
 
