@@ -173,7 +173,7 @@ class FakeWorkspace:
         self._x["input"][5] = 7.0
 
     def change_input_when_timed(self) -> None:
-        if self._launches > 60:
+        if self._launches > 120:  # more than it takes to prepare all cases
             self._x["input"][5] = 7.0
 
     def write_past(self) -> None:

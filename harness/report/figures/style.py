@@ -120,9 +120,9 @@ def _save(figure: Canvas, path: Path, title: str, subject: Subject) -> None:
     box = Bbox.from_bounds(0, 0, width, height + head)
     drawn = io.BytesIO()
     figure.savefig(drawn, format="rgba", dpi=_PNG_DPI, bbox_inches=box)
-    size = int(box.width * _PNG_DPI), int(box.height * _PNG_DPI)
+    pixels = int(box.width * _PNG_DPI), int(box.height * _PNG_DPI)
     # With a palette it takes a third of the bytes; colours are off by a few of 255 steps at most.
-    image = Image.frombuffer("RGBA", size, drawn.getvalue(), "raw", "RGBA", 0, 1)
+    image = Image.frombuffer("RGBA", pixels, drawn.getvalue(), "raw", "RGBA", 0, 1)
     nearest = image.convert("RGB").quantize(
         128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
     )
