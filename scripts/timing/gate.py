@@ -43,6 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     table = options.out / "gate.csv"
     rows = runs.earlier(table) if options.backend == "cuda" else []
+    commit = runs.commit_of_today()
     with tempfile.TemporaryDirectory() as scratch:
         repository = Path(scratch)
         _commit(repository)
@@ -51,14 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
                 continue
             _write_kernel(repository, is_slower=kernels == "slower")
             found = _compared(repository, options.backend)
-            rows.append(
-                {
-                    "kernels": kernels,
-                    "number": str(number),
-                    "commit": runs.commit_of_today(),
-                    **found,
-                }
-            )
+            rows.append({"kernels": kernels, "number": str(number), "commit": commit, **found})
             if options.backend == "cuda":  # each is kept, whatever becomes of the next
                 runs.write(table, rows)
             else:

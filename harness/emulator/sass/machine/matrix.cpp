@@ -49,8 +49,7 @@ void imma(Context& c, const Instruction& n) {
 void dmma(Context& c, const Instruction& n) {
     constexpr int DEPTH = 4;
     const auto number = [&](int which, int at, int i) {
-        const u32 low = word_of(c, n, which, 2 * at)[i], high = word_of(c, n, which, 2 * at + 1)[i];
-        return bits_of<f64>(static_cast<u64>(high) << 32 | low);
+        return bits_of<f64>(wide_of(c, n, which, 2 * at, i));
     };
     u64 sums[2][LANES];
     for (int i = 0; i < LANES; i++)

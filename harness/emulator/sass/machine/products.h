@@ -44,6 +44,12 @@ inline const u32* word_of(const Context& c, const Instruction& n, int which, int
     return c.source(s) + (s.constant ? 0 : LANES * word);
 }
 
+// 64 bits of a lane, in two registers side by side.
+inline u64 wide_of(const Context& c, const Instruction& n, int which, int word, int lane) {
+    const u32 low = word_of(c, n, which, word)[lane], high = word_of(c, n, which, word + 1)[lane];
+    return static_cast<u64>(high) << 32 | low;
+}
+
 struct Factors {
     f64 a[ROWS][MOST_DEPTH], b[MOST_DEPTH][COLUMNS];
 };

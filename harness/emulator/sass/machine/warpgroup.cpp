@@ -53,10 +53,7 @@ void gmma(Context& c, const Instruction& n) {
     const Type a_type = first_type(flags), b_type = second_type(flags);
     const bool in_memory = flags & A_IN_MEMORY, adds = c.predicate(n, 0) & c.on;
     const int at = in_memory ? 0 : 1, depth = WORDS * held(a_type);
-    const auto descriptor = [&](int number) {
-        const u32 low = *word_of(c, n, at, 2 * number), high = *word_of(c, n, at, 2 * number + 1);
-        return Descriptor(static_cast<u64>(high) << 32 | low);
-    };
+    const auto descriptor = [&](int number) { return Descriptor(wide_of(c, n, at, 2 * number, 0)); };
     count_factors(c, groups, in_memory);
     Factors factors;
     const f64 sign = !(flags & NEGATES_A) == !(flags & NEGATES_B) ? 1 : -1;
