@@ -106,7 +106,7 @@ class FakeWorkspace:
                 misdeed(self)
 
     def _in_rounds(self) -> bool:
-        """Whether the launch is one of a round: a worker times two of each case before the first."""
+        """Whether the launch is one of a round, before which a worker times two of each case."""
         return self._timed[self._case.id] > 2
 
     def hang(self) -> None:
