@@ -88,6 +88,27 @@ def sgemm(n: int) -> Workload:
     )
 
 
+def shared_reads(kernel: str, what: str, rounds: int) -> Workload:
+    blocks = 64
+    values = np.random.default_rng(6).random((blocks, 32, 32), dtype=np.float32)
+    tiles = values.astype(np.float64)
+    # The sums that a block's 32 lanes come to: of the lane's row, or of row after row.
+    exact = (
+        tiles.sum(2) * rounds
+        if kernel == "of_columns"
+        else np.repeat(tiles[:, np.arange(rounds) % 32].sum((1, 2))[:, None], 32, 1)
+    )
+    return Workload(
+        f"shared memory, {what}, {blocks} blocks of 256",
+        OWN / "shared_reads.cu",
+        kernel,
+        (blocks,),
+        256,
+        lambda: [values, np.full((blocks, 8, 32), np.nan, np.float32), rounds],
+        lambda args: bool(np.allclose(args[1], exact[:, None], rtol=1e-4)),
+    )
+
+
 def divergent_loop(log2_n: int) -> Workload:
     n = 2**log2_n
     start = np.random.default_rng(3).integers(1, 100_000, n, dtype=np.uint32)
@@ -143,11 +164,13 @@ WORKLOADS = [
     lambda: reduction(10, 1024),
     lambda: reduction(8, 64),
     lambda: sgemm(512),
+    lambda: shared_reads("of_columns", "a column of a tile", 64),
+    lambda: shared_reads("of_one_word", "one word for all lanes", 64),
     lambda: divergent_loop(18),
     lambda: histogram(20),
     lambda: addition(24),
 ]
-SHARED_OUT = (3, 6, 7)  # of these, what is also measured on several cores
+SHARED_OUT = (3, 6, 9)  # of these, what is also measured on several cores
 
 
 class Peak:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import time
 import warnings
@@ -57,14 +58,27 @@ def test_a_value_agrees_with_pythons_own_integer_arithmetic(text: str) -> None:
         assert type(found) is int
 
 
-@given(infix(["and", "or"]))
+class _Truths(ast.NodeTransformer):
+    """Makes `a and b` of Python, which is one of the two, a bool, which is 0 or 1."""
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.Call:
+        self.generic_visit(node)
+        return ast.Call(ast.Name("bool", ast.Load()), [node], [])
+
+
+@given(infix(["and", "or", "+", "<"]))
 def test_and_and_or_come_to_one_or_zero_by_truth(text: str) -> None:
     if len(text) > 200:
         return
-    truth = bool(eval(text, {"__builtins__": {}, "min": min, "max": max}, dict(NAMES)))
-    assert bool(Expression(text).evaluate(NAMES)) == truth
-    whole = Expression(f"({text}) and 7") if len(text) < 190 else Expression("7 and 7")
-    assert whole.evaluate(NAMES) in (0, 1)
+    tree = ast.fix_missing_locations(_Truths().visit(ast.parse(text, mode="eval")))
+    allowed = {"__builtins__": {}, "min": min, "max": max, "bool": bool}
+    expected = int(eval(compile(tree, text, "eval"), allowed, dict(NAMES)))
+    assert Expression(text).evaluate(NAMES) == expected
+
+
+def test_what_and_or_come_to_counts_as_a_number() -> None:
+    assert Expression("min(0, 0 or -1)").evaluate(NAMES) == 0  # Python's own `or` gives -1
+    assert Expression("(2 and 7) + (0 or 5)").evaluate(NAMES) == 2
 
 
 @given(st.text(max_size=60))

@@ -59,7 +59,8 @@ class Launch(ctypes.Structure):
         ("register_bytes", c_int32), ("zeroed_bytes", c_int32), ("grid", c_uint32 * 3),
         ("block", c_uint32 * 3), ("shared_bytes", c_int32), ("shared_static", c_int32),
         ("local_bytes", c_int32), ("global_grain", c_int32), ("shared_grain", c_int32),
-        ("local_grain", c_int32), ("checks", c_int32), ("jobs", c_int32),
+        ("local_grain", c_int32), ("global_granule", c_int32), ("shared_granule", c_int32),
+        ("checks", c_int32), ("jobs", c_int32),
         ("global_one_width", c_int32), ("shared_one_width", c_int32), ("budget", c_int64),
     ]  # fmt: skip
 

@@ -8,6 +8,7 @@ that was suspected wrongly is not tried again.
 from __future__ import annotations
 
 import ctypes
+from itertools import accumulate
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.errors import LaunchError
 from harness.emulator.memory.address_space import AddressSpace, Allocation
 from harness.emulator.memory.arguments import written_allocations
-from harness.emulator.program.access_kinds import atomic_bytes, grain
+from harness.emulator.program.access_kinds import atomic_bytes, grain, granule
 from harness.emulator.program.ir import Program
 from harness.emulator.ptx.syntax import TYPE_SIZES
 from harness.emulator.results.faults import Fault
@@ -118,30 +119,32 @@ class _Counts:
     """What each job counts, by site and by basic block."""
 
     def __init__(self, program: Program, jobs: int) -> None:
-        sizes = dict.fromkeys(layout.BY_SITE, len(program.sites))
-        sizes |= dict.fromkeys(layout.BY_BLOCK, len(program.blocks))
-        ends = np.cumsum(list(sizes.values()))
-        self.places = {
-            name: slice(int(end) - size, int(end))
-            for (name, size), end in zip(sizes.items(), ends, strict=True)
-        }
-        self.values = np.zeros((jobs, int(ends[-1]) + _APART), np.int64)
-        starts = self.values.ctypes.data + self.values.strides[0] * np.arange(jobs)
-        step = self.values.itemsize
+        self.places = program.once(_places)
+        size = sum(at.stop - at.start for at in self.places.values())
+        self.values = np.zeros((jobs, size + _APART), np.int64)
+        first, job_bytes, step = self.values.ctypes.data, *self.values.strides
+        starts = [step * at.start for at in self.places.values()]
         self.pointers = (layout.Counts * jobs)(*(
-            layout.Counts(*(int(start) + step * at.start for at in self.places.values()))
-            for start in starts
+            layout.Counts(*(first + job * job_bytes + start for start in starts))
+            for job in range(jobs)
         ))  # fmt: skip
 
     def into(self, counts: RawCounts) -> None:
         """Sums over jobs, or what is the most."""
+        totals, most = self.values.sum(0).tolist(), self.values.max(0).tolist()
         for name, at in self.places.items():
-            combine = np.maximum if name in ("atomic_most_lanes", "colliding") else np.add
-            total = combine.reduce(self.values[:, at]).tolist()
             if name == "colliding":
-                counts.colliding |= {site for site, collides in enumerate(total) if collides}
+                counts.colliding |= {site for site, collides in enumerate(most[at]) if collides}
             else:
-                setattr(counts, name, total)
+                setattr(counts, name, (most if name == "atomic_most_lanes" else totals)[at])
+
+
+def _places(program: Program) -> dict[str, slice]:
+    """Where a job's counts of each kind lie."""
+    sizes = dict.fromkeys(layout.BY_SITE, len(program.sites))
+    sizes |= dict.fromkeys(layout.BY_BLOCK, len(program.blocks))
+    ends = accumulate(sizes.values())
+    return {name: slice(end - sizes[name], end) for name, end in zip(sizes, ends, strict=True)}
 
 
 def jobs_may_share(program: Program) -> bool:
@@ -192,21 +195,17 @@ def _launch(
     program: Program, encoded: Encoded, configuration: LaunchConfiguration, jobs: int,
     constants: np.ndarray, buffers: ctypes.Array[layout.Buffer],
 ) -> layout.Launch:  # fmt: skip
-    grains = program.once(_grains)
+    words = (grain(program, space) for space in ("global", "shared", "local"))
+    stamped = (granule(program, space) for space in ("global", "shared"))
     return layout.Launch(
         encoded.ops.ctypes.data, encoded.blocks.ctypes.data, encoded.switch_targets.ctypes.data,
         buffers, constants.ctypes.data, encoded.constant_offsets.ctypes.data,
         encoded.special_offsets.ctypes.data, len(encoded.ops), len(encoded.blocks),
         len(program.sites), len(buffers), len(encoded.constants),
         encoded.register_bytes, encoded.zeroed_bytes, configuration.grid, configuration.block,
-        configuration.shared_bytes, program.shared_static, program.local_bytes, *grains,
+        configuration.shared_bytes, program.shared_static, program.local_bytes, *words, *stamped,
         configuration.checks, jobs, *program.once(_one_width), configuration.budget,
     )  # fmt: skip
-
-
-def _grains(program: Program) -> tuple[int, int, int]:
-    """The units of the checks, in bytes."""
-    return grain(program, "global"), grain(program, "shared"), grain(program, "local")
 
 
 def _one_width(program: Program) -> tuple[bool, bool]:

@@ -53,7 +53,10 @@ def dim3(what: str, value: Any, limits: Dim3) -> Dim3:
 
 def whole(what: str, value: Any, least: int, most: int | None = None) -> int:
     """An integer within bounds."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    is_integer = type(value) is int or (
+        isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    )
+    if not is_integer:
         raise LaunchError(f"{what} is {shown(value)}: give an integer")
     if int(value) < least or (most is not None and int(value) > most):
         bounds = f"{least} or more" if most is None else f"from {least} to {most}"

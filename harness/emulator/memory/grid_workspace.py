@@ -20,6 +20,10 @@ MOST_LANES = 1 << 18  # about as many threads as an H200 holds at once
 
 def synchronises_grid(program: Program) -> bool:
     """Whether a kernel asks for the workspace."""
+    return program.once(_reads_its_address)
+
+
+def _reads_its_address(program: Program) -> bool:
     sources = (s for block in program.blocks for op in block.ops for s in op.sources)
     return any(isinstance(s, Special) and s.name in REGISTERS for s in sources)
 

@@ -7,6 +7,7 @@ what has a number below the barrier's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
@@ -68,14 +69,49 @@ def _orders(opcode: str) -> bool:
 
 
 def grain(program: Program, space: str) -> int:
-    """The narrowest word by which a program accesses a state space: the unit of its checks."""
-    sizes = [
-        TYPE_SIZES[_word(op)]
+    """The narrowest word by which a program accesses a state space: what the judge checks."""
+    return program.once(_grains)[space]
+
+
+def granule(program: Program, space: str) -> int:
+    """The widest unit of a state space, in bytes, that no access splits: that of the fast run's.
+
+    A vector is one access, aligned to its whole width.
+    """
+    return program.once(_granules)[space]
+
+
+def _grains(program: Program) -> dict[str, int]:
+    return _least(program, lambda op: TYPE_SIZES[_word(op)])
+
+
+def _granules(program: Program) -> dict[str, int]:
+    found = _least(program, lambda op: TYPE_SIZES[_word(op)] * _elements(op))
+    copied = [
+        int(op.variant[0])
         for block in program.blocks
         for op in block.ops
-        if op.name in ("ld", "st", "atom") and op.variant[0] in (space, "")
+        if op.name == "copy_async"
     ]
-    return min(sizes, default=4)
+    return {space: min([size, *copied]) for space, size in found.items()}
+
+
+def _least(program: Program, size: Callable[[Op], int]) -> dict[str, int]:
+    """The smallest of all accesses to a state space; of generic ones to each."""
+    found: dict[str, list[int]] = {space: [] for space in ("global", "shared", "local")}
+    for block in program.blocks:
+        for op in block.ops:
+            if op.name in ("ld", "st", "atom"):
+                for space in [op.variant[0]] if op.variant[0] else found:
+                    found.setdefault(space, []).append(size(op))
+    return {space: min(sizes, default=4) for space, sizes in found.items()}
+
+
+def _elements(op: Op) -> int:
+    """Of a vector that is loaded or stored; an atomic takes its own one by one."""
+    if op.name == "ld":
+        return len(op.result_types)
+    return len(op.sources) - 2 if op.name == "st" else 1
 
 
 def _word(op: Op) -> str:

@@ -4,153 +4,70 @@
 // nothing here orders after the stamp of another thread raises a Suspicion; the judge
 // then runs the launch again and judges. So this may suspect too much but never too little: it
 // knows of barriers of a whole block and meetings of a whole warp, and of nothing subtler.
-//
-// Time is the number of the thread block and its epoch, which a barrier or a meeting begins anew.
 
 #pragma once
 
-#include "machine.h"
+#include "stamps.h"
 
 namespace machine {
 
-class Stamp {
+// Reads of shared memory whose stamps stood for them already, as they will until somebody writes.
+class NotedReads {
    public:
-    // How many different readers a stamp of reads stands for.
-    enum Readers : u64 { ONE_THREAD, ONE_WARP, ONE_BLOCK, SEVERAL_BLOCKS };
+    bool has(const Pattern& pattern, i64 first) { return place(pattern, first) == of(pattern, first); }
+    void add(const Pattern& pattern, i64 first) { place(pattern, first) = of(pattern, first); }
+    void forget_all() { state_++; }
 
-    static constexpr int KIND_SHIFT = 10, READERS_SHIFT = 12, EPOCH_SHIFT = 16, BLOCK_SHIFT = 36;
-    // The same block accessed the word in a weaker way before: a barrier hides that from its own
-    // threads, but from no other block.
-    static constexpr u64 WEAKER_BEFORE = u64(1) << 14;
-    // The block has changed what it wrote there itself: that a later write by somebody else leaves
-    // the last value does not mean that it leaves all of them.
-    static constexpr u64 CHANGED_AGAIN = u64(1) << 15;
-    static constexpr u64 MOST_EPOCHS = (u64(1) << (BLOCK_SHIFT - EPOCH_SHIFT)) - 1;
+   private:
+    struct Noted {
+        const Pattern* pattern;
+        u64 number, state;
+        i64 first;
 
-    // Of reads by several blocks, which no barrier of one of them orders.
-    static constexpr u64 NO_BLOCK = ~u64(0) << BLOCK_SHIFT;
+        bool operator==(const Noted& o) const {
+            return pattern == o.pattern && number == o.number && state == o.state && first == o.first;
+        }
+    };
+    static constexpr int PLACES = 256;
 
-    static constexpr u64 WHO = 1023 | u64(3) << READERS_SHIFT;
-
-    static u64 make(u64 time, int thread, u64 kind) {
-        return time << EPOCH_SHIFT | kind << KIND_SHIFT | static_cast<u64>(thread);
+    Noted of(const Pattern& pattern, i64 first) const {
+        return {&pattern, pattern.number, state_, first};
     }
-    static u64 time(u64 stamp) { return stamp >> EPOCH_SHIFT; }
-    static u64 block(u64 stamp) { return stamp >> BLOCK_SHIFT; }
-    static int thread(u64 stamp) { return stamp & 1023; }
-    static int warp(u64 stamp) { return (stamp & 1023) / LANES; }
-    static u64 kind(u64 stamp) { return stamp >> KIND_SHIFT & 3; }
-    static u64 readers(u64 stamp) { return stamp >> READERS_SHIFT & 3; }
-    static u64 with(u64 stamp, u64 readers, u64 kind) {
-        return (stamp & ~(u64(15) << KIND_SHIFT)) | readers << READERS_SHIFT | kind << KIND_SHIFT;
+    Noted& place(const Pattern& pattern, i64 first) {
+        const u64 which = (reinterpret_cast<uintptr_t>(&pattern) + first) * 0x9E3779B97F4A7C15u;
+        return places_[which >> 56];
     }
-    static u64 weakened(u64 stamp, u64 before) {
-        const bool weaker = before & WEAKER_BEFORE || kind(before) < kind(stamp);
-        return weaker ? stamp | WEAKER_BEFORE : stamp;
-    }
+
+    Noted places_[PLACES] = {};
+    u64 state_ = 1;
 };
 
-class Checks {
+class Checks : public Moment {
    public:
+    NotedReads noted;
+
     void begin_block(u64 number) {
         block_ = number + 1;
         now_ = barrier_ = block_ << (Stamp::BLOCK_SHIFT - Stamp::EPOCH_SHIFT);
         touched_ = false;
+        noted.forget_all();
     }
 
     u64 now() const { return now_; }
 
-    void barrier() { barrier_ = next_epoch(); }
+    void barrier() {
+        barrier_ = next_epoch();
+        noted.forget_all();
+    }
     void meet(Warp& warp) { warp.synced = next_epoch(); }
 
-    // Whether a lane's access may go unordered with what a stamp stands for.
-    bool harmless(u64 stamp, const Warp& warp, int thread, u64 kind) const {
-        if (stamp == 0) return true;
-        const u64 when = Stamp::time(stamp), readers = Stamp::readers(stamp);
-        if (of_this_block(stamp) && readers != Stamp::SEVERAL_BLOCKS) {
-            if (readers == Stamp::ONE_THREAD && Stamp::thread(stamp) == thread) return true;
-            if (when < barrier_) return true;
-            const bool same_warp = readers <= Stamp::ONE_WARP && Stamp::warp(stamp) == warp.number;
-            if (same_warp && when < warp.synced) return true;
-        }
-        const u64 before = Stamp::kind(stamp);
-        if (kind == PLAIN || before == PLAIN) return false;
-        if (stamp & Stamp::WEAKER_BEFORE && !of_this_block(stamp)) return false;
-        return before == ATOMIC || kind == ATOMIC;
-    }
-
-    // The stamp of a write or an atomic, which must not hide what the same block did before: in a
-    // weaker way, or with another value (`changes`). In memory of the block's `own` a barrier ends
-    // that.
-    u64 over(u64 before, u64 mine, bool changes, bool own) const {
-        if (before == 0 || !of_this_block(before)) return mine;
-        const bool unordered = Stamp::time(before) >= barrier_;
-        if (unordered && Stamp::kind(before) < Stamp::kind(mine))
-            mine = Stamp::with(mine, Stamp::ONE_THREAD, Stamp::kind(before));
-        if ((unordered || !own) && (changes || before & Stamp::CHANGED_AGAIN))
-            mine |= Stamp::CHANGED_AGAIN;
-        return Stamp::weakened(mine, before);
-    }
-
-    // Whether a write over this stamp hides nothing: no other write since the last barrier, or in
-    // memory that other blocks see, none at all.
-    bool hides_nothing(u64 stamp, bool own) const {
-        return own ? stamp < barrier_ << Stamp::EPOCH_SHIFT : stamp == 0;
-    }
-
-    bool of_this_block(u64 stamp) const { return Stamp::block(stamp) == block_; }
-
     // Of an access that happens now.
-    u64 stamp(int thread, u64 kind, u64 readers = Stamp::ONE_THREAD) const {
+    u64 stamp(int thread, u64 kind, u64 readers = Stamp::ONE_THREAD) {
         touched_ = true;
         return Stamp::make(now_, thread, kind) | readers << Stamp::READERS_SHIFT;
     }
 
-    // The lowest stamp of this block.
-    u64 start() const { return block_ << Stamp::BLOCK_SHIFT; }
-
-    // Whether a barrier orders a stamp from `since` on before `mine`, a plain access by one thread,
-    // or it is that thread's own. Not with several jobs, where stamps of later blocks may be there.
-    bool clear(u64 stamp, u64 mine, u64 since, bool unstamped) const {
-        const bool ordered = (stamp >= since) & (stamp < barrier_ << Stamp::EPOCH_SHIFT);
-        const bool own = (stamp >= start()) & (((stamp ^ mine) & Stamp::WHO) == 0);
-        return ordered | own | (unstamped & (stamp == 0));
-    }
-
-    // Whether a stamp of reads stands for one more plain read already: since the last barrier the
-    // whole block has read the word, or the same warp since its last meeting.
-    bool says_it_all(u64 stamp, u64 mine) const {
-        if (stamp < barrier_ << Stamp::EPOCH_SHIFT || Stamp::kind(stamp) != PLAIN) return false;
-        if (!of_this_block(stamp)) return false;
-        const u64 readers = Stamp::readers(stamp);
-        return readers == Stamp::ONE_BLOCK ||
-               (readers == Stamp::ONE_WARP && Stamp::time(stamp) == now_ &&
-                Stamp::warp(stamp) == Stamp::warp(mine));
-    }
-
-    // The stamp of a read together with the reads before it.
-    u64 joined(u64 before, u64 mine) const {
-        if (before == 0) return mine;
-        const u64 when = Stamp::time(before), readers = Stamp::readers(before);
-        if (!of_this_block(before) || readers == Stamp::SEVERAL_BLOCKS)
-            return Stamp::NO_BLOCK | Stamp::with(Stamp::weakened(mine, before),
-                                                 Stamp::SEVERAL_BLOCKS, least_kind(before, mine));
-        mine = Stamp::weakened(mine, before);
-        if (when < barrier_) return mine;
-        const bool both_alone = (readers | Stamp::readers(mine)) == Stamp::ONE_THREAD;
-        if (both_alone && Stamp::thread(before) == Stamp::thread(mine))
-            return Stamp::with(mine, Stamp::ONE_THREAD, least_kind(before, mine));
-        const bool same_warp =
-            readers <= Stamp::ONE_WARP && Stamp::warp(before) == Stamp::warp(mine);
-        return Stamp::with(mine, same_warp ? Stamp::ONE_WARP : Stamp::ONE_BLOCK,
-                           least_kind(before, mine));
-    }
-
    private:
-    static u64 least_kind(u64 a, u64 b) {
-        return Stamp::kind(a) < Stamp::kind(b) ? Stamp::kind(a) : Stamp::kind(b);
-    }
-
     u64 next_epoch() {
         if (touched_) {
             if ((++now_ & Stamp::MOST_EPOCHS) == Stamp::MOST_EPOCHS)
@@ -160,8 +77,7 @@ class Checks {
         return now_;
     }
 
-    u64 block_ = 0, now_ = 0, barrier_ = 0;
-    mutable bool touched_ = false;  // something has a stamp of this epoch
+    bool touched_ = false;  // something has a stamp of this epoch
 };
 
 }  // namespace machine

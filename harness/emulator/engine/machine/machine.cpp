@@ -35,7 +35,7 @@ class Run {
             buffer.saved = saved_.back().get();
             if (!launch_.checks || !buffer.watched) continue;
             for (u64** stamps : {&buffer.written, &buffer.read}) {
-                stamps_.push_back(zeros<u64>(buffer.size / launch_.global_grain + 1));
+                stamps_.push_back(zeros<u64>(buffer.size / launch_.global_granule + 1));
                 *stamps = stamps_.back().get();
             }
         }

@@ -72,7 +72,7 @@ struct Buffer {
     u8* sectors_written;
     i32 writable;
     i32 watched;   // whether the kernel may write it
-    u64* written;  // stamps, one for each grain; set by the machine
+    u64* written;  // stamps, one for each granule; set by the machine
     u64* read;
     u8* saved;  // by page: whether its contents from before the launch are kept
     u8* filled;  // by byte, 0 where nothing has written it; null if it came with its contents
@@ -91,7 +91,8 @@ struct Launch {
     i32 zeroed_bytes;    // registers that a thread may read before it writes them come first
     u32 grid[3], block[3];
     i32 shared_bytes, shared_static, local_bytes;
-    i32 global_grain, shared_grain, local_grain;
+    i32 global_grain, shared_grain, local_grain;  // the narrowest words, of the judge
+    i32 global_granule, shared_granule;           // what no access splits: a stamp of the fast run
     i32 checks;
     i32 jobs;
     i32 global_one_width, shared_one_width;  // whether all stores there are equally wide
@@ -163,15 +164,25 @@ struct Warp {
     i64 committed[LANES];
 };
 
-// What an operation's addresses looked like the last time: costs do not change with a shift of all
-// of them, by a word in shared memory and by a sector in global memory.
+// What an operation's addresses looked like the last time, but for a shift of all of them.
 struct Pattern {
+    u64 number = 0;  // of the shapes that there have been
     u32 active = 0;
-    i64 first;            // of the lowest active lane
-    i64 relative[LANES];  // to that
-    int spent, ideal;     // wavefronts, or sectors
-    u32 leaders;          // the first lane at each address
-    u32 alone;            // of those, the ones that no other lane follows
+    i64 relative[LANES];  // to the address of the lowest active lane
+    i64 low, high;        // of those of active lanes
+    i64 bits;             // that are set in any of those
+    bool in_a_row;        // every lane is active and follows the one before
+
+    // What they cost, as long as the first address is shifted by a multiple of the unit: of a word
+    // in shared memory, and of a sector in global memory. 0 where nobody has asked yet.
+    i64 unit, first;
+    int spent, ideal;  // wavefronts, or sectors
+
+    // The lanes that are the first at their address; none where nobody has asked yet.
+    int leader_count;
+    u8 leader[LANES];
+    u32 alone;   // of those, the ones that no other lane follows
+    bool dense;  // each begins where the one before ends
 };
 
 class Checks;
@@ -247,7 +258,10 @@ inline u32 lanes_set(const i32* row) {
 
 template <class Function>
 inline void each_lane(u32 lanes, Function function) {
-    for (; lanes; lanes &= lanes - 1) function(__builtin_ctz(lanes));
+    if (lanes == EVERYBODY)
+        for (int i = 0; i < LANES; i++) function(i);
+    else
+        for (; lanes; lanes &= lanes - 1) function(__builtin_ctz(lanes));
 }
 
 }  // namespace machine

@@ -41,7 +41,7 @@ Worker::Worker(Shared& shared, const Counts& counts) : shared_(shared), launch_(
     registers_ = zeros<u8>(stride * warps + 64);
     u8* base = registers_.get() + (64 - reinterpret_cast<uintptr_t>(registers_.get()) % 64) % 64;
     shared_memory_ = zeros<u8>(launch_.shared_bytes + 16);
-    const size_t words = launch_.shared_bytes / launch_.shared_grain + 1;
+    const size_t words = launch_.shared_bytes / launch_.shared_granule + 1;
     local_ = zeros<u8>(static_cast<size_t>(launch_.local_bytes) * threads + 16);
     if (launch_.checks) {
         shared_written_ = zeros<u64>(words);

@@ -34,14 +34,12 @@ inline Access addressed(const Context& c, const Instruction& n) {
         const int scale = n.source[0].half;
         for (int i = 0; i < LANES; i++) access.address[i] = (base[i] << scale) + more[i] + offset;
     }
-    machine::survey(access);
+    machine::survey(c.patterns[c.at], access, c.mask);
     return access;
 }
 
 inline void aligned(const Access& access, int to) {
-    i64 bits = 0;
-    each_lane(access.active, [&](int i) { bits |= access.address[i]; });
-    if (!(bits & (to - 1))) return;
+    if (!(access.bits & (to - 1))) return;
     each_lane(access.active, [&](int i) {
         if (access.address[i] & (to - 1)) throw Fault{MISALIGNED, i, access.address[i]};
     });
@@ -143,23 +141,17 @@ inline void count_shared(Context& c, machine::Wavefronts cost) {
     c.counts.wavefronts_ideal[c.at] += cost.ideal;
 }
 
-// What an access costs is that of the instruction's last one, where its addresses lie as those did.
 inline void count(Context& c, const Access& access, i32 space, bool is_load) {
     if (space != GLOBAL && space != SHARED) return;
-    machine::Pattern& last = c.patterns[c.at];
     const i64 unit = space == GLOBAL ? i64(1) << machine::SECTOR_SHIFT : machine::WORD_BYTES;
-    const bool may_change = c.launch->instructions[c.at].space == GENERIC;
-    if (may_change || !machine::repeats(last, access, unit, c.mask)) {
-        machine::remember(last, access);
-        const machine::Wavefronts cost =
-            space == GLOBAL ? machine::Wavefronts{machine::global_sectors(access), 0}
-                            : wavefronts_of(access, is_load);
-        last.spent = cost.spent, last.ideal = cost.ideal;
-    }
+    const machine::Wavefronts cost = machine::cost_of(c.patterns[c.at], access, unit, [&] {
+        return space == GLOBAL ? machine::Wavefronts{machine::global_sectors(access), 0}
+                               : wavefronts_of(access, is_load);
+    });
     if (space == GLOBAL)
-        count_global(c, last.spent);
+        count_global(c, cost.spent);
     else
-        count_shared(c, {last.spent, last.ideal});
+        count_shared(c, cost);
 }
 
 // --- values -------------------------------------------------------------------------------------

@@ -156,7 +156,7 @@ void Accesses::wait_for_copies(const Op& op, const Selection& lanes) {
             }
             survey(access);
             const Wavefronts cost = shared_wavefronts(access, false);
-            count_shared(blocks_.c, copy.site, cost.spent, cost.ideal);
+            count_shared(blocks_.c, copy.site, cost);
         }
     }
     copies_.erase(std::remove_if(copies_.begin(), copies_.end(),

@@ -12,6 +12,10 @@ enum Verb { READ, WRITE, UPDATE };
 
 // --- addresses ----------------------------------------------------------------------------------
 
+inline Pattern& pattern_of(const Context& c, const Op& op) {
+    return c.patterns[&op - c.launch->ops];
+}
+
 inline Access addressed(const Context& c, const Op& op, int width) {
     Access access;
     access.active = c.active;
@@ -24,7 +28,7 @@ inline Access addressed(const Context& c, const Op& op, int width) {
         const u32 offset = static_cast<u32>(op.immediate);
         for (int i = 0; i < LANES; i++) access.address[i] = base[i] + offset;
     }
-    survey(access);
+    survey(pattern_of(c, op), access, c.mask);
     return access;
 }
 
@@ -46,15 +50,12 @@ inline i32 resolved(const Op& op, Access& access) {
 }
 
 inline void aligned(i32 site, const Access& access, int to) {
-    i64 bits = 0;
-    each_lane(access.active, [&](int i) { bits |= access.address[i]; });
-    if (bits & (to - 1)) throw Suspicion{MISALIGNED, site, 0};
+    if (access.bits & (to - 1)) throw Suspicion{MISALIGNED, site, 0};
 }
 
-// Addresses may be anything, and a row of them may wrap around: nothing is added to them here.
+// Addresses may be anything: nothing is added to them here.
 inline void within_bounds(i32 site, const Access& access, i64 base, i64 size) {
-    const i64 last = base + size - access.width;
-    if (access.low < base || access.low > last || access.high < base || access.high > last)
+    if (access.low < base || access.high > base + size - access.width)
         throw Suspicion{OUTSIDE, site, 0};
 }
 
@@ -65,14 +66,14 @@ inline Buffer& buffer_of(const Context& c, const Op& op, const Access& access, i
     if (slot < 0 || slot >= c.launch->buffer_count) throw Suspicion{OUTSIDE, op.site, 0};
     Buffer& buffer = c.launch->buffers[slot];
     within_bounds(op.site, access, buffer.base, buffer.size);
-    if (access.in_a_row ? (access.low & (unit - 1)) != 0 : unit > 1) aligned(op.site, access, unit);
+    aligned(op.site, access, unit);
     if (verb != READ && !buffer.writable) throw Suspicion{READ_ONLY, op.site, 0};
     return buffer;
 }
 
 inline void inside(i32 site, const Access& access, i64 size, int unit) {
     within_bounds(site, access, 0, size);
-    if (unit > 1) aligned(site, access, unit);
+    aligned(site, access, unit);
 }
 
 // --- counts -------------------------------------------------------------------------------------
@@ -88,40 +89,14 @@ inline void mark(u8* sectors, const Buffer& buffer, const Access& access) {
               [&](int i) { sectors[(access.address[i] - buffer.base) >> SECTOR_SHIFT] = 1; });
 }
 
-// The pattern of an access by all active lanes, whose cost is worked out if it is a new one.
-template <class Cost>
-const Pattern& pattern_of(Context& c, const Op& op, const Access& access, i64 unit, Cost cost) {
-    Pattern& pattern = c.patterns[&op - c.launch->ops];
-    if (repeats(pattern, access, unit, c.mask)) return pattern;
-    remember(pattern, access);
-    const Wavefronts costs = cost();
-    pattern.spent = costs.spent, pattern.ideal = costs.ideal;
-    pattern.leaders = pattern.alone = 0;
-    if (access.in_a_row) {
-        pattern.leaders = pattern.alone = access.active;
-        return pattern;
-    }
-    for (u32 left = access.active; left;) {
-        const int leader = __builtin_ctz(left);
-        u32 same = 0;
-        each_lane(left, [&](int i) {
-            same |= static_cast<u32>(access.address[i] == access.address[leader]) << i;
-        });
-        pattern.leaders |= 1u << leader;
-        if (!(same & (same - 1))) pattern.alone |= 1u << leader;
-        left &= ~same;
-    }
-    return pattern;
+inline Wavefronts shared_cost(const Context& c, const Op& op, const Access& access, bool is_load) {
+    return cost_of(pattern_of(c, op), access, WORD_BYTES,
+                   [&] { return shared_wavefronts(access, is_load); });
 }
 
-inline const Pattern& shared_pattern(Context& c, const Op& op, const Access& access, bool is_load) {
-    return pattern_of(c, op, access, WORD_BYTES,
-                      [&] { return shared_wavefronts(access, is_load); });
-}
-
-inline const Pattern& global_pattern(Context& c, const Op& op, const Access& access) {
-    return pattern_of(c, op, access, i64(1) << SECTOR_SHIFT,
-                      [&] { return Wavefronts{global_sectors(access), 0}; });
+inline int sectors_of(const Context& c, const Op& op, const Access& access) {
+    return cost_of(pattern_of(c, op), access, i64(1) << SECTOR_SHIFT,
+                   [&] { return Wavefronts{global_sectors(access), 0}; }).spent;
 }
 
 inline void count_global(Context& c, const Op& op, const Buffer& buffer, const Access& access,
@@ -135,10 +110,10 @@ inline void count_global(Context& c, const Op& op, const Buffer& buffer, const A
         mark(buffer.sectors_written, buffer, access);
 }
 
-inline void count_shared(Context& c, i32 site, int spent, int ideal) {
+inline void count_shared(Context& c, i32 site, const Wavefronts& cost) {
     c.counts.shared_requests[site]++;
-    c.counts.wavefronts[site] += spent;
-    c.counts.wavefronts_ideal[site] += ideal;
+    c.counts.wavefronts[site] += cost.spent;
+    c.counts.wavefronts_ideal[site] += cost.ideal;
 }
 
 inline void count_collisions(Context& c, i32 site, u32 active, const Collisions& met) {

@@ -14,11 +14,10 @@ void read_source(Context& c, const Op& op, Copy& copy) {
     access.active = c.active;
     access.width = copy.width;
     std::memcpy(access.address, c.row<i64>(op.source[1]), sizeof access.address);
-    survey(access);
+    survey(pattern_of(c, op), access, c.mask);
     Buffer& buffer = buffer_of(c, op, access, copy.width, READ);
-    const Pattern& pattern = global_pattern(c, op, access);
-    note_global_reads(c, op, buffer, access, pattern);
-    count_global(c, op, buffer, access, pattern.spent, READ);
+    note_global_reads(c, op, buffer, access);
+    count_global(c, op, buffer, access, sectors_of(c, op, access), READ);
     each_lane(c.active, [&](int i) {
         std::memcpy(copy.data[i], buffer.data - buffer.base + access.address[i], copy.width);
     });
@@ -65,7 +64,7 @@ void copy_wait(Context& c, const Op& op) {
             survey(access);
             inside(copy.site, access, c.launch->shared_bytes, copy.width);
             const Wavefronts cost = shared_wavefronts(access, false);
-            count_shared(c, copy.site, cost.spent, cost.ideal);
+            count_shared(c, copy.site, cost);
             put_shared(c, copy.site, PLAIN, access, [&](int i) { return copy.data[i]; });
             copy.lanes &= ~access.active;
         }

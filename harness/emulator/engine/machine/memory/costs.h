@@ -19,72 +19,82 @@ struct Access {
     int width;  // bytes a lane
     i64 address[LANES];
     i64 low, high;  // of the active lanes
+    i64 bits;       // that are set in any of their addresses or, together, in the distances
     bool in_a_row;  // every lane is active and follows the one before
 };
 
-inline void survey(Access& access) {
-    i64 low = INT64_MAX, high = INT64_MIN;
-    bool in_a_row = access.active == EVERYBODY;
-    if (in_a_row) {
-        const i64 first = access.address[0];
-        i64 off = 0;
-        for (int i = 0; i < LANES; i++) off |= access.address[i] - first - i64(i) * access.width;
-        in_a_row = off == 0;
-        if (in_a_row) {
-            access.low = first, access.high = first + i64(LANES - 1) * access.width;
-            access.in_a_row = true;
-            return;
-        }
-        for (int i = 0; i < LANES; i++) {
-            low = std::min(low, access.address[i]);
-            high = std::max(high, access.address[i]);
-        }
-    } else {
-        each_lane(access.active, [&](int i) {
-            low = std::min(low, access.address[i]);
-            high = std::max(high, access.address[i]);
-        });
-    }
-    access.low = low, access.high = high, access.in_a_row = false;
-}
-
-// Whether an access has a pattern's addresses, but for a multiple of `unit`. mask: all ones for an
-// active lane.
+// Whether an access has a pattern's addresses, but for a shift. mask: all ones for an active lane.
 template <class Mask>
-inline bool repeats(const Pattern& pattern, const Access& access, i64 unit, const Mask* mask) {
-    const i64 first = access.address[__builtin_ctz(access.active)];
-    if (pattern.active != access.active || (pattern.first ^ first) & (unit - 1)) return false;
+bool repeats(const Pattern& pattern, const Access& access, i64 first, const Mask* mask) {
+    if (pattern.active != access.active || first + pattern.low > first + pattern.high) return false;
     i64 changed = 0;
-    for (int i = 0; i < LANES; i++)
-        changed |= (access.address[i] - first - pattern.relative[i]) & static_cast<i32>(mask[i]);
+    if (access.active == EVERYBODY)
+        for (int i = 0; i < LANES; i++)
+            changed |= access.address[i] - first - pattern.relative[i];
+    else
+        for (int i = 0; i < LANES; i++)
+            changed |= (access.address[i] - first - pattern.relative[i]) & static_cast<i32>(mask[i]);
     return !changed;
 }
 
-inline void remember(Pattern& pattern, const Access& access) {
-    pattern.active = access.active;
-    pattern.first = access.address[__builtin_ctz(access.active)];
-    for (int i = 0; i < LANES; i++) pattern.relative[i] = access.address[i] - pattern.first;
+// Addresses may be anything: a pattern so wide that distances wrap around repeats nowhere.
+constexpr u64 WIDEST = u64(1) << 62;
+
+inline void learn(Pattern& pattern, const Access& access, i64 first) {
+    i64 low = first, high = first, off = 0;
+    pattern.bits = 0;
+    for (int i = 0; i < LANES; i++) {
+        pattern.relative[i] = access.address[i] - first;
+        off |= pattern.relative[i] - i64(i) * access.width;
+    }
+    each_lane(access.active, [&](int i) {
+        low = std::min(low, access.address[i]);
+        high = std::max(high, access.address[i]);
+        pattern.bits |= pattern.relative[i];
+    });
+    pattern.active = static_cast<u64>(high - low) < WIDEST ? access.active : 0;
+    pattern.low = low - first, pattern.high = high - first;
+    pattern.in_a_row = access.active == EVERYBODY && off == 0 && low == first;
+    pattern.unit = pattern.leader_count = 0;
+    pattern.number++;
 }
 
-// Which values have been seen, of at most a warp's lanes, and how often.
+template <class Mask>
+void survey(Pattern& pattern, Access& access, const Mask* mask) {
+    const i64 first = access.address[__builtin_ctz(access.active)];
+    if (!repeats(pattern, access, first, mask)) learn(pattern, access, first);
+    access.low = first + pattern.low, access.high = first + pattern.high;
+    access.bits = first | pattern.bits;
+    access.in_a_row = pattern.in_a_row;
+}
+
+// Of an access that is not expected again.
+inline void survey(Access& access) {
+    Pattern once;
+    survey<i32>(once, access, nullptr);
+}
+
+// Which values have been seen, of at most a warp's lanes, and a number for each.
 class Seen {
    public:
-    // How often the value was seen before.
-    int add(i64 value) {
+    // The value's number, which is `initial` where it is seen for the first time.
+    u8& number(i64 value, int initial) {
         int at = static_cast<int>((static_cast<u64>(value) * 0x9E3779B97F4A7C15u) >> 58);
         for (; used_ >> at & 1; at = (at + 1) % SLOTS)
-            if (values_[at] == value) return times_[at]++;
+            if (values_[at] == value) return numbers_[at];
         used_ |= u64(1) << at;
         values_[at] = value;
-        times_[at] = 1;
-        return 0;
+        return numbers_[at] = static_cast<u8>(initial);
     }
+
+    // How often the value was seen before.
+    int add(i64 value) { return number(value, 0)++; }
 
    private:
     static constexpr int SLOTS = 64;
     u64 used_ = 0;
     i64 values_[SLOTS];
-    u8 times_[SLOTS];
+    u8 numbers_[SLOTS];
 };
 
 inline int global_sectors(const Access& access) {
@@ -205,6 +215,18 @@ inline Wavefronts shared_wavefronts(const Access& access, bool is_load) {
     if (access.in_a_row) return {LANES / lanes, LANES / lanes};
     const int served = is_load && agree(access, EVERYBODY) ? std::min(2 * lanes, LANES) : lanes;
     return {conflicts(access, served), phases(access.active, served)};
+}
+
+// What an access costs, worked out if the last one of its operation was another.
+template <class Cost>
+Wavefronts cost_of(Pattern& pattern, const Access& access, i64 unit, Cost cost) {
+    const i64 first = access.address[__builtin_ctz(access.active)] & (unit - 1);
+    if (pattern.unit != unit || pattern.first != first) {
+        const Wavefronts costs = cost();
+        pattern.unit = unit, pattern.first = first;
+        pattern.spent = costs.spent, pattern.ideal = costs.ideal;
+    }
+    return {pattern.spent, pattern.ideal};
 }
 
 // COMBINED: one lane goes to memory for those on its address. VECTOR and the number of elements.

@@ -36,16 +36,58 @@ void note_local(const Context& c, const Op& op, const Access& access, bool write
 
 // --- loads --------------------------------------------------------------------------------------
 
+// `place(i)`: where lane i's vector begins.
 template <class T, class Place>
-void fetch(Context& c, const Op& op, u32 active, Place place) {
+void fetch(Context& c, const Op& op, Place place) {
     for (int k = 0; k < op.count; k++) {
         if (op.result[k] < 0) continue;
         Cell<T>* row = c.row<Cell<T>>(op.result[k]);
-        each_lane(active, [&](int i) {
+        each_lane(c.active, [&](int i) {
             T value;
             std::memcpy(&value, place(i) + k * sizeof(T), sizeof(T));
             row[i] = Stored<T>::put(value);
         });
+    }
+}
+
+using Four = u32 __attribute__((vector_size(16)));
+
+// Vectors of four words, four lanes at once.
+void fetch_fours(Context& c, const Op& op, const Access& access, const u8* start) {
+    for (int i = 0; i < LANES; i += 4) {
+        Four lane[4];
+        for (int n = 0; n < 4; n++) std::memcpy(&lane[n], start + access.address[i + n], sizeof(Four));
+        const Four low01 = __builtin_shuffle(lane[0], lane[1], Four{0, 4, 1, 5});
+        const Four low23 = __builtin_shuffle(lane[2], lane[3], Four{0, 4, 1, 5});
+        const Four high01 = __builtin_shuffle(lane[0], lane[1], Four{2, 6, 3, 7});
+        const Four high23 = __builtin_shuffle(lane[2], lane[3], Four{2, 6, 3, 7});
+        const Four element[] = {__builtin_shuffle(low01, low23, Four{0, 1, 4, 5}),
+                                __builtin_shuffle(low01, low23, Four{2, 3, 6, 7}),
+                                __builtin_shuffle(high01, high23, Four{0, 1, 4, 5}),
+                                __builtin_shuffle(high01, high23, Four{2, 3, 6, 7})};
+        for (int k = 0; k < 4; k++)
+            if (op.result[k] >= 0) std::memcpy(c.row<u32>(op.result[k]) + i, &element[k], sizeof(Four));
+    }
+}
+
+// The same from memory that all lanes share.
+template <class T>
+void fetch(Context& c, const Op& op, const Access& access, const u8* start) {
+    if (access.in_a_row && sizeof(T) >= 4 && op.count == 1) {
+        if (op.result[0] >= 0)
+            std::memcpy(c.row<T>(op.result[0]), start + access.low, LANES * sizeof(T));
+    } else if (c.full && access.low == access.high) {
+        for (int k = 0; k < op.count; k++) {
+            if (op.result[k] < 0) continue;
+            T value;
+            std::memcpy(&value, start + access.low + k * sizeof(T), sizeof(T));
+            Cell<T>* row = c.row<Cell<T>>(op.result[k]);
+            std::fill(row, row + LANES, Stored<T>::put(value));
+        }
+    } else if (c.full && std::is_same_v<T, u32> && op.count == 4) {
+        fetch_fours(c, op, access, start);
+    } else {
+        fetch<T>(c, op, [&](int i) { return start + access.address[i]; });
     }
 }
 
@@ -55,25 +97,19 @@ void load(Context& c, const Op& op) {
     const i32 space = resolved(op, access);
     if (space == SHARED) {
         inside(op.site, access, c.launch->shared_bytes, sizeof(T) * op.count);
-        const Pattern& pattern = shared_pattern(c, op, access, true);
-        if (op.cost != NOT_COUNTED) count_shared(c, op.site, pattern.spent, pattern.ideal);
-        note_shared_reads(c, op, access, pattern);
-        fetch<T>(c, op, c.active, [&](int i) { return c.shared + access.address[i]; });
+        if (op.cost != NOT_COUNTED) count_shared(c, op.site, shared_cost(c, op, access, true));
+        note_shared_reads(c, op, access);
+        fetch<T>(c, op, access, c.shared);
     } else if (space == LOCAL) {
         inside(op.site, access, c.launch->local_bytes, sizeof(T) * op.count);
         if (c.checks) note_local(c, op, access, false);
-        fetch<T>(c, op, c.active, [&](int i) { return local_of(c, i) + access.address[i]; });
+        fetch<T>(c, op, [&](int i) { return local_of(c, i) + access.address[i]; });
     } else {
         Buffer& buffer = buffer_of(c, op, access, sizeof(T) * op.count, READ);
-        const Pattern& pattern = global_pattern(c, op, access);
-        note_global_reads(c, op, buffer, access, pattern);
+        note_global_reads(c, op, buffer, access);
         read_filled(c, op, buffer, access, sizeof(T));
-        count_global(c, op, buffer, access, pattern.spent, READ);
-        const u8* start = buffer.data - buffer.base;
-        if (access.in_a_row && sizeof(T) >= 4 && op.count == 1 && op.result[0] >= 0)
-            std::memcpy(c.row<T>(op.result[0]), start + access.low, LANES * sizeof(T));
-        else
-            fetch<T>(c, op, c.active, [&](int i) { return start + access.address[i]; });
+        count_global(c, op, buffer, access, sectors_of(c, op, access), READ);
+        fetch<T>(c, op, access, buffer.data - buffer.base);
     }
 }
 
@@ -99,8 +135,7 @@ void store(Context& c, const Op& op) {
     };
     if (space == SHARED) {
         inside(op.site, access, c.launch->shared_bytes, sizeof(T) * op.count);
-        const Pattern& pattern = shared_pattern(c, op, access, false);
-        count_shared(c, op.site, pattern.spent, pattern.ideal);
+        count_shared(c, op.site, shared_cost(c, op, access, false));
         put_shared(c, op.site, op.kind, access, bytes);
     } else if (space == LOCAL) {
         inside(op.site, access, c.launch->local_bytes, sizeof(T) * op.count);
@@ -110,7 +145,7 @@ void store(Context& c, const Op& op) {
         });
     } else {
         Buffer& buffer = buffer_of(c, op, access, sizeof(T) * op.count, WRITE);
-        count_global(c, op, buffer, access, global_pattern(c, op, access).spent, WRITE);
+        count_global(c, op, buffer, access, sectors_of(c, op, access), WRITE);
         put_global(c, op, buffer, access, bytes);
         fill(c, buffer, access);
     }
@@ -128,8 +163,9 @@ void in_turn(Context& c, const Op& op, F turn) {
     if (space == SHARED) {
         inside(op.site, access, c.launch->shared_bytes, width);
         const Wavefronts cost = shared_atomic_wavefronts(access, op.cost);
-        count_shared(c, op.site, cost.spent, cost.ideal);
+        count_shared(c, op.site, cost);
         count_collisions(c, op.site, access.active, collisions(access));
+        if (c.checks) c.checks->noted.forget_all();
     } else if (space == LOCAL) {
         inside(op.site, access, c.launch->local_bytes, width);
         if (c.checks) note_local(c, op, access, false);

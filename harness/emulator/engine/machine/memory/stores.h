@@ -11,6 +11,7 @@ namespace machine {
 
 template <class Bytes>
 void put_shared(Context& c, i32 site, i32 kind, const Access& access, Bytes bytes) {
+    if (c.checks) c.checks->noted.forget_all();
     const bool checked =
         c.checks &&
         !passes_in_a_row(c, access, words_of_shared(c, access.low, access.width), kind, WRITE);

@@ -20,15 +20,15 @@ struct Words {
 };
 
 inline Words words_of(const Context& c, const Buffer& buffer, i64 address, int width) {
-    const int grain = c.launch->global_grain;
-    return {buffer.written, buffer.read, (address - buffer.base) / grain,
-            std::max(1, width / grain), false, c.launch->global_one_width != 0};
+    const int shift = __builtin_ctz(c.launch->global_granule);
+    return {buffer.written, buffer.read, (address - buffer.base) >> shift,
+            std::max(1, width >> shift), false, c.launch->global_one_width != 0};
 }
 
 inline Words words_of_shared(const Context& c, i64 address, int width) {
-    const int grain = c.launch->shared_grain;
-    return {c.shared_written, c.shared_read, address / grain,
-            std::max(1, width / grain), true, c.launch->shared_one_width != 0};
+    const int shift = __builtin_ctz(c.launch->shared_granule);
+    return {c.shared_written, c.shared_read, address >> shift,
+            std::max(1, width >> shift), true, c.launch->shared_one_width != 0};
 }
 
 // With several jobs other blocks stamp the same words meanwhile: each side then first leaves its
@@ -40,11 +40,11 @@ inline bool others_stamp(const Context& c, const Words& words) {
 // Whether nothing stands in the way of a plain access to a word. What an earlier block left in
 // memory of the block's own means nothing, but what only an earlier block has written is not there
 // to be read.
-inline bool may_be_read(const Checks& checks, const Words& words, i64 word, u64 mine) {
+inline bool may_be_read(const Moment& checks, const Words& words, i64 word, u64 mine) {
     return checks.clear(words.written[word], mine, checks.start(), !words.own);
 }
 
-inline bool passes(const Checks& checks, const Words& words, i64 word, u64 mine, Verb verb) {
+inline bool passes(const Moment& checks, const Words& words, i64 word, u64 mine, Verb verb) {
     const u64 since = words.own ? 0 : checks.start();
     return (verb == READ ? may_be_read(checks, words, word, mine)
                          : checks.hides_nothing(words.written[word], words.own)) &
@@ -56,9 +56,9 @@ inline bool passes(const Checks& checks, const Words& words, i64 word, u64 mine,
 // `alone` is false for a lane that stands for several at its address: then a word that it wrote
 // itself is not ordered before all of them.
 inline void note_read(const Context& c, const Op& op, int lane, bool alone, const Words& words) {
-    const Checks& checks = *c.checks;
-    const u64 mine =
-        checks.stamp(c.thread(lane), op.kind, alone ? Stamp::ONE_THREAD : Stamp::ONE_WARP);
+    Checks& checks = *c.checks;
+    const u64 mine = alone ? checks.stamp(c.thread(lane), op.kind)
+                           : checks.stamp(c.thread(0), op.kind, Stamp::ONE_WARP);
     const int thread = alone ? c.thread(lane) : NOBODY;
     const bool simple = op.kind == PLAIN && !others_stamp(c, words);
     for (i64 w = words.first; w < words.first + words.count; w++) {
@@ -90,7 +90,7 @@ inline void note_read(const Context& c, const Op& op, int lane, bool alone, cons
 template <class Unchanged>
 void note_write(const Context& c, i32 site, i32 kind, int lane, const Words& words,
                 Unchanged unchanged) {
-    const Checks& checks = *c.checks;
+    Checks& checks = *c.checks;
     const int thread = c.thread(lane);
     const u64 mine = checks.stamp(thread, kind);
     const bool simple = kind == PLAIN && !others_stamp(c, words);
@@ -150,7 +150,7 @@ inline void fill(const Context& c, const Buffer& buffer, const Access& access) {
 inline bool passes_in_a_row(const Context& c, const Access& access, const Words& words, i32 kind,
                             Verb verb) {
     if (!access.in_a_row || kind != PLAIN || others_stamp(c, words)) return false;
-    const Checks& checks = *c.checks;
+    Checks& checks = *c.checks;
     const u64 first = checks.stamp(c.thread(0), PLAIN);
     const int count = static_cast<int>(words.count) * LANES;
     const int shift = __builtin_ctz(static_cast<unsigned>(words.count));
@@ -163,26 +163,96 @@ inline bool passes_in_a_row(const Context& c, const Access& access, const Words&
     return true;
 }
 
-inline void note_global_reads(const Context& c, const Op& op, const Buffer& buffer,
-                              const Access& access, const Pattern& pattern) {
-    if (!c.checks || !buffer.watched) return;
-    if (passes_in_a_row(c, access, words_of(c, buffer, access.low, access.width), op.kind, READ))
-        return;
-    each_lane(pattern.leaders, [&](int i) {
-        note_read(c, op, i, pattern.alone >> i & 1,
-                  words_of(c, buffer, access.address[i], access.width));
+// Which lanes are the first at their address: a read is noted once for all lanes at an address.
+inline const Pattern& with_leaders(const Context& c, const Op& op, const Access& access) {
+    Pattern& pattern = pattern_of(c, op);
+    if (pattern.leader_count) return pattern;
+    Seen seen;
+    i64 next = access.low;
+    pattern.alone = access.active;
+    pattern.dense = true;
+    each_lane(access.active, [&](int i) {
+        const int first = seen.number(access.address[i], i);
+        if (first != i) {
+            pattern.alone &= ~(1u << first | 1u << i);
+            return;
+        }
+        pattern.leader[pattern.leader_count++] = static_cast<u8>(i);
+        pattern.dense &= access.address[i] == next;
+        next += access.width;
     });
+    return pattern;
 }
 
-inline void note_shared_reads(const Context& c, const Op& op, const Access& access,
-                              const Pattern& pattern) {
-    if (!c.checks) return;
-    if (passes_in_a_row(c, access, words_of_shared(c, access.low, access.width), op.kind, READ))
+// The words of a warp's reads, each with the stamp that says who reads it. words: the lowest lane's.
+template <class Act>
+void each_word(const Context& c, const Pattern& pattern, const Words& words, int shift, Act act) {
+    const u64 alone = c.checks->stamp(c.thread(0), PLAIN);
+    const u64 together = c.checks->stamp(c.thread(0), PLAIN, Stamp::ONE_WARP);
+    if (pattern.dense && !pattern.alone) {
+        const i64 count = words.count * pattern.leader_count;
+        for (i64 n = 0; n < count; n++) act(words.first + n, together);
         return;
-    each_lane(pattern.leaders, [&](int i) {
-        note_read(c, op, i, pattern.alone >> i & 1,
-                  words_of_shared(c, access.address[i], access.width));
+    }
+    for (int n = 0; n < pattern.leader_count; n++) {
+        const int i = pattern.leader[n];
+        const i64 first = words.first + ((pattern.relative[i] - pattern.low) >> shift);
+        const u64 mine = pattern.alone >> i & 1 ? alone + i : together;
+        for (i64 w = first; w < first + words.count; w++) act(w, mine);
+    }
+}
+
+// Whether no write stands in the way of any word's plain read; all are then stamped.
+inline bool passes_at_once(const Context& c, const Pattern& pattern, const Words& words, int shift) {
+    const Moment checks = *c.checks;  // a copy, which the compiler sees is not written to
+    // Not bool: as wide as the stamps, several at once.
+    u64 in_the_way = 0, unstamped = 0, changes_later = 0;
+    each_word(c, pattern, words, shift, [&](i64 w, u64 mine) {
+        in_the_way |= may_be_read(checks, words, w, mine) ? 0 : 1;
+        unstamped |= checks.says_it_all(words.read[w], mine) ? 0 : 1;
+        changes_later |= checks.read_by_block(words.read[w]) ? 0 : 1;
     });
+    if (in_the_way) return false;
+    if (words.own && !changes_later) c.checks->noted.add(pattern, words.first);
+    if (!unstamped) return true;
+    const u64 since = words.own ? 0 : checks.start();
+    each_word(c, pattern, words, shift, [&](i64 w, u64 mine) {
+        const u64 read = words.read[w];
+        const u64 before = words.own & !checks.of_this_block(read) ? 0 : read;
+        const u64 with_mine = checks.clear(read, mine, since, !words.own)
+                                  ? mine
+                                  : checks.joined(before, mine);
+        words.read[w] = checks.says_it_all(read, mine) ? read : with_mine;
+    });
+    return true;
+}
+
+// words_at: the words of an access at an address.
+template <class WordsAt>
+void note_reads(const Context& c, const Op& op, const Access& access, int grain, WordsAt words_at) {
+    const Words words = words_at(access.low);
+    if (passes_in_a_row(c, access, words, op.kind, READ)) return;
+    const Pattern& pattern = with_leaders(c, op, access);
+    const bool simple = op.kind == PLAIN && !others_stamp(c, words);
+    if (simple && words.own && c.checks->noted.has(pattern, words.first)) return;
+    if (simple && passes_at_once(c, pattern, words, __builtin_ctz(grain))) return;
+    for (int n = 0; n < pattern.leader_count; n++) {
+        const int i = pattern.leader[n];
+        note_read(c, op, i, pattern.alone >> i & 1, words_at(access.address[i]));
+    }
+}
+
+inline void note_global_reads(const Context& c, const Op& op, const Buffer& buffer,
+                              const Access& access) {
+    if (c.checks && buffer.watched)
+        note_reads(c, op, access, c.launch->global_granule,
+                   [&](i64 address) { return words_of(c, buffer, address, access.width); });
+}
+
+inline void note_shared_reads(const Context& c, const Op& op, const Access& access) {
+    if (c.checks)
+        note_reads(c, op, access, c.launch->shared_granule,
+                   [&](i64 address) { return words_of_shared(c, address, access.width); });
 }
 
 }  // namespace machine

@@ -1,0 +1,143 @@
+// When, by whom and how a word was accessed last, in 64 bits, and what follows from that.
+//
+// Time is the number of the thread block and its epoch, which a barrier or a meeting begins anew.
+
+#pragma once
+
+#include "machine.h"
+
+namespace machine {
+
+class Stamp {
+   public:
+    // How many different readers a stamp of reads stands for.
+    enum Readers : u64 { ONE_THREAD, ONE_WARP, ONE_BLOCK, SEVERAL_BLOCKS };
+
+    static constexpr int KIND_SHIFT = 10, READERS_SHIFT = 12, EPOCH_SHIFT = 16, BLOCK_SHIFT = 36;
+    // The same block accessed the word in a weaker way before: a barrier hides that from its own
+    // threads, but from no other block.
+    static constexpr u64 WEAKER_BEFORE = u64(1) << 14;
+    // The block has changed what it wrote there itself: that a later write by somebody else leaves
+    // the last value does not mean that it leaves all of them.
+    static constexpr u64 CHANGED_AGAIN = u64(1) << 15;
+    static constexpr u64 MOST_EPOCHS = (u64(1) << (BLOCK_SHIFT - EPOCH_SHIFT)) - 1;
+
+    // Of reads by several blocks, which no barrier of one of them orders.
+    static constexpr u64 NO_BLOCK = ~u64(0) << BLOCK_SHIFT;
+
+    static constexpr u64 WHO = 1023 | u64(3) << READERS_SHIFT;
+
+    static u64 make(u64 time, int thread, u64 kind) {
+        return time << EPOCH_SHIFT | kind << KIND_SHIFT | static_cast<u64>(thread);
+    }
+    static u64 time(u64 stamp) { return stamp >> EPOCH_SHIFT; }
+    static u64 block(u64 stamp) { return stamp >> BLOCK_SHIFT; }
+    static int thread(u64 stamp) { return stamp & 1023; }
+    static int warp(u64 stamp) { return (stamp & 1023) / LANES; }
+    static u64 kind(u64 stamp) { return stamp >> KIND_SHIFT & 3; }
+    static u64 readers(u64 stamp) { return stamp >> READERS_SHIFT & 3; }
+    static u64 with(u64 stamp, u64 readers, u64 kind) {
+        return (stamp & ~(u64(15) << KIND_SHIFT)) | readers << READERS_SHIFT | kind << KIND_SHIFT;
+    }
+    static u64 weakened(u64 stamp, u64 before) {
+        const bool weaker = ((before & WEAKER_BEFORE) != 0) | (kind(before) < kind(stamp));
+        return weaker ? stamp | WEAKER_BEFORE : stamp;
+    }
+};
+
+// What stamps mean at one moment of a block.
+class Moment {
+   public:
+    // Whether a lane's access may go unordered with what a stamp stands for.
+    bool harmless(u64 stamp, const Warp& warp, int thread, u64 kind) const {
+        if (stamp == 0) return true;
+        const u64 when = Stamp::time(stamp), readers = Stamp::readers(stamp);
+        if (of_this_block(stamp) && readers != Stamp::SEVERAL_BLOCKS) {
+            if (readers == Stamp::ONE_THREAD && Stamp::thread(stamp) == thread) return true;
+            if (when < barrier_) return true;
+            const bool same_warp = readers <= Stamp::ONE_WARP && Stamp::warp(stamp) == warp.number;
+            if (same_warp && when < warp.synced) return true;
+        }
+        const u64 before = Stamp::kind(stamp);
+        if (kind == PLAIN || before == PLAIN) return false;
+        if (stamp & Stamp::WEAKER_BEFORE && !of_this_block(stamp)) return false;
+        return before == ATOMIC || kind == ATOMIC;
+    }
+
+    // The stamp of a write or an atomic, which must not hide what the same block did before: in a
+    // weaker way, or with another value (`changes`). In memory of the block's `own` a barrier ends
+    // that.
+    u64 over(u64 before, u64 mine, bool changes, bool own) const {
+        if (before == 0 || !of_this_block(before)) return mine;
+        const bool unordered = Stamp::time(before) >= barrier_;
+        if (unordered && Stamp::kind(before) < Stamp::kind(mine))
+            mine = Stamp::with(mine, Stamp::ONE_THREAD, Stamp::kind(before));
+        if ((unordered || !own) && (changes || before & Stamp::CHANGED_AGAIN))
+            mine |= Stamp::CHANGED_AGAIN;
+        return Stamp::weakened(mine, before);
+    }
+
+    // Whether a write over this stamp hides nothing: no other write since the last barrier, or in
+    // memory that other blocks see, none at all.
+    bool hides_nothing(u64 stamp, bool own) const {
+        return own ? stamp < barrier_ << Stamp::EPOCH_SHIFT : stamp == 0;
+    }
+
+    // Whether several warps have read the word plainly since the last barrier.
+    bool read_by_block(u64 stamp) const {
+        return (stamp >= barrier_ << Stamp::EPOCH_SHIFT) & of_this_block(stamp) &
+               (Stamp::kind(stamp) == PLAIN) & (Stamp::readers(stamp) == Stamp::ONE_BLOCK);
+    }
+
+    bool of_this_block(u64 stamp) const { return Stamp::block(stamp) == block_; }
+
+    // The lowest stamp of this block.
+    u64 start() const { return block_ << Stamp::BLOCK_SHIFT; }
+
+    // Whether a barrier orders a stamp from `since` on before `mine`, a plain access by one thread,
+    // or it is that thread's own. Not with several jobs, where stamps of later blocks may be there.
+    bool clear(u64 stamp, u64 mine, u64 since, bool unstamped) const {
+        const bool ordered = (stamp >= since) & (stamp < barrier_ << Stamp::EPOCH_SHIFT);
+        const bool own = (stamp >= start()) & (((stamp ^ mine) & Stamp::WHO) == 0);
+        return ordered | own | (unstamped & (stamp == 0));
+    }
+
+    // Whether a stamp of reads stands for one more plain read already: since the last barrier the
+    // whole block has read the word, or the same warp since its last meeting.
+    bool says_it_all(u64 stamp, u64 mine) const {
+        return read_by_block(stamp) |
+               ((Stamp::time(stamp) == now_) & (Stamp::kind(stamp) == PLAIN) &
+                (Stamp::readers(stamp) == Stamp::ONE_WARP) &
+                (Stamp::warp(stamp) == Stamp::warp(mine)));
+    }
+
+    // The stamp of a read together with the reads before it. Without branches: it is worked out for
+    // several words at once.
+    u64 joined(u64 before, u64 mine) const {
+        const u64 readers = Stamp::readers(before), kind = least_kind(before, mine);
+        const u64 weakened = Stamp::weakened(mine, before);
+        const bool alone = (readers | Stamp::readers(mine)) == Stamp::ONE_THREAD;
+        const bool same_thread = alone & (Stamp::thread(before) == Stamp::thread(mine));
+        const bool same_warp =
+            (readers <= Stamp::ONE_WARP) & (Stamp::warp(before) == Stamp::warp(mine));
+        const u64 together = same_thread ? Stamp::ONE_THREAD
+                             : same_warp ? Stamp::ONE_WARP
+                                         : Stamp::ONE_BLOCK;
+        const bool several = !of_this_block(before) | (readers == Stamp::SEVERAL_BLOCKS);
+        const u64 found =
+            several ? Stamp::NO_BLOCK | Stamp::with(weakened, Stamp::SEVERAL_BLOCKS, kind)
+            : Stamp::time(before) < barrier_ ? weakened
+                                             : Stamp::with(weakened, together, kind);
+        return before == 0 ? mine : found;
+    }
+
+   protected:
+    u64 block_ = 0, now_ = 0, barrier_ = 0;
+
+   private:
+    static u64 least_kind(u64 a, u64 b) {
+        return Stamp::kind(a) < Stamp::kind(b) ? Stamp::kind(a) : Stamp::kind(b);
+    }
+};
+
+}  // namespace machine
