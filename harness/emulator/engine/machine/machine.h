@@ -181,8 +181,7 @@ struct Pattern {
     // The lanes that are the first at their address; none where nobody has asked yet.
     int leader_count;
     u8 leader[LANES];
-    u32 alone;   // of those, the ones that no other lane follows
-    bool dense;  // each begins where the one before ends
+    u32 alone;  // of those, the ones that no other lane follows
 };
 
 class Checks;

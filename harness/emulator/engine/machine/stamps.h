@@ -94,12 +94,16 @@ class Moment {
     // The lowest stamp of this block.
     u64 start() const { return block_ << Stamp::BLOCK_SHIFT; }
 
+    // Whether a barrier orders a stamp from `since` on before whatever happens now.
+    bool ordered(u64 stamp, u64 since) const {
+        return (stamp >= since) & (stamp < barrier_ << Stamp::EPOCH_SHIFT);
+    }
+
     // Whether a barrier orders a stamp from `since` on before `mine`, a plain access by one thread,
     // or it is that thread's own. Not with several jobs, where stamps of later blocks may be there.
     bool clear(u64 stamp, u64 mine, u64 since, bool unstamped) const {
-        const bool ordered = (stamp >= since) & (stamp < barrier_ << Stamp::EPOCH_SHIFT);
         const bool own = (stamp >= start()) & (((stamp ^ mine) & Stamp::WHO) == 0);
-        return ordered | own | (unstamped & (stamp == 0));
+        return ordered(stamp, since) | own | (unstamped & (stamp == 0));
     }
 
     // Whether a stamp of reads stands for one more plain read already: since the last barrier the

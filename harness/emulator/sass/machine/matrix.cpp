@@ -10,26 +10,26 @@ namespace {
 
 enum : i32 { OF_BF16 = 1, OF_TF32 = 2, HALF_RESULT = 4 };
 
-// 16 rows of the first factor, 8 columns of the second.
-Factors fragments(const Context& c, const Instruction& n, Type a_type, Type b_type, int depth) {
-    Factors factors;
-    const int in_word = held(a_type), chunk = 4 * in_word;
-    for (int i = 0; i < LANES; i++)
-        for (int k = 0; k < depth / chunk; k++)
-            for (int e = 0; e < in_word; e++) {
-                const int group = i / 4, column = k * chunk + in_word * (i % 4) + e;
-                const auto of = [&](Type type, int which, int word) {
-                    return element(type, word_of(c, n, which, word)[i], e);
-                };
-                factors.a[group][column] = of(a_type, 0, 2 * k);
-                factors.a[group + 8][column] = of(a_type, 0, 2 * k + 1);
-                factors.b[column][group] = of(b_type, 1, k);
-            }
-    return factors;
+// 16 rows of the first factor, 8 columns of the second. Four lanes have a row's, side by side.
+void fragments(const Context& c, const Instruction& n, Type a_type, Type b_type, int depth,
+               Factors& factors) {
+    const int chunk = 4 * held(a_type);
+    f64 elements[LANES * MOST_HELD];
+    for (int k = 0; k < depth / chunk; k++) {
+        for (int half = 0; half < 2; half++) {
+            read_elements(a_type, word_of(c, n, 0, 2 * k + half), elements);
+            for (int r = 0; r < 8; r++)
+                std::memcpy(factors.a[8 * half + r] + k * chunk, elements + r * chunk, chunk * sizeof(f64));
+        }
+        read_elements(b_type, word_of(c, n, 1, k), elements);
+        for (int col = 0; col < COLUMNS; col++)
+            for (int m = 0; m < chunk; m++) factors.b[k * chunk + m][col] = elements[col * chunk + m];
+    }
 }
 
 void add_product(Context& c, const Instruction& n, Sums sums, Type a_type, Type b_type, int depth) {
-    const Factors factors = fragments(c, n, a_type, b_type, depth);
+    Factors factors;
+    fragments(c, n, a_type, b_type, depth, factors);
     sums.add(c, n, factors, depth, 0, [&](int word, int i) { return word_of(c, n, 2, word)[i]; });
 }
 

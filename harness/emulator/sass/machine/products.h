@@ -22,7 +22,7 @@ inline Type first_type(i32 flags) { return static_cast<Type>(flags >> 6 & 7); }
 inline Type second_type(i32 flags) { return static_cast<Type>(flags >> 9 & 7); }
 
 // Elements in a register.
-inline int held(Type type) { return type <= BRAIN ? 2 : type == TF32 ? 1 : 4; }
+constexpr int held(Type type) { return type <= BRAIN ? 2 : type == TF32 ? 1 : 4; }
 
 inline f64 element(Type type, u32 word, int which) {
     const u16 half = static_cast<u16>(word >> 16 * (which & 1));
@@ -35,6 +35,26 @@ inline f64 element(Type type, u32 word, int which) {
         case E5M2: return machine::F16::widen(machine::E5M2::widen(byte, false));
         case UNSIGNED: return byte;
         default: return static_cast<i8>(byte);
+    }
+}
+
+constexpr int MOST_HELD = 4;
+
+// The elements that a register holds over the warp, lane after lane.
+template <Type type> void read_elements(const u32* row, f64* out) {
+    for (int i = 0; i < LANES; i++)
+        for (int e = 0; e < held(type); e++) out[held(type) * i + e] = element(type, row[i], e);
+}
+
+inline void read_elements(Type type, const u32* row, f64* out) {
+    switch (type) {
+        case HALF: return read_elements<HALF>(row, out);
+        case BRAIN: return read_elements<BRAIN>(row, out);
+        case TF32: return read_elements<TF32>(row, out);
+        case E4M3: return read_elements<E4M3>(row, out);
+        case E5M2: return read_elements<E5M2>(row, out);
+        case UNSIGNED: return read_elements<UNSIGNED>(row, out);
+        default: return read_elements<SIGNED>(row, out);
     }
 }
 
@@ -67,10 +87,7 @@ struct Sums {
         f64 sum[ROWS][COLUMNS];
         for (int i = 0; i < LANES; i++)
             for (int e = 0; e < 4; e++) at(sum, i, e) = number(before(halves ? e >> 1 : e, i), e);
-        for (int r = 0; r < ROWS; r++)
-            for (int k = 0; k < depth; k++)
-                for (int col = 0; col < COLUMNS; col++)
-                    sum[r][col] += factors.a[r][k] * factors.b[k][col];
+        for (int r = 0; r < ROWS; r += TOGETHER) add_rows(sum, factors, depth, r);
         for (int w = 0; w < words(); w++)
             write(c, c.result(n, 0, first + w), [&](int i) {
                 using machine::F16;
@@ -81,6 +98,18 @@ struct Sums {
     }
 
    private:
+    // Rows whose sums are kept in vector registers at the same time.
+    static constexpr int TOGETHER = 4;
+
+    static void add_rows(f64 (&sum)[ROWS][COLUMNS], const Factors& factors, int depth, int first) {
+        f64 own[TOGETHER][COLUMNS];
+        std::memcpy(own, sum[first], sizeof own);
+        for (int k = 0; k < depth; k++)
+            for (int r = 0; r < TOGETHER; r++)
+                for (int col = 0; col < COLUMNS; col++)
+                    own[r][col] += factors.a[first + r][k] * factors.b[k][col];
+        std::memcpy(sum[first], own, sizeof own);
+    }
     static f64& at(f64 (&sum)[ROWS][COLUMNS], int lane, int e) {
         return sum[lane / 4 + 8 * (e >> 1)][2 * (lane % 4) + (e & 1)];
     }

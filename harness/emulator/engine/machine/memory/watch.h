@@ -168,9 +168,7 @@ inline const Pattern& with_leaders(const Context& c, const Op& op, const Access&
     Pattern& pattern = pattern_of(c, op);
     if (pattern.leader_count) return pattern;
     Seen seen;
-    i64 next = access.low;
     pattern.alone = access.active;
-    pattern.dense = true;
     each_lane(access.active, [&](int i) {
         const int first = seen.number(access.address[i], i);
         if (first != i) {
@@ -178,64 +176,47 @@ inline const Pattern& with_leaders(const Context& c, const Op& op, const Access&
             return;
         }
         pattern.leader[pattern.leader_count++] = static_cast<u8>(i);
-        pattern.dense &= access.address[i] == next;
-        next += access.width;
     });
     return pattern;
 }
 
-// The words of a warp's reads, each with the stamp that says who reads it. words: the lowest lane's.
-template <class Act>
-void each_word(const Context& c, const Pattern& pattern, const Words& words, int shift, Act act) {
+// Notes a plain read of every leader's words, unless a write may stand in the way of one.
+// words: the lowest lane's.
+inline bool passes_at_once(const Context& c, const Pattern& pattern, const Words& words, int shift) {
+    const Moment now = *c.checks;  // a copy, which the compiler sees is not written to
     const u64 alone = c.checks->stamp(c.thread(0), PLAIN);
     const u64 together = c.checks->stamp(c.thread(0), PLAIN, Stamp::ONE_WARP);
-    if (pattern.dense && !pattern.alone) {
-        const i64 count = words.count * pattern.leader_count;
-        for (i64 n = 0; n < count; n++) act(words.first + n, together);
-        return;
-    }
+    const u64 since = words.own ? 0 : now.start();
+    bool is_noted = words.own;
     for (int n = 0; n < pattern.leader_count; n++) {
         const int i = pattern.leader[n];
         const i64 first = words.first + ((pattern.relative[i] - pattern.low) >> shift);
         const u64 mine = pattern.alone >> i & 1 ? alone + i : together;
-        for (i64 w = first; w < first + words.count; w++) act(w, mine);
+        for (i64 w = first; w < first + words.count; w++) {
+            const bool is_ordered = now.ordered(words.written[w], now.start());
+            if (!is_ordered && !may_be_read(now, words, w, mine)) return false;
+            u64& read = words.read[w];
+            if (now.read_by_block(read)) continue;
+            is_noted = false;
+            if (now.ordered(read, since) || now.clear(read, mine, since, !words.own))
+                read = mine;
+            else if (!now.says_it_all(read, mine))
+                read = now.joined(words.own && !now.of_this_block(read) ? 0 : read, mine);
+        }
     }
-}
-
-// Whether no write stands in the way of any word's plain read; all are then stamped.
-inline bool passes_at_once(const Context& c, const Pattern& pattern, const Words& words, int shift) {
-    const Moment checks = *c.checks;  // a copy, which the compiler sees is not written to
-    // Not bool: as wide as the stamps, several at once.
-    u64 in_the_way = 0, unstamped = 0, changes_later = 0;
-    each_word(c, pattern, words, shift, [&](i64 w, u64 mine) {
-        in_the_way |= may_be_read(checks, words, w, mine) ? 0 : 1;
-        unstamped |= checks.says_it_all(words.read[w], mine) ? 0 : 1;
-        changes_later |= checks.read_by_block(words.read[w]) ? 0 : 1;
-    });
-    if (in_the_way) return false;
-    if (words.own && !changes_later) c.checks->noted.add(pattern, words.first);
-    if (!unstamped) return true;
-    const u64 since = words.own ? 0 : checks.start();
-    each_word(c, pattern, words, shift, [&](i64 w, u64 mine) {
-        const u64 read = words.read[w];
-        const u64 before = words.own & !checks.of_this_block(read) ? 0 : read;
-        const u64 with_mine = checks.clear(read, mine, since, !words.own)
-                                  ? mine
-                                  : checks.joined(before, mine);
-        words.read[w] = checks.says_it_all(read, mine) ? read : with_mine;
-    });
+    if (is_noted) c.checks->noted.add(pattern, words.first);
     return true;
 }
 
 // words_at: the words of an access at an address.
 template <class WordsAt>
-void note_reads(const Context& c, const Op& op, const Access& access, int grain, WordsAt words_at) {
+void note_reads(const Context& c, const Op& op, const Access& access, int granule, WordsAt words_at) {
     const Words words = words_at(access.low);
+    const bool is_simple = op.kind == PLAIN && !others_stamp(c, words);
+    if (is_simple && words.own && c.checks->noted.has(pattern_of(c, op), words.first)) return;
     if (passes_in_a_row(c, access, words, op.kind, READ)) return;
     const Pattern& pattern = with_leaders(c, op, access);
-    const bool simple = op.kind == PLAIN && !others_stamp(c, words);
-    if (simple && words.own && c.checks->noted.has(pattern, words.first)) return;
-    if (simple && passes_at_once(c, pattern, words, __builtin_ctz(grain))) return;
+    if (is_simple && passes_at_once(c, pattern, words, __builtin_ctz(granule))) return;
     for (int n = 0; n < pattern.leader_count; n++) {
         const int i = pattern.leader[n];
         note_read(c, op, i, pattern.alone >> i & 1, words_at(access.address[i]));
