@@ -1,5 +1,5 @@
-"""An operation's addresses are looked at once as long as they only shift; what is kept of them holds
-for the memory that they are in, and for no addresses but those."""
+"""What is kept of an operation's last addresses holds for these, but for a shift, and for the
+memory that they are in."""
 
 from __future__ import annotations
 
