@@ -208,8 +208,8 @@ def _access_kinds(program: Program) -> dict[int, tuple[str, ...]]:
 def _has_no_reading(opcode: str) -> bool:
     """Instructions whose cost is a model: tensor-core accesses, copies, atomics on vectors or b128.
 
-    And asynchronous ones, and those on a single half, which become a loop around a compare-and-swap
-    of its word.
+    And asynchronous ones; loads and stores of 256 bits, which no GPU that was read from has; and
+    atomics on a single half, which become a loop around a compare-and-swap of its word.
     """
     name, modifiers, types = split_opcode(opcode)
     if "async" in modifiers:
@@ -217,6 +217,8 @@ def _has_no_reading(opcode: str) -> bool:
     if name in ("atom", "red"):
         wide = types == ["b128"]
         return wide or not _VECTORS.isdisjoint(modifiers) or _is_of_single_halves(opcode)
+    if name in ("ld", "st"):
+        return "v8" in modifiers or ("v4" in modifiers and TYPE_SIZES[types[-1]] == 8)
     return name in ("wmma", "ldmatrix", "stmatrix", "cp", "mbarrier")
 
 

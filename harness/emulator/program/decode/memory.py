@@ -104,7 +104,9 @@ class MemoryDecoder(CallDecoder):
             raise self.unknown()
         count = int(width[0][1:]) if width else 1
         size = TYPE_SIZES[types[0]]
-        if size * count > 16 or types[0] in ("pred", "b128"):
+        # From sm_100 on, 256 bits may be moved to and from global memory: in words of 32 or 64.
+        is_256_bits = size * count == 32 and size >= 4 and space in ("", "global")
+        if (size * count > 16 and not is_256_bits) or types[0] in ("pred", "b128"):
             raise self.unknown()
         return space, count, types[0]
 
