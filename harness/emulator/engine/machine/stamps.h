@@ -115,8 +115,7 @@ class Moment {
                 (Stamp::warp(stamp) == Stamp::warp(mine)));
     }
 
-    // The stamp of a read together with the reads before it. Without branches: it is worked out for
-    // several words at once.
+    // The stamp of a read together with the reads before it.
     u64 joined(u64 before, u64 mine) const {
         const u64 readers = Stamp::readers(before), kind = least_kind(before, mine);
         const u64 weakened = Stamp::weakened(mine, before);
