@@ -17,6 +17,7 @@ from harness.cases import Case, Device
 from harness.cluster import remote
 from harness.cluster.crew import Crew, Member
 from harness.cluster.errand import Done, Errand
+from harness.cluster.schedule import planned
 from harness.cluster.view import View
 from harness.errors import ClusterLost, DeviceLost
 from harness.journal import parsed
@@ -42,7 +43,7 @@ class Errands(Protocol):
         ...
 
 
-@dataclass
+@dataclass(eq=False)
 class _Task:
     """A piece that is to be done. deaths: why workers died of it, or while they were at it.
     avoided: the GPUs on which its control failed."""
@@ -61,7 +62,12 @@ class _Running:
     member: Member
     future: Any
     cores: int
+    since: float
     offset: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.since
 
 
 _OF_ANY_CASE = 2**32
@@ -82,10 +88,11 @@ class Sweep:
     ) -> None:  # fmt: skip
         self._crew, self._kind, self._site, self._view = crew, kind, site, view
         self._errands = errands
-        # None should be left alone at the end.
         self._waiting = deque(map(_Task, sorted(pieces, key=_expected_work, reverse=True)))
         self._running: dict[str, _Running] = {}
         self._found: dict[str, str] = {}
+        self._ended_work, self._ended_s = 0.0, 0.0
+        """Of the pieces that were timed to their end."""
         self._alone_since: float | None = None
         self._last_loss = ""
 
@@ -148,19 +155,47 @@ class Sweep:
         time.sleep(POLL_S)
 
     def _assign(self) -> None:
-        for task in list(self._waiting):
-            member = self._for(task)
-            if member is None:
-                continue
-            self._waiting.remove(task)
-            self._give(task, member)
+        plan = self._plan()
+        busy = [member for member in plan.values() if member.running]
+        for task in sorted(self._waiting, key=lambda task: plan.get(task) in busy):
+            member = self._for(task, plan.get(task))
+            if member is not None:
+                self._waiting.remove(task)
+                self._give(task, member)
 
-    def _for(self, task: _Task) -> Member | None:
-        """Who takes the task now: one who is not busy, and on whose card it has not failed."""
+    def _plan(self) -> dict[_Task, Member]:
+        """Who is to time what, so that all end soonest; of interest while somebody is free."""
+        members = self._crew.of(self._kind)
+        timed = sorted(
+            (task for task in self._waiting if not _is_shared(task)),
+            key=lambda task: -_expected_work(task.piece),
+        )
+        if not timed or all(member.running for member in members):
+            return {}
+        workers = planned(
+            [self._left(member) for member in members],
+            [_expected_work(task.piece) for task in timed],
+        )
+        return {task: members[worker] for task, worker in zip(timed, workers, strict=False)}
+
+    def _left(self, member: Member) -> float:
+        """The work that a member is still at, as far as one can tell from what has ended."""
+        speed = self._ended_work / self._ended_s if self._ended_s else 0.0
+        running = [r for r in self._running.values() if r.member is member]
+        return sum(max(0.0, _expected_work(r.task.piece) - speed * r.seconds) for r in running)
+
+    def _for(self, task: _Task, meant: Member | None) -> Member | None:
+        """Who takes the task now: one who is not busy, and on whose card it has not failed.
+
+        meant: whom the plan has for it, unless that one is busy and somebody else would be idle.
+        """
         members = self._crew.of(self._kind)
         good = [m for m in members if m.about.gpu not in task.avoided] or members
-        free = [m for m in good if not m.running or (_is_shared(task) and _free_cores(m))]
-        return min(free, key=lambda m: len(m.running) / m.about.cores, default=None)
+        if _is_shared(task):
+            able = [m for m in good if not m.running or _free_cores(m)]
+            return min(able, key=lambda m: len(m.running) / m.about.cores, default=None)
+        free = [m for m in good if not m.running]
+        return meant if meant in free else next(iter(free), None)
 
     def _give(self, task: _Task, member: Member) -> None:
         cores = member.about.cores
@@ -173,7 +208,9 @@ class Sweep:
         if _is_shared(task):
             how = {}
         future = self._crew.submit(member, remote.carry_out, errand, key=errand.key, **how)
-        self._running[errand.key] = _Running(task, errand.key, member, future, cores)
+        self._running[errand.key] = _Running(
+            task, errand.key, member, future, cores, since=time.monotonic()
+        )
         member.running[errand.key] = cores
         self._view.doing(member.name, task.piece.name)
 
@@ -224,6 +261,8 @@ class Sweep:
             self._crew.control_failed(running.member, done.lost)
             self._died(running, f"{running.member.name}: {done.lost}")
         elif self._stands(running, done):
+            self._ended_work += _expected_work(running.task.piece)
+            self._ended_s += running.seconds
             self._ended(running.task, done.said, running)
 
     def _stands(self, running: _Running, done: Done) -> bool:
@@ -278,7 +317,7 @@ class Sweep:
         self._ended(task, reason, running)
 
     def _again(self, running: _Running) -> None:
-        """What is left of a task waits for the next worker, before all others."""
+        """What is left of a task waits for the next worker."""
         task = running.task
         left = self._open(task.piece.cases)
         if task.piece.cases and not left:

@@ -26,8 +26,27 @@ from harness.run.site import Piece, Setting, Site
 Does = Callable[[Member, Errand], tuple[Sequence[Record], Done | Exception]]
 
 
+class Clock:
+    """In place of the module time: it goes on only where somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def at(self, when: float) -> Callable[[], bool]:
+        return lambda: self.now >= when
+
+
 class Scripted(Crew):
-    """A crew without a cluster: each errand ends at once, as the script has it."""
+    """A crew without a cluster: each errand ends as the script has it, at once unless it takes."""
+
+    takes: Callable[[Errand], Callable[[], bool]] = staticmethod(lambda errand: lambda: True)
+    """When it has ended, asked when it begins."""
 
     def __init__(self, does: Does, folder: Path, names: Sequence[str], device: Device) -> None:
         nothing = Wanted("a clock", None, Path(), {}, {}, {})
@@ -56,7 +75,7 @@ class Scripted(Crew):
         if isinstance(ended, Done):
             ended = replace(ended, size=path.stat().st_size)
         return SimpleNamespace(
-            done=lambda: True, status="error" if failed else "finished", result=lambda: ended,
+            done=self.takes(errand), status="error" if failed else "finished", result=lambda: ended,
             exception=lambda timeout: ended, cancel=lambda: None,
         )  # fmt: skip
 
@@ -87,6 +106,7 @@ class Stage:
     cases: list[Case]
     device: Device
     folder: Path
+    takes: Callable[[Errand], Callable[[], bool]] = Scripted.takes
 
     def __post_init__(self) -> None:
         self.pieces = [Piece("measure", case.group, (case,)) for case in self.cases]
@@ -101,6 +121,7 @@ class Stage:
             Setting("a clock", self.device, Path(), Limits(), Timing()), known, {}, self.book
         )
         self.crew = Scripted(does, self.folder, members, self.device)
+        self.crew.takes = self.takes
         view = SimpleNamespace(doing=lambda member, what: None, done=lambda what: None)
         errands = SimpleNamespace(
             errand=lambda piece, site, member, cores: Errand(
@@ -139,6 +160,22 @@ def test_many_cases_begin_before_few_of_a_larger_size(stage: Stage) -> None:
     ]
     stage.run(fine, "a")
     assert [name for _, name in stage.crew.given] == [many.group, few.group]
+
+
+def test_a_piece_waits_for_the_worker_with_whom_all_end_sooner(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A case takes a second. The largest first would end after 143: 78 + 37 + 28, and 63 + 61."""
+    clock = Clock()
+    monkeypatch.setattr(sweep, "time", clock)
+    stage.takes = lambda errand: clock.at(clock.now + len(errand.piece.cases))
+    stage.pieces = [
+        Piece("measure", f"of {cases}", (stage.cases[0],) * cases) for cases in (78, 63, 61, 37, 28)
+    ]
+    stage.run(fine, "x", "y")
+    shares = {m: sorted(p for to, p in stage.crew.given if to == m) for m in ("x", "y")}
+    assert shares == {"x": ["of 61", "of 78"], "y": ["of 28", "of 37", "of 63"]}
+    assert clock.now == pytest.approx(139, abs=1)
 
 
 @pytest.mark.fault(
