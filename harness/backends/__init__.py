@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 
 from harness.backends.base import Backend
@@ -30,11 +29,3 @@ def open_backend(name: str, arch: str | None, jobs: int = 1) -> Backend:
     except (ImportError, AttributeError, ValueError) as error:
         raise BackendUnavailable(f"there is no backend {name}: {error}") from None
     return made
-
-
-def import_heavy_parts() -> None:
-    """What a worker for a GPU will import anyway, before its job is known."""
-    with contextlib.suppress(ImportError):
-        importlib.import_module("harness.backends.cuda.backend")
-        importlib.import_module("harness.worker.timing")
-        importlib.import_module("torch")

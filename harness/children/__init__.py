@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from typing import IO, Any
 from harness.children import guardian
 
 _GUARDIAN = Path(guardian.__file__)
+_ROOM = 64
+"""Characters: a mark has 18, and as many more for each harness within a harness."""
 
 
 class LateError(Exception):
@@ -45,10 +48,13 @@ class _Family:
     """All children of this process. Its mark is the beginning of each child's."""
 
     def __init__(self) -> None:
+        self.found()
+
+    def found(self) -> None:
         above = os.environ.get(guardian.VARIABLE)
         self.mark = f"{above}/{secrets.token_hex(8)}" if above else secrets.token_hex(8)
         self.numbers = count()
-        self.running: dict[int, Child] = {}
+        self.running: dict[int, Group] = {}
         self.lock = threading.Lock()
         self.stopped = False
         self._lifeline: int | None = None
@@ -75,28 +81,47 @@ class _Family:
 _family = _Family()
 
 
-class Child:
-    """A process in a session of its own; takes what subprocess.Popen takes."""
+def begin_family() -> None:
+    """In a process that was forked: what it starts is its own, and not its parent's."""
+    _family.found()
 
-    def __init__(self, command: Sequence[str], **options: Any) -> None:
+
+class Group(ABC):
+    """A process in a session of its own, with what it starts."""
+
+    pid: int
+    _mark: str
+    _code: int | None = None
+
+    def _begin(self) -> str:
+        """The mark that its environment is to have."""
         with _family.lock:
             _family.watch()
             self._mark = f"{_family.mark}.{next(_family.numbers)}."
-            environment: Mapping[str, str] = options.pop("env", None) or os.environ
-            self.process: subprocess.Popen[bytes] = subprocess.Popen(
-                command, start_new_session=True,
-                env={**environment, guardian.VARIABLE: self._mark}, **options,
-            )  # fmt: skip
-            _family.running[self.process.pid] = self
+        return self._mark
+
+    def _enter(self, pid: int) -> None:
+        """It has started."""
+        self.pid = pid
+        with _family.lock:
+            _family.running[pid] = self
             stopped = _family.stopped
         if stopped:
             self.kill()
 
-    def ends_within(self, seconds: float) -> bool:
+    @abstractmethod
+    def _collect(self) -> int:
+        """Wait for its end; its exit code."""
+
+    def ends_within(self, seconds: float | None) -> bool:
         """Whether it has ended by then. Its exit is not collected, so that its number stays its."""
-        handle = os.pidfd_open(self.process.pid)
         try:
-            return bool(select.select([handle], [], [], max(0.0, seconds))[0])
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:  # collected by another, which is where its parent is gone
+            return True
+        try:
+            wait = None if seconds is None else max(0.0, seconds)
+            return bool(select.select([handle], [], [], wait)[0])
         finally:
             os.close(handle)
 
@@ -105,9 +130,9 @@ class Child:
 
         thoroughly: what has left the group, too, which may hold a pipe of ours open.
         """
-        if self.process.returncode is None:  # else its number may be another's by now
+        if self._code is None:  # else its number may be another's by now
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+                os.killpg(self.pid, signal.SIGKILL)
         if thoroughly:
             guardian.end(self._mark)
 
@@ -118,10 +143,31 @@ class Child:
         the machine, which one that ended well and in time is not worth.
         """
         self.kill(thoroughly)
-        code = self.process.wait()
+        if self._code is None:
+            self._code = self._collect()
         with _family.lock:
-            _family.running.pop(self.process.pid, None)
-        return code
+            _family.running.pop(self.pid, None)
+        return self._code
+
+
+class Child(Group):
+    """A group with a program of its own; takes what subprocess.Popen takes.
+
+    room_for_marks: leave room where /proc shows its mark, for those that are forked from it.
+    """
+
+    def __init__(
+        self, command: Sequence[str], room_for_marks: bool = False, **options: Any
+    ) -> None:
+        environment: Mapping[str, str] = options.pop("env", None) or os.environ
+        mark = self._begin() + "_" * (_ROOM if room_for_marks else 0)
+        self._process: subprocess.Popen[bytes] = subprocess.Popen(
+            command, start_new_session=True, env={**environment, guardian.VARIABLE: mark}, **options
+        )
+        self._enter(self._process.pid)
+
+    def _collect(self) -> int:
+        return self._process.wait()
 
 
 def kill_until(done: Callable[[], bool]) -> None:

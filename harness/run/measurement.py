@@ -42,7 +42,6 @@ class Surroundings(Protocol):
         """more_s: what each step may take beyond `limits.launch_s`."""
         ...
 
-    def expect_more(self) -> None: ...
     def is_open(self, case: Case) -> bool: ...
     def finish(
         self,
@@ -118,7 +117,6 @@ class Measurement:
         """Verify every case at this size; a case that takes the worker down is left out."""
         attempts = 0
         while rest := [case for case in self._open() if case.id not in self._right]:
-            self.run.expect_more()
             job = self.run.job("prepare", cases=tuple(rest), scratch=scratch)
             ended = self.run.do(job, self.needed_bytes // HOST_BYTES_PER_S)
             self._right |= ended.right
@@ -167,7 +165,6 @@ class Measurement:
                 wanted = self._unsettled()
 
     def _one(self, scratch: Path, cases: Sequence[Case], number: int) -> Ended:
-        self.run.expect_more()
         job = self.run.job(
             "measure", cases=tuple(cases), scratch=scratch, placement=number,
             right={case.id: self._right[case.id] for case in cases},

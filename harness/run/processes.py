@@ -1,27 +1,25 @@
 """Starting worker processes and listening to them, with a deadline for each thing that they do.
 
 Whatever becomes of a worker (an exit, a crash, a hang) becomes a sentence here; its records are
-handed on as they arrive. Spare workers, their imports done, wait for the next jobs, so that a fresh
-process costs little more than a fresh context.
+handed on as they arrive. Workers are forked from a process that has made their imports, so that a
+fresh process costs little more than a fresh context.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.backends.base import Right
 from harness.cases import Device
-from harness.children import Child
+from harness.children.forks import Forked, ForkServer, ServerEnded
 from harness.job import DEVICE, JOB, RIGHT, Job
 from harness.records import Record, from_json
 
@@ -30,9 +28,6 @@ _TAIL = 2000
 
 STARTING_S = 60.0
 """What a process may take to start, on a machine that is busy with others."""
-
-SPARES = max(1, min(4, (os.cpu_count() or 1) // 2))
-"""Workers that wait: to start one may take longer than to time a group in it."""
 
 _POLL_S = 0.05
 
@@ -65,7 +60,6 @@ class Workers:
 
     def __init__(self) -> None:
         self._running: set[_Worker] = set()
-        self._spares: list[_Worker] = []
         self._lock = threading.Lock()
         self.stopped = False
 
@@ -79,12 +73,18 @@ class Workers:
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "job.json"
             path.write_bytes(JOB.dump_json(job))
-            worker = self._taken()
-            if worker is None:
-                return Ended("the run was stopped", killed=True)
+            try:
+                worker = _Worker(job.backend, path)
+            except ServerEnded as error:
+                return Ended(f"no worker could be started: {error}", killed=True)
+            with self._lock:
+                self._running.add(worker)
+                stopped = self.stopped
+            if stopped:
+                worker.kill()
             well = False
             try:
-                ended = worker.do(path, deadline_s, record)
+                ended = worker.do(deadline_s, record)
                 well = not ended.reason
                 return ended
             finally:
@@ -92,55 +92,28 @@ class Workers:
                 with self._lock:
                     self._running.discard(worker)
 
-    def expect_more(self) -> None:
-        """Start workers that wait for the next jobs, as far as enough wait already."""
-        with self._lock:
-            while len(self._spares) < SPARES and not self.stopped:
-                self._spares.append(_Worker("wait-for-gpu"))
-                self._running.add(self._spares[-1])
-
     def stop(self) -> None:
         """Kill whatever still runs, for good: what ends now ends for no fault of its own."""
         with self._lock:
             self.stopped = True
             for worker in self._running:
                 worker.kill()
-            spares, self._spares = self._spares, []
-        for worker in spares:
-            worker.end()
-
-    def _taken(self) -> _Worker | None:
-        with self._lock:
-            if self.stopped:
-                return None
-            worker = self._spares.pop(0) if self._spares else None
-            if worker is not None and not worker.is_alive:
-                worker.end()
-                self._running.discard(worker)
-                worker = None
-            worker = worker or _Worker("wait")
-            self._running.add(worker)
-            return worker
 
 
 class _Worker:
-    """One process: started, waiting for the name of its job's file."""
+    """One process, forked to do the job in a file."""
 
-    def __init__(self, role: str) -> None:
+    def __init__(self, backend: str, job: Path) -> None:
         reading, writing = os.pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in end()
         try:
-            self._child = Child(
-                [sys.executable, "-m", "harness.worker", role, str(writing)],
-                stdin=subprocess.PIPE, stdout=self._output, stderr=self._output,
-                pass_fds=(writing,),
-            )  # fmt: skip
+            self._child = _forked(backend, [str(job)], self._output.fileno(), writing)
         except BaseException:
             os.close(reading)
+            self._output.close()
             raise
         finally:
             os.close(writing)
-        self._process = self._child.process
         self._lines = os.fdopen(reading, encoding="utf-8", errors="replace")
         self._at, self._error, self._cause = "", "", ""
         self._device: Device | None = None
@@ -149,18 +122,10 @@ class _Worker:
         self._late = threading.Event()
         self._done = threading.Event()
 
-    @property
-    def is_alive(self) -> bool:
-        return not self._child.ends_within(0)
-
-    def do(self, path: Path, deadline_s: float, record: Callable[[Record], None]) -> Ended:
+    def do(self, deadline_s: float, record: Callable[[Record], None]) -> Ended:
         self._allow(STARTING_S + deadline_s)
         watchdog = threading.Thread(target=self._watch, daemon=True)
         watchdog.start()
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it died while it waited; how is told below
-            self._process.stdin.write(f"{path}\n".encode())
-            self._process.stdin.flush()
         try:
             for line in self._lines:
                 if not line.endswith("\n"):
@@ -240,10 +205,31 @@ class _Worker:
 
     def end(self, thoroughly: bool = True) -> None:
         self._child.end(thoroughly)
-        for file in (self._lines, self._output, self._process.stdin):
-            if file:
-                with suppress(BrokenPipeError):
-                    file.close()
+        self._lines.close()
+        self._output.close()
+
+
+def _forked(backend: str, arguments: Sequence[str], output: int, pipe: int) -> Forked:
+    """From the server of this backend, or from a new one where that has ended meanwhile."""
+    try:
+        return _server(backend).fork(arguments, output, pipe)
+    except ServerEnded:
+        return _server(backend).fork(arguments, output, pipe)
+
+
+def _server(backend: str) -> ForkServer:
+    """One for each backend and place from which modules are imported; it serves all runs."""
+    heavy = "gpu" if backend == "cuda" else "cpu"
+    place = (heavy, os.getcwd(), os.environ.get("PYTHONPATH", ""))
+    with _servers_lock:
+        if place not in _servers or not _servers[place].is_alive:
+            command = [sys.executable, "-m", "harness.worker", "serve", heavy]
+            _servers[place] = ForkServer(command, STARTING_S)
+        return _servers[place]
+
+
+_servers: dict[tuple[str, ...], ForkServer] = {}
+_servers_lock = threading.Lock()
 
 
 def _died(code: int) -> str:

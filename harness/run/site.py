@@ -141,9 +141,6 @@ class Site:
         """What the rounds of these cases say so far."""
         return self.known.timings(cases, timing_of(self.setting.timing))
 
-    def expect_more(self) -> None:
-        self.workers.expect_more()
-
     def qualify(self, job: Job, keep: Callable[[Record], None]) -> Ended:
         return self.with_the_device(job, self.setting.limits.qualify_s, keep)
 

@@ -1,23 +1,24 @@
 """The process that runs kernels: one job, its records written as lines to a pipe.
 
-    python -m harness.worker JOB.json|wait|wait-for-gpu FD|FILE
+    python -m harness.worker JOB.json FD|FILE
+    python -m harness.worker serve cpu|gpu SOCKET
 
-A worker that waits reads the name of its job's file from standard input, so that a process can be
-started, and its imports made, before its job is known. A kernel may crash the process, hang it or
-lose the GPU's context; whoever started it (harness/run/processes.py) keeps what was written, knows
-from the last `now` line what was running, and goes on with the others.
+The second forks workers, each with a job and a descriptor, from a process in which the imports are
+made (harness/children/forks.py). A kernel may crash the process, hang it or lose the GPU's context;
+whoever started it (harness/run/processes.py) keeps what was written, knows from the last `now` line
+what was running, and goes on with the others.
 """
 
 from __future__ import annotations
 
-import ctypes
 import importlib
-import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from harness import backends
+from harness.children import forks
 from harness.errors import (
     BackendUnavailable,
     DeviceLost,
@@ -28,8 +29,11 @@ from harness.errors import (
 from harness.job import JOB, Job
 from harness.worker.pipe import Pipe
 
-_PR_SET_PDEATHSIG = 1
-
+_AHEAD = {
+    "cpu": ("harness.worker.qualify", "harness.worker.timing", "harness.backends.emulated"),
+    "gpu": ("harness.worker.qualify", "harness.worker.timing", "harness.backends.cuda.backend",
+            "torch"),
+}  # fmt: skip
 _TASKS = {
     "qualify": ("harness.worker.qualify", "qualify"),
     "ceilings": ("harness.worker.timing", "measure_ceilings"),
@@ -37,6 +41,13 @@ _TASKS = {
     "measure": ("harness.worker.timing", "time_placement"),
     "profile": ("harness.worker.timing", "profile"),
 }
+
+
+def _import_ahead(where: str) -> None:
+    """What workers will need, but for what begins something that a fork does not survive."""
+    for module in _AHEAD[where]:
+        with suppress(ImportError):
+            importlib.import_module(module)
 
 
 def _do(job: Job, pipe: Pipe) -> None:
@@ -52,25 +63,17 @@ def _do(job: Job, pipe: Pipe) -> None:
         backend.close()
 
 
-def _die_with_the_parent() -> None:
-    """A worker that hangs must not outlive a parent that was killed."""
-    try:
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    except (OSError, AttributeError):  # not on this system
-        return
-
-
 def main(arguments: list[str]) -> int:
-    _die_with_the_parent()
-    where = arguments[2]
+    if arguments[1] == "serve":
+        _import_ahead(arguments[2])
+        forked = forks.serve(int(arguments[3]))
+        if forked is None:
+            return 0
+        arguments[1:] = forked
+    else:
+        forks.die_with_the_parent()
+    name, where = arguments[1:]
     pipe = Pipe(int(where) if where.isdecimal() else where)
-    name = arguments[1]
-    if name.startswith("wait"):
-        if name == "wait-for-gpu":
-            backends.import_heavy_parts()
-        name = sys.stdin.readline().strip()
-        if not name:
-            return 0  # a spare that was not needed
     try:
         _do(JOB.validate_json(Path(name).read_bytes()), pipe)
     except ProblemError as error:

@@ -164,8 +164,6 @@ class Device:
                 )
         return Ended()
 
-    def expect_more(self) -> None: ...
-
     def is_open(self, case: Case) -> bool:
         return case.id not in self.outcomes
 

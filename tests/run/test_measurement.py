@@ -46,8 +46,6 @@ class Bench:
         ]  # fmt: skip
         return Ended()
 
-    def expect_more(self) -> None: ...
-
     def is_open(self, case: Case) -> bool:
         return case.id not in self.outcomes
 

@@ -217,6 +217,31 @@ def test_no_child_of_a_worker_outlives_it(
     assert gone(int((folder / "pid").read_text()))
 
 
+@pytest.mark.fault(
+    "kill -9 of the process that workers are forked from",
+    outcome="The worker counts as killed from outside, and the next comes from another such "
+    "process.",
+)
+def test_a_worker_that_dies_with_its_server_was_killed_and_the_next_runs(qualify: Qualify) -> None:
+    ended, records = do(qualify("os.kill(os.getppid(), signal.SIGKILL); time.sleep(600)"))
+    assert ended.reason.startswith("the process was ended by SIGKILL")
+    assert ended.killed
+    assert is_first_size_on_both_draws(records)
+    ended, _ = do(Job("describe", "emulator", "sm_80", Path(), 1))
+    assert ended.reason == ""
+    assert ended.device is not None
+
+
+def test_a_worker_has_the_environment_of_its_time(
+    qualify: Qualify, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = qualify("sys.exit(os.environ['A_WORD'])")
+    for word in ("one", "two"):
+        monkeypatch.setenv("A_WORD", word)
+        ended, _ = do(job)
+        assert ended.reason == f"the process ended with exit code 1\n{word}"
+
+
 def test_stopping_ends_whatever_runs(qualify: Qualify, folder: Path) -> None:
     job = qualify("open(FOLDER + '/pid', 'w').write(str(os.getpid())); time.sleep(600)")
     workers, found = Workers(), []
