@@ -196,7 +196,7 @@ def architecture(name: str) -> Architecture:
     may be used and no limit, so they have the facts of the plain one. Raises
     `UnknownArchitectureError`, which lists the known names.
     """
-    plain = re.sub(r"(?<=\d)[af]\Z", "", name)
+    plain = name if name in ARCHITECTURES else re.sub(r"(?<=\d)[af]\Z", "", name)
     try:
         return ARCHITECTURES[plain]
     except KeyError:

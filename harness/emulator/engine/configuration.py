@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harness.emulator.engine import shape
 from harness.emulator.engine.shape import BLOCK_MEMORY_BYTES, CompiledFor, Shape
@@ -35,8 +36,7 @@ class LaunchConfiguration(Shape):
     chunk_blocks: int
 
 
-@dataclass(frozen=True)
-class Requested:
+class Requested(NamedTuple):
     """The same as the caller gave it."""
 
     grid: int | Sequence[int]
@@ -85,6 +85,13 @@ def _check_clusters(kernel: Kernel) -> None:
 
 
 def _compiled_for(program: Program, kernel: Kernel) -> CompiledFor:
+    found = program.remembered.get(CompiledFor)
+    if found is None:
+        found = program.remembered[CompiledFor] = _directives(program, kernel)
+    return found
+
+
+def _directives(program: Program, kernel: Kernel) -> CompiledFor:
     exact, most = kernel.directives.get("reqntid"), kernel.directives.get("maxntid")
     x, y, z = (*exact, 1, 1)[:3] if exact else (1, 1, 1)
     return CompiledFor(

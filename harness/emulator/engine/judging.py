@@ -44,9 +44,7 @@ def run(
     laid = Laid(program, configuration, memory, params, jobs=1)
     observed = () if variables is None else tuple(_unobserved(memory, variables))
     run = _Run(program, configuration, memory, laid, observed)
-    counts = laid.counts()
-    fault = run.to_end(counts)
-    return fault, counts, observed
+    return *run.to_end(), observed
 
 
 class _Run:
@@ -91,7 +89,7 @@ class _Run:
             RESERVED.size if RESERVED.name in program.shared else 0,
         )  # fmt: skip
 
-    def to_end(self, counts: RawCounts) -> Fault | None:
+    def to_end(self) -> tuple[Fault | None, RawCounts]:
         library = self.laid.machine.library
         verdict = layout.Verdict(outcome=layout.PAUSED)
         self.handle = library.judge_begin(
@@ -101,12 +99,12 @@ class _Run:
             while verdict.outcome == layout.PAUSED:
                 library.judge_run(self.handle, _SLICE_SECONDS, ctypes.byref(verdict))
             fault = self._fault(verdict)
-            counts.remarks = verdicts.remarks(self._numbers(library.judge_let_pass), self.place)
+            remarks = verdicts.remarks(self._numbers(library.judge_let_pass), self.place)
         finally:
             library.judge_end(self.handle)
-        self.laid.found.into(counts)
-        counts.printed = self.printer.printed
-        return fault
+        counts = self.laid.found.summed()
+        counts.printed, counts.remarks = self.printer.printed, remarks
+        return fault, counts
 
     def _fault(self, verdict: layout.Verdict) -> Fault | None:
         if self.raised is not None:

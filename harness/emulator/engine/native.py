@@ -19,7 +19,7 @@ from harness.emulator.engine.library import Machine, load
 from harness.emulator.engine.lowering.encode import Encoded, encode
 from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.errors import LaunchError
-from harness.emulator.memory.address_space import AddressSpace, Allocation
+from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.arguments import written_allocations
 from harness.emulator.program.access_kinds import atomic_bytes, grain, granule
 from harness.emulator.program.ir import Program
@@ -47,13 +47,8 @@ class Laid:
         self._program = program
         self._constants = _constants(self.encoded, memory, params)
         self._buffers = _buffers(program, memory, params)
-        self.launch = _launch(
-            program, self.encoded, configuration, jobs, self._constants, self._buffers
-        )
+        self.launch = _launch(program, configuration, jobs, self._constants, self._buffers)
         self.found = _Counts(program, jobs)
-
-    def counts(self) -> RawCounts:
-        return RawCounts(len(self._program.sites), len(self._program.blocks))
 
 
 def loaded() -> Machine:
@@ -108,8 +103,7 @@ def run(
             raise GivenUp
     finally:
         library.machine_end(handle)
-    counts = laid.counts()
-    laid.found.into(counts)
+    counts = laid.found.summed()
     if verdict.outcome == layout.OVER_BUDGET:
         return over_budget_fault(program, configuration, verdict), counts
     return None, counts
@@ -123,20 +117,21 @@ class _Counts:
         size = sum(at.stop - at.start for at in self.places.values())
         self.values = np.zeros((jobs, size + _APART), np.int64)
         first, job_bytes, step = self.values.ctypes.data, *self.values.strides
-        starts = [step * at.start for at in self.places.values()]
-        self.pointers = (layout.Counts * jobs)(*(
-            layout.Counts(*(first + job * job_bytes + start for start in starts))
-            for job in range(jobs)
-        ))  # fmt: skip
+        starts = [first + step * at.start for at in self.places.values()]
+        self.pointers = (layout.Counts * jobs)(*[
+            layout.Counts(*[start + job * job_bytes for start in starts]) for job in range(jobs)
+        ])  # fmt: skip
 
-    def into(self, counts: RawCounts) -> None:
+    def summed(self) -> RawCounts:
         """Sums over jobs, or what is the most."""
-        totals, most = self.values.sum(0).tolist(), self.values.max(0).tolist()
-        for name, at in self.places.items():
-            if name == "colliding":
-                counts.colliding |= {site for site, collides in enumerate(most[at]) if collides}
-            else:
-                setattr(counts, name, (most if name == "atomic_most_lanes" else totals)[at])
+        totals = most = self.values[0].tolist()
+        if len(self.values) > 1:
+            totals, most = self.values.sum(0).tolist(), self.values.max(0).tolist()
+        counts = {name: totals[at] for name, at in self.places.items()}
+        counts["atomic_most_lanes"] = most[self.places["atomic_most_lanes"]]
+        colliding = enumerate(most[self.places["colliding"]])
+        counts["colliding"] = {site for site, collides in colliding if collides}
+        return RawCounts(**counts)
 
 
 def _places(program: Program) -> dict[str, slice]:
@@ -178,33 +173,46 @@ def _constants(encoded: Encoded, memory: AddressSpace, params: bytes) -> np.ndar
 
 def _buffers(program: Program, memory: AddressSpace, params: bytes) -> ctypes.Array[layout.Buffer]:
     watched = {id(a) for a in written_allocations(program, memory, params)}
-
-    def described(allocation: Allocation) -> layout.Buffer:
-        sectors = allocation.sectors_read, allocation.sectors_written
-        return layout.Buffer(
-            allocation.base, allocation.size, allocation.data.ctypes.data,
-            *(array.ctypes.data for array in sectors), allocation.writable,
-            id(allocation) in watched,
-            filled=None if allocation.written is None else allocation.written.ctypes.data,
-        )  # fmt: skip
-
-    return (layout.Buffer * len(memory.allocations))(*map(described, memory.allocations))
+    return (layout.Buffer * len(memory.allocations))(*(
+        layout.Buffer(
+            a.base, a.size, a.address, sectors, sectors + a.sector_count, a.writable,
+            id(a) in watched,
+            filled=None if a.written is None else a.written.ctypes.data,
+        )
+        for a, sectors in zip(memory.allocations, memory.map_sectors(), strict=True)
+    ))  # fmt: skip
 
 
 def _launch(
-    program: Program, encoded: Encoded, configuration: LaunchConfiguration, jobs: int,
-    constants: np.ndarray, buffers: ctypes.Array[layout.Buffer],
+    program: Program, configuration: LaunchConfiguration, jobs: int, constants: np.ndarray,
+    buffers: ctypes.Array[layout.Buffer],
 ) -> layout.Launch:  # fmt: skip
-    words = (grain(program, space) for space in ("global", "shared", "local"))
-    stamped = (granule(program, space) for space in ("global", "shared"))
+    launch = layout.Launch.from_buffer_copy(program.once(_of_program))
+    launch.buffers, launch.buffer_count = buffers, len(buffers)
+    launch.constants = constants.ctypes.data
+    launch.grid, launch.block = configuration.grid, configuration.block
+    launch.shared_bytes, launch.budget = configuration.shared_bytes, configuration.budget
+    launch.checks, launch.jobs = configuration.checks, jobs
+    return launch
+
+
+def _of_program(program: Program) -> layout.Launch:
+    """A launch with all that is the same for each of its launches."""
+    encoded = program.once(_encoded)
+    arrays = {
+        name: getattr(encoded, name)
+        for name in ("ops", "blocks", "switch_targets", "constant_offsets", "special_offsets")
+    }
+    global_one_width, shared_one_width = _one_width(program)
     return layout.Launch(
-        encoded.ops.ctypes.data, encoded.blocks.ctypes.data, encoded.switch_targets.ctypes.data,
-        buffers, constants.ctypes.data, encoded.constant_offsets.ctypes.data,
-        encoded.special_offsets.ctypes.data, len(encoded.ops), len(encoded.blocks),
-        len(program.sites), len(buffers), len(encoded.constants),
-        encoded.register_bytes, encoded.zeroed_bytes, configuration.grid, configuration.block,
-        configuration.shared_bytes, program.shared_static, program.local_bytes, *words, *stamped,
-        configuration.checks, jobs, *program.once(_one_width), configuration.budget,
+        op_count=len(encoded.ops), block_count=len(encoded.blocks),
+        site_count=len(program.sites), constant_count=len(encoded.constants),
+        register_bytes=encoded.register_bytes, zeroed_bytes=encoded.zeroed_bytes,
+        shared_static=program.shared_static, local_bytes=program.local_bytes,
+        global_one_width=global_one_width, shared_one_width=shared_one_width,
+        **{name: array.ctypes.data for name, array in arrays.items()},
+        **{f"{space}_grain": grain(program, space) for space in ("global", "shared", "local")},
+        **{f"{space}_granule": granule(program, space) for space in ("global", "shared")},
     )  # fmt: skip
 
 

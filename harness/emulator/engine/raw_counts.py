@@ -6,25 +6,32 @@ had without counting each instruction when it executes.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from harness.emulator.results.remarks import Remark
 
 
+@dataclass
 class RawCounts:
     """Counts of one launch. Lists are indexed by site or by basic block."""
 
-    def __init__(self, sites: int, blocks: int) -> None:
-        self.requests = [0] * sites
-        self.sectors = [0] * sites
-        self.colliding: set[int] = set()  # atomics of lanes on the same address, served in rounds
-        self.shared_requests = [0] * sites
-        self.wavefronts = [0] * sites
-        self.wavefronts_ideal = [0] * sites
-        self.atomic_lanes = [0] * sites
-        self.atomic_addresses = [0] * sites  # distinct ones, summed over warps
-        self.atomic_most_lanes = [0] * sites  # of one warp on one address
-        self.block_warps = [0] * blocks
-        self.block_lanes = [0] * blocks
-        self.taken_lanes = [0] * blocks
-        self.diverged_warps = [0] * blocks  # whose lanes left in several directions
-        self.printed: list[tuple[int, str]] = []  # block number, and what one thread printed
-        self.remarks: list[Remark] = []
+    requests: list[int]
+    sectors: list[int]
+    colliding: set[int]
+    """Atomics of lanes on the same address, which are served in rounds."""
+    shared_requests: list[int]
+    wavefronts: list[int]
+    wavefronts_ideal: list[int]
+    atomic_lanes: list[int]
+    atomic_addresses: list[int]
+    """Distinct ones, summed over warps."""
+    atomic_most_lanes: list[int]
+    """Of one warp on one address."""
+    block_warps: list[int]
+    block_lanes: list[int]
+    taken_lanes: list[int]
+    diverged_warps: list[int]
+    """Whose lanes left in several directions."""
+    printed: list[tuple[int, str]] = field(default_factory=list)
+    """Block number, and what one thread printed."""
+    remarks: list[Remark] = field(default_factory=list)

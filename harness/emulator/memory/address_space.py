@@ -6,14 +6,14 @@ runs off an array, in either direction, never lands in another one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.emulator.memory.sectors import SectorMap, untouched
+from harness.silicon.memory_rules import SECTOR_BYTES
 
 Array = NDArray[Any]
 
@@ -27,43 +27,33 @@ WINDOW_BYTES = 1 << 24
 
 @dataclass
 class Allocation:
-    """One buffer. `data` are its bytes, in place."""
+    """One buffer. `data` are its bytes, in place, and `address` is where this process has them."""
 
     name: str
     base: int
     data: Array
+    address: int
     writable: bool = True
     written: Array | None = None
     """By byte, 0 where nothing has written it; None for a buffer that came with its contents."""
-    _views: dict[np.dtype[Any], Array] = field(default_factory=dict)
+    sectors: Array | None = None
+    """Of the reads, then of the writes of a launch: 1 for each 32-byte sector that a global access
+    went to. An atomic, also one whose result nobody wants, reads and writes."""
 
     @property
     def size(self) -> int:
         return self.data.size
 
-    def view(self, dtype: np.dtype[Any]) -> Array:
-        """The whole words of a type in the buffer."""
-        found = self._views.get(dtype)
-        if found is None:
-            usable = self.size // dtype.itemsize * dtype.itemsize
-            found = self._views[dtype] = self.data[:usable].view(dtype)
-        return found
-
-    @cached_property
-    def sectors_read(self) -> SectorMap:
-        """A byte for each 32-byte sector: whether a global access of the launch read it."""
-        return untouched(self.size)
-
-    @cached_property
-    def sectors_written(self) -> SectorMap:
-        """The same of writes. An atomic, also one whose result nobody wants, reads and writes."""
-        return untouched(self.size)
+    @property
+    def sector_count(self) -> int:
+        return -(-self.size // SECTOR_BYTES)
 
     def touched(self) -> tuple[int, int]:
-        """How many sectors were read, and written; a map that nobody asked for is not made."""
-        maps = (vars(self).get(name) for name in ("sectors_read", "sectors_written"))
-        read, written = (0 if each is None else int(np.count_nonzero(each)) for each in maps)
-        return read, written
+        """How many sectors were read, and written."""
+        if self.sectors is None:
+            return 0, 0
+        read, written = self.sectors.reshape(2, -1)
+        return int(np.count_nonzero(read)), int(np.count_nonzero(written))
 
 
 def address_of_slot(slot: int) -> int:
@@ -77,9 +67,29 @@ class AddressSpace:
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
 
-    def add(self, name: str, data: Array, writable: bool = True) -> Allocation:
-        """Place a buffer of bytes; its address is aligned as cudaMalloc aligns."""
+    def add(
+        self, name: str, data: Array, writable: bool = True, address: int | None = None
+    ) -> Allocation:
+        """Place a buffer of bytes; its address is aligned as cudaMalloc aligns.
+
+        address: that of the data in this process, where the caller knows it.
+        """
         base = address_of_slot(len(self.allocations))
-        allocation = Allocation(name, base, data, writable)
+        allocation = Allocation(
+            name, base, data, data.ctypes.data if address is None else address, writable
+        )
         self.allocations.append(allocation)
         return allocation
+
+    def map_sectors(self) -> list[int]:
+        """Empty maps of the sectors of every buffer; the address of each.
+
+        They are one array, pages of which that nothing touches cost no memory.
+        """
+        sizes = [2 * allocation.sector_count for allocation in self.allocations]
+        maps = np.zeros(sum(sizes), np.uint8)
+        starts = [0, *accumulate(sizes)]
+        for allocation, start, size in zip(self.allocations, starts, sizes, strict=False):
+            allocation.sectors = maps[start : start + size]
+        first: int = maps.ctypes.data
+        return [first + start for start in starts[:-1]]

@@ -41,7 +41,7 @@ def check_module(module: Any, kernel: Any) -> None:
 
 def dim3(what: str, value: Any, limits: Dim3) -> Dim3:
     """A grid or block as three extents."""
-    parts = [value] if isinstance(value, numbers.Integral) else value
+    parts = [value] if type(value) is int or isinstance(value, numbers.Integral) else value
     if not _is_list(parts) or not 1 <= len(parts) <= 3:
         raise LaunchError(f"{what} {shown(value)}: give an integer, or one to three of them")
     extents = [
@@ -53,6 +53,8 @@ def dim3(what: str, value: Any, limits: Dim3) -> Dim3:
 
 def whole(what: str, value: Any, least: int, most: int | None = None) -> int:
     """An integer within bounds."""
+    if type(value) is int and least <= value and (most is None or value <= most):
+        return value
     is_integer = type(value) is int or (
         isinstance(value, numbers.Integral) and not isinstance(value, bool)
     )
@@ -76,6 +78,8 @@ def one_of(what: str, value: Any, known: Sequence[str]) -> None:
 
 
 def _is_list(value: Any) -> bool:
+    if type(value) in (list, tuple):
+        return True
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
@@ -144,10 +148,11 @@ def _place(
         raise LaunchError(f"{where} has its bytes in the other order; pass it with .{native}")
     if array.nbytes > MOST_BYTES:
         raise LaunchError(f"{where} has {array.nbytes} bytes; an array has at most {MOST_BYTES}")
-    key = (array.__array_interface__["data"][0], array.nbytes)
+    address: int = array.ctypes.data
+    key = (address, array.nbytes)
     if key not in placed or not array.nbytes:
         data = array.reshape(-1).view(np.uint8) if array.nbytes else np.empty(0, np.uint8)
-        placed[key] = memory.add(label, data, array.flags.writeable).base
+        placed[key] = memory.add(label, data, array.flags.writeable, address).base
     return placed[key]
 
 
@@ -169,7 +174,7 @@ def _pack_float(where: str, param: Param, arg: Any) -> bytes:
 def _pack_int(where: str, param: Param, arg: Any) -> bytes:
     if arg is None and param.size == 8:
         return bytes(8)  # a null pointer
-    if not isinstance(arg, (numbers.Integral, np.bool_)):
+    if type(arg) is not int and not isinstance(arg, (numbers.Integral, np.bool_)):
         pointer = ", or an array for a pointer" if param.size == 8 else ""
         raise LaunchError(f"{where} is {shown(arg)}; pass an integer{pointer}")
     # PTX does not keep the sign of a parameter, so both ranges of the width are accepted.
@@ -182,10 +187,10 @@ def _pack_int(where: str, param: Param, arg: Any) -> bytes:
 
 def written_allocations(program: Program, memory: AddressSpace, params: bytes) -> list[Allocation]:
     """The buffers that a launch may write."""
-    names = program.once(written_buffers) | {WORKSPACE}
+    names = program.once(_written)
     if ANYWHERE in names:
         return memory.allocations
-    starts = program.param_offsets()
+    starts = program.once(Program.param_offsets)
     bases = set()
     for name in names:
         param_name, _, offset = name.rpartition("+")
@@ -195,14 +200,20 @@ def written_allocations(program: Program, memory: AddressSpace, params: bytes) -
     return [a for a in memory.allocations if a.name in names or a.base >> SLOT_BITS in bases]
 
 
+def _written(program: Program) -> frozenset[str]:
+    return written_buffers(program) | {WORKSPACE}
+
+
 def track_first_writes(
     program: Program, memory: AddressSpace, params: bytes, args: Sequence[Any],
     written: Mapping[int, Array] | None,
 ) -> None:  # fmt: skip
     """Tell the buffers of some arguments which of their bytes something has written."""
+    if not written:
+        return
     starts = list(program.param_offsets().values())
     bases = {allocation.base: allocation for allocation in memory.allocations}
-    for number, known in (written or {}).items():
+    for number, known in written.items():
         if number not in range(len(args)) or not isinstance(args[number], np.ndarray):
             raise LaunchError(f"written names argument {shown(number)}, which is no array")
         size = args[number].nbytes

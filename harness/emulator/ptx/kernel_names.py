@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from harness.emulator.errors import LaunchError
 from harness.emulator.ptx.syntax import Kernel, Module
@@ -17,11 +17,11 @@ def find_kernel(module: Module, name: str) -> Kernel:
     return module.kernels[find_name("kernel", name, module.kernels)]
 
 
-def find_name(what: str, name: str, names: Iterable[str]) -> str:
+def find_name(what: str, name: str, names: Collection[str]) -> str:
     """Of some names the one that is meant, as `find_kernel` has it; `what` is said in messages."""
-    known = sorted(names)
-    if name in known:
+    if name in names:
         return name
+    known = sorted(names)
     wanted = name.split("::")
     found = [each for each in known if plain_name(each)[-len(wanted) :] == wanted]
     if len(found) == 1:

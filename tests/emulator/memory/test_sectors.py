@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from emulator_tools import CompilePtx, ptx_kernel, run
 
 from harness.emulator import LaunchReport, parse
-from harness.emulator.memory.sectors import touch, touch_runs, untouched
 
 SOURCE = r"""
 extern "C" __global__ void copy(const float* in, float* out, unsigned n, int stride, int shift) {
@@ -171,44 +169,3 @@ def test_a_buffer_that_two_arguments_name_counts_once(compile_ptx: CompilePtx) -
     both = np.zeros(256, np.float32)
     report = run(compile_ptx(SOURCE), "copy", 1, 256, [both, both, 256, 1, 0])
     assert sectors(report) == (32, 32)
-
-
-# --- the maps ---------------------------------------------------------------------------------
-
-
-def marked(runs: Iterable[int], size: int, sectors: int) -> list[int]:
-    """A map by going over every byte of every run."""
-    out = [0] * sectors
-    for start in runs:
-        for byte in range(start, start + size):
-            out[byte // 32] = 1
-    return out
-
-
-@pytest.mark.parametrize(
-    "starts",
-    [
-        [0], [68], [0, 96, 192], [0, 0, 0], [4, 36, 68], [0, 128, 256, 384], [0, 200, 400],
-        [400, 200, 0], [0, 100, 300, 301 * 4], [960, 0, 480, 484],
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("size", [4, 32, 96, 132])
-def test_runs_mark_every_sector_that_one_of_their_bytes_lies_in(
-    starts: list[int], size: int
-) -> None:
-    steps = {b - a for a, b in pairwise(starts)}
-    step = 0 if not steps else steps.pop() if len(steps) == 1 else None
-    found = untouched(1500)
-    assert len(found) == 47  # 46 sectors and a part of one
-    touch_runs(found, np.array(starts)[:, None], size, step)
-    assert found.tolist() == marked(starts, size, 47)
-
-
-def test_single_accesses_mark_their_sectors_and_leave_what_is_marked() -> None:
-    found = untouched(320)
-    touch(found, np.array([[0, 31, 100], [64, 319, 4]]))
-    touch(found, np.array([[256]]))
-    touch(found, np.array([[257, 319]]))
-    assert np.flatnonzero(found).tolist() == [0, 2, 3, 8, 9]
-    assert found.dtype == np.uint8
-    assert set(found.tolist()) == {0, 1}

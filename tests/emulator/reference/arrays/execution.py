@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.emulator.engine.layout import BY_BLOCK, BY_SITE
 from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.memory.address_space import (
     LOCAL_WINDOW,
@@ -62,7 +63,9 @@ class _Execution:
         self.count = blocks * threads
         self.registers = [self._row(0, r.type) for r in program.registers]
         self.shared = np.full((blocks, -(-shared_bytes // 16) * 16), 0xFF, np.uint8)
-        self.counts = RawCounts(len(program.sites), len(program.blocks))
+        counts: dict[str, Any] = {name: [0] * len(program.sites) for name in BY_SITE}
+        counts |= {name: [0] * len(program.blocks) for name in BY_BLOCK}
+        self.counts = RawCounts(**counts | {"colliding": set()})
         self.wanted: frozenset[int] = frozenset()
         self.lanes = Lanes(blocks, threads, np.ones((1, self.count), np.bool_))
 
