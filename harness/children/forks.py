@@ -48,6 +48,7 @@ class ForkServer:
 
     def __init__(self, command: Sequence[str], seconds: float) -> None:
         self._lock = threading.Lock()
+        self._failed = False
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - ends with this object
         self._socket, theirs = socket.socketpair()
         self._socket.settimeout(seconds)
@@ -61,7 +62,7 @@ class ForkServer:
 
     @property
     def is_alive(self) -> bool:
-        return not self._child.ends_within(0)
+        return not self._failed and not self._child.ends_within(0)
 
     def fork(self, arguments: Sequence[str], output: int, pipe: int) -> Forked:
         """A process that goes on where `serve` returns. Raises ServerEnded, OSError.
@@ -78,6 +79,7 @@ class ForkServer:
                 if answer is None:
                     raise ConnectionResetError
             except OSError as error:  # such as a timeout, after which answers would be another's
+                self._failed = True
                 self._child.kill()
                 raise ServerEnded(self._last_words() or str(error)) from None
         if answer["errno"]:

@@ -187,7 +187,7 @@ def test_a_server_that_does_not_answer_is_ended(importable: None) -> None:
     server = ForkServer([sys.executable, "-c", "import time; time.sleep(600)"], 0.5)
     with pytest.raises(ServerEnded, match="timed out"):
         begun(server, "pass")
-    assert wait(lambda: not server.is_alive)
+    assert not server.is_alive
 
 
 def test_after_stopping_none_is_forked(server: ForkServer) -> None:
