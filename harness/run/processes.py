@@ -29,6 +29,9 @@ _TAIL = 2000
 STARTING_S = 60.0
 """What a process may take to start, on a machine that is busy with others."""
 
+MOST_SERVERS = 2
+"""Processes that workers are forked from, which a run on a GPU and one without it need."""
+
 _POLL_S = 0.05
 
 ERRORS = ("error", "memory", "outside", "lost")
@@ -70,6 +73,8 @@ class Workers:
 
         deadline_s: for each step until the worker announces another; a step may ask for its own.
         """
+        if self.stopped:
+            return Ended("the run was stopped", killed=True)
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "job.json"
             path.write_bytes(JOB.dump_json(job))
@@ -77,11 +82,7 @@ class Workers:
                 worker = _Worker(job.backend, path)
             except ServerEnded as error:
                 return Ended(f"no worker could be started: {error}", killed=True)
-            with self._lock:
-                self._running.add(worker)
-                stopped = self.stopped
-            if stopped:
-                worker.kill()
+            self._enter(worker)
             well = False
             try:
                 ended = worker.do(deadline_s, record)
@@ -91,6 +92,12 @@ class Workers:
                 worker.end(thoroughly=not well)
                 with self._lock:
                     self._running.discard(worker)
+
+    def _enter(self, worker: _Worker) -> None:
+        with self._lock:
+            self._running.add(worker)
+            if self.stopped:  # while it was started
+                worker.kill()
 
     def stop(self) -> None:
         """Kill whatever still runs, for good: what ends now ends for no fault of its own."""
@@ -218,14 +225,21 @@ def _forked(backend: str, arguments: Sequence[str], output: int, pipe: int) -> F
 
 
 def _server(backend: str) -> ForkServer:
-    """One for each backend and place from which modules are imported; it serves all runs."""
-    heavy = "gpu" if backend == "cuda" else "cpu"
-    place = (heavy, os.getcwd(), os.environ.get("PYTHONPATH", ""))
+    """That of this kind of backend and of the places from which modules are imported.
+
+    It serves all runs of this process; those that were asked last are kept.
+    """
+    kind = "gpu" if backend == "cuda" else "cpu"
+    place = kind, os.getcwd(), os.environ.get("PYTHONPATH", "")
     with _servers_lock:
-        if place not in _servers or not _servers[place].is_alive:
-            command = [sys.executable, "-m", "harness.worker", "serve", heavy]
-            _servers[place] = ForkServer(command, STARTING_S)
-        return _servers[place]
+        server = _servers.pop(place, None)
+        if server is None or not server.is_alive:
+            command = [sys.executable, "-m", "harness.worker", "serve", kind]
+            server = ForkServer(command, STARTING_S)
+        _servers[place] = server
+        for other in list(_servers)[:-MOST_SERVERS]:
+            del _servers[other]  # which ends when nobody has a worker of it any more
+        return server
 
 
 _servers: dict[tuple[str, ...], ForkServer] = {}

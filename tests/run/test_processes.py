@@ -17,6 +17,7 @@ from harness.build.compile import Built, Unit
 from harness.cases import Case
 from harness.job import Job
 from harness.records import Outcome, Record, Verified, to_json
+from harness.run import processes
 from harness.run.processes import Ended, Workers
 
 pytestmark = pytest.mark.usefixtures("importable")
@@ -230,6 +231,20 @@ def test_a_worker_that_dies_with_its_server_was_killed_and_the_next_runs(qualify
     ended, _ = do(Job("describe", "emulator", "sm_80", Path(), 1))
     assert ended.reason == ""
     assert ended.device is not None
+
+
+def test_servers_of_places_that_were_left_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    servers = []
+    for number in range(processes.MOST_SERVERS + 1):
+        (tmp_path / str(number)).mkdir()
+        monkeypatch.chdir(tmp_path / str(number))
+        ended, _ = do(Job("describe", "emulator", "sm_80", Path(), 1))
+        assert ended.reason == ""
+        servers.append(processes._server("emulator")._child.pid)
+    assert gone(servers[0])
+    assert not gone(servers[-1], within_s=0.1)
 
 
 def test_a_worker_has_the_environment_of_its_time(
