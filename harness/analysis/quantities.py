@@ -50,6 +50,10 @@ class Quantity:
     least: float = 0.0
     """A difference below this is not told, however many times it is."""
 
+    def __reduce__(self) -> tuple[Callable[[str], Quantity], tuple[str]]:
+        """It goes to another process by its key: how it is found is a function of this module."""
+        return _of_key, (self.key,)
+
 
 _LD, _ST = (f"l1tex__t_{{}}_pipe_lsu_mem_global_op_{op}" for op in ("ld", "st"))
 _OPERATIONS = ("ld", "st", "red", "atom")
@@ -357,3 +361,7 @@ QUANTITIES: Sequence[Quantity] = (
              "extent", _main("lts__t_sector_hit_rate"), least=0.05),
 )  # fmt: skip
 BY_KEY = {quantity.key: quantity for quantity in QUANTITIES}
+
+
+def _of_key(key: str) -> Quantity:
+    return BY_KEY[key]

@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from harness.analysis.ladder import ladders
-from harness.report import words
+from harness.report import drawing, words
 from harness.report.anchors import case_anchor, counter_anchor, distinct_slugs
 from harness.report.figures import explore
 from harness.report.figures.style import DARK, LIGHT, Figure, variables
@@ -40,7 +40,7 @@ def write_pages(run: Run) -> Path:
     shared = ASSETS if packed else Links.shared
     above = Links(slugs, "", shared=shared)
     links = {problem: Links(slugs, "../", problem, shared) for problem in slugs}
-    pages = [maker.page(problem, links[problem]) for problem in slugs]
+    pages = drawing.pages(maker, links)
     over = overview(maker, pages, above)
     texts = {
         run.folder / "problems" / f"{page.slug}.html": _render(
@@ -64,7 +64,7 @@ def write_single(run: Run) -> Path:
     """The overview and every problem's page in one file that needs nothing beside it."""
     maker, slugs = _maker(run), _slugs(run)
     links = Links(slugs, None)
-    pages = [maker.page(problem, links) for problem in slugs]
+    pages = drawing.pages(maker, dict.fromkeys(slugs, links))
     over = overview(maker, pages, links)
     path = run.folder / SINGLE
     path.write_text(_render("single.html.j2", run, links, page=over, pages=pages), encoding="utf-8")

@@ -192,6 +192,11 @@ def test_nothing_overlaps_overflows_is_clipped_or_reports_an_error(
     assert (verdict.explored > 0) == (kind != "emulated")
 
 
+def processor_seconds() -> float:
+    """Of this process and those that it started and has seen end."""
+    return sum(os.times()[:4])
+
+
 def plain_figure_seconds() -> float:
     """Processor time in which this machine draws a chart of 20 bars, now, as SVG and as PNG."""
     start = time.process_time()
@@ -216,9 +221,9 @@ def test_28_problems_render_in_a_minute_and_every_page_is_light_and_opens_in_a_s
     run = many(tmp_path)
     assert len({(p.problem, p.variant) for p in run.planned.values()}) == 28 * 7  # and torch
     plain = [plain_figure_seconds()]
-    start = time.process_time()
+    start = processor_seconds()
     home, *problems = _pages(run)
-    taken = time.process_time() - start
+    taken = processor_seconds() - start
     plain.append(plain_figure_seconds())
     assert taken < 250 * max(plain)
     assert len(problems) == 28
