@@ -22,27 +22,32 @@ _PASSES = 100
 """A process that forks while it is looked for is found in the next pass."""
 
 
-def marked(mark: str) -> list[int]:
-    """The processes of this user that carry the mark, this one aside."""
+def marked(mark: str) -> tuple[list[int], bool]:
+    """The processes of this user that carry the mark, this one aside.
+
+    And whether there is one that shows no environment, because its program is just being loaded.
+    """
     wanted = f"\0{VARIABLE}={mark}".encode()
-    found = []
+    found, is_one_loaded = [], False
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if not name.isdecimal() or int(name) == os.getpid():
             continue
         try:
             with open(f"/proc/{name}/environ", "rb") as file:
-                if wanted in b"\0" + file.read():
-                    found.append(int(name))
-        except OSError:  # it has ended, or is another user's
+                environment = file.read()
+        except OSError:  # it has ended, or is another user's, or the kernel's
             continue
-    return found
+        is_one_loaded |= not environment
+        if wanted in b"\0" + environment:
+            found.append(int(name))
+    return found, is_one_loaded
 
 
 def end(mark: str) -> None:
     """Kill everything that carries the mark, and what it starts meanwhile."""
     for _ in range(_PASSES):
-        there = marked(mark)
-        if not there:
+        there, is_one_loaded = marked(mark)
+        if not there and not is_one_loaded:
             return
         for pid in there:
             with suppress(OSError):

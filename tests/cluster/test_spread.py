@@ -107,7 +107,9 @@ def test_a_scheduler_killed_in_the_middle_leaves_what_the_same_command_finishes(
         three.kill_scheduler()
         thread.join(120)
     assert codes == [1]
-    assert "does not answer any more\n  no kernel is blamed" in capsys.readouterr().out
+    # Of a call that was under way, Dask says why it failed.
+    told = r"does not answer any more(: [^\n]+)?\n  no kernel is blamed"
+    assert re.search(told, out := capsys.readouterr().out), out
     kept = {r.stage for r in alone.load("stopped").of(Finished)}
     assert len(kept) == 2  # the plan, and the one variant that was not held
     assert alone.run("stopped", "local:2") == 0
