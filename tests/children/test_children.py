@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ended_processes import gone
 
 from harness import children
 from harness.build import cache
@@ -47,19 +48,6 @@ def pids(folder: Path) -> list[int]:
             return [int(word) for word in (folder / "pids").read_text().split()]
         time.sleep(0.05)
     raise AssertionError("it never started")
-
-
-def gone(pid: int, within_s: float = 10) -> bool:
-    end = time.monotonic() + within_s
-    while time.monotonic() < end:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return True
-        if state in "ZX":
-            return True
-        time.sleep(0.02)
-    return False
 
 
 @pytest.mark.fault(

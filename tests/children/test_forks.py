@@ -7,12 +7,11 @@ import os
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from ended_processes import gone
 
 from harness.children import begin_anew, guardian, stop_all
 from harness.children.forks import Forked, ForkServer, ServerEnded
@@ -68,25 +67,6 @@ def begun(server: ForkServer, program: str, *words: str) -> tuple[Forked, int]:
             return server.fork([program, *words], output.fileno(), writing), reading
     finally:
         os.close(writing)
-
-
-def gone(pid: int) -> bool:
-    """Whether a process is no more, or no more than its parent's memory of it, in 10 s."""
-
-    def is_gone() -> bool:
-        try:
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-        except OSError:
-            return True
-
-    return wait(is_gone)
-
-
-def wait(until: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 10
-    while not until() and time.monotonic() < end:
-        time.sleep(0.02)
-    return until()
 
 
 def test_each_has_its_own_session_words_environment_and_chance(

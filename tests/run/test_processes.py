@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from ended_processes import gone
 from tiny_problem import KERNEL
 
 from harness.build import cache as compile_cache
@@ -74,19 +75,6 @@ def is_first_size_on_both_draws(records: list[Record]) -> bool:
         ({"n": 1}, 0, True),
         ({"n": 1}, 1, True),
     ]
-
-
-def gone(pid: int, within_s: float = 10) -> bool:
-    """Whether a process is no more, or no more than its parent's memory of it."""
-    for _ in range(int(within_s / 0.05)):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        if state in "ZX":
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_a_job_done_whole_has_no_reason(qualify: Qualify) -> None:
