@@ -64,11 +64,19 @@ class InstructionCount(Executed):
     flops: int = 0
 
 
-def of_instructions(instructions: Sequence[Executed], provenance: Provenance) -> Iterator[Counter]:
-    """Instructions executed by warps and by threads, and threads per warp instruction."""
-    warps = sum(each.warps for each in instructions)
-    threads = sum(each.threads for each in instructions)
-    on = sum(each.threads_predicated_on for each in instructions)
+def of_instructions(
+    instructions: Sequence[Executed],
+    provenance: Provenance,
+    warps_again: int = 0,
+    threads_again: int = 0,
+) -> Iterator[Counter]:
+    """Instructions executed by warps and by threads, and threads per warp instruction.
+
+    warps_again and threads_again: what was issued again, which counts here and at no instruction.
+    """
+    warps = warps_again + sum(each.warps for each in instructions)
+    threads = threads_again + sum(each.threads for each in instructions)
+    on = threads_again + sum(each.threads_predicated_on for each in instructions)
     yield Counter("smsp__inst_executed.sum", warps, "inst", provenance)
     yield Counter("smsp__thread_inst_executed.sum", threads, "inst", provenance)
     yield Counter("smsp__thread_inst_executed_pred_on.sum", on, "inst", provenance)

@@ -31,13 +31,16 @@ _OPERATIONS = {
     "fadd": ("FADD",), "fmul": ("FMUL",), "ffma": ("FFMA",), "dadd": ("DADD",), "dmul": ("DMUL",),
     "dfma": ("DFMA",), "hadd": ("HADD2",), "hmul": ("HMUL2",), "hfma": ("HFMA2",),
 }  # fmt: skip
-_BRANCHES = ("BRA", "CALL", "RET")
 
 
 def counters(instructions: Sequence[MachineCount], meets_others: bool) -> tuple[Counter, ...]:
     """Every counter of a launch. meets_others: whether trips depend on what others do meanwhile."""
+    again = (
+        sum(each.warps_again for each in instructions),
+        sum(each.threads_again for each in instructions),
+    )
     found = (
-        *of_instructions(instructions, MACHINE), *_of_memory(instructions),
+        *of_instructions(instructions, MACHINE, *again), *_of_memory(instructions),
         *_of_shared(instructions), *_of_branches(instructions), *_of_arithmetic(instructions),
     )  # fmt: skip
     if meets_others or any(each.warps and ".SPIN" in each.opcode for each in instructions):
@@ -89,9 +92,8 @@ def _of_shared(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
 
 
 def _of_branches(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
-    branches = [each for each in instructions if _base(each) in _BRANCHES]
-    total = sum(each.warps for each in branches)
-    divergent = sum(each.diverged_warps for each in branches)
+    total = sum(each.branch_targets for each in instructions)
+    divergent = sum(each.diverged_warps for each in instructions)
     name = "smsp__sass_branch_targets{}.sum"
     yield Counter(name.format(""), total, "branch", MACHINE)
     yield Counter(name.format("_threads_divergent"), divergent, "branch", MACHINE)

@@ -137,7 +137,8 @@ def _counts(function: Function, counts: Array) -> tuple[MachineCount, ...]:
                 shared_wavefronts=own["wavefronts"],
                 shared_wavefronts_ideal=own["wavefronts_ideal"],
                 branches=own["warps"] if chooses else 0, diverged_warps=own["divergent"],
-                colliding=own["colliding"],
+                colliding=own["colliding"], branch_targets=own["branches"],
+                warps_again=own["warps_again"], threads_again=own["threads_again"],
             )
         )  # fmt: skip
     return tuple(out)

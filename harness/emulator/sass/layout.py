@@ -51,7 +51,7 @@ class Launch(ctypes.Structure):
 
 COUNTS = (
     "warps", "threads", "on", "requests", "sectors", "shared_requests", "wavefronts",
-    "wavefronts_ideal", "divergent", "colliding",
+    "wavefronts_ideal", "branches", "divergent", "colliding", "warps_again", "threads_again",
 )  # fmt: skip
 
 

@@ -15,12 +15,17 @@ class MachineCount(Executed):
     """Counts of one machine instruction.
 
     diverged_warps: how often lanes of a warp went different ways there. colliding: of an atomic,
-    how often lanes met on an address.
+    how often lanes met on an address. branch_targets: how often it chose where to go on.
+    warps_again and threads_again: what a multiprocessor counts besides, because it issues the
+    instruction again (machine/replays.h).
     """
 
     address: int
     text: str
     colliding: int
+    branch_targets: int
+    warps_again: int
+    threads_again: int
 
 
 @dataclass(frozen=True)

@@ -302,7 +302,7 @@ ROWS: Sequence[Row] = (
     # Where lanes go
     _row("BRA", "p? l", "NOTHING", "U", BRANCH),
     _row("BRA.DIV", "s l", "NOTHING", "", BRANCH_DIV),
-    _row("EXIT", "", "NOTHING", "", EXIT),
+    _row("EXIT", "p?", "NOTHING", "", EXIT),
     _row("CALL.REL.NOINC", "l", "NOTHING", "", CALL),
     _row(CALL_OF_DRIVER, "s", "TRAP"),
     _row("LEPC", "R l"),
@@ -310,7 +310,7 @@ ROWS: Sequence[Row] = (
     _row("RET.REL.NODEC", "s l", "NOTHING", "", RETURN),
     _row("BSSY", "b l", "NOTHING", "", SET_BARRIER),
     _row("BSYNC", "b", "NOTHING", "", WAIT_BARRIER),
-    _row("BREAK", "b", "NOTHING", "", BREAK_BARRIER),
+    _row("BREAK", "b p?", "NOTHING", "", BREAK_BARRIER),
     _row("BMOV.32", "b s", "BMOV.BARRIER"),
     _row("BMOV.32.CLEAR", "R b", "BMOV.REGISTER"),
     _row("WARPSYNC", "s", "NOTHING", "", WARP_SYNC),

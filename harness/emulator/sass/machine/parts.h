@@ -2,11 +2,12 @@
 //
 // Lanes that part go their ways one part after the other; each instruction counts once per part.
 // Parts meet where a convergence barrier or WARPSYNC says so, and nowhere else, also not when they
-// come to the same address. That is how an H200 counts.
+// come to the same address. Of the parts into which a branch divides a warp the larger goes on first.
+// That is how an H200 counts.
 
 #pragma once
 
-#include "sass.h"
+#include "replays.h"
 
 namespace sass {
 
@@ -21,13 +22,9 @@ class Parts {
         Part& part = warp.parts[index];
         const i32 next = part.at + 1;
         switch (n.control) {
-            case BRANCH: {
-                // A second predicate beside the guard belongs to it: off means not predicated on.
-                const u32 taken = on & c.predicate(n, 0);
-                c.counts.on[part.at] -= __builtin_popcount(on & ~taken);
-                return parted(warp, index, taken, n.target, next);
-            }
+            case BRANCH: return parted(warp, index, c.both_predicates(n, on), n.target, next);
             case BRANCH_DIV: {
+                c.counts.branches[part.at]++;
                 c.counts.on[part.at] += __builtin_popcount(part.lanes & ~on);  // on, whatever its guard
                 const u32 wanted = c.source(n.source[0])[__builtin_ctz(part.lanes)];
                 part.at = on && (wanted & ~part.lanes & ~warp.exited) ? n.target : next;
@@ -38,9 +35,12 @@ class Parts {
             case BRANCH_INDEXED: return returned(warp, index, n, on, next);
             case SET_BARRIER:
                 each_lane(on, [&](int i) { warp.barrier[n.barrier][i] = part.lanes; });
+                replays_.begins(warp, on, n.barrier);
                 part.at = next;
                 return true;
             case BREAK_BARRIER:
+                on = c.both_predicates(n, on);
+                replays_.left(warp, part, on, n.barrier, false);
                 for (u32& held : warp.barrier[n.barrier]) held &= ~on;
                 for (Part& other : warp.parts)
                     if (other.state == AT_BARRIER && other.number == n.barrier) other.wanted &= ~on;
@@ -78,9 +78,20 @@ class Parts {
         }
     }
 
+    // Lanes of a part are about to leave the kernel.
+    void exited(Warp& warp, const Part& part, u32 lanes) {
+        if (warp.parts.size() == 1) return;
+        for (int number = 0; number < BARRIERS; number++) replays_.left(warp, part, lanes, number, true);
+    }
+
+    void met_by_exit(Warp& warp) { met(warp, true); }
+
+    // A part goes on that has waited or was put off.
+    void resumes(Warp& warp, Part& part) const { replays_.resumes(warp, part); }
+
     // Parts that wait for the same lanes, all of which are there, become one. A convergence barrier
     // does not wait for lanes that have yielded: those may be waiting for one of its own.
-    void met(Warp& warp) {
+    void met(Warp& warp, bool by_exit = false) {
         u32 yielded = 0;
         for (const Part& part : warp.parts)
             if (part.state == READY && part.yielded) yielded |= part.lanes;
@@ -104,17 +115,20 @@ class Parts {
             }
             const State state = part.state;
             const i32 at = part.at;
+            i32 since = part.since;
             for (size_t m = warp.parts.size(); m-- > k + 1;) {
                 const Part& other = warp.parts[m];
                 if (other.state == state && other.at == at && !(other.lanes & ~wanted)) {
                     warp.parts[k].lanes |= other.lanes;
+                    since = std::min(since, other.since);
                     warp.parts.erase(warp.parts.begin() + static_cast<long>(m));
                 }
             }
+            warp.parts[k].since = since;
             if (state == AT_BARRIER && wanted & ~here)
                 open(warp, warp.parts[k], warp.parts[k].lanes);
             else
-                warp.parts[k].state = READY;
+                go_on(warp, warp.parts[k], by_exit);
         }
         warp.turn = 0;
     }
@@ -136,18 +150,41 @@ class Parts {
         return n.source_count ? context_.source(n.source[0])[__builtin_ctz(part.lanes)] : warp.threads;
     }
 
+    // All that were waited for are there. From a convergence barrier they have gone on already; a
+    // WARPSYNC is issued once more by all of them, unless the last ones have left the kernel.
+    void go_on(Warp& warp, Part& part, bool by_exit) {
+        if (part.state == AT_BARRIER)
+            replays_.complete(warp, part.lanes, part.number, part.at - 1);
+        else if (!by_exit)
+            replays_.again(part.at, part.lanes);
+        if (part.state == AT_SYNC) part.at++;
+        part.state = READY;
+    }
+
+    // Comes next when the part cannot go on, before those that were put off earlier.
+    static void put_off(Warp& warp, int index, Part later) {
+        later.since = warp.time;
+        warp.parts.insert(warp.parts.begin() + index + 1, later);
+    }
+
     bool parted(Warp& warp, int index, u32 taken, i32 target, i32 next) {
         Part& part = warp.parts[index];
         const i32 from = part.at;
+        context_.counts.branches[from]++;
         if (!taken || taken == part.lanes) {
             part.at = taken ? target : next;
             return true;
         }
         context_.counts.divergent[from]++;
-        const u32 others = part.lanes & ~taken;
-        part.lanes = others;
+        Part later{taken, target, READY};
+        part.lanes &= ~taken;
         part.at = next;
-        warp.parts.push_back(Part{taken, target, READY, 0, 0, false, 0});
+        if (__builtin_popcount(taken) >= __builtin_popcount(part.lanes)) {
+            std::swap(part.lanes, later.lanes);
+            std::swap(part.at, later.at);
+        }
+        replays_.parted(warp, part, from);
+        put_off(warp, index, later);
         return true;
     }
 
@@ -163,7 +200,7 @@ class Parts {
             if (first)
                 warp.parts[index].lanes = same, warp.parts[index].at = at;
             else
-                warp.parts.push_back(Part{same, at, READY, 0, 0, false, 0});
+                put_off(warp, index, Part{same, at, READY});
             left &= ~same;
         }
     }
@@ -186,16 +223,13 @@ class Parts {
     // To the addresses that lanes have in a register, each where it leads.
     bool returned(Warp& warp, int index, const Instruction& n, u32 on, i32 next) {
         const u32* low = context_.source(n.source[0]);
-        Part part = warp.parts[index];
-        u32 left = on;
-        bool first = true;
-        const u32 staying = part.lanes & ~on;
-        if (staying) {
-            warp.parts[index].lanes = staying;
-            warp.parts[index].at = next;
-            first = false;
-        }
-        while (left) {
+        Part& part = warp.parts[index];
+        const i32 from = part.at;
+        Part ways[LANES + 1];
+        int count = 0;
+        if (part.lanes & ~on) ways[count++] = Part{part.lanes & ~on, next, READY};
+        Part* const to = ways + count;
+        for (u32 left = on; left;) {
             const i64 address = static_cast<i32>(low[__builtin_ctz(left)]) + n.immediate;
             u32 same = 0;
             each_lane(left, [&](int i) {
@@ -203,27 +237,34 @@ class Parts {
             });
             if (address & 15 || address < 0 || address >> 4 >= launch_.instruction_count)
                 throw Fault{BAD_TARGET, __builtin_ctz(left), address};
-            const i32 at = static_cast<i32>(address >> 4);
-            if (first) {
-                warp.parts[index].lanes = same, warp.parts[index].at = at;
-                first = false;
-            } else {
-                warp.parts.push_back(Part{same, at, READY, 0, 0, false, 0});
-                context_.counts.divergent[part.at] = context_.counts.divergent[part.at] + (same == left);
-            }
+            ways[count++] = Part{same, static_cast<i32>(address >> 4), READY};
             left &= ~same;
         }
+        const int several = static_cast<int>(ways + count - to) - 1;
+        if (n.control == RETURN) {
+            context_.counts.branches[from]++;
+            context_.counts.divergent[from] += several > 0;
+        } else {
+            context_.counts.branches[from] += std::max(1, several);
+            context_.counts.divergent[from] += std::max(0, several);
+            replays_.indexed(to, several + 1, from);
+            std::reverse(to, ways + count);  // those that have left come last
+        }
+        part = ways[0];
+        if (several > 0 && n.control == BRANCH_INDEXED) replays_.parted(warp, part, from);
+        for (int k = count; --k > 0;) put_off(warp, index, ways[k]);
         return true;
     }
 
-    // The part waits for others. From a convergence barrier they go on behind it; a WARPSYNC that
-    // had to wait is issued, and counted, once more by all of them together.
+    // The part waits for others, unless all are there.
     bool wait(Warp& warp, int index, State state, i32 next) {
         Part& part = warp.parts[index];
         if (!(part.wanted & ~part.lanes & ~warp.exited)) {
+            if (state == AT_BARRIER) replays_.complete(warp, part.lanes, part.number, part.at);
             part.at = next;
             return true;
         }
+        if (state == AT_BARRIER) replays_.waits(warp, part);
         part.state = state;
         if (state == AT_BARRIER) part.at = next;
         met(warp);
@@ -258,6 +299,7 @@ class Parts {
 
     const Launch& launch_;
     Context& context_;
+    Replays replays_{launch_, context_.counts};
 };
 
 }  // namespace sass

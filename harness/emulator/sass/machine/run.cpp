@@ -112,11 +112,13 @@ class Machine {
             warp.threads = lanes == LANES ? EVERYBODY : (1u << lanes) - 1;
             warp.exited = 0;
             warp.turn = 0;
+            std::memset(warp.again, 0, sizeof warp.again);
+            warp.time = 0;
             std::memset(warp.predicate, 0, sizeof warp.predicate);
             std::memset(warp.barrier, 0, sizeof warp.barrier);
             warp.predicate[ALWAYS] = warp.predicate[PREDICATES - 1] = EVERYBODY;
             warp.parts.clear();
-            warp.parts.push_back(Part{warp.threads, 0, READY, 0, 0, false, 0});
+            warp.parts.push_back(Part{warp.threads, 0, READY});
         }
         resident_.push_back(std::move(made));
     }
@@ -181,6 +183,7 @@ class Machine {
         const Instruction* const all = launch_.instructions;
         Part* part = &warp.parts[index];
         part->yielded = false;
+        parts_.resumes(warp, *part);
         u32 active = part->lanes;
         i32 at = part->at;
         int turn = TURN;
@@ -227,17 +230,18 @@ class Machine {
         const i32 next = part.at + 1;
         switch (n.control) {
             case EXIT: {
-                if (on) leave(block, warp, on);
+                on = context_.both_predicates(n, on);
+                if (on) leave(block, warp, part, on);
                 if (on == part.lanes) {
                     warp.parts.erase(warp.parts.begin() + index);
-                    parts_.met(warp);
+                    parts_.met_by_exit(warp);
                     block.barriers.release_all(block);
                     return false;
                 }
                 part.lanes &= ~on;
                 part.at = next;
                 if (on) {
-                    parts_.met(warp);
+                    parts_.met_by_exit(warp);
                     block.barriers.release_all(block);
                     return false;
                 }
@@ -259,7 +263,8 @@ class Machine {
         }
     }
 
-    void leave(Resident& block, Warp& warp, u32 lanes) {
+    void leave(Resident& block, Warp& warp, const Part& part, u32 lanes) {
+        parts_.exited(warp, part, lanes);
         warp.exited |= lanes;
         block.alive -= __builtin_popcount(lanes);
     }

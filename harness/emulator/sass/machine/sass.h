@@ -35,6 +35,7 @@ constexpr int MAX_SOURCES = 4;
 constexpr int PREDICATES = 16;  // P0 to P6 and PT, UP0 to UP6 and UPT
 constexpr int ALWAYS = 7;       // the number of PT
 constexpr int BARRIERS = 16;  // of a warp, where its lanes converge
+constexpr int NO_BARRIER = -1;
 constexpr int BLOCK_BARRIERS = 16;
 
 // --- shared with Python -------------------------------------------------------------------------
@@ -89,7 +90,8 @@ struct Launch {
 struct Counts {
     i64 *warps, *threads, *on;
     i64 *requests, *sectors, *shared_requests, *wavefronts, *wavefronts_ideal;
-    i64 *divergent, *colliding;
+    i64 *branches, *divergent, *colliding;
+    i64 *warps_again, *threads_again;  // what is issued again: replays.h
 };
 
 enum Outcome : i32 { DONE, PAUSED, FAULTY };
@@ -128,6 +130,20 @@ struct Part {
     i32 number;    // of the barrier, of the warp's or of the block's
     bool yielded;  // it let others go first, and has not gone on since
     i32 expected;  // threads that have to arrive there; 0 for all of the block
+    bool straight;  // a branch has sent it to a convergence barrier, and nowhere else
+    i32 since;      // when it was last put off, divided or began to wait
+};
+
+// What has to be known of a convergence barrier to tell what is issued again (replays.h).
+struct Again {
+    u32 unaware;          // lanes that have not seen others leave the barrier
+    u32 unaware_of_exit;  // nor the kernel
+    bool straight;        // a branch has sent lanes there, which wait, and nobody else has come
+    bool divided;         // another has divided others since then
+    i32 when;             // when lanes were last sent there, in branches that have divided the warp
+    u32 late;             // lanes that the last branch found missing, which count again if they come
+    i32 at;               // that branch
+    i32 sent;             // the BSYNC to which it has sent more of them; 0 for none
 };
 
 struct Warp {
@@ -136,6 +152,8 @@ struct Warp {
     u32 barrier[BARRIERS][LANES];
     u32 collective_target[LANES];
     u32 threads, exited;
+    Again again[BARRIERS];
+    i32 time;  // branches that have divided it
     int number;
     int turn;  // the part that goes on next
     std::vector<Part> parts;
@@ -181,6 +199,13 @@ struct Context {
     }
     u32 predicate(const Instruction& n, int which) const {
         return warp->predicate[n.source_predicate[which]] ^ -static_cast<u32>(n.source_inverted[which]);
+    }
+    // Of lanes whose guard is true, those whose second predicate is too: the others are not
+    // predicated on.
+    u32 both_predicates(const Instruction& n, u32 guarded) const {
+        const u32 both = guarded & predicate(n, 0);
+        counts.on[at] -= __builtin_popcount(guarded & ~both);
+        return both;
     }
     void set_predicate(const Instruction& n, int which, u32 lanes) {
         const i32 number = n.result_predicate[which];

@@ -1,0 +1,149 @@
+// What a multiprocessor counts besides each instruction that a part of a warp executes, because it
+// issues one again.
+//
+// Nsight Compute's counts at each instruction, which it makes in a pass of their own, do not have it;
+// `smsp__inst_executed.sum` and the counters beside it do. The rules were found, and are held, with an
+// H200's readings of kernels whose warps divide in many ways (tests/fidelity/divergence).
+
+#pragma once
+
+#include <algorithm>
+
+#include "sass.h"
+
+namespace sass {
+
+class Replays {
+   public:
+    Replays(const Launch& launch, const Counts& counts) : launch_(launch), counts_(counts) {}
+
+    void again(i32 at, u32 lanes) const {
+        counts_.warps_again[at]++;
+        counts_.threads_again[at] += __builtin_popcount(lanes);
+    }
+
+    // A branch has divided lanes of the warp, and this part of them goes on first. While lanes wait at
+    // a convergence barrier to which a branch has sent them straight, all that are missing there count
+    // once more, at the last branch that divides others. What the branches between the first and the
+    // last send there too waits without a BSYNC of its own.
+    void parted(Warp& warp, Part& first, i32 from) const {
+        const i32 to = straight_to(first.at);
+        first.since = ++warp.time;
+        first.straight = to != NO_BARRIER;
+        if (first.straight) warp.again[to].when = warp.time;
+        for (int number = 0; number < BARRIERS; number++) {
+            Again& barrier = warp.again[number];
+            const u32 here = barrier.straight ? waiting(warp, number) : 0;
+            if (here) {
+                if (barrier.divided) not_late(barrier, barrier.late);
+                if (barrier.sent) counts_.warps_again[barrier.sent]--;
+                barrier.late = warp.barrier[number][__builtin_ctz(here)] & ~here & ~warp.exited;
+                barrier.at = from;
+                counts_.threads_again[from] += __builtin_popcount(barrier.late);
+            } else {
+                barrier.straight = number == to;
+            }
+            barrier.divided = here;
+            barrier.sent = here && number == to ? first.at : 0;
+        }
+    }
+
+    // A part begins to wait at a convergence barrier. If it was not sent there straight, who was is as
+    // good as any other.
+    void waits(Warp& warp, Part& part) const {
+        if (!part.straight) like_any_other(warp.again[part.number]);
+        part.straight = false;
+        part.since = warp.time;
+    }
+
+    // A part goes on that has waited or was put off. Lanes that were sent somewhere since then are like
+    // any others, unless all that it does is to come to a barrier too.
+    void resumes(Warp& warp, Part& part) const {
+        if (part.since == warp.time) return;
+        if (straight_to(part.at) == NO_BARRIER)
+            for (Again& each : warp.again)
+                if (part.since < each.when) like_any_other(each);
+        part.since = warp.time;
+    }
+
+    // Lanes of a part are about to leave a convergence barrier for good, or the kernel. Who waits there,
+    // or of the kernel anywhere, sees it, and so do the lanes that stay in the part; others do not.
+    void left(Warp& warp, const Part& part, u32 lanes, int number, bool kernel) const {
+        if (!lanes) return;
+        Again& barrier = warp.again[number];
+        not_late(barrier, lanes);
+        u32 aware = part.lanes;
+        for (const Part& other : warp.parts)
+            if (other.state == AT_BARRIER && (kernel || other.number == number)) aware |= other.lanes;
+        const u32 unaware = warp.barrier[number][__builtin_ctz(lanes)] & ~aware & ~warp.exited;
+        (kernel ? barrier.unaware_of_exit : barrier.unaware) |= unaware;
+    }
+
+    // All who are left have come to a convergence barrier: once more, if none of them knew who is.
+    void complete(Warp& warp, u32 lanes, int number, i32 at) const {
+        Again& barrier = warp.again[number];
+        const bool of_exit = !(lanes & ~barrier.unaware_of_exit);
+        if (of_exit || !(lanes & ~barrier.unaware)) again(at, lanes);
+        forget(barrier, lanes);
+        if (of_exit)
+            for (Again& each : warp.again) each.unaware_of_exit &= ~lanes;
+    }
+
+    // These lanes come to a barrier anew.
+    void begins(Warp& warp, u32 lanes, int number) const { forget(warp.again[number], lanes); }
+
+    // A branch to addresses in a table, each of them a part, in the order of their lowest lanes. The
+    // first to which at most half of the lanes go leaves, and the others branch again. The parts are
+    // put into the order in which they leave.
+    void indexed(Part* ways, int count, i32 from) const {
+        for (; count > 1; ways++, count--) {
+            Part* leaves = ways;
+            const int all = __builtin_popcount(together(ways, count));
+            while (2 * __builtin_popcount(leaves->lanes) > all) leaves++;
+            std::rotate(ways, leaves, leaves + 1);
+            again(from, together(ways + 1, count - 1));
+        }
+    }
+
+   private:
+    // The convergence barrier where a part that is there comes next, without a guard.
+    i32 straight_to(i32 at) const {
+        if (at < 0 || at >= launch_.instruction_count) return NO_BARRIER;
+        const Instruction& n = launch_.instructions[at];
+        return n.control == WAIT_BARRIER && n.guard == ALWAYS ? n.barrier : NO_BARRIER;
+    }
+
+    static u32 waiting(const Warp& warp, int number) {
+        u32 here = 0;
+        for (const Part& part : warp.parts)
+            if (part.state == AT_BARRIER && part.number == number) here |= part.lanes;
+        return here;
+    }
+
+    static u32 together(const Part* parts, int count) {
+        u32 lanes = 0;
+        for (int k = 0; k < count; k++) lanes |= parts[k].lanes;
+        return lanes;
+    }
+
+    static void like_any_other(Again& barrier) {
+        barrier.straight = false;
+        barrier.sent = 0;
+    }
+
+    static void forget(Again& barrier, u32 lanes) {
+        barrier.late &= ~lanes;
+        barrier.unaware &= ~lanes;
+        barrier.unaware_of_exit &= ~lanes;
+    }
+
+    void not_late(Again& barrier, u32 lanes) const {
+        counts_.threads_again[barrier.at] -= __builtin_popcount(barrier.late & lanes);
+        barrier.late &= ~lanes;
+    }
+
+    const Launch& launch_;
+    const Counts& counts_;
+};
+
+}  // namespace sass

@@ -1,0 +1,56 @@
+"""The launches of the diverging kernels: each with masks of lanes that say who goes where.
+
+This module needs nothing but Python, so that it runs on a machine that has little else.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parents[2] / "tests" / "fidelity" / "divergence"
+FILES = ("designed", "random", "held_out")
+ARCH = "sm_90"
+TRIPS, LANES, DRAWN = 2, 32, 8
+EVERY = (
+    (0x1FF, 0x3, 0x7, 0xF),
+    (0x1FF, 0x0, 0x7, 0xF),
+    (0xFFFFF, 0x1F, 0x3F, 0x7F),
+    (0x1FF, 0xFF, 0x7F, 0x3F),
+    (0xFFFF, 0x00FF, 0x0F0F, 0x3333),
+    (0xFFFF0000, 0x00FFFF00, 0x0F0F0F0F, 0x33333333),
+    (0xFFF, 0xFF, 0xF, 0x3),
+)
+"""Masks that every kernel is launched with: few and many lanes, halves, one inside another."""
+SHARES = (1, 3, 7, 9, 13, 16, 16, 16, 21, 26, 31)
+"""Of how many lanes the other masks are; halves make ties."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One warp of a kernel of one of the files."""
+
+    file: str
+    kernel: str
+    masks: tuple[int, int, int, int]
+
+    @property
+    def scalars(self) -> tuple[int, ...]:
+        """Its arguments behind the two arrays."""
+        return (*self.masks, TRIPS, 1)
+
+
+def launches(kernels: dict[str, Sequence[str]]) -> Iterator[Launch]:
+    """Every launch. kernels: the names of those in each file."""
+    for file in FILES:
+        for kernel in kernels[file]:
+            draw = random.Random(kernel)
+            drawn = [tuple(_mask(draw) for _ in range(4)) for _ in range(DRAWN)]
+            for a, b, c, d in (*EVERY, *drawn):
+                yield Launch(file, kernel, (a, b, c, d))
+
+
+def _mask(draw: random.Random) -> int:
+    return sum(1 << lane for lane in draw.sample(range(LANES), draw.choice(SHARES)))

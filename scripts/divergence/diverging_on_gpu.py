@@ -1,0 +1,123 @@
+"""What a GPU counts where warps divide: every launch of the diverging kernels under Nsight Compute.
+
+    python scripts/divergence/diverging_on_gpu.py prepare FOLDER    compile, where there is nvcc
+    python scripts/divergence/diverging_on_gpu.py FOLDER OUT        needs a GPU, PyCUDA and ncu
+
+OUT/divergence.csv.gz has one row per launch: the kernel, its masks and its counters. It belongs
+into reports/h200/fidelity, and tests/emulator/sass/test_divergence.py holds the emulator to it. NCU
+names another ncu.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import diverging_launches as listed
+
+if TYPE_CHECKING:
+    from harness.build import compile as compiler
+
+COUNTERS = (
+    "smsp__inst_executed.sum",
+    "smsp__thread_inst_executed.sum",
+    "smsp__thread_inst_executed_pred_on.sum",
+    "smsp__sass_branch_targets.sum",
+    "smsp__sass_branch_targets_threads_divergent.sum",
+    "smsp__sass_branch_targets_threads_uniform.sum",
+)
+OUT = "divergence.csv.gz"
+HEAD = ("kernel", "a", "b", "c", "d", *COUNTERS)
+
+
+def kernels() -> dict[str, list[str]]:
+    """The names of the kernels in each file, in order."""
+    return {
+        file: re.findall(r"KERNEL\((\w+)\)", (listed.FOLDER / f"{file}.cu").read_text("utf-8"))
+        for file in listed.FILES
+    }
+
+
+def prepare(folder: Path) -> None:
+    """Compile each file into a cubin."""
+    from harness.build import compile as compiler
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in listed.FILES:
+        built = compiler.build(unit(file))
+        shutil.copyfile(built.cubin, folder / f"{file}.cubin")
+
+
+def unit(file: str) -> compiler.Unit:
+    """How a file is compiled."""
+    from harness.build import compile as compiler
+
+    source = listed.FOLDER / f"{file}.cu"
+    return compiler.Unit(source, (listed.FOLDER,), (), listed.ARCH, (), (), ())
+
+
+def launch(folder: Path) -> None:
+    """Every launch once, in order; ncu watches."""
+    import numpy as np
+    import pycuda.driver as cuda
+
+    cuda.init()
+    context = cuda.Device(0).make_context()
+    try:
+        modules = {f: cuda.module_from_file(str(folder / f"{f}.cubin")) for f in listed.FILES}
+        words = np.arange(1, listed.LANES + 1, dtype=np.uint32)
+        x, y = cuda.to_device(words), cuda.mem_alloc(words.nbytes)
+        for each in listed.launches(kernels()):
+            scalars = map(np.uint32, each.scalars)
+            function = modules[each.file].get_function(each.kernel)
+            function(x, y, *scalars, grid=(1, 1), block=(listed.LANES, 1, 1))
+        context.synchronize()
+    finally:
+        context.pop()
+
+
+def read(folder: Path) -> Iterator[list[str]]:
+    """The rows of the table."""
+    command = [
+        os.environ.get("NCU", "ncu"), "--clock-control", "none", "--csv", "--page", "raw",
+        "--print-units", "base", "--print-fp", "--metrics", ",".join(COUNTERS),
+        sys.executable, __file__, "launch", str(folder),
+    ]  # fmt: skip
+    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    lines = said.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith('"ID"'))
+    rows = list(csv.DictReader(lines[start:]))[1:]  # the first has the units
+    every = list(listed.launches(kernels()))
+    if [row["Kernel Name"].partition("(")[0] for row in rows] != [each.kernel for each in every]:
+        raise SystemExit(f"ncu reported {len(rows)} launches, and not the {len(every)} that ran")
+    for each, row in zip(every, rows, strict=True):
+        masks = (f"{mask:08x}" for mask in each.masks)
+        yield [each.kernel, *masks, *(f"{float(row[c].replace(',', '')):.0f}" for c in COUNTERS)]
+
+
+def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["prepare"]:
+        prepare(Path(arguments[1]))
+    elif arguments[:1] == ["launch"]:
+        launch(Path(arguments[1]))
+    else:
+        folder, out = map(Path, arguments)
+        out.mkdir(parents=True, exist_ok=True)
+        with gzip.open(out / OUT, "wt", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([HEAD, *read(folder)])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

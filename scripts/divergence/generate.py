@@ -1,0 +1,122 @@
+"""Random kernels whose warps divide in many ways, for holding the emulator to a GPU.
+
+    python scripts/divergence/generate.py
+
+Writes tests/fidelity/divergence/random.cu and held_out.cu.
+Branches, loops whose lanes leave at several trips, breaks, switches and early exits lie inside each
+other at random. Which lanes go where is said by four masks, a to d, which are arguments.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from diverging_launches import FOLDER
+
+KERNELS = {"random": range(48), "held_out": range(48, 96)}
+DEEPEST = 4
+HEAD = """// Made by scripts/divergence/generate.py: warps that divide at random. See divergence.h.
+
+#include "divergence.h"
+"""
+
+
+class Writer:
+    """One kernel, drawn from its number. Each loop has its own constants: none is merged."""
+
+    def __init__(self, number: int) -> None:
+        self._draw = random.Random(number)
+        self._number = number
+        self._factor = 1
+        self._loops = 0
+
+    def text(self) -> str:
+        body = "\n".join(self._block(1, 3, ""))
+        return (
+            f"KERNEL(random_{self._number}) {{\n    START\n{body}\n"
+            "    k = repeat(k, trips, 3, 1);\n    END\n}\n"
+        )
+
+    def _block(self, depth: int, most: int, leave: str) -> Iterator[str]:
+        for _ in range(self._draw.randint(1, most)):
+            yield from self._statement(depth, leave)
+
+    def _statement(self, depth: int, leave: str) -> Iterator[str]:
+        kinds = ["work", "work", "repeat"]
+        if depth < DEEPEST:
+            kinds += ["if", "if", "if", "else", "else", "loop", "switch"]
+        if leave:
+            kinds += ["leave"]
+        if depth > 1:
+            kinds += ["exit"] * (self._draw.random() < 0.15)
+        yield from getattr(self, f"_{self._draw.choice(kinds)}")(depth, leave)
+
+    def _work(self, depth: int, leave: str) -> Iterator[str]:
+        yield _line(depth, f"k = k * {self._odd()} + {self._draw.randint(1, 9)};")
+
+    def _repeat(self, depth: int, leave: str) -> Iterator[str]:
+        yield _line(depth, f"k = repeat(k, trips, {self._odd()}, {self._draw.randint(1, 9)});")
+
+    def _if(self, depth: int, leave: str) -> Iterator[str]:
+        yield _line(depth, f"if ({self._condition()}) {{")
+        yield from self._block(depth + 1, 3, leave)
+        yield _line(depth, "}")
+
+    def _else(self, depth: int, leave: str) -> Iterator[str]:
+        yield _line(depth, f"if ({self._condition()}) {{")
+        yield from self._block(depth + 1, 2, leave)
+        yield _line(depth, "} else {")
+        yield from self._block(depth + 1, 2, leave)
+        yield _line(depth, "}")
+
+    def _loop(self, depth: int, leave: str) -> Iterator[str]:
+        """Lanes of one mask make one trip less; some may leave in the middle of one."""
+        self._loops += 1
+        trip = f"r{self._loops}"
+        yield _line(depth, "#pragma unroll 1")
+        bound = f"trips + ({self._condition()})"
+        yield _line(depth, f"for (unsigned int {trip} = 0; {trip} < {bound}; ++{trip}) {{")
+        yield _line(depth + 1, f"k += {trip};")
+        yield from self._block(depth + 1, 3, trip)
+        yield _line(depth, "}")
+
+    def _leave(self, depth: int, leave: str) -> Iterator[str]:
+        word = self._draw.choice(["break", "break", "continue"])
+        condition = f"{self._condition()} && {leave} >= {self._draw.randint(0, 1)}"
+        yield _line(depth, f"if ({condition}) {word};")
+
+    def _exit(self, depth: int, leave: str) -> Iterator[str]:
+        yield _line(depth, f"if ({self._condition()}) {{ END return; }}")
+
+    def _switch(self, depth: int, leave: str) -> Iterator[str]:
+        """Of eight cases, some of which fall through."""
+        yield _line(depth, "switch (number) {")
+        for case in range(8):
+            yield _line(depth + 1, f"case {case}: k = repeat(k, trips, {self._odd()}, {case});")
+            if self._draw.random() < 0.7:
+                yield _line(depth + 2, "break;")
+        yield _line(depth, "}")
+
+    def _condition(self) -> str:
+        one, other = self._draw.sample("abcd", 2)
+        forms = [f"ON({one})", f"!ON({one})", f"ON({one} & {other})", f"ON({one} | {other})"]
+        return self._draw.choice(forms)
+
+    def _odd(self) -> int:
+        self._factor += 2
+        return self._factor
+
+
+def _line(depth: int, text: str) -> str:
+    return text if text.startswith("#") else "    " * depth + text
+
+
+def main() -> None:
+    for file, numbers in KERNELS.items():
+        texts = [HEAD, *(Writer(number).text() for number in numbers)]
+        (FOLDER / f"{file}.cu").write_text("\n".join(texts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
