@@ -274,7 +274,7 @@ KERNEL(named) {
     if (ON(a)) {
         if (ON(b)) k = repeat(k, trips, 3, 1);
         __syncwarp(a);
-        k += __shfl_xor_sync(a, k, 1);
+        k += __popc(__ballot_sync(a, k & 1));
     } else {
         if (ON(c)) k = repeat(k, trips, 5, 1);
         __syncwarp(~a);

@@ -86,9 +86,6 @@ class Parts {
 
     void met_by_exit(Warp& warp) { met(warp, true); }
 
-    // A part goes on that has waited or was put off.
-    void resumes(Warp& warp, Part& part) const { replays_.resumes(warp, part); }
-
     // Parts that wait for the same lanes, all of which are there, become one. A convergence barrier
     // does not wait for lanes that have yielded: those may be waiting for one of its own.
     void met(Warp& warp, bool by_exit = false) {
@@ -115,16 +112,16 @@ class Parts {
             }
             const State state = part.state;
             const i32 at = part.at;
-            i32 since = part.since;
+            u32 first = part.first ? part.lanes : 0;
             for (size_t m = warp.parts.size(); m-- > k + 1;) {
                 const Part& other = warp.parts[m];
                 if (other.state == state && other.at == at && !(other.lanes & ~wanted)) {
                     warp.parts[k].lanes |= other.lanes;
-                    since = std::min(since, other.since);
+                    if (other.first) first = other.lanes;
                     warp.parts.erase(warp.parts.begin() + static_cast<long>(m));
                 }
             }
-            warp.parts[k].since = since;
+            if (state == AT_BARRIER) replays_.opens(warp, first, warp.parts[k].lanes);
             if (state == AT_BARRIER && wanted & ~here)
                 open(warp, warp.parts[k], warp.parts[k].lanes);
             else
@@ -162,8 +159,7 @@ class Parts {
     }
 
     // Comes next when the part cannot go on, before those that were put off earlier.
-    static void put_off(Warp& warp, int index, Part later) {
-        later.since = warp.time;
+    static void put_off(Warp& warp, int index, const Part& later) {
         warp.parts.insert(warp.parts.begin() + index + 1, later);
     }
 
@@ -183,7 +179,7 @@ class Parts {
             std::swap(part.lanes, later.lanes);
             std::swap(part.at, later.at);
         }
-        replays_.parted(warp, part, from);
+        replays_.parted(warp, part, later.lanes, from);
         put_off(warp, index, later);
         return true;
     }
@@ -251,7 +247,7 @@ class Parts {
             std::reverse(to, ways + count);  // those that have left come last
         }
         part = ways[0];
-        if (several > 0 && n.control == BRANCH_INDEXED) replays_.parted(warp, part, from);
+        if (several > 0 && n.control == BRANCH_INDEXED) replays_.parted(warp, part, on & ~part.lanes, from);
         for (int k = count; --k > 0;) put_off(warp, index, ways[k]);
         return true;
     }

@@ -22,18 +22,18 @@ class Replays {
         counts_.threads_again[at] += __builtin_popcount(lanes);
     }
 
-    // A branch has divided lanes of the warp, and this part of them goes on first. While lanes wait at
-    // a convergence barrier to which a branch has sent them straight, all that are missing there count
-    // once more, at the last branch that divides others. What the branches between the first and the
-    // last send there too waits without a BSYNC of its own.
-    void parted(Warp& warp, Part& first, i32 from) const {
+    // A branch has divided lanes of the warp: this part goes on first, and the rest is put off.
+    //
+    // While lanes wait at a convergence barrier to which a branch has sent them straight, all that are
+    // missing there count once more, at the last branch that divides those who went on then. What the
+    // branches between the first and the last send there too waits without a BSYNC of its own.
+    void parted(Warp& warp, Part& first, u32 rest, i32 from) const {
         const i32 to = straight_to(first.at);
-        first.since = ++warp.time;
         first.straight = to != NO_BARRIER;
-        if (first.straight) warp.again[to].when = warp.time;
         for (int number = 0; number < BARRIERS; number++) {
             Again& barrier = warp.again[number];
             const u32 here = barrier.straight ? waiting(warp, number) : 0;
+            if (here && !(barrier.others & rest)) continue;
             if (here) {
                 if (barrier.divided) not_late(barrier, barrier.late);
                 if (barrier.sent) counts_.warps_again[barrier.sent]--;
@@ -45,25 +45,26 @@ class Replays {
             }
             barrier.divided = here;
             barrier.sent = here && number == to ? first.at : 0;
+            if (number == to) barrier.others = rest;
         }
     }
 
-    // A part begins to wait at a convergence barrier. If it was not sent there straight, who was is as
-    // good as any other.
+    // A part begins to wait at a convergence barrier. If it was not sent there straight, those who were
+    // are like any others.
     void waits(Warp& warp, Part& part) const {
-        if (!part.straight) like_any_other(warp.again[part.number]);
+        Again& barrier = warp.again[part.number];
+        if (!part.straight) {
+            barrier.straight = false;
+            barrier.sent = 0;
+        }
         part.straight = false;
-        part.since = warp.time;
+        part.first = !(waiting(warp, part.number) & part.wanted);
     }
 
-    // A part goes on that has waited or was put off. Lanes that were sent somewhere since then are like
-    // any others, unless all that it does is to come to a barrier too.
-    void resumes(Warp& warp, Part& part) const {
-        if (part.since == warp.time) return;
-        if (straight_to(part.at) == NO_BARRIER)
-            for (Again& each : warp.again)
-                if (part.since < each.when) like_any_other(each);
-        part.since = warp.time;
+    // Lanes go on from a convergence barrier together: all as those of them who came first.
+    void opens(Warp& warp, u32 first, u32 lanes) const {
+        for (Again& each : warp.again)
+            each.others = each.others & first ? each.others | lanes : each.others & ~lanes;
     }
 
     // Lanes of a part are about to leave a convergence barrier for good, or the kernel. Who waits there,
@@ -124,11 +125,6 @@ class Replays {
         u32 lanes = 0;
         for (int k = 0; k < count; k++) lanes |= parts[k].lanes;
         return lanes;
-    }
-
-    static void like_any_other(Again& barrier) {
-        barrier.straight = false;
-        barrier.sent = 0;
     }
 
     static void forget(Again& barrier, u32 lanes) {

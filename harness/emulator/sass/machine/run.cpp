@@ -113,7 +113,6 @@ class Machine {
             warp.exited = 0;
             warp.turn = 0;
             std::memset(warp.again, 0, sizeof warp.again);
-            warp.time = 0;
             std::memset(warp.predicate, 0, sizeof warp.predicate);
             std::memset(warp.barrier, 0, sizeof warp.barrier);
             warp.predicate[ALWAYS] = warp.predicate[PREDICATES - 1] = EVERYBODY;
@@ -183,7 +182,6 @@ class Machine {
         const Instruction* const all = launch_.instructions;
         Part* part = &warp.parts[index];
         part->yielded = false;
-        parts_.resumes(warp, *part);
         u32 active = part->lanes;
         i32 at = part->at;
         int turn = TURN;

@@ -131,7 +131,7 @@ struct Part {
     bool yielded;  // it let others go first, and has not gone on since
     i32 expected;  // threads that have to arrive there; 0 for all of the block
     bool straight;  // a branch has sent it to a convergence barrier, and nowhere else
-    i32 since;      // when it was last put off, divided or began to wait
+    bool first;     // nobody waited there when it came
 };
 
 // What has to be known of a convergence barrier to tell what is issued again (replays.h).
@@ -140,7 +140,7 @@ struct Again {
     u32 unaware_of_exit;  // nor the kernel
     bool straight;        // a branch has sent lanes there, which wait, and nobody else has come
     bool divided;         // another has divided others since then
-    i32 when;             // when lanes were last sent there, in branches that have divided the warp
+    u32 others;           // those who went on when lanes were last sent there, and who has joined them
     u32 late;             // lanes that the last branch found missing, which count again if they come
     i32 at;               // that branch
     i32 sent;             // the BSYNC to which it has sent more of them; 0 for none
@@ -153,7 +153,6 @@ struct Warp {
     u32 collective_target[LANES];
     u32 threads, exited;
     Again again[BARRIERS];
-    i32 time;  // branches that have divided it
     int number;
     int turn;  // the part that goes on next
     std::vector<Part> parts;
