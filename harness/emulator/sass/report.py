@@ -17,7 +17,7 @@ class MachineCount(Executed):
     diverged_warps: how often lanes of a warp went different ways there. colliding: of an atomic,
     how often lanes met on an address. branch_targets: how often it chose where to go on.
     warps_again and threads_again: what a multiprocessor counts besides, because it issues the
-    instruction again (machine/replays.h).
+    instruction again (machine/scheduler/replays.h).
     """
 
     address: int

@@ -1,8 +1,8 @@
 """Where warps divide, the emulator counts what an H200 counted, launch by launch, to the digit.
 
 The readings are reports/h200/fidelity/divergence.csv.gz; scripts/divergence made them. The rules of
-machine/replays.h were found with the kernels of two files. Those of the third were read when they
-stood, and then all but 22 of its 720 launches agreed; they taught one rule more.
+machine/scheduler/replays.h were found with the kernels of two files. Those of the third were read
+when the rules stood: all but 22 of its 720 launches agreed then, and they taught one rule more.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ struct Counts {
     i64 *warps, *threads, *on;
     i64 *requests, *sectors, *shared_requests, *wavefronts, *wavefronts_ideal;
     i64 *branches, *divergent, *colliding;
-    i64 *warps_again, *threads_again;  // what is issued again: replays.h
+    i64 *warps_again, *threads_again;  // what is issued again: scheduler/replays.h
 };
 
 enum Outcome : i32 { DONE, PAUSED, FAULTY };
@@ -134,7 +134,7 @@ struct Part {
     bool first;     // nobody waited there when it came
 };
 
-// What has to be known of a convergence barrier to tell what is issued again (replays.h).
+// What has to be known of a convergence barrier to tell what is issued again (scheduler/replays.h).
 struct Again {
     u32 unaware;          // lanes that have not seen others leave the barrier
     u32 unaware_of_exit;  // nor the kernel
