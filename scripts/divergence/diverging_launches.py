@@ -6,7 +6,8 @@ This module needs nothing but Python, so that it runs on a machine that has litt
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,10 +43,10 @@ class Launch:
         return (*self.masks, TRIPS, 1)
 
 
-def launches(kernels: dict[str, Sequence[str]]) -> Iterator[Launch]:
-    """Every launch. kernels: the names of those in each file."""
+def launches() -> Iterator[Launch]:
+    """Every launch of every kernel, in the order of the files."""
     for file in FILES:
-        for kernel in kernels[file]:
+        for kernel in re.findall(r"KERNEL\((\w+)\)", (FOLDER / f"{file}.cu").read_text("utf-8")):
             draw = random.Random(kernel)
             drawn = [tuple(_mask(draw) for _ in range(4)) for _ in range(DRAWN)]
             for a, b, c, d in (*EVERY, *drawn):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import csv
 import gzip
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -39,14 +38,6 @@ COUNTERS = (
 )
 OUT = "divergence.csv.gz"
 HEAD = ("kernel", "a", "b", "c", "d", *COUNTERS)
-
-
-def kernels() -> dict[str, list[str]]:
-    """The names of the kernels in each file, in order."""
-    return {
-        file: re.findall(r"KERNEL\((\w+)\)", (listed.FOLDER / f"{file}.cu").read_text("utf-8"))
-        for file in listed.FILES
-    }
 
 
 def prepare(folder: Path) -> None:
@@ -78,7 +69,7 @@ def launch(folder: Path) -> None:
         modules = {f: cuda.module_from_file(str(folder / f"{f}.cubin")) for f in listed.FILES}
         words = np.arange(1, listed.LANES + 1, dtype=np.uint32)
         x, y = cuda.to_device(words), cuda.mem_alloc(words.nbytes)
-        for each in listed.launches(kernels()):
+        for each in listed.launches():
             scalars = map(np.uint32, each.scalars)
             function = modules[each.file].get_function(each.kernel)
             function(x, y, *scalars, grid=(1, 1), block=(listed.LANES, 1, 1))
@@ -98,7 +89,7 @@ def read(folder: Path) -> Iterator[list[str]]:
     lines = said.splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith('"ID"'))
     rows = list(csv.DictReader(lines[start:]))[1:]  # the first has the units
-    every = list(listed.launches(kernels()))
+    every = list(listed.launches())
     if [row["Kernel Name"].partition("(")[0] for row in rows] != [each.kernel for each in every]:
         raise SystemExit(f"ncu reported {len(rows)} launches, and not the {len(every)} that ran")
     for each, row in zip(every, rows, strict=True):

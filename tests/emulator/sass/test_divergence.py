@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import csv
 import gzip
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,13 +36,8 @@ another issue its BSYNC once more, sometimes. When is not known."""
 
 
 @pytest.fixture(scope="module")
-def script() -> Iterator[ModuleType]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "scripts" / "divergence"))
-        import diverging_on_gpu
-
-        yield diverging_on_gpu
-        sys.modules.pop("diverging_on_gpu")
+def script(script_of: Callable[[str], ModuleType]) -> ModuleType:
+    return script_of("diverging_on_gpu")
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +54,7 @@ def readings(script: ModuleType) -> Mapping[Key, Mapping[str, float]]:
 def test_every_launch_has_readings_and_there_are_no_others(
     script: ModuleType, readings: Mapping[Key, Mapping[str, float]]
 ) -> None:
-    every = {_key(each) for each in script.listed.launches(script.kernels())}
+    every = {_key(each) for each in script.listed.launches()}
     assert every == set(readings)
     assert len(every) > 1500
 
@@ -72,7 +66,7 @@ def test_every_counter_is_the_h200s_and_every_result_that_of_ptx(
     built = compiler.build(script.unit(file))
     code, module = read(built.cubin), parse(built.ptx.read_text(encoding="utf-8"))
     apart = {}
-    for each in script.listed.launches(script.kernels()):
+    for each in script.listed.launches():
         if each.file != file:
             continue
         x = np.arange(1, 33, dtype=np.uint32)

@@ -150,11 +150,12 @@ class Parts {
     // All that were waited for are there. From a convergence barrier they have gone on already; a
     // WARPSYNC is issued once more by all of them, unless the last ones have left the kernel.
     void go_on(Warp& warp, Part& part, bool by_exit) {
-        if (part.state == AT_BARRIER)
+        if (part.state == AT_BARRIER) {
             replays_.complete(warp, part.lanes, part.number, part.at - 1);
-        else if (!by_exit)
-            replays_.again(part.at, part.lanes);
-        if (part.state == AT_SYNC) part.at++;
+        } else {
+            if (!by_exit) replays_.again(part.at, part.lanes);
+            part.at++;
+        }
         part.state = READY;
     }
 
@@ -245,9 +246,9 @@ class Parts {
             context_.counts.divergent[from] += std::max(0, several);
             replays_.indexed(to, several + 1, from);
             std::reverse(to, ways + count);  // those that have left come last
+            if (several > 0) replays_.parted(warp, *ways, on & ~ways->lanes, from);
         }
         part = ways[0];
-        if (several > 0 && n.control == BRANCH_INDEXED) replays_.parted(warp, part, on & ~part.lanes, from);
         for (int k = count; --k > 0;) put_off(warp, index, ways[k]);
         return true;
     }
