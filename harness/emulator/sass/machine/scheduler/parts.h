@@ -258,6 +258,7 @@ class Parts {
         Part& part = warp.parts[index];
         if (!(part.wanted & ~part.lanes & ~warp.exited)) {
             if (state == AT_BARRIER) replays_.complete(warp, part.lanes, part.number, part.at);
+            part.straight = false;
             part.at = next;
             return true;
         }
