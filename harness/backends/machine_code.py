@@ -6,7 +6,7 @@ types. Where both were executed, a counter is the machine code's if that has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -65,6 +65,14 @@ class MachineCodeWorkspace(HostWorkspace):
 
 def _launches(case: Case, built: Built) -> list[Launch]:
     return bound_launches(module_of(built.ptx, built.cubin_sha256), case, built)
+
+
+def list_together(built: Iterable[Built]) -> None:
+    """Have the disassembler list all cubins that it has not listed yet, in as few calls as can be.
+
+    It takes longer to start than to list a kernel.
+    """
+    sass.keep_listings({each.cubin: each.cubin.with_name(LISTING) for each in built})
 
 
 @lru_cache(maxsize=16)

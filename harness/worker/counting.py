@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harness.backends.base import Backend, Workspace
-from harness.backends.machine_code import MachineCodeWorkspace, both, in_ptx_alone
+from harness.backends.machine_code import MachineCodeWorkspace, both, in_ptx_alone, list_together
 from harness.build.compile import Built
 from harness.cases import Case
 from harness.job import Job, Telling
@@ -20,6 +20,7 @@ def count(
 ) -> None:
     """Verify and count at the sizes of the matrix, from PTX and from machine code."""
     told = set[Remark]()
+    list_together(job.built[case.id] for case in cases)
     for group in by_group(cases):
         inputs = Inputs(problem, group[0], job.seed, 0)
         buffers = problem.buffers(group[0].sizes, group[0].dtype)

@@ -30,6 +30,7 @@ from elftools.elf.elffile import ELFFile
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.backends.emulated import emulated_device
+from harness.backends.machine_code import list_together
 from harness.build import compile as compiler
 from harness.cases import Case
 from harness.errors import HarnessError
@@ -225,6 +226,7 @@ class Matrix:
         ]
         units = {c.id: compiler.unit(c, self.bench.kernels, ARCH) for c in chosen}
         built = compiler.build_all(list(units.values()))
+        list_together(each for each in built.values() if isinstance(each, compiler.Built))
         for case in chosen:
             result = built[units[case.id]]
             if isinstance(result, HarnessError):

@@ -86,5 +86,5 @@ def test_a_listing_lies_beside_its_cubin_and_is_used_again(
     first = emulate(*case(), "sm_90")
     assert len(list(compile_cache.CACHE.glob(f"*/{LISTING}"))) == 1
     code_of.cache_clear()
-    monkeypatch.delattr(disassembler, "_printed")
+    monkeypatch.delattr(disassembler, "printed")
     assert emulate(*case(), "sm_90").counts == first.counts

@@ -6,8 +6,6 @@ instructions as JSON; their lines of the source are in the cubin itself.
 
 from __future__ import annotations
 
-import gzip
-import hashlib
 import json
 import os
 import re
@@ -16,8 +14,6 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import zlib
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -104,49 +100,18 @@ def _answering(named: tuple[tuple[str, str], ...]) -> Disassembler:
     )  # fmt: skip
 
 
-def disassemble(content: bytes, name: str, kept: Path | None = None) -> Listing:
-    """What nvdisasm says of a cubin. Raises DisassemblerError, or CubinError if it refuses it.
-
-    kept: a file for what it prints, from which the next call takes it: nvdisasm takes a second.
-    """
-    tool = find()
-    of = [*tool.version, hashlib.sha256(content).hexdigest()]
-    printed = _kept(kept, of) if kept else None
-    if printed is None:
-        with tempfile.TemporaryDirectory(prefix="cubin-") as folder:
-            path = Path(folder) / "kernel.cubin"
-            path.write_bytes(content)
-            printed = _printed(tool, path, name)
-        if kept:
-            _keep(kept, of, printed)
-    return parsed(printed, tool)
-
-
-def _kept(file: Path, of: list[Any]) -> str | None:
-    try:
-        held = json.loads(gzip.decompress(file.read_bytes()))
-        printed = held["json"] if held["of"] == of else None
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
-        return None
-    return printed if isinstance(printed, str) else None
-
-
-def _keep(file: Path, of: list[Any], printed: str) -> None:
-    held = json.dumps({"of": of, "json": printed})
-    with suppress(OSError), tempfile.TemporaryDirectory(dir=file.parent) as folder:
-        written = Path(folder) / file.name
-        written.write_bytes(gzip.compress(held.encode(), 6))
-        written.replace(file)
-
-
-def _printed(tool: Disassembler, cubin: Path, name: str) -> str:
-    try:
-        said = subprocess.run(
-            [tool.path, "-json", str(cubin)], stdin=subprocess.DEVNULL, capture_output=True,
-            text=True, errors="replace", timeout=SECONDS,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise CubinError(name, f"nvdisasm is not done with it after {SECONDS} s") from None
+def printed(tool: Disassembler, content: bytes, name: str) -> str:
+    """What nvdisasm says of an ELF, as JSON. Raises CubinError if it refuses it."""
+    with tempfile.TemporaryDirectory(prefix="cubin-") as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(content)
+        try:
+            said = subprocess.run(
+                [tool.path, "-json", str(path)], stdin=subprocess.DEVNULL, capture_output=True,
+                text=True, errors="replace", timeout=SECONDS,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise CubinError(name, f"nvdisasm is not done with it after {SECONDS} s") from None
     if said.returncode:
         reason = next((line.strip() for line in said.stderr.splitlines() if line.strip()), "")
         reason = reason[:300] or f"it ended with code {said.returncode}"
@@ -167,11 +132,15 @@ def parsed(text: str, tool: Disassembler) -> Listing:
                 raise TypeError("function-name or start")
             found[name] = start, lines
     except (ValueError, KeyError, TypeError, StopIteration, AttributeError, RecursionError):
-        version = ".".join(map(str, tool.version))
-        raise DisassemblerError(
-            f"nvdisasm {version} ({tool.path}) prints JSON in a form that is not known here"
-        ) from None
+        raise unknown_form(tool) from None
     return found
+
+
+def unknown_form(tool: Disassembler) -> DisassemblerError:
+    version = ".".join(map(str, tool.version))
+    return DisassemblerError(
+        f"nvdisasm {version} ({tool.path}) prints JSON in a form that is not known here"
+    )
 
 
 def _line(item: Any) -> Line:

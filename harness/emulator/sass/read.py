@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.emulator.ptx.syntax import Location
-from harness.emulator.sass import disassembler, elf, operands
+from harness.emulator.sass import disassembler, elf, listings, operands
 from harness.emulator.sass.code import INSTRUCTION_BYTES, Function, Instruction, MachineCode
 from harness.emulator.sass.disassembler import Listing
 from harness.emulator.sass.errors import CubinError, DisassemblerError
@@ -26,7 +26,7 @@ def read(path: Path, listing: Path | None = None) -> MachineCode:
 def read_bytes(content: bytes, name: str = "the cubin", listing: Path | None = None) -> MachineCode:
     """The same of a cubin in memory; `name` is what messages call it."""
     found = elf.contents(content, name)
-    return joined(found, disassembler.disassemble(content, name, listing), name)
+    return joined(found, listings.listing(content, name, listing), name)
 
 
 def joined(found: elf.Contents, listing: Listing, name: str) -> MachineCode:

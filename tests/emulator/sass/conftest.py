@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from emulator_tools import PtxFile, assemble
 from filelock import FileLock
 
-from harness.emulator.sass import MachineCode, read
+from harness.emulator.sass import MachineCode, keep_listings, read
 
 CompileCubin = Callable[..., Path]
 ReadSource = Callable[..., MachineCode]
+ListTogether = Callable[[Sequence[Path]], None]
+MadeOnce = Callable[[str, Callable[[], Any]], Any]
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +45,23 @@ def read_source(compile_cubin: CompileCubin) -> ReadSource:
 
     def found(source: str | Path, arch: str = "sm_90") -> MachineCode:
         cubin = compile_cubin(source, arch)
-        return read(cubin, cubin.with_suffix(".listing"))
+        return read(cubin, _listing(cubin))
 
     return found
+
+
+@pytest.fixture(scope="session")
+def list_together(compile_cubin: CompileCubin, made_once: MadeOnce) -> ListTogether:
+    """Files that are read one after another, listed in one call of the disassembler."""
+
+    def listed(sources: Sequence[Path]) -> None:
+        def make() -> None:
+            keep_listings({cubin: _listing(cubin) for cubin in map(compile_cubin, sources)})
+
+        made_once(f"listings-{sources[0].stem}", make)
+
+    return listed
+
+
+def _listing(cubin: Path) -> Path:
+    return cubin.with_suffix(".listing")

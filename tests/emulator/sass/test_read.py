@@ -252,7 +252,7 @@ def test_a_listing_is_kept_for_the_next_time_and_not_taken_for_another_cubins(
     cubin, other = compile_cubin(SCALE), compile_cubin(SCALE.replace("96", "64"))
     first = read(cubin, listing)
     with monkeypatch.context() as patch:
-        patch.delattr(disassembler, "_printed")
+        patch.delattr(disassembler, "printed")
         assert read(cubin, listing) == first
     assert read(other, listing).functions["scale"].max_threads == (64, 1, 1)
     listing.write_bytes(b"no listing")

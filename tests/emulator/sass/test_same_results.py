@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from emulator_tools import CompilePtx
 from kernel_files import BUDGET, asked, check, run_file
-from sass.conftest import ReadSource
+from sass.conftest import ListTogether, ReadSource
 
 from harness.emulator.sass import UnknownMachineInstruction, launch_machine_code, prepare
 
@@ -25,10 +25,20 @@ REFUSED = {
 }  # fmt: skip
 """Kernels with mbarriers and bulk copies, whose machine code is not executed here."""
 
+TOGETHER = 12
+"""Neighbours whose machine code is listed at once."""
+
+
+@pytest.fixture
+def listed(path: Path, list_together: ListTogether) -> None:
+    first = CORRECT.index(path) // TOGETHER * TOGETHER
+    list_together(CORRECT[first : first + TOGETHER])
+
 
 @pytest.mark.parametrize(
     "path", [p for p in CORRECT if p.stem not in REFUSED], ids=lambda path: path.stem
 )
+@pytest.mark.usefixtures("listed")
 def test_machine_code_leaves_the_same_bits_as_ptx(
     compile_ptx: CompilePtx, read_source: ReadSource, path: Path
 ) -> None:

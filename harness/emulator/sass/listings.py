@@ -1,0 +1,107 @@
+"""Cubins → what nvdisasm lists of them: many in one call, each kept in a file for the next time."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from harness.emulator.sass import code_elf, disassembler
+from harness.emulator.sass.disassembler import Disassembler, Listing
+from harness.emulator.sass.errors import CubinError, DisassemblerError
+
+MOST_BYTES = 1 << 24
+"""Of cubins that are put together, so that one call is done in good time."""
+
+
+def listing(content: bytes, name: str, kept: Path | None = None) -> Listing:
+    """What nvdisasm says of a cubin. Raises DisassemblerError, or CubinError if it refuses it.
+
+    kept: a file for what it says, from which the next call takes it.
+    """
+    tool = disassembler.find()
+    text = _kept(kept, tool, content) if kept else None
+    if text is None:
+        [text] = _listed(tool, [content], name)
+        if kept:
+            _keep(kept, tool, content, text)
+    return disassembler.parsed(text, tool)
+
+
+def keep(files: Mapping[Path, Path]) -> None:
+    """List those cubins together whose listing is not kept yet; `files` says where each goes.
+
+    What cannot be listed is passed over: whoever needs its listing asks for it alone, and is told.
+    """
+    with suppress(DisassemblerError):
+        tool = disassembler.find()
+        together: dict[bytes, list[tuple[Path, bytes]]] = defaultdict(list)
+        for cubin, kept in files.items():
+            with suppress(OSError):
+                content = cubin.read_bytes()
+                if _kept(kept, tool, content) is None:
+                    together[code_elf.kind_of(content)].append((kept, content))
+        for missing in together.values():
+            _keep_together(tool, missing)
+
+
+def _keep_together(tool: Disassembler, missing: Sequence[tuple[Path, bytes]]) -> None:
+    while missing:
+        count, size = 1, len(missing[0][1])
+        while count < len(missing) and size + len(missing[count][1]) <= MOST_BYTES:
+            size += len(missing[count][1])
+            count += 1
+        part, missing = missing[:count], missing[count:]
+        with suppress(CubinError, DisassemblerError):
+            texts = _listed(tool, [content for _, content in part], "the cubins")
+            for (kept, content), text in zip(part, texts, strict=True):
+                _keep(kept, tool, content, text)
+
+
+def _listed(tool: Disassembler, cubins: Sequence[bytes], name: str) -> list[str]:
+    """Each cubin's functions as nvdisasm's JSON has them."""
+    try:
+        elf = code_elf.together(cubins)
+    except Exception as error:  # pyelftools raises whatever a damaged file makes it stumble over
+        why = f"{type(error).__name__}: {error}"[:200]
+        raise CubinError(name, f"its code cannot be read; it is damaged ({why})") from None
+    try:
+        return code_elf.apart(disassembler.printed(tool, elf, name), len(cubins))
+    except (
+        ValueError,
+        KeyError,
+        TypeError,
+        StopIteration,
+        AttributeError,
+        IndexError,
+        RecursionError,
+    ):
+        raise disassembler.unknown_form(tool) from None
+
+
+def _kept(file: Path, tool: Disassembler, content: bytes) -> str | None:
+    try:
+        held = json.loads(gzip.decompress(file.read_bytes()))
+        text = held["json"] if held["of"] == _of(tool, content) else None
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
+        return None
+    return text if isinstance(text, str) else None
+
+
+def _keep(file: Path, tool: Disassembler, content: bytes, text: str) -> None:
+    held = json.dumps({"of": _of(tool, content), "json": text})
+    with suppress(OSError), TemporaryDirectory(dir=file.parent) as folder:
+        written = Path(folder) / file.name
+        written.write_bytes(gzip.compress(held.encode(), 6))
+        written.replace(file)
+
+
+def _of(tool: Disassembler, content: bytes) -> list[Any]:
+    return [*tool.version, hashlib.sha256(content).hexdigest()]
