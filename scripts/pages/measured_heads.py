@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kernels_page import over_parent
@@ -62,20 +62,23 @@ def wanted() -> Iterator[tuple[Path, str]]:
     for problem in model.load(ROOT / "bench.yaml", KERNELS).problems.values():
         folder = RUNS / problem.name
         run = load(folder) if (folder / "results.csv").exists() else None
+        own = [each for each in ladders(run) if each.problem == problem.name] if run else []
+        largest = list({ladder.dtype: ladder for ladder in reversed(own)}.values())
         seen: set[str] = set()
         for variant in problem.variants.values():
             if variant.source and variant.source not in seen:
                 seen.add(variant.source)
-                yield KERNELS / problem.name / variant.source, measured(problem, variant, run)
+                yield (
+                    KERNELS / problem.name / variant.source,
+                    measured(problem, variant, run, largest),
+                )
 
 
-def measured(problem: Problem, variant: Variant, run: Run | None) -> str:
-    """One sentence; of several types, each."""
+def measured(problem: Problem, variant: Variant, run: Run | None, largest: Sequence[Ladder]) -> str:
+    """One sentence; of several types, each. largest: of each type, the ladder of most work."""
     name = f"{problem.name}/{variant.source}"
     if run is None or as_it_was(run, name, KERNELS).missing:
         return NOT_YET
-    own = [ladder for ladder in ladders(run) if ladder.problem == problem.name]
-    largest = {ladder.dtype: ladder for ladder in reversed(own)}.values()
     shorts = short_names(list(problem.variants))
     told = [(ladder, text) for ladder in largest if (text := _figure(ladder, variant, shorts))]
     if not told:
