@@ -19,7 +19,6 @@ from harness.emulator.program.translate import translate
 from harness.emulator.ptx.kernel_names import find_kernel
 from harness.emulator.ptx.syntax import Kernel, Module
 from harness.emulator.results.faults import Fault
-from harness.emulator.results.observed import Observed
 from harness.emulator.results.report import EngineName, LaunchReport
 
 Array = NDArray[Any]
@@ -79,27 +78,26 @@ def launch(
     memory, params = _memory(module, entry, program, args, names)
     arguments.track_first_writes(program, memory, params, args, written)
     by: EngineName = "judge"
-    observed: tuple[Observed, ...] = ()
     needs_the_judge = bool(native.only_judged(program, configuration))
     if needs_the_judge or observe or engine == "judge":
         variables = len(_device(module).variables) if observe else None
-        fault, counts, observed = judging.run(program, configuration, memory, params, variables)
+        found = judging.run(program, configuration, memory, params, variables)
     else:
         try:
-            fault, counts = native.run(program, configuration, memory, params)
+            found = native.run(program, configuration, memory, params)
             by = "native"
         except native.GivenUp:
             memory, params = _memory(module, entry, program, args, names)
             arguments.track_first_writes(program, memory, params, args, written)
-            fault, counts, _ = judging.run(program, configuration, memory, params)
-            if fault is None:
+            found = judging.run(program, configuration, memory, params)
+            if found.fault is None:
                 native.cleared(program)
-    faults: tuple[Fault, ...] = () if fault is None else (fault,)
-    printed = tuple(text for _, text in sorted(counts.printed, key=lambda entry: entry[0]))
+    faults: tuple[Fault, ...] = () if found.fault is None else (found.fault,)
+    printed = tuple(text for _, text in sorted(found.printed, key=lambda entry: entry[0]))
     return LaunchReport(
         entry.name, configuration.grid, configuration.block, configuration.shared_bytes, faults,
-        printed, by, Counted(program, counts, tuple(memory.allocations)), observed,
-        tuple(counts.remarks),
+        printed, by, Counted(program, found.counts, tuple(memory.allocations)), found.observed,
+        found.remarks,
     )  # fmt: skip
 
 

@@ -97,6 +97,19 @@ def test_a_wrong_launch_is_refused_with_what_would_be_right(changes: dict, match
     _refused(match, **changes)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"grid": True}, {"grid": (True,)}, {"grid": 0}, {"block": 2048}, {"checks": 1}, {"jobs": True},
+     {"shared_bytes": 2**20}, {"arch": "sm_1"}],
+)  # fmt: skip
+def test_a_launch_after_a_right_one_is_refused_as_it_would_be_by_itself(changes: dict) -> None:
+    module, args = parse(MODULE_TEXT), [np.zeros(4, np.float32), 1, 1.0]
+    right = {"grid": 1, "block": 32, "shared_bytes": 0}
+    launch(module, "k", args=args, **right)  # type: ignore[arg-type]
+    with pytest.raises(LaunchError):
+        launch(module, "k", args=args, **right | changes)  # type: ignore[arg-type]
+
+
 def test_what_is_no_module_is_refused() -> None:
     with pytest.raises(LaunchError, match="the module is 'ptx'; pass what parse"):
         launch("ptx", "k", 1, 1, [])  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.emulator.engine import shape
 from harness.emulator.engine.shape import BLOCK_MEMORY_BYTES, CompiledFor, Shape
@@ -50,7 +50,28 @@ class Requested(NamedTuple):
 
 
 def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfiguration:
-    """Raises LaunchError for what the architecture does not allow."""
+    """Raises LaunchError for what the architecture does not allow.
+
+    What a program was launched with last is not checked again.
+    """
+    key, last = _key(asked), program.remembered.get(configure)
+    if last is None or last[0] != key:
+        last = program.remembered[configure] = key, _checked(program, kernel, asked)
+    found: LaunchConfiguration = last[1]
+    return found
+
+
+def _key(asked: Requested) -> list[tuple[type, Any]]:
+    """Equal for what is equal in all its types, too: True is no 1."""
+    parts = [*_extents(asked.grid), None, *_extents(asked.block), *asked[2:]]
+    return [*zip(map(type, parts), parts, strict=True)]
+
+
+def _extents(value: int | Sequence[int]) -> Sequence[int]:
+    return value if isinstance(value, (list, tuple)) else (value,)
+
+
+def _checked(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfiguration:
     limits = _limits(asked.arch)
     _check_clusters(kernel)
     asked_shape = asked.grid, asked.block, asked.shared_bytes, asked.budget

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from harness.emulator.engine.instruction_counts import instruction_counts
-from harness.emulator.engine.raw_counts import RawCounts
+from harness.emulator.engine.raw_counts import JobCounts, RawCounts
 from harness.emulator.memory.address_space import Allocation
 from harness.emulator.program import flops
 from harness.emulator.program.ir import Branch, Jump, Op, Program
@@ -33,14 +33,14 @@ class Counted:
     """What a launch counted, with what that means: its program and its buffers."""
 
     program: Program
-    counts: RawCounts
+    counts: JobCounts
     buffers: tuple[Allocation, ...]
 
     def instructions(self) -> tuple[InstructionCount, ...]:
-        return instruction_counts(self.program, self.counts)
+        return instruction_counts(self.program, self.counts.summed)
 
     def counters(self, instructions: tuple[InstructionCount, ...]) -> tuple[Counter, ...]:
-        return counters(self.program, self.counts, instructions, self.buffers)
+        return counters(self.program, self.counts.summed, instructions, self.buffers)
 
     def operation(self, opcode: str) -> str:
         name, modifiers, _ = split_opcode(opcode)

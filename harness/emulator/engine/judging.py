@@ -14,9 +14,8 @@ from harness.emulator.engine import layout, verdicts
 from harness.emulator.engine.configuration import LaunchConfiguration
 from harness.emulator.engine.faults import fault_at, index_of
 from harness.emulator.engine.lowering.register_rows import lane_bytes
-from harness.emulator.engine.native import Laid, over_budget_fault
+from harness.emulator.engine.native import Laid, Outcome, over_budget_fault
 from harness.emulator.engine.printing import Printer, assertion
-from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.grid_workspace import synchronises_grid
 from harness.emulator.program.access_kinds import fences, of_mbarriers
@@ -28,6 +27,7 @@ from harness.emulator.program.speculative_loads import speculative_loads
 from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
+from harness.emulator.results.remarks import Remark
 
 _REGISTER_BYTES = 1 << 27  # of the blocks that execute together
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
@@ -36,15 +36,15 @@ _SLICE_SECONDS = 0.2  # after which an interrupt is heard
 def run(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes,
     variables: int | None = None,
-) -> tuple[Fault | None, RawCounts, tuple[Observed, ...]]:  # fmt: skip
+) -> Outcome:  # fmt: skip
     """Execute all blocks, or until something goes wrong.
 
     `variables`: observe every byte; so many of the first buffers are variables of the module.
     """
     laid = Laid(program, configuration, memory, params, jobs=1)
     observed = () if variables is None else tuple(_unobserved(memory, variables))
-    run = _Run(program, configuration, memory, laid, observed)
-    return *run.to_end(), observed
+    fault, printed, remarks = _Run(program, configuration, memory, laid, observed).to_end()
+    return Outcome(fault, laid.found, printed, remarks, observed)
 
 
 class _Run:
@@ -89,11 +89,11 @@ class _Run:
             RESERVED.size if RESERVED.name in program.shared else 0,
         )  # fmt: skip
 
-    def to_end(self) -> tuple[Fault | None, RawCounts]:
+    def to_end(self) -> tuple[Fault | None, tuple[tuple[int, str], ...], tuple[Remark, ...]]:
         library = self.laid.machine.library
         verdict = layout.Verdict(outcome=layout.PAUSED)
         self.handle = library.judge_begin(
-            ctypes.byref(self.laid.launch), ctypes.byref(self.judged), self.laid.found.pointers
+            ctypes.byref(self.laid.launch), ctypes.byref(self.judged), self.laid.found.address
         )
         try:
             while verdict.outcome == layout.PAUSED:
@@ -102,9 +102,7 @@ class _Run:
             remarks = verdicts.remarks(self._numbers(library.judge_let_pass), self.place)
         finally:
             library.judge_end(self.handle)
-        counts = self.laid.found.summed()
-        counts.printed, counts.remarks = self.printer.printed, remarks
-        return fault, counts
+        return fault, tuple(self.printer.printed), tuple(remarks)
 
     def _fault(self, verdict: layout.Verdict) -> Fault | None:
         if self.raised is not None:

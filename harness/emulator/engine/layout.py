@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from ctypes import POINTER, c_double, c_int32, c_int64, c_uint32, c_void_p
+from typing import Any
 
 import numpy as np
 
@@ -38,14 +40,21 @@ VERDICTS = 25
 """What the judge may find, told by `verdicts`."""
 
 
+_OF_A_BUFFER: list[tuple[str, Any]] = [
+    ("base", c_int64), ("size", c_int64), ("data", c_void_p), ("sectors_read", c_void_p),
+    ("sectors_written", c_void_p), ("writable", c_int32), ("watched", c_int32),
+    ("written", c_void_p), ("read", c_void_p), ("saved", c_void_p), ("filled", c_void_p),
+]  # fmt: skip
+
+
 class Buffer(ctypes.Structure):
     """A buffer of global memory."""
 
-    _fields_ = [
-        ("base", c_int64), ("size", c_int64), ("data", c_void_p), ("sectors_read", c_void_p),
-        ("sectors_written", c_void_p), ("writable", c_int32), ("watched", c_int32),
-        ("written", c_void_p), ("read", c_void_p), ("saved", c_void_p), ("filled", c_void_p),
-    ]  # fmt: skip
+    _fields_ = _OF_A_BUFFER
+
+
+BUFFER = struct.Struct("@" + "".join(kind._type_ for _, kind in _OF_A_BUFFER))
+"""The same, whose fields can be set all at once."""
 
 
 class Launch(ctypes.Structure):
@@ -70,12 +79,8 @@ BY_SITE = (
     "atomic_lanes", "atomic_addresses", "atomic_most_lanes",
 )  # fmt: skip
 BY_BLOCK = ("block_warps", "block_lanes", "taken_lanes", "diverged_warps")
-
-
-class Counts(ctypes.Structure):
-    """Arrays of 64-bit counts, by site and by basic block."""
-
-    _fields_ = [(name, c_void_p) for name in (*BY_SITE, *BY_BLOCK)]
+"""What is counted, in 64 bits each: for all sites, or all basic blocks, and then the next."""
+_POINTERS_TO_COUNTS = ctypes.sizeof(c_void_p) * len(BY_SITE + BY_BLOCK)
 
 
 IS_FENCE, REACHES_ALL, IS_LOAD, IS_STORE, SPECULATIVE, OF_MBARRIER = (1 << bit for bit in range(6))
@@ -111,13 +116,13 @@ class Verdict(ctypes.Structure):
 
 def declare(library: ctypes.CDLL) -> None:
     """Give the library's functions their types. Raises RuntimeError if it has other structs."""
-    structs = Buffer, Launch, Counts, Verdict, Observed, Judged
-    mine = [OP.itemsize, BLOCK.itemsize, *map(ctypes.sizeof, structs), VERDICTS]
+    structs = map(ctypes.sizeof, (Buffer, Launch, Verdict, Observed, Judged))
+    mine = [OP.itemsize, BLOCK.itemsize, *structs, _POINTERS_TO_COUNTS, VERDICTS]
     theirs = (c_int32 * len(mine))()
     library.machine_sizes(theirs)
     if list(theirs) != mine:
         raise RuntimeError(f"its structs have {list(theirs)} bytes, expected {mine}")
-    library.machine_begin.argtypes = [POINTER(Launch), POINTER(Counts)]
+    library.machine_begin.argtypes = [POINTER(Launch), c_void_p, c_int32]
     library.machine_begin.restype = c_void_p
     library.machine_run.argtypes = [c_void_p, c_double, POINTER(Verdict)]
     library.machine_run.restype = None
@@ -125,7 +130,7 @@ def declare(library: ctypes.CDLL) -> None:
     library.machine_restore.restype = None
     library.machine_end.argtypes = [c_void_p]
     library.machine_end.restype = None
-    library.judge_begin.argtypes = [POINTER(Launch), POINTER(Judged), POINTER(Counts)]
+    library.judge_begin.argtypes = [POINTER(Launch), POINTER(Judged), c_void_p]
     library.judge_begin.restype = c_void_p
     library.judge_run.argtypes = [c_void_p, c_double, POINTER(Verdict)]
     library.judge_run.restype = None

@@ -8,7 +8,7 @@ that was suspected wrongly is not tried again.
 from __future__ import annotations
 
 import ctypes
-from itertools import accumulate
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from harness.emulator.engine.configuration import LaunchConfiguration
 from harness.emulator.engine.faults import fault_at, index_of, over_budget
 from harness.emulator.engine.library import Machine, load
 from harness.emulator.engine.lowering.encode import Encoded, encode
-from harness.emulator.engine.raw_counts import RawCounts
+from harness.emulator.engine.raw_counts import JobCounts
 from harness.emulator.errors import LaunchError
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.arguments import written_allocations
@@ -25,15 +25,30 @@ from harness.emulator.program.access_kinds import atomic_bytes, grain, granule
 from harness.emulator.program.ir import Program
 from harness.emulator.ptx.syntax import TYPE_SIZES
 from harness.emulator.results.faults import Fault
+from harness.emulator.results.observed import Observed
+from harness.emulator.results.remarks import Remark
 
 _MOST_BLOCKS = 1 << 27  # numbers of thread blocks that a stamp has room for
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
-_APART = 16  # words between what two jobs count, so that they share no cache line
 _WRONGLY_SUSPECTED = "the fast run suspects it wrongly"
 
 
 class GivenUp(Exception):
     """The machine has doubts; the buffers are as they were before the launch."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run came to.
+
+    printed: by block number, in the order of the run. observed: only if it was asked to observe.
+    """
+
+    fault: Fault | None
+    counts: JobCounts
+    printed: tuple[tuple[int, str], ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    observed: tuple[Observed, ...] = ()
 
 
 class Laid:
@@ -48,7 +63,7 @@ class Laid:
         self._constants = _constants(self.encoded, memory, params)
         self._buffers = _buffers(program, memory, params)
         self.launch = _launch(program, configuration, jobs, self._constants, self._buffers)
-        self.found = _Counts(program, jobs)
+        self.found = JobCounts(program, jobs)
 
 
 def loaded() -> Machine:
@@ -85,14 +100,14 @@ def _encoded(program: Program) -> Encoded:
 
 def run(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes
-) -> tuple[Fault | None, RawCounts]:
+) -> Outcome:
     """Execute all blocks, or until the budget runs out. Raises GivenUp."""
     jobs = min(configuration.jobs, configuration.blocks) if jobs_may_share(program) else 1
     laid = Laid(program, configuration, memory, params, jobs)
     written = [(a.written, a.written.copy()) for a in memory.allocations if a.written is not None]
     verdict = layout.Verdict(outcome=layout.PAUSED)
     library = laid.machine.library
-    handle = library.machine_begin(ctypes.byref(laid.launch), laid.found.pointers)
+    handle = library.machine_begin(ctypes.byref(laid.launch), laid.found.address, laid.found.apart)
     try:
         while verdict.outcome == layout.PAUSED:
             library.machine_run(handle, _SLICE_SECONDS, ctypes.byref(verdict))
@@ -103,43 +118,9 @@ def run(
             raise GivenUp
     finally:
         library.machine_end(handle)
-    counts = laid.found.summed()
-    if verdict.outcome == layout.OVER_BUDGET:
-        return over_budget_fault(program, configuration, verdict), counts
-    return None, counts
-
-
-class _Counts:
-    """What each job counts, by site and by basic block."""
-
-    def __init__(self, program: Program, jobs: int) -> None:
-        self.places = program.once(_places)
-        size = sum(at.stop - at.start for at in self.places.values())
-        self.values = np.zeros((jobs, size + _APART), np.int64)
-        first, job_bytes, step = self.values.ctypes.data, *self.values.strides
-        starts = [first + step * at.start for at in self.places.values()]
-        self.pointers = (layout.Counts * jobs)(*[
-            layout.Counts(*[start + job * job_bytes for start in starts]) for job in range(jobs)
-        ])  # fmt: skip
-
-    def summed(self) -> RawCounts:
-        """Sums over jobs, or what is the most."""
-        totals = most = self.values[0].tolist()
-        if len(self.values) > 1:
-            totals, most = self.values.sum(0).tolist(), self.values.max(0).tolist()
-        counts = {name: totals[at] for name, at in self.places.items()}
-        counts["atomic_most_lanes"] = most[self.places["atomic_most_lanes"]]
-        colliding = enumerate(most[self.places["colliding"]])
-        counts["colliding"] = {site for site, collides in colliding if collides}
-        return RawCounts(**counts)
-
-
-def _places(program: Program) -> dict[str, slice]:
-    """Where a job's counts of each kind lie."""
-    sizes = dict.fromkeys(layout.BY_SITE, len(program.sites))
-    sizes |= dict.fromkeys(layout.BY_BLOCK, len(program.blocks))
-    ends = accumulate(sizes.values())
-    return {name: slice(end - sizes[name], end) for name, end in zip(sizes, ends, strict=True)}
+    over = verdict.outcome == layout.OVER_BUDGET
+    fault = over_budget_fault(program, configuration, verdict) if over else None
+    return Outcome(fault, laid.found)
 
 
 def jobs_may_share(program: Program) -> bool:
@@ -173,14 +154,16 @@ def _constants(encoded: Encoded, memory: AddressSpace, params: bytes) -> np.ndar
 
 def _buffers(program: Program, memory: AddressSpace, params: bytes) -> ctypes.Array[layout.Buffer]:
     watched = {id(a) for a in written_allocations(program, memory, params)}
-    return (layout.Buffer * len(memory.allocations))(*(
-        layout.Buffer(
-            a.base, a.size, a.address, sectors, sectors + a.sector_count, a.writable,
-            id(a) in watched,
-            filled=None if a.written is None else a.written.ctypes.data,
-        )
-        for a, sectors in zip(memory.allocations, memory.map_sectors(), strict=True)
-    ))  # fmt: skip
+    buffers = (layout.Buffer * len(memory.allocations))()
+    for number, (a, sectors) in enumerate(
+        zip(memory.allocations, memory.map_sectors(), strict=True)
+    ):
+        filled = 0 if a.written is None else a.written.ctypes.data
+        layout.BUFFER.pack_into(
+            buffers, number * layout.BUFFER.size, a.base, a.size, a.address, sectors,
+            sectors + a.sector_count, a.writable, id(a) in watched, 0, 0, 0, filled,
+        )  # fmt: skip
+    return buffers
 
 
 def _launch(

@@ -6,9 +6,17 @@ had without counting each instruction when it executes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import ctypes
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
-from harness.emulator.results.remarks import Remark
+import numpy as np
+
+from harness.emulator.engine import layout
+from harness.emulator.program.ir import Program
+
+_APART = 16  # words between what two jobs count, so that they share no cache line
 
 
 @dataclass
@@ -32,6 +40,36 @@ class RawCounts:
     taken_lanes: list[int]
     diverged_warps: list[int]
     """Whose lanes left in several directions."""
-    printed: list[tuple[int, str]] = field(default_factory=list)
-    """Block number, and what one thread printed."""
-    remarks: list[Remark] = field(default_factory=list)
+
+
+class JobCounts:
+    """Where each job of a launch counts; summed when somebody asks what they come to."""
+
+    def __init__(self, program: Program, jobs: int) -> None:
+        self._places = program.once(_places)
+        self.apart = program.once(_size) + _APART
+        self._held = (ctypes.c_int64 * (jobs * self.apart))()
+        self.address = ctypes.addressof(self._held)
+
+    @cached_property
+    def summed(self) -> RawCounts:
+        """Sums over jobs, or what is the most."""
+        by_job = np.ctypeslib.as_array(self._held).reshape(-1, self.apart)
+        totals, most = by_job.sum(0).tolist(), by_job.max(0).tolist()
+        counts = {name: totals[at] for name, at in self._places.items()}
+        counts["atomic_most_lanes"] = most[self._places["atomic_most_lanes"]]
+        colliding = enumerate(most[self._places["colliding"]])
+        counts["colliding"] = {site for site, collides in colliding if collides}
+        return RawCounts(**counts)
+
+
+def _places(program: Program) -> dict[str, slice]:
+    """Where a job's counts of each kind lie."""
+    sizes = dict.fromkeys(layout.BY_SITE, len(program.sites))
+    sizes |= dict.fromkeys(layout.BY_BLOCK, len(program.blocks))
+    ends = accumulate(sizes.values())
+    return {name: slice(end - sizes[name], end) for name, end in zip(sizes, ends, strict=True)}
+
+
+def _size(program: Program) -> int:
+    return max(at.stop for at in program.once(_places).values())

@@ -187,21 +187,18 @@ def _pack_int(where: str, param: Param, arg: Any) -> bytes:
 
 def written_allocations(program: Program, memory: AddressSpace, params: bytes) -> list[Allocation]:
     """The buffers that a launch may write."""
-    names = program.once(_written)
+    names, offsets = program.once(_written)
     if ANYWHERE in names:
         return memory.allocations
-    starts = program.once(Program.param_offsets)
-    bases = set()
-    for name in names:
-        param_name, _, offset = name.rpartition("+")
-        if param_name in starts:
-            first = starts[param_name] + int(offset)
-            bases.add(int.from_bytes(params[first : first + 8], "little") >> SLOT_BITS)
-    return [a for a in memory.allocations if a.name in names or a.base >> SLOT_BITS in bases]
+    bases = {int.from_bytes(params[at : at + 8], "little") >> SLOT_BITS for at in offsets}
+    return [a for a in memory.allocations if a.base >> SLOT_BITS in bases or a.name in names]
 
 
-def _written(program: Program) -> frozenset[str]:
-    return written_buffers(program) | {WORKSPACE}
+def _written(program: Program) -> tuple[frozenset[str], tuple[int, ...]]:
+    """The names of what a kernel may write, and where among the parameters pointers to it lie."""
+    names, starts = written_buffers(program) | {WORKSPACE}, program.param_offsets()
+    parts = (name.rpartition("+") for name in names)
+    return names, tuple(starts[name] + int(offset) for name, _, offset in parts if name in starts)
 
 
 def track_first_writes(

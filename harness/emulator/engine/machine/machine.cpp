@@ -28,7 +28,7 @@ namespace {
 
 class Run {
    public:
-    Run(const Launch& launch, const Counts* counts) : launch_(launch), shared_(launch_) {
+    Run(const Launch& launch, i64* counts, int apart) : launch_(launch), shared_(launch_) {
         for (int n = 0; n < launch_.buffer_count; n++) {
             Buffer& buffer = launch_.buffers[n];
             saved_.push_back(zeros<u8>((buffer.size >> Undo::PAGE_SHIFT) + 1));
@@ -40,7 +40,8 @@ class Run {
             }
         }
         for (int job = 0; job < launch_.jobs; job++)
-            workers_.push_back(std::make_unique<Worker>(shared_, counts[job]));
+            workers_.push_back(
+                std::make_unique<Worker>(shared_, Counts::from(counts + i64(job) * apart, launch_)));
     }
 
     Verdict run(double seconds) {
@@ -66,8 +67,8 @@ class Run {
    private:
     Launch launch_;
     Shared shared_;
-    std::vector<Zeros<u8>> saved_;
-    std::vector<Zeros<u64>> stamps_;
+    std::vector<Held<u8>> saved_;
+    std::vector<Held<u64>> stamps_;
     std::vector<std::unique_ptr<Worker>> workers_;
 };
 
@@ -89,9 +90,10 @@ int machine_special(int number, const char** name) {
     return 1;
 }
 
-// `counts` has one entry for each job. What they point to must outlive the run.
-void* machine_begin(const machine::Launch* launch, const machine::Counts* counts) {
-    return new machine::Run(*launch, counts);
+// Each job counts by itself: the first of a job's counts are `apart` words after the last job's.
+// What the arguments point to must outlive the run.
+void* machine_begin(const machine::Launch* launch, machine::i64* counts, int apart) {
+    return new machine::Run(*launch, counts, apart);
 }
 
 void machine_run(void* run, double seconds, machine::Verdict* verdict) {

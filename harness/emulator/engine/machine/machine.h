@@ -99,12 +99,24 @@ struct Launch {
     i64 budget;
 };
 
-// Counts of a launch, by site or by basic block.
+// Counts of a launch, by site or by basic block: all of one kind, then all of the next.
 struct Counts {
     i64 *requests, *sectors, *colliding;
     i64 *shared_requests, *wavefronts, *wavefronts_ideal;
     i64 *atomic_lanes, *atomic_addresses, *atomic_most_lanes;
     i64 *block_warps, *block_lanes, *taken_lanes, *diverged_warps;
+
+    static Counts from(i64* first, const Launch& launch) {
+        Counts counts;
+        for (i64** kind : {&counts.requests, &counts.sectors, &counts.colliding,
+                           &counts.shared_requests, &counts.wavefronts, &counts.wavefronts_ideal,
+                           &counts.atomic_lanes, &counts.atomic_addresses, &counts.atomic_most_lanes})
+            *kind = first, first += launch.site_count;
+        for (i64** kind : {&counts.block_warps, &counts.block_lanes, &counts.taken_lanes,
+                           &counts.diverged_warps})
+            *kind = first, first += launch.block_count;
+        return counts;
+    }
 };
 
 // How a run ended, or why it stopped.
@@ -182,6 +194,9 @@ struct Pattern {
     int leader_count;
     u8 leader[LANES];
     u32 alone;  // of those, the ones that no other lane follows
+
+    // Whether it is that of several lanes, these ones, at one address.
+    bool is_one_address(u32 lanes) const { return active == lanes && low == high && !in_a_row; }
 };
 
 class Checks;

@@ -19,31 +19,52 @@ constexpr int SPECIAL_COUNT = sizeof SPECIALS / sizeof *SPECIALS;
 constexpr int BLOCK_INDEX = 3;  // where those that differ from block to block begin
 constexpr int BLOCK_INDICES = 3;
 
-inline u32 special(const Launch& launch, int number, u32 thread, u32 threads) {
-    const u32 lane = thread % LANES, bit = u32(1) << lane;
-    const u32 nx = launch.block[0], ny = launch.block[1];
+// Where the threads of a warp are in their block.
+struct Places {
+    u32 first, x[LANES], y[LANES], z[LANES];
+
+    // One division for all of them: one for each would take longer than a small launch.
+    Places(const Launch& launch, u32 warp) : first(warp * LANES) {
+        const u32 nx = launch.block[0], ny = launch.block[1];
+        u32 at_x = first % nx, at_y = first / nx % ny, at_z = first / nx / ny;
+        for (int i = 0; i < LANES; i++) {
+            x[i] = at_x, y[i] = at_y, z[i] = at_z;
+            if (++at_x < nx) continue;
+            at_x = 0;
+            if (++at_y < ny) continue;
+            at_y = 0, at_z++;
+        }
+    }
+};
+
+inline void fill_special(const Launch& launch, int number, const Places& places, u32 threads, u32* row) {
+    const auto lanes = [&](auto value) {
+        for (u32 i = 0; i < LANES; i++) row[i] = value(i);
+    };
+    const auto all = [&](u32 value) { std::fill(row, row + LANES, value); };
+    const auto bit = [](u32 lane) { return u32(1) << lane; };
     switch (number) {
-        case 0: return thread % nx;
-        case 1: return thread / nx % ny;
-        case 2: return thread / (nx * ny);
+        case 0: return lanes([&](u32 i) { return places.x[i]; });
+        case 1: return lanes([&](u32 i) { return places.y[i]; });
+        case 2: return lanes([&](u32 i) { return places.z[i]; });
         case 6:
         case 7:
-        case 8: return launch.block[number - 6];
+        case 8: return all(launch.block[number - 6]);
         case 9:
         case 10:
-        case 11: return launch.grid[number - 9];
-        case 12: return lane;
-        case 13: return thread / LANES;
-        case 14: return (threads + LANES - 1) / LANES;
-        case 15: return bit;
-        case 16: return bit - 1;
-        case 17: return bit | (bit - 1);
-        case 18: return ~(bit | (bit - 1));
-        case 19: return ~(bit - 1);
-        case 21: return 1;
-        case 23: return std::max(launch.shared_bytes - launch.shared_static, 0);
-        case 24: return launch.shared_bytes;
-        default: return 0;
+        case 11: return all(launch.grid[number - 9]);
+        case 12: return lanes([&](u32 i) { return i; });
+        case 13: return all(places.first / LANES);
+        case 14: return all((threads + LANES - 1) / LANES);
+        case 15: return lanes(bit);
+        case 16: return lanes([&](u32 i) { return bit(i) - 1; });
+        case 17: return lanes([&](u32 i) { return bit(i) | (bit(i) - 1); });
+        case 18: return lanes([&](u32 i) { return ~(bit(i) | (bit(i) - 1)); });
+        case 19: return lanes([&](u32 i) { return ~(bit(i) - 1); });
+        case 21: return all(1);
+        case 23: return all(std::max(launch.shared_bytes - launch.shared_static, 0));
+        case 24: return all(launch.shared_bytes);
+        default: return all(0);
     }
 }
 
@@ -60,12 +81,11 @@ inline void fill(const Launch& launch, Warp& warp, u32 threads) {
             std::fill(row, row + LANES, static_cast<u32>(value));
         }
     }
-    for (int n = 0; n < SPECIAL_COUNT; n++) {
-        if (launch.special_offsets[n] < 0) continue;
-        u32* row = reinterpret_cast<u32*>(warp.registers + launch.special_offsets[n]);
-        for (u32 i = 0; i < LANES; i++)
-            row[i] = special(launch, n, warp.number * LANES + i, threads);
-    }
+    const Places places(launch, warp.number);
+    for (int n = 0; n < SPECIAL_COUNT; n++)
+        if (launch.special_offsets[n] >= 0)
+            fill_special(launch, n, places, threads,
+                         reinterpret_cast<u32*>(warp.registers + launch.special_offsets[n]));
 }
 
 // And what does not.

@@ -83,6 +83,13 @@ class Moment {
         return own ? stamp < barrier_ << Stamp::EPOCH_SHIFT : stamp == 0;
     }
 
+    // Whether the block has done nothing but atomics to a word of its own since the last barrier.
+    bool only_updated(u64 written, u64 read) const {
+        const u64 now = barrier_ << Stamp::EPOCH_SHIFT;
+        return of_this_block(written) & (written >= now) & (Stamp::kind(written) == ATOMIC) &
+               (!of_this_block(read) | (read < now));
+    }
+
     // Whether several warps have read the word plainly since the last barrier.
     bool read_by_block(u64 stamp) const {
         return (stamp >= barrier_ << Stamp::EPOCH_SHIFT) & of_this_block(stamp) &

@@ -31,14 +31,22 @@ Pending lowest(Warp& warp) {
     return found;
 }
 
+const std::vector<Handler>& handlers_of_operations() {
+    static const std::vector<Handler> all = [] {
+        std::vector<Handler> out;
+        for (const Entry& entry : entries()) out.push_back(entry.handler);
+        return out;
+    }();
+    return all;
+}
+
 }  // namespace
 
 Worker::Worker(Shared& shared, const Counts& counts) : shared_(shared), launch_(shared.launch) {
-    for (const Entry& entry : entries()) handlers_.push_back(entry.handler);
     const u32 threads = launch_.block[0] * launch_.block[1] * launch_.block[2];
     const int warps = (threads + LANES - 1) / LANES;
     const size_t stride = (launch_.register_bytes + 63) / 64 * 64;
-    registers_ = zeros<u8>(stride * warps + 64);
+    registers_ = unset<u8>(stride * warps + 64);
     u8* base = registers_.get() + (64 - reinterpret_cast<uintptr_t>(registers_.get()) % 64) % 64;
     shared_memory_ = zeros<u8>(launch_.shared_bytes + 16);
     const size_t words = launch_.shared_bytes / launch_.shared_granule + 1;
@@ -179,7 +187,7 @@ bool Worker::run_warp(Warp& warp) {
     if (!warp.pending_count) return true;
     c_.warp = &warp;
     c_.registers = warp.registers;
-    const Handler* const handlers = handlers_.data();
+    const Handler* const handlers = handlers_of_operations().data();
     Counts& counts = c_.counts;
     Pending now = lowest(warp);
     for (;;) {

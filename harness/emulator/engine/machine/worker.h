@@ -7,7 +7,7 @@
 
 #include "checks.h"
 #include "memory/undo.h"
-#include "zeros.h"
+#include "allocation.h"
 
 namespace machine {
 
@@ -50,10 +50,9 @@ class Worker {
     Checks checks_;
     std::vector<Warp> warps_;
     std::vector<Pattern> patterns_ = std::vector<Pattern>(launch_.op_count);
-    std::vector<Handler> handlers_;
-    Zeros<u8> registers_, shared_memory_, local_;
-    Zeros<u64> shared_written_, shared_read_;
-    Zeros<u32> local_written_;
+    Held<u8> registers_, shared_memory_, local_;
+    Held<u64> shared_written_, shared_read_;
+    Held<u32> local_written_;
     u64 block_ = 0;
     size_t at_ = 0;  // the warp whose turn it is
     bool in_block_ = false;

@@ -95,7 +95,7 @@ machine::Wavefronts shared_cost(const Access& access, i32 operation) {
     const machine::AtomicCost kind = operation == COUNT_UP ? machine::COUNTS_UP
                                      : operation == CAS    ? machine::COMPARES
                                                            : machine::ONE_BY_ONE;
-    return machine::shared_atomic_wavefronts(access, kind);
+    return machine::shared_atomic_wavefronts(access, machine::collisions(access), kind);
 }
 
 enum : i32 { HAS_RESULT = 1 << 8, SAYS_SUCCESS = 1 << 9 };

@@ -85,7 +85,7 @@ class Blocks {
 
     const Launch& launch_;
     std::vector<Pattern> patterns_;
-    Zeros<u8> registers_, shared_, local_;
+    Held<u8> registers_, shared_, local_;
     Undo undo_;
 };
 

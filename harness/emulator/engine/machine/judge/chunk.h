@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "memory/access.h"
-#include "zeros.h"
+#include "allocation.h"
 
 namespace machine {
 

@@ -260,15 +260,15 @@ extern "C" {
 void machine_sizes(int* out) {
     using namespace machine;
     const size_t sizes[] = {sizeof(Op), sizeof(Block), sizeof(Buffer), sizeof(Launch),
-                            sizeof(Counts), sizeof(Verdict), sizeof(Observed), sizeof(Judged),
+                            sizeof(Verdict), sizeof(Observed), sizeof(Judged), sizeof(Counts),
                             COPIED_IN_PART + 1};
     std::copy(std::begin(sizes), std::end(sizes), out);
 }
 
 // What the arguments point to must outlive the run.
 void* judge_begin(const machine::Launch* launch, const machine::Judged* judged,
-                  const machine::Counts* counts) {
-    return new machine::Judge(*launch, *judged, *counts);
+                  machine::i64* counts) {
+    return new machine::Judge(*launch, *judged, machine::Counts::from(counts, *launch));
 }
 
 void judge_run(void* judge, double seconds, machine::Verdict* verdict) {

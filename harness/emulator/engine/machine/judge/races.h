@@ -27,7 +27,7 @@ struct Stamps {
         : written(zeros<u64>(words)), read(zeros<u64>(words)), read_too(zeros<u64>(words)),
           grain(of_grain), own(is_own) {}
 
-    Zeros<u64> written, read, read_too;
+    Held<u64> written, read, read_too;
     int grain;
     bool own;  // of each block: no other one ever sees it
 };

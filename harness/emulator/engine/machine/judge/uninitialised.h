@@ -173,7 +173,7 @@ class Uninitialised {
     int rows_;
     std::vector<Read> reads_;
     std::vector<Entry> lanes_;
-    std::vector<Zeros<Id>> registers_;  // by warp: of each row, of each lane
+    std::vector<Held<Id>> registers_;  // by warp: of each row, of each lane
     std::vector<const Op*> gathered_;
     std::optional<Accusation> found_;
 };

@@ -51,7 +51,7 @@ class Unwritten {
     const Geometry& geometry_;
     Uninitialised& uninitialised_;
     size_t shared_words_, local_words_;
-    Zeros<Id> shared_cells_, local_cells_;  // of words: WRITTEN, or what was stored there, or 0
+    Held<Id> shared_cells_, local_cells_;  // of words: WRITTEN, or what was stored there, or 0
 };
 
 }  // namespace machine

@@ -16,19 +16,33 @@ inline Pattern& pattern_of(const Context& c, const Op& op) {
     return c.patterns[&op - c.launch->ops];
 }
 
+template <class T>
+inline bool all_equal(const T* row) {
+    T apart = 0;
+    for (int i = 1; i < LANES; i++) apart |= row[i] ^ row[0];
+    return !apart;
+}
+
 inline Access addressed(const Context& c, const Op& op, int width) {
     Access access;
     access.active = c.active;
     access.width = width;
+    Pattern& pattern = pattern_of(c, op);
+    bool same;
     if (op.wide_base) {
         const i64* base = c.row<i64>(op.source[0]);
+        same = all_equal(base);
         for (int i = 0; i < LANES; i++) access.address[i] = base[i] + op.immediate;
     } else {  // 32 bits wrap around before they are widened
         const u32* base = c.row<u32>(op.source[0]);
         const u32 offset = static_cast<u32>(op.immediate);
+        same = all_equal(base);
         for (int i = 0; i < LANES; i++) access.address[i] = base[i] + offset;
     }
-    survey(pattern_of(c, op), access, c.mask);
+    if (same && pattern.is_one_address(access.active))
+        survey_one(pattern, access);
+    else
+        survey(pattern, access, c.mask);
     return access;
 }
 

@@ -68,6 +68,13 @@ void survey(Pattern& pattern, Access& access, const Mask* mask) {
     access.in_a_row = pattern.in_a_row;
 }
 
+// Of lanes that all have one address, as they had before.
+inline void survey_one(const Pattern& pattern, Access& access) {
+    access.low = access.high = access.address[0];
+    access.bits = access.address[0] | pattern.bits;
+    access.in_a_row = false;
+}
+
 // Of an access that is not expected again.
 inline void survey(Access& access) {
     Pattern once;
@@ -124,15 +131,17 @@ inline int global_sectors(const Access& access) {
 struct Collisions {
     u8 round[LANES];
     int addresses, most;
+    u32 firsts;  // the lanes of round 0
 };
 
 inline Collisions collisions(const Access& access) {
-    Collisions met{{}, 0, 0};
+    Collisions met{};
     Seen seen;
     each_lane(access.active, [&](int i) {
         const int before = seen.add(access.address[i]);
         met.round[i] = static_cast<u8>(before);
         met.addresses += before == 0;
+        met.firsts |= static_cast<u32>(before == 0) << i;
         met.most = std::max(met.most, before + 1);
     });
     return met;
@@ -232,17 +241,17 @@ Wavefronts cost_of(Pattern& pattern, const Access& access, i64 unit, Cost cost) 
 // COMBINED: one lane goes to memory for those on its address. VECTOR and the number of elements.
 enum AtomicCost : i32 { ONE_BY_ONE, COUNTS_UP, COMPARES, COMBINED, NOT_COUNTED, VECTOR };
 
-// Lanes are served one at a time in each bank, even on the same word.
-inline Wavefronts shared_atomic_wavefronts(const Access& access, i32 cost) {
+// Lanes are served one at a time in each bank, even on the same word; but for COUNTS_UP.
+inline Wavefronts shared_atomic_wavefronts(const Access& access, const Collisions& met, i32 cost) {
     if (cost == COMBINED) return {1, 1};
-    if (cost == COUNTS_UP) {
+    if (cost == COUNTS_UP && access.width < WORD_BYTES) {
         Access words = access;
         words.width = WORD_BYTES;
         return {fullest_bank(words, access.active), 1};
     }
     int in_bank[BANKS] = {}, most = 0;
-    each_lane(access.active, [&](int i) {
-        most = std::max(most, ++in_bank[access.address[i] / WORD_BYTES % BANKS]);
+    each_lane(cost == COUNTS_UP ? met.firsts : access.active, [&](int i) {
+        most = std::max(most, ++in_bank[static_cast<u64>(access.address[i]) / WORD_BYTES % BANKS]);
     });
     return cost == COMPARES ? Wavefronts{2 * most, 2} : Wavefronts{most, 1};
 }

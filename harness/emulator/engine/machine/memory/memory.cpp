@@ -162,9 +162,9 @@ void in_turn(Context& c, const Op& op, F turn) {
     Buffer* buffer = nullptr;
     if (space == SHARED) {
         inside(op.site, access, c.launch->shared_bytes, width);
-        const Wavefronts cost = shared_atomic_wavefronts(access, op.cost);
-        count_shared(c, op.site, cost);
-        count_collisions(c, op.site, access.active, collisions(access));
+        const Collisions met = collisions(access);
+        count_shared(c, op.site, shared_atomic_wavefronts(access, met, op.cost));
+        count_collisions(c, op.site, access.active, met);
         if (c.checks) c.checks->noted.forget_all();
     } else if (space == LOCAL) {
         inside(op.site, access, c.launch->local_bytes, width);

@@ -115,6 +115,12 @@ void note_write(const Context& c, i32 site, i32 kind, int lane, const Words& wor
 }
 
 inline void note_update(const Context& c, const Op& op, int lane, const Words& words) {
+    u64& written = words.written[words.first];
+    if (words.own && words.count == 1 && c.checks->only_updated(written, words.read[words.first])) {
+        written = c.checks->stamp(c.thread(lane), ATOMIC) | Stamp::CHANGED_AGAIN |
+                  (written & Stamp::WEAKER_BEFORE);
+        return;
+    }
     if (words.own)
         for (i64 w = words.first; w < words.first + words.count; w++)
             if (!c.checks->of_this_block(words.written[w]))
@@ -208,11 +214,19 @@ inline bool passes_at_once(const Context& c, const Pattern& pattern, const Words
     return true;
 }
 
+// Whether what stamps a word says already that the warp reads it, and nothing stands in the way.
+inline bool is_noted(const Context& c, const Words& words) {
+    const Checks& checks = *c.checks;
+    return checks.ordered(words.written[words.first], checks.start()) &
+           checks.says_it_all(words.read[words.first], static_cast<u64>(c.thread(0)));
+}
+
 // words_at: the words of an access at an address.
 template <class WordsAt>
 void note_reads(const Context& c, const Op& op, const Access& access, int granule, WordsAt words_at) {
     const Words words = words_at(access.low);
     const bool is_simple = op.kind == PLAIN && !others_stamp(c, words);
+    if (is_simple && access.low == access.high && words.count == 1 && is_noted(c, words)) return;
     if (is_simple && words.own && c.checks->noted.has(pattern_of(c, op), words.first)) return;
     if (passes_in_a_row(c, access, words, op.kind, READ)) return;
     const Pattern& pattern = with_leaders(c, op, access);
