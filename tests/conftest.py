@@ -66,7 +66,7 @@ def made_once(shared_by_all_workers: Path) -> Callable[[str, Callable[[], Any]],
 def script_of() -> Iterator[Callable[[str], ModuleType]]:
     """Import one of scripts/ by its name, and what it imports of its neighbours."""
     with pytest.MonkeyPatch.context() as patch:
-        for folder in ("scripts", "scripts/pages", "scripts/divergence"):
+        for folder in ("scripts", "scripts/pages", "scripts/divergence", "scripts/textures"):
             patch.syspath_prepend(str(REPOSITORY / folder))
         yield importlib.import_module
 

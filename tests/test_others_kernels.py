@@ -46,7 +46,7 @@ ENTRY = {
 
 @pytest.fixture(scope="module")
 def scripts() -> Iterator[SimpleNamespace]:
-    names = ("launches", "on_gpu", "emulated", "readings", "table")
+    names = ("launches", "on_gpu", "emulated", "readings", "table", "translated")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(SCRIPTS / "pages"))
         patch.syspath_prepend(str(SCRIPTS / "others_kernels"))
@@ -221,3 +221,24 @@ def test_a_reading_that_differs_and_a_result_that_differs_are_told(
     told = scripts.table.table([other])
     assert "`smsp__inst_executed.sum`" in told
     assert "`scaled_by_z`" in told
+
+
+def test_of_a_repositorys_kernels_those_are_counted_that_the_emulator_takes(
+    scripts: SimpleNamespace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "us+ours" / "tried"
+    folder.mkdir(parents=True)
+    (folder / "scaled.cu").write_text(SOURCE)
+    (folder / "gathers.cu").write_text(
+        'extern "C" __global__ void gathers(cudaTextureObject_t t, float4* out) {'
+        " *out = tex2Dgather<float4>(t, 1.5f, 2.5f); }"
+    )
+    (folder / "host.cu").write_text("#include <not_there.h>")
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- translated:begin -->\n<!-- translated:end -->\nafter\n")
+    arguments = [str(tmp_path), "us/ours@abc=tried", "--page", str(page)]
+    assert scripts.translated.main(arguments) == 0
+    assert "| [us/ours](https://github.com/us/ours/tree/abc) | 3 | 2 | 2 | 1 | 50.0 % |" in (
+        page.read_text()
+    )
+    assert "- does not know `tld4.r.2d.v4.f32.f32` (of textures" in capsys.readouterr().out

@@ -8,6 +8,7 @@
 
 from harness.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError, UnknownInstruction
 from harness.emulator.launch import launch, variable, variables
+from harness.emulator.memory.textures import Surface, Texture
 from harness.emulator.ptx.features import Feature, features
 from harness.emulator.ptx.parser import parse
 from harness.emulator.ptx.syntax import Kernel, Module, Param
@@ -32,6 +33,8 @@ __all__ = [
     "Param",
     "PtxSyntaxError",
     "Remark",
+    "Surface",
+    "Texture",
     "UnknownInstruction",
     "features",
     "launch",

@@ -36,7 +36,7 @@ REDUCTIONS = {"": 0, "popc": 1, "and": 2, "or": 3}
 ONE_BY_ONE, COUNTS_UP, COMPARES, COMBINED, UNCOUNTED, VECTOR = range(6)
 """How an atomic is served; of a vector, VECTOR and the number of its elements."""
 DONE, PAUSED, SUSPECT, OVER_BUDGET = range(4)
-VERDICTS = 25
+VERDICTS = 27
 """What the judge may find, told by `verdicts`."""
 
 
@@ -57,6 +57,17 @@ BUFFER = struct.Struct("@" + "".join(kind._type_ for _, kind in _OF_A_BUFFER))
 """The same, whose fields can be set all at once."""
 
 
+class Texture(ctypes.Structure):
+    """What a handle among the arguments stands for: a texture, or a surface."""
+
+    _fields_ = [
+        ("data", c_void_p), ("kind", c_int32), ("width", c_int32), ("height", c_int32),
+        ("depth", c_int32), ("channels", c_int32), ("format", c_int32), ("address", c_int32 * 3),
+        ("linear", c_int32), ("normalized", c_int32), ("as_fractions", c_int32),
+        ("is_surface", c_int32),
+    ]  # fmt: skip
+
+
 class Launch(ctypes.Structure):
     """Everything that a run needs to know."""
 
@@ -71,6 +82,7 @@ class Launch(ctypes.Structure):
         ("local_grain", c_int32), ("global_granule", c_int32), ("shared_granule", c_int32),
         ("checks", c_int32), ("jobs", c_int32),
         ("global_one_width", c_int32), ("shared_one_width", c_int32), ("budget", c_int64),
+        ("textures", POINTER(Texture)), ("texture_count", c_int32),
     ]  # fmt: skip
 
 
@@ -80,7 +92,6 @@ BY_SITE = (
 )  # fmt: skip
 BY_BLOCK = ("block_warps", "block_lanes", "taken_lanes", "diverged_warps")
 """What is counted, in 64 bits each: for all sites, or all basic blocks, and then the next."""
-_POINTERS_TO_COUNTS = ctypes.sizeof(c_void_p) * len(BY_SITE + BY_BLOCK)
 
 
 IS_FENCE, REACHES_ALL, IS_LOAD, IS_STORE, SPECULATIVE, OF_MBARRIER = (1 << bit for bit in range(6))
@@ -116,8 +127,9 @@ class Verdict(ctypes.Structure):
 
 def declare(library: ctypes.CDLL) -> None:
     """Give the library's functions their types. Raises RuntimeError if it has other structs."""
-    structs = map(ctypes.sizeof, (Buffer, Launch, Verdict, Observed, Judged))
-    mine = [OP.itemsize, BLOCK.itemsize, *structs, _POINTERS_TO_COUNTS, VERDICTS]
+    structs = [*map(ctypes.sizeof, (Buffer, Launch, Verdict, Observed, Judged, Texture))]
+    structs.append(ctypes.sizeof(c_void_p) * len(BY_SITE + BY_BLOCK))
+    mine = [OP.itemsize, BLOCK.itemsize, *structs, VERDICTS]
     theirs = (c_int32 * len(mine))()
     library.machine_sizes(theirs)
     if list(theirs) != mine:

@@ -62,7 +62,9 @@ class Laid:
         self._program = program
         self._constants = _constants(self.encoded, memory, params)
         self._buffers = _buffers(program, memory, params)
+        self._textures = _textures(memory)
         self.launch = _launch(program, configuration, jobs, self._constants, self._buffers)
+        self.launch.textures, self.launch.texture_count = self._textures, len(memory.textures)
         self.found = JobCounts(program, jobs)
 
 
@@ -164,6 +166,19 @@ def _buffers(program: Program, memory: AddressSpace, params: bytes) -> ctypes.Ar
             sectors + a.sector_count, a.writable, id(a) in watched, 0, 0, 0, filled,
         )  # fmt: skip
     return buffers
+
+
+def _textures(memory: AddressSpace) -> ctypes.Array[layout.Texture] | None:
+    if not memory.textures:
+        return None
+    found = (layout.Texture * len(memory.textures))()
+    for number, (label, each) in enumerate(memory.textures):
+        kind, width, height, depth, channels, format_, *modes = each.numbers(label)
+        found[number] = layout.Texture(
+            each.texels.ctypes.data, kind, width, height, depth, channels, format_,
+            tuple(modes[:3]), *modes[3:],
+        )  # fmt: skip
+    return found
 
 
 def _launch(

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from harness.emulator.engine.faults import index_of
 from harness.emulator.memory.address_space import SLOT_BITS, AddressSpace
+from harness.emulator.memory.textures import FIRST_HANDLE
 from harness.emulator.program.allocation import STACK_BYTES
+from harness.emulator.program.decode.textures import SHAPES
 from harness.emulator.program.ir import Program, Trap
 from harness.emulator.results.faults import Dim3
 from harness.emulator.results.remarks import Remark
@@ -255,6 +257,35 @@ def _by_its_own_words(_: Place, __: int, *___: int) -> str:
 
 
 ASSERTED, PRINTED_TOO_MUCH = 18, 20
+# --- textures -----------------------------------------------------------------------------------
+
+
+def _held(p: Place, handle: int) -> str:
+    """What a handle stands for, by the name of its argument."""
+    number = handle - FIRST_HANDLE
+    if not 0 <= number < len(p.memory.textures):
+        return f"{handle & (1 << 64) - 1:#x}, which is no texture or surface of the launch"
+    label, held = p.memory.textures[number]
+    return f"{label}, which is a {held.kind} {type(held).__name__.lower()}"
+
+
+def _not_a_texture(p: Place, site: int, handle: int) -> str:
+    return f"`{p.program.sites[site].opcode}` of {_held(p, handle)}"
+
+
+def _beyond_surface(p: Place, site: int, handle: int, *at: int) -> str:
+    *coordinates, size = at
+    label, surface = p.memory.textures[handle - FIRST_HANDLE]
+    opcode = p.program.sites[site].opcode
+    count = SHAPES[next(word for word in opcode.split(".") if word in SHAPES)]
+    place = ", ".join(map(str, coordinates[:count]))
+    row = surface.texels.shape[-1 - (surface.channels > 1)] * surface.channels
+    return (
+        f"`{opcode}` of {size} bytes at ({place}) of {label}, whose rows have "
+        f"{row * surface.texels.itemsize} bytes; its texels have the shape {surface.texels.shape}"
+    )
+
+
 _VERDICTS: list[tuple[str, Callable[..., str]]] = [
     ("out of bounds", _outside), ("misaligned", _misaligned),
     ("out of bounds", _outside_buffers), ("misaligned", _misaligned_in_buffer),
@@ -266,6 +297,7 @@ _VERDICTS: list[tuple[str, Callable[..., str]]] = [
     ("trap", _trapped), ("assert", _by_its_own_words), ("stack overflow", _stack),
     ("budget", _by_its_own_words), ("divergence", _not_whole_warp), ("misaligned", _matrix_row),
     ("mbarrier", _too_many_arrivals), ("misaligned", _copied_in_part),
+    ("out of bounds", _not_a_texture), ("out of bounds", _beyond_surface),
 ]  # fmt: skip
 
 

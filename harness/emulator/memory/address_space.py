@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.emulator.memory.textures import Surface, Texture
 from harness.silicon.memory_rules import SECTOR_BYTES
 
 Array = NDArray[Any]
@@ -66,6 +67,7 @@ class AddressSpace:
 
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
+        self.textures: list[tuple[str, Texture | Surface]] = []
 
     def add(
         self, name: str, data: Array, writable: bool = True, address: int | None = None

@@ -22,6 +22,7 @@ from harness.emulator.memory.address_space import (
 )
 from harness.emulator.memory.grid_workspace import WORKSPACE
 from harness.emulator.memory.structs import pack_struct
+from harness.emulator.memory.textures import FIRST_HANDLE, Surface, Texture
 from harness.emulator.program.ir import Program
 from harness.emulator.program.written_buffers import ANYWHERE, written_buffers
 from harness.emulator.ptx.syntax import TYPE_SIZES, Kernel, Module, Param
@@ -115,6 +116,12 @@ def _pack(
         if param.size != 8 or param.is_array or param.type[0] == "f":
             raise LaunchError(f"{where} is an array, but the parameter is not a pointer")
         return _place(label, where, np.asarray(arg), memory, placed).to_bytes(8, "little")
+    if isinstance(arg, (Texture, Surface)):
+        if param.size != 8 or param.is_array or param.type[0] == "f":
+            raise LaunchError(f"{where} is a texture, but the parameter is no handle")
+        arg.numbers(label)  # refused now, before anything runs
+        memory.textures.append((label, arg))
+        return (FIRST_HANDLE + len(memory.textures) - 1).to_bytes(8, "little")
     if isinstance(arg, (bytes, np.void)):
         raw = arg if isinstance(arg, bytes) else arg.tobytes()
         if len(raw) != param.size:

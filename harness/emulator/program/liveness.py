@@ -28,6 +28,9 @@ RUNTIME_EFFECTS = (
     "copy_commit",
     "copy_wait",
     "copy_bulk",
+    "tex",
+    "suld",
+    "sust",
 )
 EFFECTS = frozenset({
     "st", "atom", "red", "ld", "syncwarp", "fence", "shfl", "vote", "match", "redux", "elect",

@@ -19,6 +19,7 @@ from harness.emulator.engine.library import Machine
 from harness.emulator.engine.lowering.arithmetic import ComputingEncoder
 from harness.emulator.engine.lowering.memory import MemoryEncoder
 from harness.emulator.engine.lowering.register_rows import NOWHERE, Unsupported, lane_bytes
+from harness.emulator.engine.lowering.textures import TextureEncoder
 from harness.emulator.engine.lowering.video import VideoEncoder
 from harness.emulator.errors import UnknownInstruction
 from harness.emulator.program.access_kinds import BLOCK_ATOMIC, access_kind
@@ -75,7 +76,7 @@ def encode(program: Program, machine: Machine) -> Encoded:
     return _Encoder(program, machine).encoded()
 
 
-class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder):
+class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     def __init__(self, program: Program, machine: Machine) -> None:
         super().__init__(program, machine)
         if program.once(waiting_loops).heads:

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include "allocation.h"
 #include "stamps.h"
 
 namespace machine {
@@ -28,17 +29,17 @@ class NotedReads {
             return pattern == o.pattern && number == o.number && state == o.state && first == o.first;
         }
     };
-    static constexpr int PLACES = 256;
+    static constexpr int PLACE_BITS = 12;
 
     Noted of(const Pattern& pattern, i64 first) const {
         return {&pattern, pattern.number, state_, first};
     }
     Noted& place(const Pattern& pattern, i64 first) {
         const u64 which = (reinterpret_cast<uintptr_t>(&pattern) + first) * 0x9E3779B97F4A7C15u;
-        return places_[which >> 56];
+        return places_[which >> (64 - PLACE_BITS)];
     }
 
-    Noted places_[PLACES] = {};
+    Held<Noted> places_ = zeros<Noted>(1 << PLACE_BITS);
     u64 state_ = 1;
 };
 

@@ -78,6 +78,16 @@ struct Buffer {
     u8* filled;  // by byte, 0 where nothing has written it; null if it came with its contents
 };
 
+// What a handle among the arguments stands for: a texture, or a surface.
+struct Texture {
+    const u8* data;  // a texel's channels, texel by texel, row by row, layer by layer
+    i32 kind;        // a TextureKind
+    i32 width, height, depth;
+    i32 channels, format;  // a TexelFormat
+    i32 address[3];        // an AddressMode for each axis
+    i32 linear, normalized, as_fractions, is_surface;
+};
+
 struct Launch {
     const Op* ops;
     const Block* blocks;
@@ -97,6 +107,8 @@ struct Launch {
     i32 jobs;
     i32 global_one_width, shared_one_width;  // whether all stores there are equally wide
     i64 budget;
+    const Texture* textures;
+    i32 texture_count;
 };
 
 // Counts of a launch, by site or by basic block: all of one kind, then all of the next.
@@ -138,7 +150,8 @@ struct Verdict {
 // Why a run was given up: the judge finds out what it was, if it was anything.
 enum Reason : i32 {
     NO_REASON, OUTSIDE, MISALIGNED, READ_ONLY, UNWRITTEN, RACE, BARRIERS, MASK, MIXED_SPACES,
-    LEFT_TO_THE_JUDGE, BAD_SWITCH, TOO_LONG, PART_OF_A_WARP, MATRIX_ROW, NOBODY_TO_ARRIVE,
+    LEFT_TO_THE_JUDGE, BAD_SWITCH, TOO_LONG, PART_OF_A_WARP, MATRIX_ROW, NOBODY_TO_ARRIVE, NO_TEXTURE,
+    OUTSIDE_SURFACE,
 };
 
 struct Suspicion {
@@ -260,6 +273,7 @@ std::vector<Entry> matrix_entries();
 std::vector<Entry> warp_entries();
 std::vector<Entry> memory_entries();
 std::vector<Entry> copy_entries();
+std::vector<Entry> texture_entries();
 std::vector<Entry> system_entries();
 const std::vector<Entry>& entries();  // all of them
 

@@ -16,6 +16,7 @@ from harness.emulator.program.decode.integers import IntegerDecoder
 from harness.emulator.program.decode.mbarriers import MbarrierDecoder
 from harness.emulator.program.decode.memory import STATE_SPACES
 from harness.emulator.program.decode.stack import StackDecoder
+from harness.emulator.program.decode.textures import TextureDecoder
 from harness.emulator.program.decode.video import VideoDecoder
 from harness.emulator.program.decode.warp import WarpDecoder
 from harness.emulator.program.decode.warpgroup import WarpgroupDecoder
@@ -32,12 +33,12 @@ from harness.emulator.ptx.syntax import (
 )
 
 _CACHE_HINT = "L2::cache_hint"
-_OF_TEXTURES = frozenset(("tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep"))
+_OF_TEXTURES = frozenset(("tex", "suld", "sust"))
 
 
 class Decoder(
     WarpgroupDecoder, MbarrierDecoder, ClusterDecoder, WarpDecoder, IntegerDecoder, VideoDecoder,
-    ConversionDecoder, StackDecoder,
+    ConversionDecoder, StackDecoder, TextureDecoder,
 ):  # fmt: skip
     """Decodes the instructions of one kernel."""
 
@@ -53,12 +54,11 @@ class Decoder(
 
     def _ops(self, instruction: Instruction) -> list[Op]:
         name, modifiers, types = signatures.split_opcode(instruction.opcode)
-        if name in _OF_TEXTURES:
-            raise self.unknown("textures and surfaces are not supported")
         if "tensor" in modifiers:
             raise self.unknown("copies by a tensor map are not supported")
-        if any(isinstance(o, Memory) and o.more for o in instruction.operands):
-            raise self.unknown("an address with coordinates")
+        at_coordinates = any(isinstance(o, Memory) and o.more for o in instruction.operands)
+        if at_coordinates and name not in _OF_TEXTURES:
+            raise self.unknown("of textures and surfaces, tex, suld.b and sust.b are known")
         if _CACHE_HINT in modifiers:  # its policy comes last, and changes nothing here
             modifiers.remove(_CACHE_HINT)
             opcode = instruction.opcode.replace(f".{_CACHE_HINT}", "")

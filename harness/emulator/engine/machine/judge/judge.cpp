@@ -260,8 +260,8 @@ extern "C" {
 void machine_sizes(int* out) {
     using namespace machine;
     const size_t sizes[] = {sizeof(Op), sizeof(Block), sizeof(Buffer), sizeof(Launch),
-                            sizeof(Verdict), sizeof(Observed), sizeof(Judged), sizeof(Counts),
-                            COPIED_IN_PART + 1};
+                            sizeof(Verdict), sizeof(Observed), sizeof(Judged), sizeof(Texture),
+                            sizeof(Counts), BEYOND_SURFACE + 1};
     std::copy(std::begin(sizes), std::end(sizes), out);
 }
 

@@ -1,0 +1,313 @@
+// Fetches from textures, and loads and stores of surfaces: coordinates become texels.
+//
+// CUDA C++ Programming Guide, "Texture Fetching": address modes, and filtering with weights of eight
+// fractional bits.
+
+#include "textures.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "arithmetic/halves.h"
+#include "rows.h"
+
+namespace machine {
+namespace {
+
+constexpr float WEIGHTS = 256;  // that a weight may have, from 0 to 1
+constexpr double NORMALIZED_STEPS = 1 << 21;  // from 0 to 1, as an H200 rounds down to them
+constexpr int CHANNELS = 4;
+
+struct Texel {
+    float value[CHANNELS] = {};
+};
+
+// --- texels -------------------------------------------------------------------------------------
+
+const u8* texel_at(const Texture& t, i64 x, i64 y, i64 z) {
+    return t.data + ((z * t.height + y) * t.width + x) * t.channels * texel_bytes(t.format);
+}
+
+template <class T>
+T channel(const u8* texel, int n) {
+    T value;
+    std::memcpy(&value, texel + n * sizeof(T), sizeof(T));
+    return value;
+}
+
+// A channel's bits as an instruction without conversion gives them.
+u32 channel_bits(const Texture& t, const u8* texel, int n) {
+    switch (t.format) {
+        case TEXEL_U8: return channel<u8>(texel, n);
+        case TEXEL_S8: return static_cast<u32>(i32(channel<i8>(texel, n)));
+        case TEXEL_U16: return channel<u16>(texel, n);
+        case TEXEL_S16: return static_cast<u32>(i32(channel<i16>(texel, n)));
+        default: return channel<u32>(texel, n);
+    }
+}
+
+float value_of(const Texture& t, const u8* texel, int n) {
+    switch (t.format) {
+        case TEXEL_U8: return channel<u8>(texel, n) / 255.0f;
+        case TEXEL_S8: return channel<i8>(texel, n) / 127.0f;
+        case TEXEL_U16: return channel<u16>(texel, n) / 65535.0f;
+        case TEXEL_S16: return channel<i16>(texel, n) / 32767.0f;
+        case TEXEL_F16: return F16::widen(channel<u16>(texel, n));
+        default: return channel<float>(texel, n);
+    }
+}
+
+bool gives_floats(const Texture& t) { return t.format >= TEXEL_F16 || t.as_fractions; }
+
+// --- coordinates --------------------------------------------------------------------------------
+
+constexpr i64 NOWHERE = -1;
+
+// The texel that a number stands for along an axis of so many, or NOWHERE: a zero.
+i64 addressed(i64 number, i64 count, i32 mode) {
+    switch (mode) {
+        case BORDER: return number >= 0 && number < count ? number : NOWHERE;
+        case WRAP: return ((number % count) + count) % count;
+        case MIRROR: {
+            const i64 twice = ((number % (2 * count)) + 2 * count) % (2 * count);
+            return twice < count ? twice : 2 * count - 1 - twice;
+        }
+        default: return std::clamp<i64>(number, 0, count - 1);
+    }
+}
+
+// Far away, where whole numbers have no room for it, and of what is no number, the nearest end.
+i64 whole(double x) {
+    constexpr double FAR = 1 << 30;
+    return static_cast<i64>(x >= FAR ? FAR : x >= -FAR ? x : -FAR);
+}
+
+// The texels along an axis that a fetch is made of, and the second one's weight.
+struct Along {
+    i64 first = 0, second = 0;
+    float weight = 0;
+};
+
+Along along(double x, i64 count, i32 mode, const Texture& t, bool linear) {
+    if (t.normalized) {
+        const int period = mode == WRAP ? 1 : mode == MIRROR ? 2 : 0;
+        if (period) x -= period * std::floor(x / period);
+        x = std::floor(x * NORMALIZED_STEPS) / NORMALIZED_STEPS * static_cast<double>(count);
+    }
+    // Without normalized coordinates there is nothing to repeat.
+    else if (mode == WRAP || mode == MIRROR)
+        mode = CLAMP;
+    if (!linear) {
+        const i64 only = addressed(whole(std::floor(x)), count, mode);
+        return {only, only, 0};
+    }
+    const double fixed = std::floor((x - 0.5) * WEIGHTS + 0.5);
+    const i64 number = whole(std::floor(fixed / WEIGHTS));
+    return {addressed(number, count, mode), addressed(number + 1, count, mode),
+            static_cast<float>(std::clamp(fixed / WEIGHTS - static_cast<double>(number), 0.0, 1.0))};
+}
+
+// --- fetches ------------------------------------------------------------------------------------
+
+// The face of a cube that a direction meets, and where, from 0 to 1.
+i64 face_of(float& x, float& y, float z) {
+    const float a = std::fabs(x), b = std::fabs(y), c = std::fabs(z);
+    i64 face;
+    float s, t, m;
+    if (a >= b && a >= c)
+        face = x < 0 ? 1 : 0, m = a, s = x < 0 ? z : -z, t = -y;
+    else if (b >= c)
+        face = y < 0 ? 3 : 2, m = b, s = x, t = y < 0 ? -z : z;
+    else
+        face = z < 0 ? 5 : 4, m = c, s = z < 0 ? -x : x, t = -y;
+    x = (s / m + 1) / 2, y = (t / m + 1) / 2;
+    return face;
+}
+
+struct Fetch {
+    Along x, y, z;
+};
+
+// coordinate(n): of a fetch, the n-th of its coordinates, a layer first.
+template <class Coordinate>
+Fetch placed(const Texture& t, bool linear, Coordinate coordinate, u32 layer) {
+    const auto axis = [&](int n, float at, i32 count) {
+        return along(at, count, t.address[n], t, linear);
+    };
+    const i64 of_layer = std::min<i64>(layer, t.depth - 1);
+    const Along third{of_layer, of_layer, 0};
+    switch (t.kind) {
+        // A line is the one row of a plane, on the row's upper border.
+        case LINE: return {axis(0, coordinate(0), t.width), axis(1, 0, 1), {}};
+        case PLANE: return {axis(0, coordinate(0), t.width), axis(1, coordinate(1), t.height), {}};
+        case VOLUME:
+            return {axis(0, coordinate(0), t.width), axis(1, coordinate(1), t.height),
+                    axis(2, coordinate(2), t.depth)};
+        case LAYERED_LINE: return {axis(0, coordinate(1), t.width), {}, third};
+        case LAYERED_PLANE:
+            return {axis(0, coordinate(1), t.width), axis(1, coordinate(2), t.height), third};
+        default: {
+            float x = coordinate(0), y = coordinate(1);
+            const i64 face = face_of(x, y, coordinate(2));
+            return {axis(0, x, t.width), axis(1, y, t.height), {face, face, 0}};
+        }
+    }
+}
+
+// Of the eight texels around a place, each one's weight. An axis that is not filtered has the
+// weight 0 for its second. Products of weights are rounded, and what a texel loses its neighbours
+// get, so that all of them come to 1: as an H200 does it for a line and a plane, and for a volume
+// within a step of 1/256.
+struct Weights {
+    float of[8];
+
+    explicit Weights(const Fetch& f) {
+        const Along* const axes[] = {&f.x, &f.y, &f.z};
+        for (int corner = 0; corner < 8; corner++) {
+            double product = 1;
+            for (int n = 0; n < 3; n++)
+                if (corner >> n & 1) product *= axes[n]->weight;
+            of[corner] = static_cast<float>(std::floor(product * WEIGHTS + 0.5) / WEIGHTS);
+        }
+        for (int n = 0; n < 3; n++)
+            for (int corner = 0; corner < 8; corner++)
+                if (!(corner >> n & 1)) of[corner] -= of[corner | 1 << n];
+    }
+};
+
+// A filtered value with the precision of its texels.
+float narrowed(const Texture& t, double value) {
+    switch (t.format) {
+        case TEXEL_U8:
+        case TEXEL_U16: return static_cast<float>(std::floor(value * 65535 + 0.5) / 65535);
+        case TEXEL_S8:
+        case TEXEL_S16: return static_cast<float>(std::floor(value * 32767 + 0.5) / 32767);
+        case TEXEL_F16: return F16::widen(F16::narrow(static_cast<float>(value)));
+        default: return static_cast<float>(value);
+    }
+}
+
+Texel filtered(const Texture& t, const Fetch& f) {
+    const Weights weights(f);
+    const Along* const axes[] = {&f.x, &f.y, &f.z};
+    double sum[CHANNELS] = {};
+    for (int corner = 0; corner < 8; corner++) {
+        if (weights.of[corner] == 0) continue;
+        i64 at[3];
+        for (int n = 0; n < 3; n++) at[n] = corner >> n & 1 ? axes[n]->second : axes[n]->first;
+        if (std::min({at[0], at[1], at[2]}) < 0) continue;
+        const u8* texel = texel_at(t, at[0], at[1], at[2]);
+        for (int n = 0; n < t.channels; n++)
+            sum[n] += static_cast<double>(weights.of[corner]) * value_of(t, texel, n);
+    }
+    Texel out;
+    for (int n = 0; n < t.channels; n++)
+        out.value[n] = t.linear ? narrowed(t, sum[n]) : static_cast<float>(sum[n]);
+    if (t.format == TEXEL_S8 || t.format == TEXEL_S16)  // whose least number is one below -1
+        for (float& value : out.value) value = std::max(value, -1.0f);
+    return out;
+}
+
+const Texture& texture_of(const Context& c, const Op& op, int lane) {
+    const i64 number = c.row<i64>(op.source[0])[lane] - FIRST_TEXTURE;
+    if (number < 0 || number >= c.launch->texture_count) throw Suspicion{NO_TEXTURE, op.site, lane};
+    const Texture& texture = c.launch->textures[number];
+    if (texture.kind != op.space || texture.is_surface != op.kind)
+        throw Suspicion{NO_TEXTURE, op.site, lane};
+    return texture;
+}
+
+// C: the type of coordinates. What does not convert gives bits, whatever its results are called.
+template <class C>
+void fetch(Context& c, const Op& op) {
+    each_lane(c.active, [&](int i) {
+        const Texture& t = texture_of(c, op, i);
+        const auto raw = [&](int n) { return c.row<u32>(op.source[n + 1])[i]; };
+        const auto coordinate = [&](int n) {
+            if constexpr (std::is_same_v<C, float>) return c.row<float>(op.source[n + 1])[i];
+            // The middle of a texel, which is the texel itself.
+            return static_cast<float>(static_cast<i32>(raw(n))) + 0.5f;
+        };
+        const bool counted = !std::is_same_v<C, float>;
+        const bool linear = t.linear && gives_floats(t) && !counted;
+        Fetch f;
+        if (counted && t.kind == LINE) {  // of memory in a row, beyond which there are zeros
+            const i64 only = addressed(static_cast<i32>(raw(0)), t.width, BORDER);
+            f.x = {only, only, 0};
+        } else {
+            f = placed(t, linear, coordinate, raw(0));
+        }
+        u32 bits[CHANNELS] = {};
+        if (gives_floats(t)) {
+            const Texel texel = filtered(t, f);
+            std::memcpy(bits, texel.value, sizeof bits);
+        } else if (std::min({f.x.first, f.y.first, f.z.first}) >= 0) {
+            const u8* texel = texel_at(t, f.x.first, f.y.first, f.z.first);
+            for (int n = 0; n < t.channels; n++) bits[n] = channel_bits(t, texel, n);
+        }
+        for (int n = 0; n < CHANNELS; n++)
+            if (op.result[n] >= 0) c.row<u32>(op.result[n])[i] = bits[n];
+    });
+}
+
+// --- surfaces -----------------------------------------------------------------------------------
+
+enum Beyond : i64 { TRAPS, CLAMPS, ZEROES };
+
+// Where a lane's bytes are; null where there is nothing to be read or written.
+u8* place_on(const Context& c, const Op& op, int lane) {
+    const Texture& t = texture_of(c, op, lane);
+    const auto coordinate = [&](int n) -> i64 { return c.row<i32>(op.source[n + 1])[lane]; };
+    const i64 row_bytes = i64(t.width) * t.channels * texel_bytes(t.format);
+    const i64 size = i64(op.width) * op.count;
+    const bool layered = t.kind == LAYERED_LINE || t.kind == LAYERED_PLANE;
+    i64 x = coordinate(layered), y = 0, z = layered ? coordinate(0) : 0;
+    if (t.kind == PLANE || t.kind == VOLUME) y = coordinate(1);
+    if (t.kind == LAYERED_PLANE) y = coordinate(2);
+    if (t.kind == VOLUME) z = coordinate(2);
+    const bool inside = x >= 0 && x + size <= row_bytes && y >= 0 && y < t.height && z >= 0 &&
+                        z < t.depth && x % size == 0;
+    if (!inside) {
+        if (op.immediate == ZEROES) return nullptr;
+        if (op.immediate == TRAPS || x % size) throw Suspicion{OUTSIDE_SURFACE, op.site, lane};
+        x = std::clamp<i64>(x, 0, row_bytes - size);
+        y = std::clamp<i64>(y, 0, t.height - 1), z = std::clamp<i64>(z, 0, t.depth - 1);
+    }
+    return const_cast<u8*>(t.data) + (z * t.height + y) * row_bytes + x;
+}
+
+template <class T>
+void load_surface(Context& c, const Op& op) {
+    each_lane(c.active, [&](int i) {
+        const u8* place = place_on(c, op, i);
+        for (int n = 0; n < op.count; n++)
+            if (op.result[n] >= 0)
+                c.row<Cell<T>>(op.result[n])[i] = Stored<T>::put(place ? channel<T>(place, n) : 0);
+    });
+}
+
+// The values come last.
+template <class T>
+void store_surface(Context& c, const Op& op) {
+    each_lane(c.active, [&](int i) {
+        u8* place = place_on(c, op, i);
+        for (int n = 0; place && n < op.count; n++) {
+            const T value = Stored<T>::get(c.row<Cell<T>>(op.source[op.cost + n])[i]);
+            std::memcpy(place + n * sizeof(T), &value, sizeof(T));
+        }
+    });
+}
+
+}  // namespace
+
+std::vector<Entry> texture_entries() {
+    return {
+        {"tex/f32", fetch<float>}, {"tex/s32", fetch<i32>},
+        {"suld/1", load_surface<u8>}, {"suld/2", load_surface<u16>},
+        {"suld/4", load_surface<u32>}, {"suld/8", load_surface<u64>},
+        {"sust/1", store_surface<u8>}, {"sust/2", store_surface<u16>},
+        {"sust/4", store_surface<u32>}, {"sust/8", store_surface<u64>},
+    };
+}
+
+}  // namespace machine

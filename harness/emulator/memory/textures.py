@@ -1,0 +1,119 @@
+"""Textures and surfaces, as a launch is given them in place of a handle.
+
+CUDA C++ Programming Guide, "Texture and Surface Memory": what they are, and how coordinates become
+texels. Where a GPU lays texels out is its own affair, so they have no address and no counter here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.emulator.errors import LaunchError, shown
+
+Array = NDArray[Any]
+Kind = Literal["1d", "2d", "3d", "layered 1d", "layered 2d", "cube"]
+Mode = Literal["clamp", "border", "wrap", "mirror"]
+
+KINDS = ("1d", "2d", "3d", "layered 1d", "layered 2d", "cube")
+MODES = ("clamp", "border", "wrap", "mirror")
+FORMATS = tuple(map(np.dtype, ("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4")))
+FIRST_HANDLE = 1 << 48
+"""Of a launch's textures and surfaces, in the order of its arguments."""
+_AXES = {"1d": 1, "2d": 2, "3d": 3, "layered 1d": 2, "layered 2d": 3, "cube": 3}
+_FILTERED = {"1d": 1, "layered 1d": 1, "2d": 2, "layered 2d": 2, "cube": 2}
+"""Axes whose coordinates have an address mode."""
+_MOST = 1 << 17
+"""Texels along an axis; of a line that is memory in a row as many as there is room for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Texture:
+    """A texture object: an array of texels, and how they are fetched.
+
+    texels: of the shape that `kind` has, rows last: (width,), (height, width), (depth, height,
+    width), (layers, width), (layers, height, width) or (6, size, size); with `channels` of 2 or 4
+    these are a last axis. address: one mode, or one for each of x, y and z. filter: "linear" mixes
+    neighbours, where a fetch gives floats. normalized: coordinates go from 0 to 1. fractions:
+    integers are read as floats from 0 or -1 to 1. Fetches take level 0.
+    """
+
+    texels: Array
+    kind: Kind = "2d"
+    channels: int = 1
+    address: Mode | Sequence[Mode] = "clamp"
+    filter: Literal["point", "linear"] = "point"
+    normalized: bool = False
+    fractions: bool = False
+
+    def numbers(self, label: str) -> tuple[int, ...]:
+        """For the engine. Raises LaunchError for what no texture can be."""
+        given = self.address
+        modes = [given] * _FILTERED.get(self.kind, 3) if isinstance(given, str) else [*given]
+        modes += ["clamp"] * (3 - len(modes))
+        if len(modes) != 3 or not set(modes) <= set(MODES):
+            raise LaunchError(f"{label}: address is {shown(self.address)}: known are {MODES}")
+        if self.filter not in ("point", "linear"):
+            raise LaunchError(f"{label}: filter is {shown(self.filter)}: point or linear")
+        width, height, depth, format_ = _shape(label, self.texels, self.kind, self.channels)
+        floats = format_ >= FORMATS.index(np.dtype("f2"))
+        if self.fractions and FORMATS[format_].itemsize > 2:
+            raise LaunchError(f"{label}: integers of 8 and 16 bits alone are read as fractions")
+        if self.filter == "linear" and not (floats or self.fractions):
+            raise LaunchError(f"{label}: integers are filtered only if they are read as fractions")
+        return (
+            KINDS.index(self.kind), width, height, depth, self.channels, format_,
+            *map(MODES.index, modes), self.filter == "linear", bool(self.normalized),
+            bool(self.fractions), 0,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A surface object: an array of texels that a kernel loads and stores in place.
+
+    texels, kind and channels are as those of a Texture; a cube has no surface here. Accesses that
+    race are not found.
+    """
+
+    texels: Array
+    kind: Kind = "2d"
+    channels: int = 1
+
+    def numbers(self, label: str) -> tuple[int, ...]:
+        """For the engine. Raises LaunchError for what no surface can be."""
+        if self.kind == "cube" or not (isinstance(self.texels, np.ndarray)
+                                       and self.texels.flags.writeable):  # fmt: skip
+            raise LaunchError(f"{label}: a surface is an array that may be written, and no cube")
+        width, height, depth, format_ = _shape(label, self.texels, self.kind, self.channels)
+        kind = KINDS.index(self.kind)
+        return kind, width, height, depth, self.channels, format_, 0, 0, 0, 0, 0, 0, 1
+
+
+def _shape(label: str, texels: Any, kind: Any, channels: Any) -> tuple[int, int, int, int]:
+    """Width, height, depth or layers, and the number of the format."""
+    if kind not in KINDS:
+        raise LaunchError(f"{label}: kind is {shown(kind)}: known are {', '.join(KINDS)}")
+    if type(channels) is not int or channels not in (1, 2, 4):
+        raise LaunchError(f"{label}: channels is {shown(channels)}: give 1, 2 or 4")
+    if not isinstance(texels, np.ndarray) or texels.dtype not in FORMATS:
+        known = ", ".join(each.name for each in FORMATS)
+        raise LaunchError(f"{label}: its texels are {shown(texels)}: give an array of {known}")
+    axes = texels.shape[:-1] if channels > 1 else texels.shape
+    right = len(axes) == _AXES[kind] and (channels == 1 or texels.shape[-1] == channels)
+    if not right or not texels.size or (kind == "cube" and (axes[0], axes[1]) != (6, axes[2])):
+        raise LaunchError(
+            f"{label}: texels of shape {texels.shape} are no {kind} texture of {channels} channels"
+        )
+    if max(axes) > _MOST and kind != "1d":
+        raise LaunchError(f"{label}: {max(axes)} texels along an axis; at most {_MOST}")
+    if not texels.flags.c_contiguous:
+        raise LaunchError(f"{label}: its texels are not contiguous; np.ascontiguousarray(...)")
+    width = axes[-1]
+    height = axes[-2] if kind in ("2d", "3d", "layered 2d", "cube") else 1
+    depth = axes[0] if kind not in ("1d", "2d") else 1
+    return width, height, depth, FORMATS.index(texels.dtype)
