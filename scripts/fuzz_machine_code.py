@@ -25,13 +25,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from harness.build import toolchain
 from harness.emulator.errors import EmulatorError
-from harness.emulator.sass import disassembler, elf
 from harness.emulator.sass.code import MachineCode
-from harness.emulator.sass.disassembler import Disassembler
+from harness.emulator.sass.cubin import disassembler, elf
+from harness.emulator.sass.cubin.disassembler import Disassembler
+from harness.emulator.sass.cubin.read import joined
 from harness.emulator.sass.errors import CubinError
 from harness.emulator.sass.launch import launch_machine_code
 from harness.emulator.sass.library import load
-from harness.emulator.sass.read import joined
 
 _ARCH = "sm_90"
 _BUDGET = 300_000

@@ -14,7 +14,7 @@ from harness import children
 from harness.build import toolchain
 from harness.emulator import EmulatorError
 from harness.emulator.engine import library
-from harness.emulator.sass import disassembler
+from harness.emulator.sass.cubin import disassembler
 from harness.errors import HarnessError
 from harness.ncu import tool as ncu
 from harness.ncu.failures import Failure

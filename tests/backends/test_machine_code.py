@@ -13,7 +13,7 @@ from harness.backends.emulated import emulated_device
 from harness.backends.machine_code import LISTING, code_of
 from harness.build import cache as compile_cache
 from harness.cases import Case
-from harness.emulator.sass import disassembler
+from harness.emulator.sass.cubin import disassembler
 from harness.matrix import model, plan
 from harness.records import MachineCode
 from harness.run.emulate import by_front_end, emulate

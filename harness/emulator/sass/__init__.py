@@ -7,10 +7,10 @@
 """
 
 from harness.emulator.sass.code import Function, Instruction, MachineCode, Parameter
+from harness.emulator.sass.cubin.listings import keep as keep_listings
+from harness.emulator.sass.cubin.read import read
 from harness.emulator.sass.errors import CubinError, DisassemblerError, UnknownMachineInstruction
 from harness.emulator.sass.launch import launch_machine_code, prepare, variable
-from harness.emulator.sass.listings import keep as keep_listings
-from harness.emulator.sass.read import read
 from harness.emulator.sass.report import MachineCount, MachineReport
 
 __all__ = [

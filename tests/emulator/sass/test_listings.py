@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from harness.emulator.sass import code_elf, disassembler, keep_listings, read
+from harness.emulator.sass import keep_listings, read
+from harness.emulator.sass.cubin import code_elf, disassembler
 
 CompileCubin = Callable[..., Path]
 

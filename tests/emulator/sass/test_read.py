@@ -11,9 +11,10 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from sass.conftest import CompileCubin, ReadSource
 
-from harness.emulator.sass import CubinError, DisassemblerError, disassembler, operands, read
+from harness.emulator.sass import CubinError, DisassemblerError, read
 from harness.emulator.sass.code import ZERO
-from harness.emulator.sass.read import read_bytes
+from harness.emulator.sass.cubin import disassembler, operands
+from harness.emulator.sass.cubin.read import read_bytes
 
 SCALE = """
 __constant__ float factors[4];

@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from harness.emulator.sass import code_elf, disassembler
-from harness.emulator.sass.disassembler import Disassembler, Listing
+from harness.emulator.sass.cubin import code_elf, disassembler
+from harness.emulator.sass.cubin.disassembler import Disassembler, Listing
 from harness.emulator.sass.errors import CubinError, DisassemblerError
 
 MOST_BYTES = 1 << 24

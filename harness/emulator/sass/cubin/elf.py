@@ -17,8 +17,8 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 from harness.emulator.sass.code import ARCHITECTURES, INSTRUCTION_BYTES, Parameter, Variable
+from harness.emulator.sass.cubin.lines import Lines, lines_of
 from harness.emulator.sass.errors import CubinError
-from harness.emulator.sass.lines import Lines, lines_of
 
 _PARAMETER_BASE, _MAX_THREADS, _REQUIRED_THREADS = 0x0A, 0x05, 0x10
 _FRAME_SIZE, _STACK_SIZE, _PARAMETER, _REGISTERS = 0x11, 0x12, 0x17, 0x2F

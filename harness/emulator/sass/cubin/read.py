@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.emulator.ptx.syntax import Location
-from harness.emulator.sass import disassembler, elf, listings, operands
 from harness.emulator.sass.code import INSTRUCTION_BYTES, Function, Instruction, MachineCode
-from harness.emulator.sass.disassembler import Listing
+from harness.emulator.sass.cubin import disassembler, elf, listings, operands
+from harness.emulator.sass.cubin.disassembler import Listing
 from harness.emulator.sass.errors import CubinError, DisassemblerError
 
 

@@ -1,0 +1,1 @@
+"""A cubin → its machine code: what its ELF says, and what the disassembler prints, joined."""
