@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.emulator.program.decode.operands import OperandReader
-from harness.emulator.program.ir import Op
+from harness.emulator.program.ir import Op, Source
 from harness.emulator.ptx.syntax import Group, Instruction, Memory, Operand
 
 SHAPES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3}
@@ -42,32 +44,29 @@ class TextureDecoder(OperandReader):
         ]
 
     def _op_suld(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
-        shape, count, type_, beyond = self._of_surface(instruction)
         target, place = self.given(instruction, 2)
-        items = _items(target)
-        if len(items) != count:
-            raise self.unknown(f"expected {count} registers")
-        kinds = ["u32"] * SHAPES[shape]
-        sources = self._handle_and_coordinates(place, kinds)
+        variant, kind, items, sources, kinds = self._surface_access(instruction, place, target)
         made = tuple(self.result(item) for item in items)
-        results = (_REGISTERS[type_],) * count
-        return [
-            Op("suld", (shape, type_, beyond), made, results, sources, ("u64", *kinds), self.site)
-        ]
+        return [Op("suld", variant, made, (kind,) * len(made), sources, kinds, self.site)]
 
     def _op_sust(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
-        shape, count, type_, beyond = self._of_surface(instruction)
         place, given = self.given(instruction, 2)
-        items = _items(given)
+        variant, kind, items, sources, kinds = self._surface_access(instruction, place, given)
+        values = tuple(self.source(item, kind) for item in items)
+        kinds = (*kinds, *(kind,) * len(values))
+        return [Op("sust", variant, (), (), (*sources, *values), kinds, self.site)]
+
+    def _surface_access(
+        self, instruction: Instruction, place: Operand, values: Operand
+    ) -> tuple[tuple[str, ...], str, tuple[Operand, ...], tuple[Source, ...], tuple[str, ...]]:
+        """Of a surface: the variant, the values' type and operands, the place and its types."""
+        shape, count, type_, beyond = self._of_surface(instruction)
+        items = _items(values)
         if len(items) != count:
             raise self.unknown(f"expected {count} registers")
-        kinds = ["u32"] * SHAPES[shape]
+        kinds = ("u32",) * SHAPES[shape]
         sources = self._handle_and_coordinates(place, kinds)
-        values = tuple(self.source(item, _REGISTERS[type_]) for item in items)
-        all_kinds = ("u64", *kinds, *(_REGISTERS[type_],) * count)
-        return [
-            Op("sust", (shape, type_, beyond), (), (), (*sources, *values), all_kinds, self.site)
-        ]
+        return (shape, type_, beyond), _REGISTERS[type_], items, sources, ("u64", *kinds)
 
     def _of_surface(self, instruction: Instruction) -> tuple[str, int, str, str]:
         """Shape, how many values, their type, and what becomes of an access beyond."""
@@ -80,7 +79,7 @@ class TextureDecoder(OperandReader):
             raise self.unknown("of surfaces, loads and stores of bytes by a handle are known")
         return words[1], count, words[2], words[3]
 
-    def _handle_and_coordinates(self, place: Operand, kinds: list[str]) -> tuple:  # type: ignore[type-arg]
+    def _handle_and_coordinates(self, place: Operand, kinds: Sequence[str]) -> tuple[Source, ...]:
         if not isinstance(place, Memory) or place.offset or len(place.more) != 1:
             raise self.unknown("expected a handle and coordinates")
         items = _items(place.more[0])
