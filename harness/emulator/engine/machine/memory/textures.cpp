@@ -46,12 +46,12 @@ u32 channel_bits(const Texture& t, const u8* texel, int n) {
     }
 }
 
-float value_of(const Texture& t, const u8* texel, int n) {
+double value_of(const Texture& t, const u8* texel, int n) {
     switch (t.format) {
-        case TEXEL_U8: return channel<u8>(texel, n) / 255.0f;
-        case TEXEL_S8: return channel<i8>(texel, n) / 127.0f;
-        case TEXEL_U16: return channel<u16>(texel, n) / 65535.0f;
-        case TEXEL_S16: return channel<i16>(texel, n) / 32767.0f;
+        case TEXEL_U8: return channel<u8>(texel, n) / 255.0;
+        case TEXEL_S8: return channel<i8>(texel, n) / 127.0;
+        case TEXEL_U16: return channel<u16>(texel, n) / 65535.0;
+        case TEXEL_S16: return channel<i16>(texel, n) / 32767.0;
         case TEXEL_F16: return F16::widen(channel<u16>(texel, n));
         default: return channel<float>(texel, n);
     }
@@ -103,6 +103,10 @@ Along along(double x, i64 count, i32 mode, const Texture& t, bool linear) {
     }
     const double fixed = std::floor((x - 0.5) * WEIGHTS + 0.5);
     const i64 number = whole(std::floor(fixed / WEIGHTS));
+    if (mode == CLAMP && (number < 0 || number >= count - 1)) {  // beyond the last middle of a texel
+        const i64 only = addressed(number, count, mode);
+        return {only, only, 0};
+    }
     return {addressed(number, count, mode), addressed(number + 1, count, mode),
             static_cast<float>(std::clamp(fixed / WEIGHTS - static_cast<double>(number), 0.0, 1.0))};
 }
@@ -154,35 +158,43 @@ Fetch placed(const Texture& t, bool linear, Coordinate coordinate, u32 layer) {
     }
 }
 
-// Of the eight texels around a place, each one's weight. An axis that is not filtered has the
-// weight 0 for its second. Products of weights are rounded, and what a texel loses its neighbours
-// get, so that all of them come to 1: as an H200 does it for a line and a plane, and for a volume
-// within a step of 1/256.
+// Of the eight texels around a place, each one's weight. It is shared out between the layers, in each
+// of them between left and right, and there between above and below, in whole steps of 1/256: read
+// off an H200, and so is what becomes of a half step.
 struct Weights {
-    float of[8];
+    double of[8];
 
     explicit Weights(const Fetch& f) {
-        const Along* const axes[] = {&f.x, &f.y, &f.z};
-        for (int corner = 0; corner < 8; corner++) {
-            double product = 1;
-            for (int n = 0; n < 3; n++)
-                if (corner >> n & 1) product *= axes[n]->weight;
-            of[corner] = static_cast<float>(std::floor(product * WEIGHTS + 0.5) / WEIGHTS);
+        const double x = f.x.weight, y = f.y.weight, z = f.z.weight;
+        for (int layer = 0; layer < 2; layer++) {
+            const double whole = WEIGHTS * (layer ? z : 1 - z);
+            const double right = std::floor(whole * x + 0.5), left = whole - right;
+            const double right_below = std::floor(right * y + 0.5);
+            const double left_below = std::ceil(left * y - 0.5);
+            double* const corner = of + 4 * layer;
+            corner[0] = (left - left_below) / WEIGHTS, corner[2] = left_below / WEIGHTS;
+            corner[1] = (right - right_below) / WEIGHTS, corner[3] = right_below / WEIGHTS;
         }
-        for (int n = 0; n < 3; n++)
-            for (int corner = 0; corner < 8; corner++)
-                if (!(corner >> n & 1)) of[corner] -= of[corner | 1 << n];
     }
 };
 
-// A filtered value with the precision of its texels.
+// The nearest half; of two that are as near, the one farther from zero.
+float nearest_half(double value) {
+    const u16 half = F16::narrow(static_cast<float>(value));
+    const double low = std::fabs(F16::widen(half)), high = std::fabs(F16::widen(half + 1));
+    return F16::widen(2 * std::fabs(value) == low + high ? half + 1 : half);
+}
+
+// A filtered value with the precision of its texels. Sums are of 256ths of steps, so that what is
+// less than one of those is an error of the division by the largest number.
 float narrowed(const Texture& t, double value) {
+    constexpr double HALF = 0.5 + 1e-6;
     switch (t.format) {
         case TEXEL_U8:
-        case TEXEL_U16: return static_cast<float>(std::floor(value * 65535 + 0.5) / 65535);
+        case TEXEL_U16: return static_cast<float>(std::floor(value * 65535 + HALF) / 65535);
         case TEXEL_S8:
-        case TEXEL_S16: return static_cast<float>(std::floor(value * 32767 + 0.5) / 32767);
-        case TEXEL_F16: return F16::widen(F16::narrow(static_cast<float>(value)));
+        case TEXEL_S16: return static_cast<float>(std::floor(value * 32767 + HALF) / 32767);
+        case TEXEL_F16: return nearest_half(value);
         default: return static_cast<float>(value);
     }
 }
@@ -198,7 +210,7 @@ Texel filtered(const Texture& t, const Fetch& f) {
         if (std::min({at[0], at[1], at[2]}) < 0) continue;
         const u8* texel = texel_at(t, at[0], at[1], at[2]);
         for (int n = 0; n < t.channels; n++)
-            sum[n] += static_cast<double>(weights.of[corner]) * value_of(t, texel, n);
+            sum[n] += weights.of[corner] * value_of(t, texel, n);
     }
     Texel out;
     for (int n = 0; n < t.channels; n++)
