@@ -6,7 +6,8 @@
         s[t] += s[t + 16];  // FAULT: race
         s[t] = x;  // OTHER
 
-An array starts as 0, 1, 2, …, or filled with what follows `=`. CHECK is an expression of the arrays
+An array starts as 0, 1, 2, …, or filled with what follows `=`, and so do `texture[4x8]` and
+`surface[4x8]`, of 4 rows of floats. CHECK is an expression of the arrays
 after (`a`) and before (`was`) the launch. FAULT marks the lines that may be accused, of the kinds
 given; OTHER is a line that the message has to name besides.
 """
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 from emulator_tools import CompilePtx
 
-from harness.emulator import LaunchReport, launch
+from harness.emulator import LaunchReport, Surface, Texture, launch
 
 TYPES = {
     "float": np.float32, "double": np.float64, "int": np.int32, "unsigned": np.uint32,
@@ -45,6 +46,10 @@ class Outcome:
 
 
 def _argument(text: str) -> Any:
+    if plane := re.fullmatch(r"(texture|surface)\[(\d+)x(\d+)\]", text):
+        height, width = int(plane[2]), int(plane[3])
+        texels = np.arange(height * width, dtype=np.float32).reshape(height, width)
+        return Texture(texels) if plane[1] == "texture" else Surface(texels)
     array = re.fullmatch(r"(\w+)\[(\d+)\](?:=(\S+))?", text)
     if array is None:
         return None if text == "null" else literal_eval(text)
@@ -66,7 +71,12 @@ class Asked:
 
     def copied(self) -> list[Any]:
         """The arguments, for a launch to change."""
-        return [each.copy() if isinstance(each, np.ndarray) else each for each in self.arguments]
+        return [
+            each.copy() if isinstance(each, np.ndarray)
+            else Surface(each.texels.copy()) if isinstance(each, Surface)
+            else each
+            for each in self.arguments
+        ]  # fmt: skip
 
 
 def asked(path: Path) -> Asked:

@@ -10,7 +10,7 @@ import pytest
 from emulator_tools import CORRECT, FAULTY, CompilePtx, ptx_kernel
 from kernel_files import Outcome, run_file
 
-from harness.emulator import LaunchError, launch, parse
+from harness.emulator import LaunchError, Surface, Texture, launch, parse
 from harness.emulator.engine import library, native
 from harness.emulator.memory.address_space import address_of_slot
 
@@ -49,6 +49,8 @@ def _values(outcome: Outcome) -> dict[str, tuple[float, str]]:
 def _same(a: object, b: object) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+    if isinstance(a, Texture | Surface) and isinstance(b, Texture | Surface):
+        return np.array_equal(a.texels, b.texels)
     return a is b or a == b
 
 

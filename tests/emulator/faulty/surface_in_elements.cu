@@ -1,0 +1,6 @@
+// A surface's x counts bytes, and here elements: every access but each fourth lies across two texels.
+// LAUNCH scale<<<4, 8>>>(surface[4x8])
+extern "C" __global__ void scale(cudaSurfaceObject_t values) {
+    const float value = surf2Dread<float>(values, threadIdx.x, blockIdx.x);  // FAULT: out of bounds
+    surf2Dwrite(2.0f * value, values, threadIdx.x, blockIdx.x);  // FAULT: out of bounds
+}
