@@ -172,6 +172,14 @@ def test_beyond_a_surface_the_nearest_texel_or_zero_is_read_or_it_is_a_fault(
     assert "of 4 bytes at (0, 2) of argument 0 (float32_1_param_0)" in fault.message
 
 
+def test_an_access_wider_than_a_row_has_no_nearest_place(compile_ptx: CompilePtx) -> None:
+    out = np.zeros(16, np.float32)
+    narrow = Surface(np.zeros((2, 3), np.uint8))
+    [fault] = launch(compile_ptx(COPIES), "beyond", 1, 8, [narrow, out]).faults
+    assert fault.kind == "out of bounds"
+    assert "whose rows have 3 bytes" in fault.message
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -10,14 +10,15 @@ inline void Execution::handle(const Known& about, const Op& op, const Party& par
     } catch (const Suspicion& found) {
         const int lane = geometry_.lane(party.warp, found.lane);
         if (found.reason == PART_OF_A_WARP) throw Accusation{NOT_WHOLE_WARP, op.site, lane, {}};
-        const auto number = [&](int n) -> i64 {
-            return op.source[n] < 0 ? 0 : blocks_.c.row<i32>(op.source[n])[found.lane];
-        };
-        const i64 handle = blocks_.c.row<i64>(op.source[0])[found.lane];
-        if (found.reason == NO_TEXTURE) throw Accusation{NOT_A_TEXTURE, op.site, lane, {handle}};
-        if (found.reason == OUTSIDE_SURFACE)
+        if (found.reason == NO_TEXTURE || found.reason == OUTSIDE_SURFACE) {
+            const i64 handle = blocks_.c.row<i64>(op.source[0])[found.lane];
+            if (found.reason == NO_TEXTURE) throw Accusation{NOT_A_TEXTURE, op.site, lane, {handle}};
+            const auto number = [&](int n) -> i64 {
+                return op.source[n] < 0 ? 0 : blocks_.c.row<i32>(op.source[n])[found.lane];
+            };
             throw Accusation{BEYOND_SURFACE, op.site, lane,
                              {handle, number(1), number(2), number(3), op.width * op.count}};
+        }
         if (found.reason != MATRIX_ROW) throw;
         throw Accusation{MISALIGNED_MATRIX_ROW, op.site, lane,
                          {blocks_.c.row<i64>(op.source[0])[found.lane]}};

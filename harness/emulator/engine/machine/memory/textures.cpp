@@ -281,7 +281,8 @@ u8* place_on(const Context& c, const Op& op, int lane) {
                         z < t.depth && x % size == 0;
     if (!inside) {
         if (op.immediate == ZEROES) return nullptr;
-        if (op.immediate == TRAPS || x % size) throw Suspicion{OUTSIDE_SURFACE, op.site, lane};
+        if (op.immediate == TRAPS || x % size || size > row_bytes)
+            throw Suspicion{OUTSIDE_SURFACE, op.site, lane};
         x = std::clamp<i64>(x, 0, row_bytes - size);
         y = std::clamp<i64>(y, 0, t.height - 1), z = std::clamp<i64>(z, 0, t.depth - 1);
     }
