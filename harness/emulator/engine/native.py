@@ -172,8 +172,8 @@ def _textures(memory: AddressSpace) -> ctypes.Array[layout.Texture] | None:
     if not memory.textures:
         return None
     found = (layout.Texture * len(memory.textures))()
-    for number, (label, each) in enumerate(memory.textures):
-        kind, width, height, depth, channels, format_, *modes = each.numbers(label)
+    for number, (_, each, numbers) in enumerate(memory.textures):
+        kind, width, height, depth, channels, format_, *modes = numbers
         found[number] = layout.Texture(
             each.texels.ctypes.data, kind, width, height, depth, channels, format_,
             tuple(modes[:3]), *modes[3:],

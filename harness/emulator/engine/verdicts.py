@@ -265,7 +265,7 @@ def _held(p: Place, handle: int) -> str:
     number = handle - FIRST_HANDLE
     if not 0 <= number < len(p.memory.textures):
         return f"{handle & (1 << 64) - 1:#x}, which is no texture or surface of the launch"
-    label, held = p.memory.textures[number]
+    label, held, _ = p.memory.textures[number]
     return f"{label}, which is a {held.kind} {type(held).__name__.lower()}"
 
 
@@ -275,7 +275,7 @@ def _not_a_texture(p: Place, site: int, handle: int) -> str:
 
 def _beyond_surface(p: Place, site: int, handle: int, *at: int) -> str:
     *coordinates, size = at
-    label, surface = p.memory.textures[handle - FIRST_HANDLE]
+    label, surface, _ = p.memory.textures[handle - FIRST_HANDLE]
     opcode = p.program.sites[site].opcode
     count = SHAPES[next(word for word in opcode.split(".") if word in SHAPES)]
     place = ", ".join(map(str, coordinates[:count]))

@@ -67,7 +67,8 @@ class AddressSpace:
 
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
-        self.textures: list[tuple[str, Texture | Surface]] = []
+        self.textures: list[tuple[str, Texture | Surface, tuple[int, ...]]] = []
+        """What a message calls it, the texture, and its numbers for the engine."""
 
     def add(
         self, name: str, data: Array, writable: bool = True, address: int | None = None

@@ -112,15 +112,15 @@ def _pack(
     label: str, param: Param, arg: Any, memory: AddressSpace, placed: dict[tuple[int, int], int]
 ) -> bytes:
     where = f"{label}, a {param.type},"
+    takes_address = param.size == 8 and not param.is_array and param.type[0] != "f"
     if isinstance(arg, np.ndarray):
-        if param.size != 8 or param.is_array or param.type[0] == "f":
+        if not takes_address:
             raise LaunchError(f"{where} is an array, but the parameter is not a pointer")
         return _place(label, where, np.asarray(arg), memory, placed).to_bytes(8, "little")
     if isinstance(arg, (Texture, Surface)):
-        if param.size != 8 or param.is_array or param.type[0] == "f":
+        if not takes_address:
             raise LaunchError(f"{where} is a texture, but the parameter is no handle")
-        arg.numbers(label)  # refused now, before anything runs
-        memory.textures.append((label, arg))
+        memory.textures.append((label, arg, arg.numbers(label)))
         return (FIRST_HANDLE + len(memory.textures) - 1).to_bytes(8, "little")
     if isinstance(arg, (bytes, np.void)):
         raw = arg if isinstance(arg, bytes) else arg.tobytes()
