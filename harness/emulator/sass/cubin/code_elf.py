@@ -17,6 +17,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from harness.emulator.sass.code import INSTRUCTION_BYTES
+from harness.emulator.sass.cubin.disassembler import functions_in
 
 _HEADER_BYTES = 64
 _IDENTITY = slice(0, 0x18)
@@ -98,11 +99,10 @@ def together(cubins: Sequence[bytes]) -> bytes:
 def apart(printed: str, count: int) -> list[str]:
     """nvdisasm's JSON of cubins that were put together as the JSON of each.
 
-    Raises ValueError, KeyError, TypeError, StopIteration or AttributeError where it has another
-    form than is known.
+    Raises one of disassembler.UNLIKE_THE_KNOWN where it has another form than is known.
     """
     functions: list[list[str]] = [[] for _ in range(count)]
-    for each in next(part for part in json.loads(printed) if isinstance(part, list)):
+    for each in functions_in(printed):
         number = int(each["function-name"].split("@")[1])
         functions[number].append(json.dumps(each).replace(_mark(number), ""))
     return [f"[[{', '.join(own)}]]" for own in functions]

@@ -48,6 +48,10 @@ class Line:
     guard: str
 
 
+UNLIKE_THE_KNOWN = (
+    ValueError, KeyError, IndexError, TypeError, StopIteration, AttributeError, RecursionError,
+)  # fmt: skip
+"""What JSON in another form than is known makes its readers stumble over."""
 Listing = dict[str, tuple[int, tuple[Line, ...]]]
 """Function → the address of its first instruction, and its lines."""
 
@@ -119,19 +123,23 @@ def printed(tool: Disassembler, content: bytes, name: str) -> str:
     return said.stdout
 
 
+def functions_in(text: str) -> list[Any]:
+    """Each function of nvdisasm's JSON. Raises one of UNLIKE_THE_KNOWN where it is unlike that."""
+    found: list[Any] = next(part for part in json.loads(text) if isinstance(part, list))
+    return found
+
+
 def parsed(text: str, tool: Disassembler) -> Listing:
     """What nvdisasm's JSON says. Raises DisassemblerError where it is not in the known form."""
     try:
-        parts = json.loads(text)
-        listed = next(part for part in parts if isinstance(part, list))
         found: Listing = {}
-        for each in listed:
+        for each in functions_in(text):
             name, start = each["function-name"], each["start"]
             lines = tuple(_line(item) for item in each["sass-instructions"])
             if not isinstance(name, str) or not isinstance(start, int):
                 raise TypeError("function-name or start")
             found[name] = start, lines
-    except (ValueError, KeyError, TypeError, StopIteration, AttributeError, RecursionError):
+    except UNLIKE_THE_KNOWN:
         raise unknown_form(tool) from None
     return found
 

@@ -74,15 +74,7 @@ def _listed(tool: Disassembler, cubins: Sequence[bytes], name: str) -> list[str]
         raise CubinError(name, f"its code cannot be read; it is damaged ({why})") from None
     try:
         return code_elf.apart(disassembler.printed(tool, elf, name), len(cubins))
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        StopIteration,
-        AttributeError,
-        IndexError,
-        RecursionError,
-    ):
+    except disassembler.UNLIKE_THE_KNOWN:
         raise disassembler.unknown_form(tool) from None
 
 
