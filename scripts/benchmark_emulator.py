@@ -156,6 +156,23 @@ def addition(log2_n: int) -> Workload:
     )
 
 
+def doubling(log2_n: int) -> Workload:
+    n = 2**log2_n
+
+    def values() -> Array:
+        return np.random.default_rng(6).random(n, dtype=np.float32)
+
+    return Workload(
+        f"doubling in place, n = 2^{log2_n}, a buffer of {n // 2**18} MiB",
+        OWN / "double_in_place.cu",
+        "double_in_place",
+        (n // 256,),
+        256,
+        lambda: [values(), n],
+        lambda args: bool(np.array_equal(args[0], values() * 2)),
+    )
+
+
 WORKLOADS = [
     lambda: reduction(16, 256),
     lambda: reduction(20, 256),
@@ -169,8 +186,12 @@ WORKLOADS = [
     lambda: divergent_loop(18),
     lambda: histogram(20),
     lambda: addition(24),
+    lambda: addition(26),
+    lambda: addition(28),
+    lambda: doubling(28),
 ]
-SHARED_OUT = (3, 6, 9)  # of these, what is also measured on several cores
+LARGE = (12, 13, 14)  # of these, what is measured for its memory alone
+SHARED_OUT = (3, 6, 9)  # and what is also measured on several cores
 
 
 class Peak:
@@ -271,7 +292,7 @@ def on_one_core(runs: int) -> None:
     )
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     ways = Way(), Way(checks=False), Way(engine="judge"), Way(machine_code=True)
-    for number in range(len(WORKLOADS)):
+    for number in (n for n in range(len(WORKLOADS)) if n not in LARGE):
         on, off, judged, machine = (apart(number, runs, way) for way in ways)
         longer = statistics.median(machine.seconds) / statistics.median(on.seconds)
         rates = f"{on.cell} | {off.cell} | {judged.cell} | {machine.cell} | {longer:.1f}×"
@@ -290,6 +311,15 @@ def on_several_cores(runs: int) -> None:
         print(f"| {found[0].title} | {' | '.join(each.cell for each in found)} |", flush=True)
 
 
+def of_large_buffers() -> None:
+    print("\n| kernel | checks on | MiB, on | off |")
+    print("|---|--:|--:|--:|")
+    for number in LARGE:
+        on, off = (apart(number, 1, way) for way in (Way(), Way(checks=False)))
+        memory = " | ".join(f"{each.peak / 2**20:,.0f}" for each in (on, off))
+        print(f"| {on.title} | {statistics.median(on.seconds):.1f} s | {memory} |", flush=True)
+
+
 def main(
     runs: Annotated[int, typer.Option(help="Runs of each, after one more.", min=1)] = 5,
     one: Annotated[int | None, typer.Option(hidden=True)] = None,
@@ -301,6 +331,7 @@ def main(
     print(f"{describe()['cpu']}, Python {platform.python_version()}, NumPy {np.__version__}\n")
     on_one_core(runs)
     on_several_cores(runs)
+    of_large_buffers()
 
 
 if __name__ == "__main__":

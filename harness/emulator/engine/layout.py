@@ -43,7 +43,8 @@ VERDICTS = 27
 _OF_A_BUFFER: list[tuple[str, Any]] = [
     ("base", c_int64), ("size", c_int64), ("data", c_void_p), ("sectors_read", c_void_p),
     ("sectors_written", c_void_p), ("writable", c_int32), ("watched", c_int32),
-    ("written", c_void_p), ("read", c_void_p), ("saved", c_void_p), ("filled", c_void_p),
+    ("written", c_void_p), ("read", c_void_p), ("unfolded", c_void_p), ("saved", c_void_p),
+    ("filled", c_void_p),
 ]  # fmt: skip
 
 
@@ -139,7 +140,7 @@ def declare(library: ctypes.CDLL) -> None:
     library.machine_run.argtypes = [c_void_p, c_double, POINTER(Verdict)]
     library.machine_run.restype = None
     library.machine_restore.argtypes = [c_void_p]
-    library.machine_restore.restype = None
+    library.machine_restore.restype = c_int32
     library.machine_end.argtypes = [c_void_p]
     library.machine_end.restype = None
     library.judge_begin.argtypes = [POINTER(Launch), POINTER(Judged), c_void_p]

@@ -31,6 +31,10 @@ from harness.emulator.results.remarks import Remark
 _MOST_BLOCKS = 1 << 27  # numbers of thread blocks that a stamp has room for
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
 _WRONGLY_SUSPECTED = "the fast run suspects it wrongly"
+_NOT_RESTORED = (
+    "the launch is in doubt and cannot be run again: what its buffers held is in a temporary file "
+    "that cannot be read. Start it anew, in a process with a sound folder for temporary files."
+)
 
 
 class GivenUp(Exception):
@@ -106,7 +110,6 @@ def run(
     """Execute all blocks, or until the budget runs out. Raises GivenUp."""
     jobs = min(configuration.jobs, configuration.blocks) if jobs_may_share(program) else 1
     laid = Laid(program, configuration, memory, params, jobs)
-    written = [(a.written, a.written.copy()) for a in memory.allocations if a.written is not None]
     verdict = layout.Verdict(outcome=layout.PAUSED)
     library = laid.machine.library
     handle = library.machine_begin(ctypes.byref(laid.launch), laid.found.address, laid.found.apart)
@@ -114,9 +117,8 @@ def run(
         while verdict.outcome == layout.PAUSED:
             library.machine_run(handle, _SLICE_SECONDS, ctypes.byref(verdict))
         if verdict.outcome == layout.SUSPECT:
-            library.machine_restore(handle)
-            for now, before in written:
-                now[:] = before
+            if not library.machine_restore(handle):
+                raise LaunchError(_NOT_RESTORED)
             raise GivenUp
     finally:
         library.machine_end(handle)
@@ -163,7 +165,7 @@ def _buffers(program: Program, memory: AddressSpace, params: bytes) -> ctypes.Ar
         filled = 0 if a.written is None else a.written.ctypes.data
         layout.BUFFER.pack_into(
             buffers, number * layout.BUFFER.size, a.base, a.size, a.address, sectors,
-            sectors + a.sector_count, a.writable, id(a) in watched, 0, 0, 0, filled,
+            sectors + a.sector_count, a.writable, id(a) in watched, 0, 0, 0, 0, filled,
         )  # fmt: skip
     return buffers
 

@@ -34,10 +34,7 @@ class Run {
             saved_.push_back(zeros<u8>((buffer.size >> Undo::PAGE_SHIFT) + 1));
             buffer.saved = saved_.back().get();
             if (!launch_.checks || !buffer.watched) continue;
-            for (u64** stamps : {&buffer.written, &buffer.read}) {
-                stamps_.push_back(zeros<u64>(buffer.size / launch_.global_granule + 1));
-                *stamps = stamps_.back().get();
-            }
+            shared_.stamp_pages.add(buffer, buffer.size / launch_.global_granule + 1);
         }
         for (int job = 0; job < launch_.jobs; job++)
             workers_.push_back(
@@ -62,13 +59,12 @@ class Run {
         return verdict;
     }
 
-    void restore() { shared_.undo.restore(); }
+    bool restore() { return shared_.undo.restore(); }
 
    private:
     Launch launch_;
     Shared shared_;
     std::vector<Held<u8>> saved_;
-    std::vector<Held<u64>> stamps_;
     std::vector<std::unique_ptr<Worker>> workers_;
 };
 
@@ -100,8 +96,8 @@ void machine_run(void* run, double seconds, machine::Verdict* verdict) {
     *verdict = static_cast<machine::Run*>(run)->run(seconds);
 }
 
-// Buffers as they were before the launch.
-void machine_restore(void* run) { static_cast<machine::Run*>(run)->restore(); }
+// Buffers as they were before the launch; 0 if that cannot be had.
+int machine_restore(void* run) { return static_cast<machine::Run*>(run)->restore(); }
 
 void machine_end(void* run) { delete static_cast<machine::Run*>(run); }
 }

@@ -74,6 +74,7 @@ struct Buffer {
     i32 watched;   // whether the kernel may write it
     u64* written;  // stamps, one for each granule; set by the machine
     u64* read;
+    u8* unfolded;  // by page of stamps: whether they lie there as they are
     u8* saved;  // by page: whether its contents from before the launch are kept
     u8* filled;  // by byte, 0 where nothing has written it; null if it came with its contents
 };
@@ -213,6 +214,7 @@ struct Pattern {
 };
 
 class Checks;
+class StampPages;
 class Undo;
 
 // What an operation works on: a warp, its active lanes, and what belongs to its block.
@@ -231,6 +233,7 @@ struct Context {
     u8* local;                          // of the block's first thread
     u32* local_written;                 // the block that wrote a word last, plus one
     Checks* checks;                     // null if they are off
+    StampPages* stamp_pages;
     Undo* undo;
     bool judged;  // by the judge, which has checked what there is to be checked
     i64 clock;    // thread instructions so far

@@ -39,6 +39,11 @@ class Stamp {
     static u64 with(u64 stamp, u64 readers, u64 kind) {
         return (stamp & ~(u64(15) << KIND_SHIFT)) | readers << READERS_SHIFT | kind << KIND_SHIFT;
     }
+    // What still matters of a stamp when its block has ended: to whom it belonged does not.
+    static u64 of_the_past(u64 stamp) {
+        const u64 kept = stamp & (WEAKER_BEFORE | CHANGED_AGAIN | u64(3) << KIND_SHIFT);
+        return NO_BLOCK | SEVERAL_BLOCKS << READERS_SHIFT | kept;
+    }
     static u64 weakened(u64 stamp, u64 before) {
         const bool weaker = ((before & WEAKER_BEFORE) != 0) | (kind(before) < kind(stamp));
         return weaker ? stamp | WEAKER_BEFORE : stamp;

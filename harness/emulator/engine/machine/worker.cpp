@@ -66,6 +66,7 @@ Worker::Worker(Shared& shared, const Counts& counts) : shared_(shared), launch_(
     c_.local = local_.get();
     c_.local_written = local_written_.get();
     c_.checks = launch_.checks ? &checks_ : nullptr;
+    c_.stamp_pages = &shared_.stamp_pages;
     c_.undo = &shared_.undo;
     c_.patterns = patterns_.data();
     warps_.resize(warps);

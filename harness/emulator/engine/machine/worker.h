@@ -6,8 +6,8 @@
 #include <chrono>
 
 #include "checks.h"
+#include "memory/stamp_pages.h"
 #include "memory/undo.h"
-#include "allocation.h"
 
 namespace machine {
 
@@ -15,10 +15,11 @@ using Clock = std::chrono::steady_clock;
 
 struct Shared {  // by the workers of a launch
     explicit Shared(const Launch& of)
-        : launch(of), blocks(u64(of.grid[0]) * of.grid[1] * of.grid[2]) {}
+        : launch(of), blocks(u64(of.grid[0]) * of.grid[1] * of.grid[2]), stamp_pages(of) {}
 
     const Launch& launch;
     const u64 blocks;
+    StampPages stamp_pages;
     Undo undo;
     std::atomic<u64> next{0};
     std::atomic<bool> stop{false};

@@ -173,6 +173,7 @@ void in_turn(Context& c, const Op& op, F turn) {
         buffer = &buffer_of(c, op, access, width, UPDATE);
         count_global_atomic(c, op, *buffer, access);
         read_filled(c, op, *buffer, access, width);
+        if (c.checks && buffer->watched) unfold_stamps(c, *buffer, access);
     }
     each_lane(access.active, [&](int i) {
         u8* place;

@@ -28,6 +28,7 @@ void put_shared(Context& c, i32 site, i32 kind, const Access& access, Bytes byte
 template <class Bytes>
 void put_global(Context& c, const Op& op, Buffer& buffer, const Access& access, Bytes bytes) {
     const bool watched = c.checks && buffer.watched;
+    if (watched) unfold_stamps(c, buffer, access);
     const bool checked =
         watched &&
         !passes_in_a_row(c, access, words_of(c, buffer, access.low, access.width), op.kind, WRITE);

@@ -1,7 +1,11 @@
 // What buffers held before the launch, page by page, so that a run can be given up.
+//
+// A page that holds one word over and over takes no memory. Beyond MOST_IN_MEMORY pages go to a file.
 
 #pragma once
 
+#include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 
@@ -12,6 +16,7 @@ namespace machine {
 class Undo {
    public:
     static constexpr int PAGE_SHIFT = 12;
+    static constexpr i64 MOST_IN_MEMORY = i64(1) << 27;  // bytes
 
     // Keep the page of an address before it is written for the first time.
     void keep(Buffer& buffer, i64 offset) {
@@ -19,30 +24,77 @@ class Undo {
         if (!__atomic_load_n(&buffer.saved[page], __ATOMIC_ACQUIRE)) save(buffer, page);
     }
 
-    void restore() {
-        for (const Page& page : pages_) std::memcpy(page.place, page.contents.get(), page.size);
+    // False if the file cannot be read again.
+    bool restore() {
+        if (file_) std::rewind(file_.get());
+        for (const Page& page : pages_)
+            if (!page.restore(file_.get())) return false;
         pages_.clear();
+        return true;
     }
 
    private:
+    enum Where : u8 { REPEATED, IN_MEMORY, IN_FILE };
+
     struct Page {
         u8* place;
         i64 size;
+        Where where;
+        u64 word;  // what is repeated
         std::unique_ptr<u8[]> contents;
+
+        bool restore(std::FILE* file) const {
+            if (where == IN_FILE) return std::fread(place, 1, size, file) == size_t(size);
+            if (where == IN_MEMORY) std::memcpy(place, contents.get(), size);
+            if (where == REPEATED)
+                for (i64 n = 0; n < size; n += sizeof word)
+                    std::memcpy(place + n, &word, std::min<i64>(sizeof word, size - n));
+            return true;
+        }
+    };
+    struct Close {
+        void operator()(std::FILE* file) const { std::fclose(file); }
     };
 
     void save(Buffer& buffer, i64 page) {
         const std::lock_guard<std::mutex> guard(lock_);
         if (buffer.saved[page]) return;
         const i64 start = page << PAGE_SHIFT, whole = i64(1) << PAGE_SHIFT;
-        const i64 size = buffer.size - start < whole ? buffer.size - start : whole;
-        pages_.push_back({buffer.data + start, size, std::unique_ptr<u8[]>(new u8[size])});
-        std::memcpy(pages_.back().contents.get(), buffer.data + start, size);
+        const i64 size = std::min(buffer.size - start, whole);
+        add(buffer.data + start, size);
+        if (buffer.filled) add(buffer.filled + start, size);
         __atomic_store_n(&buffer.saved[page], 1, __ATOMIC_RELEASE);
+    }
+
+    void add(u8* place, i64 size) {
+        u64 word = 0;
+        std::memcpy(&word, place, std::min<i64>(sizeof word, size));
+        if (size <= i64(sizeof word) || !std::memcmp(place, place + sizeof word, size - sizeof word)) {
+            pages_.push_back({place, size, REPEATED, word, nullptr});
+        } else if (in_memory_ >= MOST_IN_MEMORY && written(place, size)) {
+            pages_.push_back({place, size, IN_FILE, 0, nullptr});
+        } else {
+            pages_.push_back({place, size, IN_MEMORY, 0, std::unique_ptr<u8[]>(new u8[size])});
+            std::memcpy(pages_.back().contents.get(), place, size);
+            in_memory_ += size;
+        }
+    }
+
+    // False if there is no room in a file; what was written in part is then the file's end.
+    bool written(const u8* place, i64 size) {
+        if (!file_ && !is_full_) {
+            file_.reset(std::tmpfile());
+            if (file_) std::setvbuf(file_.get(), nullptr, _IONBF, 0);
+        }
+        is_full_ = is_full_ || !file_ || std::fwrite(place, 1, size, file_.get()) != size_t(size);
+        return !is_full_;
     }
 
     std::mutex lock_;
     std::vector<Page> pages_;
+    std::unique_ptr<std::FILE, Close> file_;
+    i64 in_memory_ = 0;
+    bool is_full_ = false;
 };
 
 }  // namespace machine

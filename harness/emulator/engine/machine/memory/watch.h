@@ -6,6 +6,7 @@
 
 #include "access.h"
 #include "checks.h"
+#include "stamp_pages.h"
 
 namespace machine {
 
@@ -29,6 +30,20 @@ inline Words words_of_shared(const Context& c, i64 address, int width) {
     const int shift = __builtin_ctz(c.launch->shared_granule);
     return {c.shared_written, c.shared_read, address >> shift,
             std::max(1, width >> shift), true, c.launch->shared_one_width != 0};
+}
+
+// Before words of a buffer are looked at: no page of stamps that an access goes to stays folded.
+inline void unfold_stamps(const Context& c, const Buffer& buffer, const Access& access) {
+    const int shift = __builtin_ctz(c.launch->global_granule) + StampPages::PAGE_SHIFT;
+    const i64 first = (access.low - buffer.base) >> shift;
+    if (first == (access.high - buffer.base) >> shift && buffer.unfolded[first]) return;
+    c.stamp_pages->make_room(c.checks->start());
+    each_lane(access.active, [&](int i) {
+        for (const i64 address : {access.address[i], access.address[i] + access.width - 1}) {
+            const i64 page = (address - buffer.base) >> shift;
+            if (!buffer.unfolded[page]) c.stamp_pages->unfold(buffer, page);
+        }
+    });
 }
 
 // With several jobs other blocks stamp the same words meanwhile: each side then first leaves its
@@ -239,9 +254,10 @@ void note_reads(const Context& c, const Op& op, const Access& access, int granul
 
 inline void note_global_reads(const Context& c, const Op& op, const Buffer& buffer,
                               const Access& access) {
-    if (c.checks && buffer.watched)
-        note_reads(c, op, access, c.launch->global_granule,
-                   [&](i64 address) { return words_of(c, buffer, address, access.width); });
+    if (!c.checks || !buffer.watched) return;
+    unfold_stamps(c, buffer, access);
+    note_reads(c, op, access, c.launch->global_granule,
+               [&](i64 address) { return words_of(c, buffer, address, access.width); });
 }
 
 inline void note_shared_reads(const Context& c, const Op& op, const Access& access) {

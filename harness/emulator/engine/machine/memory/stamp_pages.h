@@ -1,0 +1,153 @@
+// The stamps of a launch's buffers, of which only so many pages lie there as they are.
+//
+// The page that was touched first is folded first: of each stamp remains by how much it differs from
+// the one before, which in regular code takes few values, so that half a byte says which. What blocks
+// left that have ended is first reduced to what still matters of it.
+
+#pragma once
+
+#include <sys/mman.h>
+
+#include <deque>
+
+#include "allocation.h"
+#include "stamps.h"
+
+namespace machine {
+
+class StampPages {
+   public:
+    static constexpr int PAGE_SHIFT = 10;  // stamps in a page
+    static constexpr size_t MOST_UNFOLDED = size_t(1) << 14;
+
+    explicit StampPages(const Launch& launch)
+        : launch_(launch), buffers_(launch.buffer_count), folds_(launch.jobs == 1) {}
+
+    // `count` stamps for the writes and as many for the reads of a buffer; all zero. Where several
+    // jobs stamp at the same time, nothing is folded.
+    void add(Buffer& buffer, i64 count) {
+        const i64 pages = (count >> PAGE_SHIFT) + 1;
+        OfBuffer& mine = of(buffer);
+        for (Side& side : mine.sides) side.reserve(pages);
+        mine.unfolded = zeros<u8>(pages);
+        if (!folds_) std::memset(mine.unfolded.get(), 1, pages);
+        buffer.written = mine.sides[0].stamps;
+        buffer.read = mine.sides[1].stamps;
+        buffer.unfolded = mine.unfolded.get();
+    }
+
+    // Before pages are unfolded for one access, which must not fold each other.
+    // now: the lowest stamp of the block that is under way.
+    void make_room(u64 now) {
+        while (queue_.size() >= MOST_UNFOLDED) {
+            const Place oldest = queue_.front();
+            queue_.pop_front();
+            if (fold(oldest, now)) continue;
+            queue_.push_back(oldest);  // too irregular
+            return;
+        }
+    }
+
+    void unfold(const Buffer& buffer, i64 page) {
+        OfBuffer& mine = of(buffer);
+        for (Side& side : mine.sides) side.unfold(page);
+        mine.unfolded[page] = 1;
+        queue_.push_back({&mine, page});
+    }
+
+   private:
+    static constexpr int STAMPS = 1 << PAGE_SHIFT, MOST_STEPS = 16, STEPS_IN_A_WORD = 16;
+    static constexpr int CODE_WORDS = STAMPS / STEPS_IN_A_WORD;
+    static constexpr size_t MEMORY_PAGE = 4096;
+
+    struct Folded {
+        u64 codes[CODE_WORDS] = {};
+        u64 steps[MOST_STEPS];
+        int count = 0;
+    };
+
+    struct Side {
+        Held<u64> memory;
+        u64* stamps = nullptr;
+        std::vector<Held<u64>> folded;  // codes and then steps; null for a page of zeros
+
+        void reserve(i64 pages) {
+            const size_t more = MEMORY_PAGE / sizeof(u64);
+            memory = zeros<u64>((pages << PAGE_SHIFT) + more);
+            const uintptr_t first = reinterpret_cast<uintptr_t>(memory.get());
+            stamps = reinterpret_cast<u64*>((first + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE);
+            folded.resize(pages);
+        }
+
+        void unfold(i64 page) {
+            const Held<u64> from = std::move(folded[page]);
+            if (!from) return;
+            u64* to = stamps + (page << PAGE_SHIFT);
+            const u64* steps = from.get() + CODE_WORDS;
+            u64 stamp = 0;
+            for (int w = 0; w < CODE_WORDS; w++) {
+                u64 codes = from[w];
+                for (int n = 0; n < STEPS_IN_A_WORD; n++, codes >>= 4)
+                    *to++ = stamp += steps[codes & 15];
+            }
+        }
+
+        void put_away(i64 page, const Folded& page_folded) {
+            const bool is_zero = page_folded.count == 1 && page_folded.steps[0] == 0;
+            if (is_zero) return;
+            folded[page] = unset<u64>(CODE_WORDS + page_folded.count);
+            std::memcpy(folded[page].get(), page_folded.codes, sizeof page_folded.codes);
+            std::memcpy(folded[page].get() + CODE_WORDS, page_folded.steps,
+                        page_folded.count * sizeof(u64));
+            madvise(stamps + (page << PAGE_SHIFT), STAMPS * sizeof(u64), MADV_DONTNEED);
+        }
+    };
+
+    struct OfBuffer {
+        Side sides[2];
+        Held<u8> unfolded;
+    };
+
+    struct Place {
+        OfBuffer* buffer;
+        i64 page;
+    };
+
+    OfBuffer& of(const Buffer& buffer) { return buffers_[&buffer - launch_.buffers]; }
+
+    // False if a page has too many different steps.
+    bool fold(Place place, u64 now) {
+        OfBuffer& mine = *place.buffer;
+        Folded found[2];
+        for (int side = 0; side < 2; side++)
+            if (!steps_of(mine.sides[side].stamps + (place.page << PAGE_SHIFT), now, found[side]))
+                return false;
+        for (int side = 0; side < 2; side++) mine.sides[side].put_away(place.page, found[side]);
+        mine.unfolded[place.page] = 0;
+        return true;
+    }
+
+    static bool steps_of(const u64* stamps, u64 now, Folded& found) {
+        u64 before = 0;
+        int code = 0;
+        for (int n = 0; n < STAMPS; n++) {
+            const u64 stamp = stamps[n] && stamps[n] < now ? Stamp::of_the_past(stamps[n]) : stamps[n];
+            const u64 step = stamp - before;
+            before = stamp;
+            if (found.count == 0 || found.steps[code] != step) {
+                for (code = 0; code < found.count && found.steps[code] != step;) code++;
+                if (code == MOST_STEPS) return false;
+                if (code == found.count) found.steps[found.count++] = step;
+            }
+            found.codes[n / STEPS_IN_A_WORD] |= u64(code) << n % STEPS_IN_A_WORD * 4;
+        }
+        return true;
+    }
+
+    const Launch& launch_;
+    std::vector<OfBuffer> buffers_;
+    bool folds_;
+    std::deque<Place> queue_;  // unfolded pages, the one that was touched first in front
+};
+
+}  // namespace machine
