@@ -47,30 +47,27 @@ def _files() -> dict[bytes, Path]:
     return {path.stem.encode(): path for path in (ROOT / "tests/emulator/correct").glob("*.cu")}
 
 
+def ptx_of(path: Path) -> bytes:
+    """Compiled once, and again when the file has changed."""
+    ptx = ROOT / "build" / "fuzz-ptx" / f"{path.stem}.ptx"
+    if not ptx.exists() or ptx.stat().st_mtime < path.stat().st_mtime:
+        ptx.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp()) / ptx.name
+        command = [toolchain.find().nvcc, "-ptx", "-lineinfo", f"-arch={_ARCH}"]
+        command += [f"-I{ROOT}/kernels", "-o", str(made), str(path)]
+        subprocess.run(command, check=True, capture_output=True)
+        ptx.write_bytes(made.read_bytes())
+    return ptx.read_bytes()
+
+
 def _seeds() -> list[bytes]:
-    """The PTX of every file, headed by its name; compiled once."""
-    folder = ROOT / "build" / "fuzz-ptx"
-    folder.mkdir(parents=True, exist_ok=True)
-    nvcc = toolchain.find().nvcc
-
-    def compiled(path: Path) -> bytes:
-        ptx = folder / f"{path.stem}.ptx"
-        if not ptx.exists() or ptx.stat().st_mtime < path.stat().st_mtime:
-            made = Path(tempfile.mkdtemp()) / ptx.name
-            command = [
-                nvcc,
-                "-ptx",
-                "-std=c++17",
-                "-lineinfo",
-                f"-arch={_ARCH}",
-                f"-I{ROOT}/kernels",
-            ]
-            subprocess.run([*command, "-o", str(made), str(path)], check=True, capture_output=True)
-            ptx.write_bytes(made.read_bytes())
-        return _NAME + path.stem.encode() + b"\n" + ptx.read_bytes()
-
+    """The PTX of every file, headed by its name."""
+    paths = sorted(_files().values())
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as several:
-        return list(several.map(compiled, sorted(_files().values())))
+        ptx = several.map(ptx_of, paths)
+        return [
+            _NAME + path.stem.encode() + b"\n" + text for path, text in zip(paths, ptx, strict=True)
+        ]
 
 
 def _attempt(content: bytes, folder: Path) -> None:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from synthetic_runs import GBPS, Bench
+
+from harness.report.figures import style
+
+
+@pytest.fixture(scope="module")
+def without_pictures() -> Iterator[None]:
+    """Files that are empty instead of PNGs, which take a third of a page's time: for modules that
+    look at pages alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(style, "_save", lambda figure, path, *_: Path(path).touch())
+        yield
 
 
 @pytest.fixture

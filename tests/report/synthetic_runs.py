@@ -294,16 +294,21 @@ def mishaps() -> dict[str, Any]:
     }
 
 
-def many(folder: Path, problems: int = 28, rounds: int = 8) -> Run:
-    """A run of many problems, of 6 variants and 3 sizes each, with failures among them."""
-    names = [*[name for name in GBPS if name[0] == "v"][:14:3], "v12_single_pass_last_block"]
+def many(
+    folder: Path, problems: int = 28, rounds: int = 8, variants: int = 6, sizes: int = 3
+) -> Run:
+    """A run of many problems, with failures among them, and torch."""
+    names = [name for name in GBPS if name[0] == "v"][: 3 * (variants - 1) : 3]
+    names.append("v12_single_pass_last_block")
     records: list[Record] = []
     about = {}
     for i in range(problems):
         problem = f"problem_{i:02}_{('copy', 'scan', 'transpose', 'softmax', 'histogram')[i % 5]}"
         gbps = {name: GBPS[name] * (1 - 0.011 * i) for name in names} | {"torch": 3000.0 + 40 * i}
         failed = {"v5_unroll_last_warp": COMPILE_ERROR} if i % 9 == 4 else {}
-        bench = Bench(problem, gbps, launches=BLOCKS[:2], rounds=rounds, failed=failed)
+        bench = Bench(
+            problem, gbps, sizes=SIZES[-sizes:], launches=BLOCKS[:2], rounds=rounds, failed=failed
+        )
         records += bench.records()
         about[problem] = {"title": f"what problem {i} computes, in a clause of its own"}
     return Run(folder, run_info("cuda", {"problems": about}), [*records, *Bench().limits()])

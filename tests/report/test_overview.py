@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from reading import Site, plain
 from synthetic_runs import BLOCKS, SIZES, WRONG, Bench
 
@@ -16,6 +17,7 @@ from harness.report.pages.overview import Overview, overview
 from harness.report.pages.problem import Maker
 from harness.tables import Run
 
+pytestmark = pytest.mark.usefixtures("without_pictures")
 Make = Callable[..., Bench]
 ONE = {"sizes": SIZES[2:], "launches": BLOCKS[:2], "rounds": 10}
 

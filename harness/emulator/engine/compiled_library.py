@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import os
 import platform
@@ -10,11 +9,14 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
+
+from harness.emulator.engine.c_header import CHeader
 
 FLAGS = (
     "-std=c++17", "-O3", "-march=native", "-fPIC", "-pthread", "-fno-strict-aliasing",
@@ -24,16 +26,17 @@ FLAGS = (
 )  # fmt: skip
 
 
-def compiled(name: str, *folders: Path) -> ctypes.CDLL | str:
+def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
     """The first folder's sources as a loaded library, or why there is none.
 
-    folders: whose headers may be included, each by its path from there.
+    header: declares the library's functions. folders: whose headers may be included, each by its
+    path from there.
     """
     compiler = os.environ.get("CXX") or shutil.which("g++")
     if not compiler:
         return "no g++"
     try:
-        return ctypes.CDLL(str(_built(compiler, name, folders)))
+        return header.ffi.dlopen(str(_built(compiler, name, folders)))
     except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows the home folder
         return f"cannot build it: {error}"
     except subprocess.CalledProcessError as error:
@@ -99,12 +102,10 @@ def _processor() -> str:
     return "\n".join((platform.machine(), *lines))
 
 
-def names_of(lookup: ctypes._NamedFuncPointer) -> dict[str, int]:
+def names_of(header: CHeader, lookup: Callable[[int, Any], int]) -> dict[str, int]:
     """Name → index, by a function of the library's that gives names until there is none."""
-    lookup.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p)]
-    lookup.restype = ctypes.c_int
     names: dict[str, int] = {}
-    name = ctypes.c_char_p()
-    while lookup(len(names), ctypes.byref(name)):
-        names[(name.value or b"").decode()] = len(names)
+    name = header.ffi.new("const char **")
+    while lookup(len(names), name):
+        names[header.ffi.string(name[0]).decode()] = len(names)
     return names

@@ -5,8 +5,8 @@ It runs what the fast run suspects or does not know, and says what is wrong, if 
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class _Run:
         self.program, self.configuration, self.laid = program, configuration, laid
         self.place = verdicts.Place(program, configuration.grid, configuration.block, memory)
         self.printer = Printer(self._peek)
-        self.handle: int | None = None
+        self.handle: Any = None
         self.raised: BaseException | None = None  # while something was printed
         found = program.once(waiting_loops)
         rows = laid.encoded.rows
@@ -72,39 +72,39 @@ class _Run:
             for (block, slots), first in zip(found.heads.items(), ends[:-1], strict=True)
         ]
         unset = [(r.slot, rows[r.slot]) for r in program.once(unwritten_registers)]
-        self.arrays = [
-            np.array(numbers, np.int32).reshape(-1)
-            for numbers in (heads, watched, list(laid.encoded.meetings.items()), unset)
-        ]
-        self.traits = np.array(program.once(_traits), np.uint8)
-        observed_at = [layout.Observed(*(a.ctypes.data for a in (o.read, o.written,
-                       o.read_before_write))) for o in observed]  # fmt: skip
-        self.observed = (layout.Observed * len(observed_at))(*observed_at) if observed else None
-        self.judged = layout.Judged(
-            self.traits.ctypes.data, *(a.ctypes.data for a in self.arrays), self.observed,
-            layout.PRINT(self._print), len(heads), len(laid.encoded.meetings), len(unset),
-            found.clocks, _together(program, configuration, laid.launch.register_bytes),
-            program.local.get(STACK, 0) + STACK_BYTES,
-            program.shared.get(RESERVED.name, 0),
-            RESERVED.size if RESERVED.name in program.shared else 0,
+        lists = {"heads": heads, "watched": watched, "unset": unset,
+                 "meetings": list(laid.encoded.meetings.items())}  # fmt: skip
+        self.arrays = {name: np.array(each, np.int32) for name, each in lists.items()}
+        self.arrays["traits"] = np.array(program.once(_traits), np.uint8)
+        self.observed = layout.ffi.new("Observed[]", [
+            {name: layout.at(getattr(o, name)) for name in layout.OBSERVED} for o in observed
+        ])  # fmt: skip
+        self.print = layout.ffi.callback("Print", self._print)
+        self.judged = layout.new(
+            "Judged", **{name: layout.at(each) for name, each in self.arrays.items()},
+            observed=self.observed if observed else layout.ffi.NULL, print=self.print,
+            head_count=len(heads), meeting_count=len(laid.encoded.meetings),
+            unset_count=len(unset), clocks=found.clocks,
+            chunk_blocks=_together(program, configuration, laid.launch.register_bytes),
+            stack_end=program.local.get(STACK, 0) + STACK_BYTES,
+            zeroed_at=program.shared.get(RESERVED.name, 0),
+            zeroed_bytes=RESERVED.size if RESERVED.name in program.shared else 0,
         )  # fmt: skip
 
     def to_end(self) -> tuple[Fault | None, tuple[tuple[int, str], ...], tuple[Remark, ...]]:
         library = self.laid.machine.library
-        verdict = layout.Verdict(outcome=layout.PAUSED)
-        self.handle = library.judge_begin(
-            ctypes.byref(self.laid.launch), ctypes.byref(self.judged), self.laid.found.address
-        )
+        verdict = layout.new("Verdict", outcome=layout.PAUSED)
+        self.handle = library.judge_begin(self.laid.launch, self.judged, self.laid.found.address)
         try:
             while verdict.outcome == layout.PAUSED:
-                library.judge_run(self.handle, _SLICE_SECONDS, ctypes.byref(verdict))
+                library.judge_run(self.handle, _SLICE_SECONDS, verdict)
             fault = self._fault(verdict)
             remarks = verdicts.remarks(self._numbers(library.judge_let_pass), self.place)
         finally:
             library.judge_end(self.handle)
         return fault, tuple(self.printer.printed), tuple(remarks)
 
-    def _fault(self, verdict: layout.Verdict) -> Fault | None:
+    def _fault(self, verdict: Any) -> Fault | None:
         if self.raised is not None:
             raise self.raised
         if verdict.outcome == layout.OVER_BUDGET:
@@ -112,9 +112,9 @@ class _Run:
         if verdict.outcome == layout.DONE:
             return None
         details = self._numbers(self.laid.machine.library.judge_details)
-        if verdict.reason == verdicts.ASSERTED:
+        if verdict.reason == layout.ASSERTED:
             kind, message = "assert", assertion(self._peek, *details)
-        elif verdict.reason == verdicts.PRINTED_TOO_MUCH:
+        elif verdict.reason == layout.PRINTED_TOO_MUCH:
             kind, message = "budget", self.printer.too_much
         else:
             kind, message = verdicts.told(verdict.reason, verdict.site, details, self.place)
@@ -131,17 +131,17 @@ class _Run:
             self.raised = error
             return -1
 
-    def _numbers(self, ask: ctypes._NamedFuncPointer) -> list[int]:
-        count = ask(self.handle, None, 0)
-        numbers = (ctypes.c_int64 * count)()
+    def _numbers(self, ask: Callable[[Any, Any, int], int]) -> list[int]:
+        count = ask(self.handle, layout.ffi.NULL, 0)
+        numbers = layout.ffi.new("i64[]", count)
         ask(self.handle, numbers, count)
         return list(numbers)
 
     def _peek(self, lane: int, address: int, count: int) -> bytes:
-        out = ctypes.create_string_buffer(count)
-        signed = ctypes.c_int64(address).value
+        out = layout.ffi.new("char[]", count)
+        signed = layout.ffi.cast("i64", address)
         there = self.laid.machine.library.judge_peek(self.handle, lane, signed, out, count)
-        return out.raw[: max(there, 0)]
+        return bytes(layout.ffi.buffer(out, max(there, 0)))
 
 
 def _together(program: Program, configuration: LaunchConfiguration, register_bytes: int) -> int:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from harness.emulator.engine.compiled_library import compiled, names_of
-from harness.emulator.engine.layout import declare
-
-MACHINE = Path(__file__).parent / "machine"
+from harness.emulator.engine.layout import HEADER, MACHINE
 
 
 @dataclass(frozen=True)
 class Machine:
     """The loaded library, with the numbers of its operations and special registers."""
 
-    library: ctypes.CDLL
+    library: Any
     operations: dict[str, int]
     specials: dict[str, int]
 
@@ -25,11 +22,8 @@ class Machine:
 @functools.cache
 def load() -> Machine | str:
     """The machine, or why there is none."""
-    library = compiled("machine", MACHINE)
+    library = compiled("machine", HEADER, MACHINE)
     if isinstance(library, str):
         return library
-    try:
-        declare(library)
-    except RuntimeError as error:
-        return str(error)
-    return Machine(library, names_of(library.machine_operation), names_of(library.machine_special))
+    names = (library.machine_operation, library.machine_special)
+    return Machine(library, *(names_of(HEADER, each) for each in names))

@@ -7,8 +7,8 @@ that was suspected wrongly is not tried again.
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -67,8 +67,10 @@ class Laid:
         self._constants = _constants(self.encoded, memory, params)
         self._buffers = _buffers(program, memory, params)
         self._textures = _textures(memory)
-        self.launch = _launch(program, configuration, jobs, self._constants, self._buffers)
-        self.launch.textures, self.launch.texture_count = self._textures, len(memory.textures)
+        self.launch = _launch(program, configuration, jobs)
+        self.launch.constants = layout.at(self._constants)
+        self.launch.buffers, self.launch.buffer_count = self._buffers, len(self._buffers)
+        self.launch.textures, self.launch.texture_count = self._textures, len(self._textures)
         self.found = JobCounts(program, jobs)
 
 
@@ -110,12 +112,12 @@ def run(
     """Execute all blocks, or until the budget runs out. Raises GivenUp."""
     jobs = min(configuration.jobs, configuration.blocks) if jobs_may_share(program) else 1
     laid = Laid(program, configuration, memory, params, jobs)
-    verdict = layout.Verdict(outcome=layout.PAUSED)
+    verdict = layout.new("Verdict", outcome=layout.PAUSED)
     library = laid.machine.library
-    handle = library.machine_begin(ctypes.byref(laid.launch), laid.found.address, laid.found.apart)
+    handle = library.machine_begin(laid.launch, laid.found.address, laid.found.apart)
     try:
         while verdict.outcome == layout.PAUSED:
-            library.machine_run(handle, _SLICE_SECONDS, ctypes.byref(verdict))
+            library.machine_run(handle, _SLICE_SECONDS, verdict)
         if verdict.outcome == layout.SUSPECT:
             if not library.machine_restore(handle):
                 raise LaunchError(_NOT_RESTORED)
@@ -156,9 +158,9 @@ def _constants(encoded: Encoded, memory: AddressSpace, params: bytes) -> np.ndar
     return out
 
 
-def _buffers(program: Program, memory: AddressSpace, params: bytes) -> ctypes.Array[layout.Buffer]:
+def _buffers(program: Program, memory: AddressSpace, params: bytes) -> Any:
     watched = {id(a) for a in written_allocations(program, memory, params)}
-    buffers = (layout.Buffer * len(memory.allocations))()
+    buffers = bytearray(layout.BUFFER.size * len(memory.allocations))
     for number, (a, sectors) in enumerate(
         zip(memory.allocations, memory.map_sectors(), strict=True)
     ):
@@ -167,36 +169,26 @@ def _buffers(program: Program, memory: AddressSpace, params: bytes) -> ctypes.Ar
             buffers, number * layout.BUFFER.size, a.base, a.size, a.address, sectors,
             sectors + a.sector_count, a.writable, id(a) in watched, 0, 0, 0, 0, filled,
         )  # fmt: skip
-    return buffers
+    return layout.ffi.from_buffer("Buffer[]", buffers)
 
 
-def _textures(memory: AddressSpace) -> ctypes.Array[layout.Texture] | None:
-    if not memory.textures:
-        return None
-    found = (layout.Texture * len(memory.textures))()
-    for number, (_, each, numbers) in enumerate(memory.textures):
-        kind, width, height, depth, channels, format_, *modes = numbers
-        found[number] = layout.Texture(
-            each.texels.ctypes.data, kind, width, height, depth, channels, format_,
-            tuple(modes[:3]), *modes[3:],
-        )  # fmt: skip
-    return found
+def _textures(memory: AddressSpace) -> Any:
+    found = []
+    for _, each, (kind, width, height, depth, channels, format_, *modes) in memory.textures:
+        size = (width, height, depth, channels)
+        found.append((layout.at(each.texels), kind, *size, format_, modes[:3], *modes[3:]))
+    return layout.ffi.new("Texture[]", found)
 
 
-def _launch(
-    program: Program, configuration: LaunchConfiguration, jobs: int, constants: np.ndarray,
-    buffers: ctypes.Array[layout.Buffer],
-) -> layout.Launch:  # fmt: skip
-    launch = layout.Launch.from_buffer_copy(program.once(_of_program))
-    launch.buffers, launch.buffer_count = buffers, len(buffers)
-    launch.constants = constants.ctypes.data
+def _launch(program: Program, configuration: LaunchConfiguration, jobs: int) -> Any:
+    launch = layout.ffi.new("Launch *", program.once(_of_program)[0])
     launch.grid, launch.block = configuration.grid, configuration.block
     launch.shared_bytes, launch.budget = configuration.shared_bytes, configuration.budget
     launch.checks, launch.jobs = configuration.checks, jobs
     return launch
 
 
-def _of_program(program: Program) -> layout.Launch:
+def _of_program(program: Program) -> Any:
     """A launch with all that is the same for each of its launches."""
     encoded = program.once(_encoded)
     arrays = {
@@ -204,13 +196,13 @@ def _of_program(program: Program) -> layout.Launch:
         for name in ("ops", "blocks", "switch_targets", "constant_offsets", "special_offsets")
     }
     global_one_width, shared_one_width = _one_width(program)
-    return layout.Launch(
-        op_count=len(encoded.ops), block_count=len(encoded.blocks),
+    return layout.new(
+        "Launch", op_count=len(encoded.ops), block_count=len(encoded.blocks),
         site_count=len(program.sites), constant_count=len(encoded.constants),
         register_bytes=encoded.register_bytes, zeroed_bytes=encoded.zeroed_bytes,
         shared_static=program.shared_static, local_bytes=program.local_bytes,
         global_one_width=global_one_width, shared_one_width=shared_one_width,
-        **{name: array.ctypes.data for name, array in arrays.items()},
+        **{name: layout.at(array) for name, array in arrays.items()},
         **{f"{space}_grain": grain(program, space) for space in ("global", "shared", "local")},
         **{f"{space}_granule": granule(program, space) for space in ("global", "shared")},
     )  # fmt: skip
@@ -231,9 +223,7 @@ def _one_width(program: Program) -> tuple[bool, bool]:
     return len(widths["global"]) <= 1, len(widths["shared"]) <= 1
 
 
-def over_budget_fault(
-    program: Program, configuration: LaunchConfiguration, verdict: layout.Verdict
-) -> Fault:
+def over_budget_fault(program: Program, configuration: LaunchConfiguration, verdict: Any) -> Fault:
     location = program.sites[program.blocks[verdict.block_number].first_site].location
     where = (
         index_of(verdict.block, configuration.grid),

@@ -6,7 +6,6 @@ had without counting each instruction when it executes.
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -48,13 +47,13 @@ class JobCounts:
     def __init__(self, program: Program, jobs: int) -> None:
         self._places = program.once(_places)
         self.apart = program.once(_size) + _APART
-        self._held = (ctypes.c_int64 * (jobs * self.apart))()
-        self.address = ctypes.addressof(self._held)
+        self._held = np.zeros(jobs * self.apart, np.int64)
+        self.address = layout.ffi.from_buffer("i64[]", self._held)
 
     @cached_property
     def summed(self) -> RawCounts:
         """Sums over jobs, or what is the most."""
-        by_job = np.ctypeslib.as_array(self._held).reshape(-1, self.apart)
+        by_job = self._held.reshape(-1, self.apart)
         totals, most = by_job.sum(0).tolist(), by_job.max(0).tolist()
         counts = {name: totals[at] for name, at in self._places.items()}
         counts["atomic_most_lanes"] = most[self._places["atomic_most_lanes"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from harness.emulator.engine import layout
 from harness.emulator.engine.faults import index_of
 from harness.emulator.memory.address_space import SLOT_BITS, AddressSpace
 from harness.emulator.memory.textures import FIRST_HANDLE
@@ -18,7 +19,6 @@ _READ_AFTER_WRITE, _WRITE_AFTER_WRITE, _WRITE_AFTER_READ = range(3)
 _HAZARDS = ("read after write", "write after write", "write after read", "atomic after write",
             "atomic after atomic")  # fmt: skip
 _VERBS = ("read", "write", "atomic")
-_SHARED, _LOCAL = -1, -2
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Place:
 
     def name(self, memory: int) -> str:
         """A buffer by its number, or memory of a block or thread."""
-        names = {_SHARED: "shared memory", _LOCAL: "local memory"}
+        names = {layout.SHARED_MEMORY: "shared memory", layout.LOCAL_MEMORY: "local memory"}
         return names.get(memory) or self.memory.allocations[memory].name
 
     def thread(self, number: int) -> str:
@@ -51,7 +51,7 @@ class Place:
 
 
 def told(what: int, site: int, details: Sequence[int], place: Place) -> tuple[str, str]:
-    """The kind of a fault and its message. `what` numbers `What` of `judge/chunk.h`."""
+    """The kind of a fault and its message. `what` numbers `What` of `machine/interface.h`."""
     kind, words = _VERDICTS[what]
     return kind, words(place, site, *details)
 
@@ -117,7 +117,7 @@ def _race(
     site: int, same_warp: int, of_a_block: int,
 ) -> str:  # fmt: skip
     verb = "read" if hazard == _WRITE_AFTER_READ else "wrote"
-    if memory == _SHARED:
+    if memory == layout.SHARED_MEMORY:
         missing = "__syncwarp" if same_warp else "barrier"
         end = f" with no {missing} in between"
     elif block < 0:
@@ -252,11 +252,6 @@ def _stack(p: Place, site: int, size: int) -> str:
     )
 
 
-def _by_its_own_words(_: Place, __: int, *___: int) -> str:
-    raise AssertionError("whoever prints knows what is wrong")
-
-
-ASSERTED, PRINTED_TOO_MUCH = 18, 20
 # --- textures -----------------------------------------------------------------------------------
 
 
@@ -286,19 +281,33 @@ def _beyond_surface(p: Place, site: int, handle: int, *at: int) -> str:
     )
 
 
-_VERDICTS: list[tuple[str, Callable[..., str]]] = [
-    ("out of bounds", _outside), ("misaligned", _misaligned),
-    ("out of bounds", _outside_buffers), ("misaligned", _misaligned_in_buffer),
-    ("read-only", _read_only), ("race", _race), ("race", _race_at_once),
-    ("uninitialised", _never_written), ("uninitialised", _unset), ("warp mask", _absent_lane),
-    ("warp mask", _lane_missed), ("warp mask", _lane_not_named),
-    ("divergent barrier", _barriers_apart), ("divergent barrier", _barrier_left),
-    ("deadlock", _barrier_stuck), ("deadlock", _loop_stuck), ("out of bounds", _no_target),
-    ("trap", _trapped), ("assert", _by_its_own_words), ("stack overflow", _stack),
-    ("budget", _by_its_own_words), ("divergence", _not_whole_warp), ("misaligned", _matrix_row),
-    ("mbarrier", _too_many_arrivals), ("misaligned", _copied_in_part),
-    ("out of bounds", _not_a_texture), ("out of bounds", _beyond_surface),
-]  # fmt: skip
+_VERDICTS: dict[int, tuple[str, Callable[..., str]]] = {
+    layout.OUT_OF_BLOCK_MEMORY: ("out of bounds", _outside),
+    layout.MISALIGNED_IN_BLOCK_MEMORY: ("misaligned", _misaligned),
+    layout.OUT_OF_BUFFERS: ("out of bounds", _outside_buffers),
+    layout.MISALIGNED_IN_BUFFER: ("misaligned", _misaligned_in_buffer),
+    layout.WRITE_TO_READ_ONLY: ("read-only", _read_only),
+    layout.RACE_BETWEEN: ("race", _race),
+    layout.RACE_AT_ONCE: ("race", _race_at_once),
+    layout.NEVER_WRITTEN: ("uninitialised", _never_written),
+    layout.UNSET: ("uninitialised", _unset),
+    layout.ABSENT_LANE: ("warp mask", _absent_lane),
+    layout.LANE_MISSED: ("warp mask", _lane_missed),
+    layout.LANE_NOT_NAMED: ("warp mask", _lane_not_named),
+    layout.BARRIERS_APART: ("divergent barrier", _barriers_apart),
+    layout.BARRIER_LEFT: ("divergent barrier", _barrier_left),
+    layout.BARRIER_STUCK: ("deadlock", _barrier_stuck),
+    layout.LOOP_STUCK: ("deadlock", _loop_stuck),
+    layout.NO_TARGET: ("out of bounds", _no_target),
+    layout.TRAPPED: ("trap", _trapped),
+    layout.STACK_USED_UP: ("stack overflow", _stack),
+    layout.NOT_WHOLE_WARP: ("divergence", _not_whole_warp),
+    layout.MISALIGNED_MATRIX_ROW: ("misaligned", _matrix_row),
+    layout.TOO_MANY_ARRIVALS: ("mbarrier", _too_many_arrivals),
+    layout.COPIED_IN_PART: ("misaligned", _copied_in_part),
+    layout.NOT_A_TEXTURE: ("out of bounds", _not_a_texture),
+    layout.BEYOND_SURFACE: ("out of bounds", _beyond_surface),
+}
 
 
 def remarks(let_pass: Sequence[int], place: Place) -> list[Remark]:

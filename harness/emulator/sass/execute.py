@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -26,6 +25,11 @@ Array = NDArray[Any]
 
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
 _SLICE = 1 << 16  # warp instructions of a block before others go on, where blocks may wait
+_FAULTS = {
+    layout.OUTSIDE: "out of bounds", layout.MISALIGNED: "misaligned",
+    layout.READ_ONLY: "read-only", layout.DEADLOCK: "deadlock", layout.OVER_BUDGET: "budget",
+    layout.TRAP: "trap", layout.BAD_TARGET: "bad target", layout.LEFT_CODE: "left code",
+}  # fmt: skip
 _BANKS = 6
 _WORD_BYTES = 4
 _BLOCK_AT, _GRID_AT, _STACK_AT = 0x00, 0x0C, 0x28
@@ -72,25 +76,28 @@ def execute(
     pointers = np.array([bank.ctypes.data for bank in held], np.uint64)
     sizes = np.array([bank.size for bank in held], np.int64)
     padded = [_padded(a.data) for a in memory.allocations]
-    buffers = (layout.Buffer * len(padded))(*(
-        layout.Buffer(a.base, a.size, data.ctypes.data, a.writable, data.size - a.size)
+    buffers = layout.ffi.new("Buffer[]", [
+        {"base": a.base, "size": a.size, "data": layout.at(data), "writable": a.writable,
+         "slack": data.size - a.size}
         for a, data in zip(memory.allocations, padded, strict=True)
-    ))  # fmt: skip
-    counts = np.zeros((len(layout.COUNTS), len(function.instructions)), np.int64)
-    launch = layout.Launch(
-        encoded.instructions.ctypes.data, constants.ctypes.data, pointers.ctypes.data,
-        sizes.ctypes.data, buffers, len(function.instructions), len(constants), len(buffers),
-        encoded.registers, function.shared_start + shape.shared_bytes, local_bytes(function),
-        0 if (0, _RESERVED_AT) in encoded.constants else function.shared_start,
-        _SLICE if encoded.takes_turns else 0, shape.grid, shape.block,
-        shape.budget,
+    ])  # fmt: skip
+    counts = {name: np.zeros(len(function.instructions), np.int64) for name in layout.COUNTS}
+    launch = layout.new(
+        "Launch", instructions=layout.at(encoded.instructions), constants=layout.at(constants),
+        banks=layout.at(pointers), bank_sizes=layout.at(sizes), buffers=buffers,
+        instruction_count=len(function.instructions), constant_rows=len(constants),
+        buffer_count=len(buffers), registers=encoded.registers,
+        shared_bytes=function.shared_start + shape.shared_bytes,
+        local_bytes=local_bytes(function), grid=shape.grid, block=shape.block,
+        shared_start=0 if (0, _RESERVED_AT) in encoded.constants else function.shared_start,
+        slice=_SLICE if encoded.takes_turns else 0, budget=shape.budget,
     )  # fmt: skip
-    verdict = layout.Verdict(outcome=layout.PAUSED)
-    rows = layout.Counts(*(row.ctypes.data for row in counts))
-    handle = library.sass_begin(ctypes.byref(launch), ctypes.byref(rows))
+    verdict = layout.new("Verdict", outcome=layout.PAUSED)
+    rows = layout.new("Counts", **{name: layout.at(row) for name, row in counts.items()})
+    handle = library.sass_begin(launch, rows)
     try:
         while verdict.outcome == layout.PAUSED:
-            library.sass_run(handle, _SLICE_SECONDS, ctypes.byref(verdict))
+            library.sass_run(handle, _SLICE_SECONDS, verdict)
     finally:
         library.sass_end(handle)
     for allocation, data in zip(memory.allocations, padded, strict=True):
@@ -120,8 +127,8 @@ def _constants(encoded: Encoded, banks: Mapping[int, Array]) -> Array:
     return np.repeat(values[:, None], layout.LANES, axis=1).copy()
 
 
-def _counts(function: Function, counts: Array) -> tuple[MachineCount, ...]:
-    by_name = dict(zip(layout.COUNTS, counts.tolist(), strict=True))
+def _counts(function: Function, counts: Mapping[str, Array]) -> tuple[MachineCount, ...]:
+    by_name = {name: row.tolist() for name, row in counts.items()}
     out = []
     for number, instruction in enumerate(function.instructions):
         place = user_line(instruction.location)
@@ -144,11 +151,9 @@ def _counts(function: Function, counts: Array) -> tuple[MachineCount, ...]:
     return tuple(out)
 
 
-def _fault(
-    function: Function, shape: Shape, verdict: layout.Verdict, memory: AddressSpace
-) -> Fault:
+def _fault(function: Function, shape: Shape, verdict: Any, memory: AddressSpace) -> Fault:
     instruction = function.instructions[verdict.instruction]
-    kind = layout.FAULTS[verdict.fault]
+    kind = _FAULTS[verdict.fault]
     what = f"`{instruction.text}` at {instruction.address:#x}"
     address = verdict.address
     message = {

@@ -5,24 +5,21 @@ The headers that say what memory accesses cost are the PTX engine's.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 from harness.emulator.engine.compiled_library import compiled, names_of
-from harness.emulator.engine.library import MACHINE
+from harness.emulator.engine.layout import MACHINE
 from harness.emulator.errors import LaunchError
-from harness.emulator.sass.layout import declare
-
-SOURCES = Path(__file__).parent / "machine"
+from harness.emulator.sass.layout import HEADER, SOURCES
 
 
 @dataclass(frozen=True)
 class Machine:
     """The loaded library, with the numbers of its definitions."""
 
-    library: ctypes.CDLL
+    library: Any
     definitions: dict[str, int]
 
 
@@ -39,8 +36,7 @@ def load() -> Machine:
 @functools.cache
 def _loaded() -> Machine | str:
     """The machine, or why there is none; a failure is not tried again."""
-    library = compiled("sass", SOURCES, MACHINE)
+    library = compiled("sass", HEADER, SOURCES, MACHINE)
     if isinstance(library, str):
         return library
-    declare(library)
-    return Machine(library, names_of(library.sass_definition))
+    return Machine(library, names_of(HEADER, library.sass_definition))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import random
 import re
-import subprocess
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
-from emulator_tools import KERNELS, CompilePtx, find_nvcc, ptx_kernel, run
+from emulator_tools import KERNELS, CompilePtx, PtxFile, ptx_kernel, run
 
 from harness.emulator import (
     EmulatorError,
@@ -26,13 +25,9 @@ HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> str:
+def real(ptx_file: PtxFile) -> str:
     """The PTX of a kernel as nvcc writes it."""
-    out = tmp_path_factory.mktemp("real") / "real.ptx"
-    source = KERNELS / "reduce_sum" / "v12_single_pass_last_block.cu"
-    command = [find_nvcc(), "-lineinfo", "-ptx", "-std=c++17", "-arch=sm_90", f"-I{KERNELS}"]
-    subprocess.run([*command, str(source), "-o", str(out)], check=True)
-    return out.read_text()
+    return ptx_file(KERNELS / "reduce_sum" / "v12_single_pass_last_block.cu").read_text()
 
 
 def _arguments(kernel: Kernel) -> list[object]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from emulator_tools import PtxFile
 
 from harness.emulator import parse
 
@@ -17,13 +18,15 @@ FEW = 100
 
 
 @pytest.fixture(scope="module")
-def fuzz() -> Iterator[ModuleType]:
+def fuzz(ptx_file: PtxFile) -> Iterator[ModuleType]:
     """A copy of scripts/fuzz.py of its own, with kernels among its targets."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(SCRIPTS))
         patch.delitem(sys.modules, "fuzz", raising=False)
         patch.delitem(sys.modules, "fuzz_kernels", raising=False)
-        yield importlib.import_module("fuzz_kernels").fuzz
+        kernels = importlib.import_module("fuzz_kernels")
+        patch.setattr(kernels, "ptx_of", lambda path: ptx_file(path).read_bytes())
+        yield kernels.fuzz
 
 
 def test_a_broken_kernel_runs_or_is_refused_with_a_sentence(fuzz: ModuleType) -> None:

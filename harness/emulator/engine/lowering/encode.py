@@ -41,6 +41,10 @@ from harness.emulator.program.liveness import needed_ops
 from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
+_SHUFFLES = ("idx", "up", "down", "bfly")
+_REDUCTIONS = {
+    "": layout.NO_REDUCTION, "popc": layout.POPC, "and": layout.AND, "or": layout.OR,
+}  # fmt: skip
 _CLAMPS, _A_BY_COLUMNS, _B_BY_COLUMNS = 1, 2, 4  # of a product of matrices
 
 
@@ -156,7 +160,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         self.emit(name, results, rows, site=op.site, count=len(rows) - 1, immediate=mode)
 
     def _op_shfl(self, op: Op) -> None:
-        self._warp(op, f"shfl.{op.variant[0]}", layout.SHUFFLES.index(op.variant[0]))
+        self._warp(op, f"shfl.{op.variant[0]}", _SHUFFLES.index(op.variant[0]))
 
     def _op_vote(self, op: Op) -> None:
         self._warp(op, f"vote.{op.variant[0]}")
@@ -294,7 +298,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
             rows["result"] = self.offsets[end.result.slot]
         return {
             "ending": layout.BARRIER, "target": end.target, "arrives": end.arrives,
-            "reduction": layout.REDUCTIONS[end.reduction],
+            "reduction": _REDUCTIONS[end.reduction],
             "line": site.ptx_line if one_place else NOWHERE, **rows,
         }  # fmt: skip
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from harness.emulator.engine import layout
 from harness.emulator.engine.lowering.register_rows import NOWHERE, Emitter, Unsupported
 from harness.emulator.program.access_kinds import (
+    ATOMIC,
+    BLOCK_ATOMIC,
     COMBINED,
     COUNTS_UP,
+    PLAIN,
     UNCOUNTED,
     VECTOR,
+    VOLATILE,
     atomic_bytes,
     atomic_rule,
     kind_of,
@@ -16,9 +20,17 @@ from harness.emulator.program.access_kinds import (
 from harness.emulator.program.ir import Constant, Op
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
+_SPACES = {
+    "global": layout.GLOBAL, "shared": layout.SHARED, "local": layout.LOCAL, "": layout.GENERIC,
+    "const": layout.UNCOUNTED,
+}  # fmt: skip
+_KINDS = {
+    PLAIN: layout.PLAIN, VOLATILE: layout.VOLATILE, ATOMIC: layout.ATOMIC,
+    BLOCK_ATOMIC: layout.BLOCK_ATOMIC,
+}  # fmt: skip
 _COSTS = {
     COUNTS_UP: layout.COUNTS_UP, "cas": layout.COMPARES, COMBINED: layout.COMBINED,
-    UNCOUNTED: layout.UNCOUNTED,
+    UNCOUNTED: layout.NOT_COUNTED,
 }  # fmt: skip
 
 
@@ -38,12 +50,12 @@ class MemoryEncoder(Emitter):
         cost: int = 0,
     ) -> None:  # fmt: skip
         base, wide, offset = self._address(op)
-        space = layout.SPACES.get(op.variant[0])
+        space = _SPACES.get(op.variant[0])
         if space is None:
             raise Unsupported(f"{name} in {op.variant[0]} space")
         self.emit(
             name, results, [base, *values], site=op.site, width=size, count=count, space=space,
-            kind=kind_of(self.program, op), cost=cost, wide_base=wide, immediate=offset,
+            kind=_KINDS[kind_of(self.program, op)], cost=cost, wide_base=wide, immediate=offset,
         )  # fmt: skip
 
     def _op_ld(self, op: Op) -> None:
@@ -55,7 +67,7 @@ class MemoryEncoder(Emitter):
             self._load_bytes(op)
             return
         results = [self.widened(op, i, optional=True) for i in range(len(op.results))]
-        cost = layout.UNCOUNTED if "uncounted" in op.variant else 0
+        cost = layout.NOT_COUNTED if "uncounted" in op.variant else 0
         self._access(name, op, results, [], size, len(op.results), cost)
 
     def _load_bytes(self, op: Op) -> None:

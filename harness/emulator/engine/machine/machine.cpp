@@ -38,7 +38,7 @@ class Run {
         }
         for (int job = 0; job < launch_.jobs; job++)
             workers_.push_back(
-                std::make_unique<Worker>(shared_, Counts::from(counts + i64(job) * apart, launch_)));
+                std::make_unique<Worker>(shared_, counts_from(counts + i64(job) * apart, launch_)));
     }
 
     Verdict run(double seconds) {
@@ -86,8 +86,6 @@ int machine_special(int number, const char** name) {
     return 1;
 }
 
-// Each job counts by itself: the first of a job's counts are `apart` words after the last job's.
-// What the arguments point to must outlive the run.
 void* machine_begin(const machine::Launch* launch, machine::i64* counts, int apart) {
     return new machine::Run(*launch, counts, apart);
 }
@@ -96,7 +94,6 @@ void machine_run(void* run, double seconds, machine::Verdict* verdict) {
     *verdict = static_cast<machine::Run*>(run)->run(seconds);
 }
 
-// Buffers as they were before the launch; 0 if that cannot be had.
 int machine_restore(void* run) { return static_cast<machine::Run*>(run)->restore(); }
 
 void machine_end(void* run) { delete static_cast<machine::Run*>(run); }

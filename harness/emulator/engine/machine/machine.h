@@ -2,7 +2,6 @@
 //
 // A register is a row of 32 lanes. Lanes are 4 bytes wide, or 8 for 64-bit types; narrower types
 // are kept extended in 4 bytes, and a predicate is 0 or all ones, so that it is a mask as it is.
-// The structs marked "shared with Python" are declared a second time in `layout.py`.
 
 #pragma once
 
@@ -21,130 +20,22 @@ using i16 = int16_t;
 using i32 = int32_t;
 using i64 = int64_t;
 
-constexpr int LANES = 32;
-constexpr int MAX_RESULTS = 8;
-constexpr int MAX_SOURCES = 12;
+#include "interface.h"
+
 constexpr u32 EVERYBODY = 0xFFFFFFFF;
 
-enum Space : i32 { GLOBAL, SHARED, LOCAL, GENERIC, UNCOUNTED };
-enum Kind : i32 { PLAIN, VOLATILE, ATOMIC, BLOCK_ATOMIC };
-enum Ending : i32 { JUMP, BRANCH, SWITCH, BARRIER, EXIT, TRAP };
-enum Reduction : i32 { NO_REDUCTION, POPC, AND, OR };
-
-// --- shared with Python -------------------------------------------------------------------------
-
-// One operation. Results and sources are byte offsets into a warp's registers.
-struct Op {
-    i32 handler;
-    i32 site;
-    i32 width;  // of a memory access: bytes a word
-    i32 count;  // and words
-    i32 space;
-    i32 kind;
-    i32 cost;       // of an atomic: the rule for its wavefronts; of a load: whether it is counted
-    i32 wide_base;  // whether the address register has 64 bits
-    i64 immediate;
-    i32 result[MAX_RESULTS];
-    i32 source[MAX_SOURCES];
-};
-
-struct Block {
-    i32 first, last;  // operations
-    i32 ending;
-    i32 target, otherwise;
-    i32 predicate;  // byte offset, also of a switch's index
-    i32 taken_if;
-    i32 charge;  // instructions, for the budget
-    i32 reduction, result;
-    i32 number, count;          // rows of a barrier's number and of its threads, or -1 for all
-    i32 arrives;                // whether a barrier is only arrived at
-    i32 line;                   // of a barrier in the PTX, or -1 where threads may meet at several
-    i32 first_target, targets;  // of a switch, in `switch_targets`
-    i32 pointer;                // row of the pointer that a switch calls through, or -1
-    i32 site, first_site;       // of the ending, and by which a message names the block
-};
-
-struct Buffer {
-    i64 base;
-    i64 size;
-    u8* data;
-    u8* sectors_read;
-    u8* sectors_written;
-    i32 writable;
-    i32 watched;   // whether the kernel may write it
-    u64* written;  // stamps, one for each granule; set by the machine
-    u64* read;
-    u8* unfolded;  // by page of stamps: whether they lie there as they are
-    u8* saved;  // by page: whether its contents from before the launch are kept
-    u8* filled;  // by byte, 0 where nothing has written it; null if it came with its contents
-};
-
-// What a handle among the arguments stands for: a texture, or a surface.
-struct Texture {
-    const u8* data;  // a texel's channels, texel by texel, row by row, layer by layer
-    i32 kind;        // a TextureKind
-    i32 width, height, depth;
-    i32 channels, format;  // a TexelFormat
-    i32 address[3];        // an AddressMode for each axis
-    i32 linear, normalized, as_fractions, is_surface;
-};
-
-struct Launch {
-    const Op* ops;
-    const Block* blocks;
-    const i32* switch_targets;
-    Buffer* buffers;
-    const u8* constants;          // a lane's worth of each: 8 bytes
-    const i32* constant_offsets;  // where their rows are in a warp's registers
-    const i32* special_offsets;   // by number, -1 where the program does not read it
-    i32 op_count, block_count, site_count, buffer_count, constant_count;
-    i32 register_bytes;  // of a warp
-    i32 zeroed_bytes;    // registers that a thread may read before it writes them come first
-    u32 grid[3], block[3];
-    i32 shared_bytes, shared_static, local_bytes;
-    i32 global_grain, shared_grain, local_grain;  // the narrowest words, of the judge
-    i32 global_granule, shared_granule;           // what no access splits: a stamp of the fast run
-    i32 checks;
-    i32 jobs;
-    i32 global_one_width, shared_one_width;  // whether all stores there are equally wide
-    i64 budget;
-    const Texture* textures;
-    i32 texture_count;
-};
-
-// Counts of a launch, by site or by basic block: all of one kind, then all of the next.
-struct Counts {
-    i64 *requests, *sectors, *colliding;
-    i64 *shared_requests, *wavefronts, *wavefronts_ideal;
-    i64 *atomic_lanes, *atomic_addresses, *atomic_most_lanes;
-    i64 *block_warps, *block_lanes, *taken_lanes, *diverged_warps;
-
-    static Counts from(i64* first, const Launch& launch) {
-        Counts counts;
-        for (i64** kind : {&counts.requests, &counts.sectors, &counts.colliding,
-                           &counts.shared_requests, &counts.wavefronts, &counts.wavefronts_ideal,
-                           &counts.atomic_lanes, &counts.atomic_addresses, &counts.atomic_most_lanes})
-            *kind = first, first += launch.site_count;
-        for (i64** kind : {&counts.block_warps, &counts.block_lanes, &counts.taken_lanes,
-                           &counts.diverged_warps})
-            *kind = first, first += launch.block_count;
-        return counts;
-    }
-};
-
-// How a run ended, or why it stopped.
-enum Outcome : i32 { DONE, PAUSED, SUSPECT, OVER_BUDGET };
-
-struct Verdict {
-    i32 outcome;
-    i32 reason;  // a Reason
-    i32 site;
-    i32 block_number;  // a basic block
-    i64 block;         // a thread block
-    i32 thread;
-    i32 padding;
-    i64 ticks;
-};
+// The counts of all sites, or of all basic blocks: all of one kind, then all of the next.
+inline Counts counts_from(i64* first, const Launch& launch) {
+    Counts counts;
+    for (i64** kind : {&counts.requests, &counts.sectors, &counts.colliding,
+                       &counts.shared_requests, &counts.wavefronts, &counts.wavefronts_ideal,
+                       &counts.atomic_lanes, &counts.atomic_addresses, &counts.atomic_most_lanes})
+        *kind = first, first += launch.site_count;
+    for (i64** kind : {&counts.block_warps, &counts.block_lanes, &counts.taken_lanes,
+                       &counts.diverged_warps})
+        *kind = first, first += launch.block_count;
+    return counts;
+}
 
 // --- state --------------------------------------------------------------------------------------
 

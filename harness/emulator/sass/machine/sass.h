@@ -2,8 +2,6 @@
 //
 // A register is a row of 32 lanes of 32 bits; a uniform register is a row whose lanes are equal, so
 // that an instruction and its uniform form are one definition. Predicates are masks of lanes.
-// The structs marked "shared with Python" are declared a second time in `layout.py`, which checks
-// their sizes when the library is loaded.
 
 #pragma once
 
@@ -31,78 +29,13 @@ using machine::u32;
 using machine::u64;
 using machine::u8;
 
-constexpr int MAX_SOURCES = 4;
+#include "interface.h"
+
 constexpr int PREDICATES = 16;  // P0 to P6 and PT, UP0 to UP6 and UPT
 constexpr int ALWAYS = 7;       // the number of PT
 constexpr int BARRIERS = 16;  // of a warp, where its lanes converge
 constexpr int NO_BARRIER = -1;
 constexpr int BLOCK_BARRIERS = 16;
-
-// --- shared with Python -------------------------------------------------------------------------
-
-// A 32-bit operand is ((row & keep) ^ flip) + plus, whose second half may stand in another row.
-// constant: whether the row is one of the launch's constants or one of the warp's registers.
-struct Source {
-    i32 row, high;
-    i32 constant;
-    u32 keep, flip, plus;
-    i32 half;  // which of two halves is meant: 0 both, 1 the low one, 2 the high one; of an
-               // address, by how many bits it is shifted; of a whole number that is converted, 4
-               // and the byte where it begins
-};
-
-struct Instruction {
-    i32 handler;
-    i32 flags;  // what the modifiers say; each handler has its own
-    i32 guard, guard_inverted;
-    i32 uniform;  // whether it acts for the warp as a whole
-    i32 result[2];
-    i32 result_predicate[2];
-    i32 source_count;
-    Source source[MAX_SOURCES];
-    i32 source_predicate[3], source_inverted[3];
-    i32 control;  // what the scheduler does about it
-    i32 target;   // the instruction that a branch leads to
-    i32 barrier;  // number of a convergence barrier
-    i32 space, width, is_wide;  // of a memory access: where, bytes a lane, 64-bit addresses
-    i64 immediate;
-};
-
-// slack: bytes behind the end that a whole word may reach, whose first bytes are the buffer's last.
-struct Buffer {
-    i64 base, size;
-    u8* data;
-    i32 writable, slack;
-};
-
-struct Launch {
-    const Instruction* instructions;
-    const u32* constants;  // rows of 32
-    const u8* const* banks;
-    const i64* bank_sizes;
-    const Buffer* buffers;
-    i32 instruction_count, constant_rows, buffer_count, registers;
-    i32 shared_bytes, local_bytes, shared_start, slice;
-    u32 grid[3], block[3];
-    i64 budget;
-};
-
-struct Counts {
-    i64 *warps, *threads, *on;
-    i64 *requests, *sectors, *shared_requests, *wavefronts, *wavefronts_ideal;
-    i64 *branches, *divergent, *colliding;
-    i64 *warps_again, *threads_again;  // what is issued again: scheduler/replays.h
-};
-
-enum Outcome : i32 { DONE, PAUSED, FAULTY };
-enum FaultKind : i32 {
-    NO_FAULT, OUTSIDE, MISALIGNED, READ_ONLY, DEADLOCK, OVER_BUDGET, TRAP, BAD_TARGET, LEFT_CODE,
-};
-
-struct Verdict {
-    i32 outcome, fault, instruction, thread;
-    i64 block, address;
-};
 
 // --- state --------------------------------------------------------------------------------------
 

@@ -9,59 +9,6 @@
 
 namespace machine {
 
-// --- shared with Python -------------------------------------------------------------------------
-
-// What is known of an instruction, by site.
-enum Trait : u8 { IS_FENCE = 1, REACHES_ALL = 2, IS_LOAD = 4, IS_STORE = 8, SPECULATIVE = 16,
-                  OF_MBARRIER = 32 };
-
-// By byte of a buffer: 1 + the site that was the first to do it, or 0.
-struct Observed {
-    i32 *read, *written, *read_before_write;
-};
-
-// A loop that may wait, by the basic block that it turns around, with the rows that tell a pass in
-// vain; a row of 8-byte lanes is marked by its lowest bit.
-struct Head {
-    i32 block, first, count;
-};
-
-struct Meeting {  // a basic block by which lanes of a warp meet, and the row of their mask
-    i32 block, mask;
-};
-
-struct UnsetRegister {
-    i32 slot, row;
-};
-
-// Prints for a lane: its thread block and lane in the chunk, the addresses of the format and of its
-// arguments. The number of arguments, or less than 0 if that was too much.
-using Print = i32 (*)(i64 block, i64 lane, u64 format, u64 arguments);
-
-struct Judged {
-    const u8* traits;
-    const Head* heads;
-    const i32* watched;
-    const Meeting* meetings;
-    const UnsetRegister* unset;
-    const Observed* observed;  // by buffer, or null
-    Print print;
-    i32 head_count, meeting_count, unset_count;
-    i32 clocks;        // whether the program looks at a clock
-    i32 chunk_blocks;  // thread blocks that execute together
-    i32 stack_end;     // of local memory
-    i32 zeroed_at, zeroed_bytes;  // of shared memory: what the system clears for itself
-};
-
-// What is wrong. The details of each are told in `verdicts.py`.
-enum What : i32 {
-    OUT_OF_BLOCK_MEMORY, MISALIGNED_IN_BLOCK_MEMORY, OUT_OF_BUFFERS, MISALIGNED_IN_BUFFER,
-    WRITE_TO_READ_ONLY, RACE_BETWEEN, RACE_AT_ONCE, NEVER_WRITTEN, UNSET, ABSENT_LANE, LANE_MISSED,
-    LANE_NOT_NAMED, BARRIERS_APART, BARRIER_LEFT, BARRIER_STUCK, LOOP_STUCK, NO_TARGET, TRAPPED,
-    ASSERTED, STACK_USED_UP, PRINTED_TOO_MUCH, NOT_WHOLE_WARP, MISALIGNED_MATRIX_ROW,
-    TOO_MANY_ARRIVALS, COPIED_IN_PART, NOT_A_TEXTURE, BEYOND_SURFACE,
-};
-
 // --- lanes --------------------------------------------------------------------------------------
 
 struct Party {  // lanes of one warp of the chunk
@@ -127,9 +74,6 @@ struct Touch {
     int warp, lane;
 };
 using Touches = std::vector<Touch>;
-
-// Memories by number: buffers from 0 on.
-enum : int { SHARED_MEMORY = -1, LOCAL_MEMORY = -2 };
 
 // One instruction's access to one memory by all its lanes.
 struct Request {

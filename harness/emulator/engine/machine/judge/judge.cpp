@@ -256,40 +256,27 @@ class Judge {
 
 extern "C" {
 
-// Of everything that is shared with Python: bytes of the structs, and how many verdicts there are.
-void machine_sizes(int* out) {
-    using namespace machine;
-    const size_t sizes[] = {sizeof(Op), sizeof(Block), sizeof(Buffer), sizeof(Launch),
-                            sizeof(Verdict), sizeof(Observed), sizeof(Judged), sizeof(Texture),
-                            sizeof(Counts), BEYOND_SURFACE + 1};
-    std::copy(std::begin(sizes), std::end(sizes), out);
-}
-
-// What the arguments point to must outlive the run.
 void* judge_begin(const machine::Launch* launch, const machine::Judged* judged,
                   machine::i64* counts) {
-    return new machine::Judge(*launch, *judged, machine::Counts::from(counts, *launch));
+    return new machine::Judge(*launch, *judged, machine::counts_from(counts, *launch));
 }
 
 void judge_run(void* judge, double seconds, machine::Verdict* verdict) {
     *verdict = static_cast<machine::Judge*>(judge)->run(seconds);
 }
 
-// Numbers that are part of a verdict; returns how many there are.
 int judge_details(void* judge, machine::i64* out, int most) {
     const auto& details = static_cast<machine::Judge*>(judge)->details;
     std::copy_n(details.begin(), std::min<size_t>(most, details.size()), out);
     return static_cast<int>(details.size());
 }
 
-// Writes that changed nothing and reads that nothing ordered: their sites and how often, by threes.
 int judge_let_pass(void* judge, machine::i64* out, int most) {
     const auto found = static_cast<machine::Judge*>(judge)->let_pass();
     std::copy_n(found.begin(), std::min<size_t>(most, found.size()), out);
     return static_cast<int>(found.size());
 }
 
-// The bytes at a generic address as a lane sees them; returns how many of so many are there.
 int judge_peek(void* judge, int lane, machine::i64 address, void* out, int most) {
     const auto [from, size] = static_cast<machine::Judge*>(judge)->seen(lane, address);
     const int count = static_cast<int>(std::min<machine::i64>(size, most));

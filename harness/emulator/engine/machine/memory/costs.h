@@ -238,9 +238,6 @@ Wavefronts cost_of(Pattern& pattern, const Access& access, i64 unit, Cost cost) 
     return {pattern.spent, pattern.ideal};
 }
 
-// COMBINED: one lane goes to memory for those on its address. VECTOR and the number of elements.
-enum AtomicCost : i32 { ONE_BY_ONE, COUNTS_UP, COMPARES, COMBINED, NOT_COUNTED, VECTOR };
-
 // Lanes are served one at a time in each bank, even on the same word; but for COUNTS_UP.
 inline Wavefronts shared_atomic_wavefronts(const Access& access, const Collisions& met, i32 cost) {
     if (cost == COMBINED) return {1, 1};

@@ -284,19 +284,11 @@ class Machine {
 
 extern "C" {
 
-// The names of the definitions by number; 0 behind the last.
 int sass_definition(int number, const char** name) {
     const auto& all = sass::entries();
     if (number < 0 || number >= static_cast<int>(all.size())) return 0;
     *name = all[number].name;
     return 1;
-}
-
-// The sizes of what Python lays out, so that it can check them.
-int sass_size(int which) {
-    const size_t sizes[] = {sizeof(sass::Source), sizeof(sass::Instruction), sizeof(sass::Buffer),
-                            sizeof(sass::Launch), sizeof(sass::Counts), sizeof(sass::Verdict)};
-    return static_cast<int>(sizes[which]);
 }
 
 void* sass_begin(const sass::Launch* launch, const sass::Counts* counts) {

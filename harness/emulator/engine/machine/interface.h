@@ -1,0 +1,205 @@
+// What Python and the machine hand each other.
+//
+// Python reads this very file (`engine/interface.py`), so it is plain C: enums, structs, functions.
+// The machine has it within its namespace, with `i32` and the like for integers of so many bits.
+
+#pragma once
+
+static const int LANES = 32, MAX_RESULTS = 8, MAX_SOURCES = 12;
+
+enum Space { GLOBAL, SHARED, LOCAL, GENERIC, UNCOUNTED };
+enum Kind { PLAIN, VOLATILE, ATOMIC, BLOCK_ATOMIC };
+enum Ending { JUMP, BRANCH, SWITCH, BARRIER, EXIT, TRAP };
+enum Reduction { NO_REDUCTION, POPC, AND, OR };
+// How an atomic is served. COMBINED: one lane goes to memory for those on its address. VECTOR and
+// the number of elements.
+enum AtomicCost { ONE_BY_ONE, COUNTS_UP, COMPARES, COMBINED, NOT_COUNTED, VECTOR };
+
+// One operation. Results and sources are byte offsets into a warp's registers.
+typedef struct Op {
+    i32 handler;
+    i32 site;
+    i32 width;  // of a memory access: bytes a word
+    i32 count;  // and words
+    i32 space;
+    i32 kind;
+    i32 cost;       // of an atomic: the rule for its wavefronts; of a load: whether it is counted
+    i32 wide_base;  // whether the address register has 64 bits
+    i64 immediate;
+    i32 result[MAX_RESULTS];
+    i32 source[MAX_SOURCES];
+} Op;
+
+typedef struct Block {
+    i32 first, last;  // operations
+    i32 ending;
+    i32 target, otherwise;
+    i32 predicate;  // byte offset, also of a switch's index
+    i32 taken_if;
+    i32 charge;  // instructions, for the budget
+    i32 reduction, result;
+    i32 number, count;          // rows of a barrier's number and of its threads, or -1 for all
+    i32 arrives;                // whether a barrier is only arrived at
+    i32 line;                   // of a barrier in the PTX, or -1 where threads may meet at several
+    i32 first_target, targets;  // of a switch, in `switch_targets`
+    i32 pointer;                // row of the pointer that a switch calls through, or -1
+    i32 site, first_site;       // of the ending, and by which a message names the block
+} Block;
+
+typedef struct Buffer {
+    i64 base;
+    i64 size;
+    u8* data;
+    u8* sectors_read;
+    u8* sectors_written;
+    i32 writable;
+    i32 watched;   // whether the kernel may write it
+    u64* written;  // stamps, one for each granule; set by the machine
+    u64* read;
+    u8* unfolded;  // by page of stamps: whether they lie there as they are
+    u8* saved;  // by page: whether its contents from before the launch are kept
+    u8* filled;  // by byte, 0 where nothing has written it; null if it came with its contents
+} Buffer;
+
+// What a handle among the arguments stands for: a texture, or a surface.
+typedef struct Texture {
+    const u8* data;  // a texel's channels, texel by texel, row by row, layer by layer
+    i32 kind;        // a TextureKind
+    i32 width, height, depth;
+    i32 channels, format;  // a TexelFormat
+    i32 address[3];        // an AddressMode for each axis
+    i32 linear, normalized, as_fractions, is_surface;
+} Texture;
+
+typedef struct Launch {
+    const Op* ops;
+    const Block* blocks;
+    const i32* switch_targets;
+    Buffer* buffers;
+    const u8* constants;          // a lane's worth of each: 8 bytes
+    const i32* constant_offsets;  // where their rows are in a warp's registers
+    const i32* special_offsets;   // by number, -1 where the program does not read it
+    i32 op_count, block_count, site_count, buffer_count, constant_count;
+    i32 register_bytes;  // of a warp
+    i32 zeroed_bytes;    // registers that a thread may read before it writes them come first
+    u32 grid[3], block[3];
+    i32 shared_bytes, shared_static, local_bytes;
+    i32 global_grain, shared_grain, local_grain;  // the narrowest words, of the judge
+    i32 global_granule, shared_granule;           // what no access splits: a stamp of the fast run
+    i32 checks;
+    i32 jobs;
+    i32 global_one_width, shared_one_width;  // whether all stores there are equally wide
+    i64 budget;
+    const Texture* textures;
+    i32 texture_count;
+} Launch;
+
+// Counts of a launch, by site or by basic block: all of one kind, then all of the next.
+typedef struct Counts {
+    i64 *requests, *sectors, *colliding;
+    i64 *shared_requests, *wavefronts, *wavefronts_ideal;
+    i64 *atomic_lanes, *atomic_addresses, *atomic_most_lanes;
+    i64 *block_warps, *block_lanes, *taken_lanes, *diverged_warps;
+} Counts;
+
+// How a run ended, or why it stopped.
+enum Outcome { DONE, PAUSED, SUSPECT, OVER_BUDGET };
+
+typedef struct Verdict {
+    i32 outcome;
+    i32 reason;  // a Reason
+    i32 site;
+    i32 block_number;  // a basic block
+    i64 block;         // a thread block
+    i32 thread;
+    i32 padding;
+    i64 ticks;
+} Verdict;
+
+// --- the judge -----------------------------------------------------------------------------------
+
+// What is known of an instruction, by site.
+enum Trait { IS_FENCE = 1, REACHES_ALL = 2, IS_LOAD = 4, IS_STORE = 8, SPECULATIVE = 16,
+             OF_MBARRIER = 32 };
+
+// By byte of a buffer: 1 + the site that was the first to do it, or 0.
+typedef struct Observed {
+    i32 *read, *written, *read_before_write;
+} Observed;
+
+// A loop that may wait, by the basic block that it turns around, with the rows that tell a pass in
+// vain; a row of 8-byte lanes is marked by its lowest bit.
+typedef struct Head {
+    i32 block, first, count;
+} Head;
+
+typedef struct Meeting {  // a basic block by which lanes of a warp meet, and the row of their mask
+    i32 block, mask;
+} Meeting;
+
+typedef struct UnsetRegister {
+    i32 slot, row;
+} UnsetRegister;
+
+// Prints for a lane: its thread block and lane in the chunk, the addresses of the format and of its
+// arguments. The number of arguments, or less than 0 if that was too much.
+typedef i32 (*Print)(i64 block, i64 lane, u64 format, u64 arguments);
+
+typedef struct Judged {
+    const u8* traits;
+    const Head* heads;
+    const i32* watched;
+    const Meeting* meetings;
+    const UnsetRegister* unset;
+    const Observed* observed;  // by buffer, or null
+    Print print;
+    i32 head_count, meeting_count, unset_count;
+    i32 clocks;        // whether the program looks at a clock
+    i32 chunk_blocks;  // thread blocks that execute together
+    i32 stack_end;     // of local memory
+    i32 zeroed_at, zeroed_bytes;  // of shared memory: what the system clears for itself
+} Judged;
+
+// Memories by number: buffers from 0 on.
+enum Memory { SHARED_MEMORY = -1, LOCAL_MEMORY = -2 };
+
+// What is wrong. The details of each are told in `verdicts.py`.
+enum What {
+    OUT_OF_BLOCK_MEMORY, MISALIGNED_IN_BLOCK_MEMORY, OUT_OF_BUFFERS, MISALIGNED_IN_BUFFER,
+    WRITE_TO_READ_ONLY, RACE_BETWEEN, RACE_AT_ONCE, NEVER_WRITTEN, UNSET, ABSENT_LANE, LANE_MISSED,
+    LANE_NOT_NAMED, BARRIERS_APART, BARRIER_LEFT, BARRIER_STUCK, LOOP_STUCK, NO_TARGET, TRAPPED,
+    ASSERTED, STACK_USED_UP, PRINTED_TOO_MUCH, NOT_WHOLE_WARP, MISALIGNED_MATRIX_ROW,
+    TOO_MANY_ARRIVALS, COPIED_IN_PART, NOT_A_TEXTURE, BEYOND_SURFACE,
+};
+
+// --- functions -----------------------------------------------------------------------------------
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The names of operations and of special registers by number; 0 behind the last.
+int machine_operation(int number, const char** name);
+int machine_special(int number, const char** name);
+
+// The fast run. Each job counts by itself: the first of a job's counts are `apart` words after the
+// last job's. What the arguments point to must outlive the run.
+void* machine_begin(const Launch* launch, i64* counts, int apart);
+void machine_run(void* run, double seconds, Verdict* verdict);
+int machine_restore(void* run);  // buffers as they were before the launch; 0 if that cannot be had
+void machine_end(void* run);
+
+// The judge's run.
+void* judge_begin(const Launch* launch, const Judged* judged, i64* counts);
+void judge_run(void* judge, double seconds, Verdict* verdict);
+// Numbers that are part of a verdict; returns how many there are.
+int judge_details(void* judge, i64* out, int most);
+// Writes that changed nothing and reads that nothing ordered: their sites and how often, by threes.
+int judge_let_pass(void* judge, i64* out, int most);
+// The bytes at a generic address as a lane sees them; returns how many of so many are there.
+int judge_peek(void* judge, int lane, i64 address, void* out, int most);
+void judge_end(void* judge);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,89 @@
+// What Python and the machine that executes SASS hand each other.
+//
+// Python reads this very file (`sass/layout.py`), so it is plain C: enums, structs, functions. The
+// machine has it within its namespace, with `i32` and the like for integers of so many bits.
+
+#pragma once
+
+static const int MAX_SOURCES = 4;
+
+// A 32-bit operand is ((row & keep) ^ flip) + plus, whose second half may stand in another row.
+// constant: whether the row is one of the launch's constants or one of the warp's registers.
+typedef struct Source {
+    i32 row, high;
+    i32 constant;
+    u32 keep, flip, plus;
+    i32 half;  // which of two halves is meant: 0 both, 1 the low one, 2 the high one; of an
+               // address, by how many bits it is shifted; of a whole number that is converted, 4
+               // and the byte where it begins
+} Source;
+
+typedef struct Instruction {
+    i32 handler;
+    i32 flags;  // what the modifiers say; each handler has its own
+    i32 guard, guard_inverted;
+    i32 uniform;  // whether it acts for the warp as a whole
+    i32 result[2];
+    i32 result_predicate[2];
+    i32 source_count;
+    Source source[MAX_SOURCES];
+    i32 source_predicate[3], source_inverted[3];
+    i32 control;  // what the scheduler does about it
+    i32 target;   // the instruction that a branch leads to
+    i32 barrier;  // number of a convergence barrier
+    i32 space, width, is_wide;  // of a memory access: where, bytes a lane, 64-bit addresses
+    i64 immediate;
+} Instruction;
+
+// slack: bytes behind the end that a whole word may reach, whose first bytes are the buffer's last.
+typedef struct Buffer {
+    i64 base, size;
+    u8* data;
+    i32 writable, slack;
+} Buffer;
+
+typedef struct Launch {
+    const Instruction* instructions;
+    const u32* constants;  // rows of 32
+    const u8* const* banks;
+    const i64* bank_sizes;
+    const Buffer* buffers;
+    i32 instruction_count, constant_rows, buffer_count, registers;
+    i32 shared_bytes, local_bytes, shared_start, slice;
+    u32 grid[3], block[3];
+    i64 budget;
+} Launch;
+
+// By instruction.
+typedef struct Counts {
+    i64 *warps, *threads, *on;
+    i64 *requests, *sectors, *shared_requests, *wavefronts, *wavefronts_ideal;
+    i64 *branches, *divergent, *colliding;
+    i64 *warps_again, *threads_again;  // what is issued again: scheduler/replays.h
+} Counts;
+
+enum Outcome { DONE, PAUSED, FAULTY };
+enum FaultKind {
+    NO_FAULT, OUTSIDE, MISALIGNED, READ_ONLY, DEADLOCK, OVER_BUDGET, TRAP, BAD_TARGET, LEFT_CODE,
+};
+
+typedef struct Verdict {
+    i32 outcome, fault, instruction, thread;
+    i64 block, address;
+} Verdict;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The names of the definitions by number; 0 behind the last.
+int sass_definition(int number, const char** name);
+
+// What the arguments point to must outlive the run.
+void* sass_begin(const Launch* launch, const Counts* counts);
+void sass_run(void* machine, double seconds, Verdict* verdict);
+void sass_end(void* machine);
+
+#ifdef __cplusplus
+}
+#endif
