@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 
 from reference.semantics import OPCODES
 
@@ -57,7 +58,7 @@ class Instr:
     sources: tuple[Operand, ...]
     guard: Guard | None = None
 
-    @property
+    @cached_property
     def text(self) -> str:
         definition = OPCODES[self.name]
         template = definition.template
@@ -66,7 +67,7 @@ class Instr:
             template = f"{definition.opcode} {{d}}, {places}"
         return template.format(*self.sources, d=self.result)
 
-    @property
+    @cached_property
     def opcode(self) -> str:
         return self.text.split()[0]
 
