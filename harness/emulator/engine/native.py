@@ -21,6 +21,7 @@ from harness.emulator.engine.raw_counts import JobCounts
 from harness.emulator.errors import LaunchError
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.memory.arguments import written_allocations
+from harness.emulator.memory.textures import Described, Surface
 from harness.emulator.program.access_kinds import atomic_bytes, grain, granule
 from harness.emulator.program.ir import Program
 from harness.emulator.ptx.syntax import TYPE_SIZES
@@ -30,6 +31,17 @@ from harness.emulator.results.remarks import Remark
 
 _MOST_BLOCKS = 1 << 27  # numbers of thread blocks that a stamp has room for
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
+_KINDS = {
+    "1d": layout.LINE, "2d": layout.PLANE, "3d": layout.VOLUME, "cube": layout.CUBE,
+    "layered 1d": layout.LAYERED_LINE, "layered 2d": layout.LAYERED_PLANE,
+}  # fmt: skip
+_FORMATS = {
+    "u1": layout.TEXEL_U8, "i1": layout.TEXEL_S8, "u2": layout.TEXEL_U16, "i2": layout.TEXEL_S16,
+    "u4": layout.TEXEL_U32, "i4": layout.TEXEL_S32, "f2": layout.TEXEL_F16, "f4": layout.TEXEL_F32,
+}  # fmt: skip
+_MODES = {
+    "clamp": layout.CLAMP, "border": layout.BORDER, "wrap": layout.WRAP, "mirror": layout.MIRROR,
+}  # fmt: skip
 _WRONGLY_SUSPECTED = "the fast run suspects it wrongly"
 _NOT_RESTORED = (
     "the launch is in doubt and cannot be run again: what its buffers held is in a temporary file "
@@ -173,11 +185,19 @@ def _buffers(program: Program, memory: AddressSpace, params: bytes) -> Any:
 
 
 def _textures(memory: AddressSpace) -> Any:
-    found = []
-    for _, each, (kind, width, height, depth, channels, format_, *modes) in memory.textures:
-        size = (width, height, depth, channels)
-        found.append((layout.at(each.texels), kind, *size, format_, modes[:3], *modes[3:]))
-    return layout.ffi.new("Texture[]", found)
+    return layout.ffi.new("Texture[]", [_texture(each) for _, each in memory.textures])
+
+
+def _texture(each: Described) -> dict[str, Any]:
+    width, height, depth = each.size
+    return {
+        "data": layout.at(each.what.texels), "kind": _KINDS[each.what.kind], "width": width,
+        "height": height, "depth": depth, "channels": each.what.channels,
+        "format": _FORMATS[each.what.texels.dtype.str[1:]],
+        "address": [_MODES[mode] for mode in each.address], "linear": each.linear,
+        "normalized": each.normalized, "as_fractions": each.fractions,
+        "is_surface": isinstance(each.what, Surface),
+    }  # fmt: skip
 
 
 def _launch(program: Program, configuration: LaunchConfiguration, jobs: int) -> Any:

@@ -260,8 +260,8 @@ def _held(p: Place, handle: int) -> str:
     number = handle - FIRST_HANDLE
     if not 0 <= number < len(p.memory.textures):
         return f"{handle & (1 << 64) - 1:#x}, which is no texture or surface of the launch"
-    label, held, _ = p.memory.textures[number]
-    return f"{label}, which is a {held.kind} {type(held).__name__.lower()}"
+    label, held = p.memory.textures[number]
+    return f"{label}, which is a {held.what.kind} {type(held.what).__name__.lower()}"
 
 
 def _not_a_texture(p: Place, site: int, handle: int) -> str:
@@ -270,7 +270,8 @@ def _not_a_texture(p: Place, site: int, handle: int) -> str:
 
 def _beyond_surface(p: Place, site: int, handle: int, *at: int) -> str:
     *coordinates, size = at
-    label, surface, _ = p.memory.textures[handle - FIRST_HANDLE]
+    label, held = p.memory.textures[handle - FIRST_HANDLE]
+    surface = held.what
     opcode = p.program.sites[site].opcode
     count = SHAPES[next(word for word in opcode.split(".") if word in SHAPES)]
     place = ", ".join(map(str, coordinates[:count]))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.emulator.memory.textures import Surface, Texture
+from harness.emulator.memory.textures import Described
 from harness.silicon.memory_rules import SECTOR_BYTES
 
 Array = NDArray[Any]
@@ -67,7 +67,7 @@ class AddressSpace:
 
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
-        self.textures: list[tuple[str, Texture | Surface, tuple[int, ...]]] = []
+        self.textures: list[tuple[str, Described]] = []
         """What a message calls it, the texture, and its numbers for the engine."""
 
     def add(

@@ -120,7 +120,7 @@ def _pack(
     if isinstance(arg, (Texture, Surface)):
         if not takes_address:
             raise LaunchError(f"{where} is a texture, but the parameter is no handle")
-        memory.textures.append((label, arg, arg.numbers(label)))
+        memory.textures.append((label, arg.described(label)))
         return (FIRST_HANDLE + len(memory.textures) - 1).to_bytes(8, "little")
     if isinstance(arg, (bytes, np.void)):
         raw = arg if isinstance(arg, bytes) else arg.tobytes()

@@ -50,8 +50,8 @@ class Texture:
     normalized: bool = False
     fractions: bool = False
 
-    def numbers(self, label: str) -> tuple[int, ...]:
-        """For the engine. Raises LaunchError for what no texture can be."""
+    def described(self, label: str) -> Described:
+        """Raises LaunchError for what no texture can be."""
         given = self.address
         modes = [given] * _FILTERED.get(self.kind, 3) if isinstance(given, str) else [*given]
         modes += ["clamp"] * (3 - len(modes))
@@ -59,16 +59,14 @@ class Texture:
             raise LaunchError(f"{label}: address is {shown(self.address)}: known are {MODES}")
         if self.filter not in ("point", "linear"):
             raise LaunchError(f"{label}: filter is {shown(self.filter)}: point or linear")
-        width, height, depth, format_ = _shape(label, self.texels, self.kind, self.channels)
-        floats = format_ >= FORMATS.index(np.dtype("f2"))
-        if self.fractions and FORMATS[format_].itemsize > 2:
+        size = _size(label, self.texels, self.kind, self.channels)
+        if self.fractions and self.texels.itemsize > 2:
             raise LaunchError(f"{label}: integers of 8 and 16 bits alone are read as fractions")
-        if self.filter == "linear" and not (floats or self.fractions):
+        if self.filter == "linear" and not (self.texels.dtype.kind == "f" or self.fractions):
             raise LaunchError(f"{label}: integers are filtered only if they are read as fractions")
-        return (
-            KINDS.index(self.kind), width, height, depth, self.channels, format_,
-            *map(MODES.index, modes), self.filter == "linear", bool(self.normalized),
-            bool(self.fractions), 0,
+        return Described(
+            self, size, tuple(modes), self.filter == "linear", bool(self.normalized),
+            bool(self.fractions),
         )  # fmt: skip
 
 
@@ -84,18 +82,27 @@ class Surface:
     kind: Kind = "2d"
     channels: int = 1
 
-    def numbers(self, label: str) -> tuple[int, ...]:
-        """For the engine. Raises LaunchError for what no surface can be."""
+    def described(self, label: str) -> Described:
+        """Raises LaunchError for what no surface can be."""
         if self.kind == "cube" or not (isinstance(self.texels, np.ndarray)
                                        and self.texels.flags.writeable):  # fmt: skip
             raise LaunchError(f"{label}: a surface is an array that may be written, and no cube")
-        width, height, depth, format_ = _shape(label, self.texels, self.kind, self.channels)
-        kind = KINDS.index(self.kind)
-        return kind, width, height, depth, self.channels, format_, 0, 0, 0, 0, 0, 0, 1
+        return Described(self, _size(label, self.texels, self.kind, self.channels))
 
 
-def _shape(label: str, texels: Any, kind: Any, channels: Any) -> tuple[int, int, int, int]:
-    """Width, height, depth or layers, and the number of the format."""
+@dataclass(frozen=True)
+class Described:
+    """A texture or surface that can be. size: width, height, and depth or layers."""
+
+    what: Texture | Surface
+    size: tuple[int, int, int]
+    address: tuple[Mode, ...] = ("clamp", "clamp", "clamp")
+    linear: bool = False
+    normalized: bool = False
+    fractions: bool = False
+
+
+def _size(label: str, texels: Any, kind: Any, channels: Any) -> tuple[int, int, int]:
     if kind not in KINDS:
         raise LaunchError(f"{label}: kind is {shown(kind)}: known are {', '.join(KINDS)}")
     if type(channels) is not int or channels not in (1, 2, 4):
@@ -116,4 +123,4 @@ def _shape(label: str, texels: Any, kind: Any, channels: Any) -> tuple[int, int,
     width = axes[-1]
     height = axes[-2] if kind in ("2d", "3d", "layered 2d", "cube") else 1
     depth = axes[0] if kind not in ("1d", "2d") else 1
-    return width, height, depth, FORMATS.index(texels.dtype)
+    return width, height, depth

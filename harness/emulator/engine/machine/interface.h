@@ -61,6 +61,12 @@ typedef struct Buffer {
     u8* filled;  // by byte, 0 where nothing has written it; null if it came with its contents
 } Buffer;
 
+enum TextureKind { LINE, PLANE, VOLUME, LAYERED_LINE, LAYERED_PLANE, CUBE };
+enum TexelFormat {
+    TEXEL_U8, TEXEL_S8, TEXEL_U16, TEXEL_S16, TEXEL_U32, TEXEL_S32, TEXEL_F16, TEXEL_F32
+};
+enum AddressMode { CLAMP, BORDER, WRAP, MIRROR };
+
 // What a handle among the arguments stands for: a texture, or a surface.
 typedef struct Texture {
     const u8* data;  // a texel's channels, texel by texel, row by row, layer by layer
