@@ -26,6 +26,9 @@ extern "C" __global__ void goes_back_with_others(unsigned* words, unsigned count
     for (unsigned n = threadIdx.x; n < 64; n += blockDim.x)
         words[(n ^ 1) * APART] += 1;                                             // LINE others
 }
+extern "C" __global__ void goes_to_and_fro(unsigned* words, unsigned count) {
+    for (unsigned turn = 0; turn < 4; turn++) words[I * 7919ull % count * APART + turn] += 1;
+}
 extern "C" __global__ void adds_and_sums_last(unsigned* words, unsigned* out, unsigned* ticket) {
     words[I * APART] += 1;
     __threadfence();
@@ -72,6 +75,14 @@ def test_a_thread_may_come_back_to_its_own_words(module: Module) -> None:
     report = run(module, "goes_twice", 1, 32, [words, COUNT])
     assert report.engine == "native"
     assert (words[::APART] == np.arange(COUNT) * APART + 2).all()
+
+
+def test_warps_may_go_to_and_fro_between_all_pages(module: Module) -> None:
+    words = np.zeros(COUNT * APART, np.uint32)
+    report = run(module, "goes_to_and_fro", BLOCKS, THREADS, [words, COUNT])
+    assert report.engine == "native"
+    assert (words.reshape(COUNT, APART)[:, :4] == 1).all()
+    assert words.sum() == 4 * COUNT
 
 
 def test_a_block_may_not_come_back_to_words_of_its_other_threads(module: Module) -> None:

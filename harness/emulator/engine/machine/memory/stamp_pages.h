@@ -2,12 +2,14 @@
 //
 // The page that was touched first is folded first: of each stamp remains by how much it differs from
 // the one before, which in regular code takes few values, so that half a byte says which. What blocks
-// left that have ended is first reduced to what still matters of it.
+// left that have ended is first reduced to what still matters of it. Where a kernel goes to and fro
+// between pages so much that most of its time is spent so, more of them are left as they are.
 
 #pragma once
 
 #include <sys/mman.h>
 
+#include <chrono>
 #include <deque>
 
 #include "allocation.h"
@@ -18,7 +20,7 @@ namespace machine {
 class StampPages {
    public:
     static constexpr int PAGE_SHIFT = 10;  // stamps in a page
-    static constexpr size_t MOST_UNFOLDED = size_t(1) << 14;
+    static constexpr size_t FIRST_MOST = size_t(1) << 14;  // pages that lie there as they are
 
     explicit StampPages(const Launch& launch)
         : launch_(launch), buffers_(launch.buffer_count), folds_(launch.jobs == 1) {}
@@ -36,10 +38,11 @@ class StampPages {
         buffer.unfolded = mine.unfolded.get();
     }
 
-    // Before pages are unfolded for one access, which must not fold each other.
+    // Before the pages of an access are unfolded, which must not fold each other.
     // now: the lowest stamp of the block that is under way.
     void make_room(u64 now) {
-        while (queue_.size() >= MOST_UNFOLDED) {
+        began_ = Clock::now();
+        while (queue_.size() >= most_) {
             const Place oldest = queue_.front();
             queue_.pop_front();
             if (fold(oldest, now)) continue;
@@ -50,15 +53,27 @@ class StampPages {
 
     void unfold(const Buffer& buffer, i64 page) {
         OfBuffer& mine = of(buffer);
-        for (Side& side : mine.sides) side.unfold(page);
+        for (Side& side : mine.sides) unfolded_again_ += side.unfold(page);
         mine.unfolded[page] = 1;
         queue_.push_back({&mine, page});
     }
 
+    // After them.
+    void look() {
+        const auto now = Clock::now();
+        spent_ += now - began_;
+        if (unfolded_again_ < AGAIN_A_LOOK) return;
+        if (spent_ > (now - looked_) / 2) most_ *= 2;
+        looked_ = now, spent_ = {}, unfolded_again_ = 0;
+    }
+
    private:
+    using Clock = std::chrono::steady_clock;
+
     static constexpr int STAMPS = 1 << PAGE_SHIFT, MOST_STEPS = 16, STEPS_IN_A_WORD = 16;
     static constexpr int CODE_WORDS = STAMPS / STEPS_IN_A_WORD;
     static constexpr size_t MEMORY_PAGE = 4096;
+    static constexpr int AGAIN_A_LOOK = 1 << 12;
 
     struct Folded {
         u64 codes[CODE_WORDS] = {};
@@ -79,9 +94,10 @@ class StampPages {
             folded.resize(pages);
         }
 
-        void unfold(i64 page) {
+        // Whether there was anything.
+        bool unfold(i64 page) {
             const Held<u64> from = std::move(folded[page]);
-            if (!from) return;
+            if (!from) return false;
             u64* to = stamps + (page << PAGE_SHIFT);
             const u64* steps = from.get() + CODE_WORDS;
             u64 stamp = 0;
@@ -90,6 +106,7 @@ class StampPages {
                 for (int n = 0; n < STEPS_IN_A_WORD; n++, codes >>= 4)
                     *to++ = stamp += steps[codes & 15];
             }
+            return true;
         }
 
         void put_away(i64 page, const Folded& page_folded) {
@@ -147,6 +164,10 @@ class StampPages {
     const Launch& launch_;
     std::vector<OfBuffer> buffers_;
     bool folds_;
+    size_t most_ = FIRST_MOST;
+    int unfolded_again_ = 0;
+    Clock::time_point began_, looked_ = Clock::now();
+    Clock::duration spent_{};  // since it was looked at
     std::deque<Place> queue_;  // unfolded pages, the one that was touched first in front
 };
 

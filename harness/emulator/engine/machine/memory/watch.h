@@ -44,6 +44,7 @@ inline void unfold_stamps(const Context& c, const Buffer& buffer, const Access& 
             if (!buffer.unfolded[page]) c.stamp_pages->unfold(buffer, page);
         }
     });
+    c.stamp_pages->look();
 }
 
 // With several jobs other blocks stamp the same words meanwhile: each side then first leaves its
