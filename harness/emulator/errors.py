@@ -20,6 +20,11 @@ def shown(value: object, most: int = 100) -> str:
         text = repr(value[: most + 1] if isinstance(value, str) else value)
     except ValueError:  # Python does not print integers of thousands of digits
         text = f"a {type(value).__name__}"
+    return cut(text, most)
+
+
+def cut(text: str, most: int = 100) -> str:
+    """What stands in a file, as a message quotes it."""
     return text if len(text) <= most else f"{text[: most - 2]} …"
 
 
@@ -48,9 +53,9 @@ class UnknownInstruction(EmulatorError):
         self.opcode = opcode
         self.where = where
         self.ptx_line = ptx_line
-        because = f" ({detail})" if detail else ""
+        because = f" ({cut(detail, 300)})" if detail else ""
         super().__init__(
-            f"{where}: the emulator does not know `{opcode}`{because}; PTX line {ptx_line}. "
+            f"{where}: the emulator does not know `{cut(opcode)}`{because}; PTX line {ptx_line}. "
             "Nothing was run. Use a GPU for this kernel, or avoid the instruction."
         )
 

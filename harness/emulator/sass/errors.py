@@ -10,10 +10,7 @@ What goes wrong while a kernel runs is a `Fault` in the report, as it is from PT
 
 from __future__ import annotations
 
-from harness.emulator.errors import EmulatorError
-
-_LONGEST = 120
-"""Letters of an instruction that a message quotes."""
+from harness.emulator.errors import EmulatorError, cut
 
 
 class CubinError(EmulatorError):
@@ -32,12 +29,11 @@ class UnknownMachineInstruction(EmulatorError):
 
     def __init__(self, text: str, where: str, kernel: str, address: int, detail: str = "") -> None:
         self.text = text
-        text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2]} …"
         self.where = where
         self.address = address
         because = f" ({detail})" if detail else ""
         super().__init__(
             f"{where or kernel}: the emulator does not know the machine instruction "
-            f"`{text}`{because} at {address:#x} of `{kernel}`. Nothing was run. "
+            f"`{cut(text)}`{because} at {address:#x} of `{kernel}`. Nothing was run. "
             "Count this kernel from its PTX, or on a GPU."
         )

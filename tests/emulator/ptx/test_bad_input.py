@@ -232,6 +232,13 @@ def test_an_instruction_that_ptxas_would_refuse_is_refused_with_the_reason(
         launch(parse(ptx_kernel(instruction, ["u64"], declarations)), "k", 1, 32, [None])
 
 
+def test_an_unknown_instruction_is_quoted_in_few_letters_however_long_it_is() -> None:
+    text = ptx_kernel(f"add{'.sat' * 2000}.u32 %r1, %r2, %r3;")
+    with pytest.raises(UnknownInstruction, match=r"`add\.sat\.sat.* …`; PTX line") as caught:
+        launch(parse(text), "k", 1, 32, [])
+    assert len(str(caught.value)) < 400
+
+
 def test_loads_stores_and_conversions_take_wider_registers_as_ptxas_does() -> None:
     body = """ld.param.u64 %a0, [p0];
     mov.u64 %l1, 1;
