@@ -186,12 +186,10 @@ WORKLOADS = [
     lambda: divergent_loop(18),
     lambda: histogram(20),
     lambda: addition(24),
-    lambda: addition(26),
-    lambda: addition(28),
-    lambda: doubling(28),
 ]
-LARGE = (12, 13, 14)  # of these, what is measured for its memory alone
-SHARED_OUT = (3, 6, 9)  # and what is also measured on several cores
+SHARED_OUT = (3, 6, 9)  # of these, what is also measured on several cores
+LARGE = [lambda: addition(26), lambda: addition(28), lambda: doubling(28)]
+"""What is measured for its memory."""
 
 
 class Peak:
@@ -275,7 +273,7 @@ def measure(work: Workload, runs: int, way: Way) -> Measured:
 
 
 def apart(number: int, runs: int, way: Way) -> Measured:
-    """The same in a process of its own."""
+    """The same in a process of its own, of a workload by its number; large ones come last."""
     command = [sys.executable, __file__, "--runs", str(runs), "--one", str(number)]
     done = subprocess.run(
         [*command, "--way", json.dumps(vars(way))], stdout=subprocess.PIPE, text=True, check=False
@@ -292,7 +290,7 @@ def on_one_core(runs: int) -> None:
     )
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     ways = Way(), Way(checks=False), Way(engine="judge"), Way(machine_code=True)
-    for number in (n for n in range(len(WORKLOADS)) if n not in LARGE):
+    for number in range(len(WORKLOADS)):
         on, off, judged, machine = (apart(number, runs, way) for way in ways)
         longer = statistics.median(machine.seconds) / statistics.median(on.seconds)
         rates = f"{on.cell} | {off.cell} | {judged.cell} | {machine.cell} | {longer:.1f}×"
@@ -314,7 +312,7 @@ def on_several_cores(runs: int) -> None:
 def of_large_buffers() -> None:
     print("\n| kernel | checks on | MiB, on | off |")
     print("|---|--:|--:|--:|")
-    for number in LARGE:
+    for number in range(len(WORKLOADS), len(WORKLOADS) + len(LARGE)):
         on, off = (apart(number, 1, way) for way in (Way(), Way(checks=False)))
         memory = " | ".join(f"{each.peak / 2**20:,.0f}" for each in (on, off))
         print(f"| {on.title} | {statistics.median(on.seconds):.1f} s | {memory} |", flush=True)
@@ -326,7 +324,7 @@ def main(
     way: Annotated[str, typer.Option(hidden=True)] = "{}",
 ) -> None:
     if one is not None:
-        print(json.dumps(vars(measure(WORKLOADS[one](), runs, Way(**json.loads(way))))))
+        print(json.dumps(vars(measure([*WORKLOADS, *LARGE][one](), runs, Way(**json.loads(way))))))
         return
     print(f"{describe()['cpu']}, Python {platform.python_version()}, NumPy {np.__version__}\n")
     on_one_core(runs)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from benchmark_emulator import KERNELS, LARGE, ROOT, WORKLOADS, Workload
+from benchmark_emulator import KERNELS, ROOT, WORKLOADS, Workload
 
 from harness import emulator
 from harness.build import compile as compiler
@@ -51,9 +51,8 @@ def main(
 ) -> None:
     """Measure both, and print a table."""
     print("| kernel, checks on | there | here | faster, by medians |\n|---|--:|--:|--:|")
-    for number, make in enumerate(WORKLOADS):
-        if number not in LARGE:
-            print(row(make(), other.resolve(), rounds, engine), flush=True)
+    for make in WORKLOADS:
+        print(row(make(), other.resolve(), rounds, engine), flush=True)
 
 
 def row(work: Workload, other: Path, rounds: int, engines: list[str]) -> str:

@@ -1,7 +1,8 @@
 """How long a run of 28 problems takes to draw, and how large its pages are.
 
 Processor time is also given in plain figures, charts of 20 bars as SVG and PNG, which take longer
-where the machine is slow: 250 of them, 0.24 s each where this was written, stand for a minute.
+where the machine is slow: 250 of them, 0.24 s each where this was written, stand for a minute. The
+exit code is 1 where it takes longer or a page is too large.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ def main() -> None:
     print(f"28 problems, {cases} cases: {wall:.1f} s, {taken:.1f} s of the processor")
     print(f"that is {taken / plain:.0f} plain figures of {plain:.2f} s; 250 are a minute")
     print(f"{len(pages)} pages, the largest of {largest / 1e6:.2f} MB; 3 MB are allowed")
+    if taken > 250 * plain or largest > 3_000_000:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ class Surface:
 
 @dataclass(frozen=True)
 class Described:
-    """A texture or surface that can be. size: width, height, and depth or layers."""
+    """A texture or surface that was checked. size: width, height, and depth or layers."""
 
     what: Texture | Surface
     size: tuple[int, int, int]
@@ -103,6 +103,7 @@ class Described:
 
 
 def _size(label: str, texels: Any, kind: Any, channels: Any) -> tuple[int, int, int]:
+    """Width, height, and depth or layers."""
     if kind not in KINDS:
         raise LaunchError(f"{label}: kind is {shown(kind)}: known are {', '.join(KINDS)}")
     if type(channels) is not int or channels not in (1, 2, 4):

@@ -34,6 +34,6 @@ class UnknownMachineInstruction(EmulatorError):
         because = f" ({detail})" if detail else ""
         super().__init__(
             f"{where or kernel}: the emulator does not know the machine instruction "
-            f"`{cut(text)}`{because} at {address:#x} of `{kernel}`. Nothing was run. "
+            f"`{cut(text, 120)}`{because} at {address:#x} of `{kernel}`. Nothing was run. "
             "Count this kernel from its PTX, or on a GPU."
         )

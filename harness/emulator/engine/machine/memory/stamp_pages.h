@@ -12,6 +12,7 @@
 #include <chrono>
 #include <deque>
 
+#include "access.h"
 #include "allocation.h"
 #include "stamps.h"
 
@@ -38,30 +39,19 @@ class StampPages {
         buffer.unfolded = mine.unfolded.get();
     }
 
-    // Before the pages of an access are unfolded, which must not fold each other.
-    // now: the lowest stamp of the block that is under way.
-    void make_room(u64 now) {
-        began_ = Clock::now();
-        while (queue_.size() >= most_) {
-            const Place oldest = queue_.front();
-            queue_.pop_front();
-            if (fold(oldest, now)) continue;
-            queue_.push_back(oldest);  // too irregular
-            return;
-        }
-    }
-
-    void unfold(const Buffer& buffer, i64 page) {
+    // Unfolds the pages that an access goes to, after room is made for them: they must not fold each
+    // other. shift: from bytes to pages. started: the lowest stamp of the block that is under way.
+    void unfold(const Buffer& buffer, const Access& access, int shift, u64 started) {
+        const auto began = Clock::now();
+        make_room(started);
         OfBuffer& mine = of(buffer);
-        for (Side& side : mine.sides) unfolded_again_ += side.unfold(page);
-        mine.unfolded[page] = 1;
-        queue_.push_back({&mine, page});
-    }
-
-    // After them.
-    void look() {
+        each_lane(access.active, [&](int i) {
+            const i64 first = access.address[i] - buffer.base;
+            for (const i64 page : {first >> shift, (first + access.width - 1) >> shift})
+                if (!mine.unfolded[page]) unfold(mine, page);
+        });
         const auto now = Clock::now();
-        spent_ += now - began_;
+        spent_ += now - began;
         if (unfolded_again_ < AGAIN_A_LOOK) return;
         if (spent_ > (now - looked_) / 2) most_ *= 2;
         looked_ = now, spent_ = {}, unfolded_again_ = 0;
@@ -132,23 +122,40 @@ class StampPages {
 
     OfBuffer& of(const Buffer& buffer) { return buffers_[&buffer - launch_.buffers]; }
 
+    void make_room(u64 started) {
+        while (queue_.size() >= most_) {
+            const Place oldest = queue_.front();
+            queue_.pop_front();
+            if (fold(oldest, started)) continue;
+            queue_.push_back(oldest);  // too irregular
+            return;
+        }
+    }
+
+    void unfold(OfBuffer& mine, i64 page) {
+        for (Side& side : mine.sides) unfolded_again_ += side.unfold(page);
+        mine.unfolded[page] = 1;
+        queue_.push_back({&mine, page});
+    }
+
     // False if a page has too many different steps.
-    bool fold(Place place, u64 now) {
+    bool fold(Place place, u64 started) {
         OfBuffer& mine = *place.buffer;
         Folded found[2];
         for (int side = 0; side < 2; side++)
-            if (!steps_of(mine.sides[side].stamps + (place.page << PAGE_SHIFT), now, found[side]))
+            if (!steps_of(mine.sides[side].stamps + (place.page << PAGE_SHIFT), started, found[side]))
                 return false;
         for (int side = 0; side < 2; side++) mine.sides[side].put_away(place.page, found[side]);
         mine.unfolded[place.page] = 0;
         return true;
     }
 
-    static bool steps_of(const u64* stamps, u64 now, Folded& found) {
+    static bool steps_of(const u64* stamps, u64 started, Folded& found) {
         u64 before = 0;
         int code = 0;
         for (int n = 0; n < STAMPS; n++) {
-            const u64 stamp = stamps[n] && stamps[n] < now ? Stamp::of_the_past(stamps[n]) : stamps[n];
+            const bool has_ended = stamps[n] && stamps[n] < started;
+            const u64 stamp = has_ended ? Stamp::of_the_past(stamps[n]) : stamps[n];
             const u64 step = stamp - before;
             before = stamp;
             if (found.count == 0 || found.steps[code] != step) {
@@ -166,7 +173,7 @@ class StampPages {
     bool folds_;
     size_t most_ = FIRST_MOST;
     int unfolded_again_ = 0;
-    Clock::time_point began_, looked_ = Clock::now();
+    Clock::time_point looked_ = Clock::now();
     Clock::duration spent_{};  // since it was looked at
     std::deque<Place> queue_;  // unfolded pages, the one that was touched first in front
 };

@@ -37,14 +37,7 @@ inline void unfold_stamps(const Context& c, const Buffer& buffer, const Access& 
     const int shift = __builtin_ctz(c.launch->global_granule) + StampPages::PAGE_SHIFT;
     const i64 first = (access.low - buffer.base) >> shift;
     if (first == (access.high - buffer.base) >> shift && buffer.unfolded[first]) return;
-    c.stamp_pages->make_room(c.checks->start());
-    each_lane(access.active, [&](int i) {
-        for (const i64 address : {access.address[i], access.address[i] + access.width - 1}) {
-            const i64 page = (address - buffer.base) >> shift;
-            if (!buffer.unfolded[page]) c.stamp_pages->unfold(buffer, page);
-        }
-    });
-    c.stamp_pages->look();
+    c.stamp_pages->unfold(buffer, access, shift, c.checks->start());
 }
 
 // With several jobs other blocks stamp the same words meanwhile: each side then first leaves its
