@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pickle
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -29,6 +30,9 @@ for each in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(each) is signal.SIG_IGN:
         with suppress(ValueError):  # outside the main thread nothing can be changed
             signal.signal(each, signal.SIG_DFL)
+
+# A fifth of nvcc's time went to what C++17 adds to <cmath> for the host; no kernel here needs it.
+os.environ["NVCC_APPEND_FLAGS"] = "-D_GLIBCXX_BITS_SPECFUN_H"
 
 # An example may meet the garbage collector, or a busy machine; one that hangs ends by the timeout.
 settings.register_profile("without a deadline", deadline=None)
@@ -117,6 +121,25 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A compile cache of this test's own."""
     monkeypatch.setattr(compile_cache, "CACHE", tmp_path / "cache")
     return tmp_path / "cache"
+
+
+@pytest.fixture
+def same_place(
+    tmp_path_factory: pytest.TempPathFactory, shared_by_all_workers: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Path:  # fmt: skip
+    """An empty folder, the same for each test that asks, in which they share what was compiled.
+
+    A compiled kernel names the path of its source, and serves that one alone.
+    """
+    place, kept = tmp_path_factory.getbasetemp() / "same", shared_by_all_workers / "compiled"
+    place.mkdir(exist_ok=True)  # emptied and not made anew: processes that fork workers stand in it
+    for each in place.iterdir():
+        shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
+    kept.mkdir(exist_ok=True)
+    (place / ".cache").symlink_to(kept)  # for commands that are run here
+    monkeypatch.setattr(compile_cache, "CACHE", kept / "compile")
+    return place
 
 
 @pytest.fixture

@@ -163,7 +163,10 @@ _DRAWING = ("pandas", "matplotlib", "scipy")
             "harness.worker.qualify",
             {*_DRAWING, "elftools", "harness.measure"},
         ),
-        ("harness.__main__", {"matplotlib", "plotly", "scipy", "distributed", "dask"}),
+        (
+            "harness.__main__",
+            {*_DRAWING, "plotly", "distributed", "dask", "elftools", "harness.emulator"},
+        ),
     ],
 )
 def test_a_process_starts_without_what_only_others_need(module: str, without: set[str]) -> None:

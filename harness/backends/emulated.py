@@ -8,6 +8,7 @@ import numpy as np
 
 from harness import emulator
 from harness.backends.base import Array, Workspace
+from harness.backends.emulated_device import emulated_device
 from harness.backends.host_memory import (
     Emulated,
     HostWorkspace,
@@ -17,27 +18,8 @@ from harness.backends.host_memory import (
     relative,
 )
 from harness.build.compile import Built
-from harness.cases import Case, Device
+from harness.cases import Case
 from harness.problem import Buffer, Problem
-from harness.silicon.architectures import architecture
-
-
-def emulated_device(arch: str) -> Device:
-    """The facts of the device that stands for an architecture where there is none."""
-    facts = architecture(arch)
-    device = facts.representative
-    return Device(
-        name=f"{device.name} (emulated)",
-        arch=arch,
-        sm_count=device.sm_count,
-        warp_size=facts.warp_size,
-        l2_bytes=device.l2_bytes,
-        memory_bytes=device.memory_bytes,
-        max_threads_per_block=facts.max_threads_per_block,
-        max_block=facts.max_block,
-        max_grid=facts.max_grid,
-        max_shared_bytes=facts.max_shared_bytes_per_block,
-    )
 
 
 class EmulatorBackend:

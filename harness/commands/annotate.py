@@ -13,8 +13,6 @@ from harness.matrix import model, plan
 from harness.near import did_you_mean
 from harness.progress import console
 from harness.run import devices, machine
-from harness.run import smallest as shrinking
-from harness.run.emulate import emulate
 
 MachineCode = Annotated[
     bool, typer.Option("--machine-code", help="Show each line's machine instructions, too.")
@@ -37,6 +35,9 @@ def annotate(
     smallest: Smallest = False,
 ) -> None:
     """Emulate one case and show its source, with what each line cost."""
+    from harness.run import smallest as shrinking  # the emulator: no other command waits for it
+    from harness.run.emulate import emulate
+
     bench = model.load(config_path, kernels)
     device = devices.emulated(arch)
     found = plan.resolve(bench, device, "emulator").cases

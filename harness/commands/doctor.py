@@ -12,9 +12,6 @@ from rich.table import Table
 
 from harness import children
 from harness.build import toolchain
-from harness.emulator import EmulatorError
-from harness.emulator.engine import library
-from harness.emulator.sass.cubin import disassembler
 from harness.errors import HarnessError
 from harness.ncu import tool as ncu
 from harness.ncu.failures import Failure
@@ -69,6 +66,8 @@ def _compiler() -> Finding:
 
 
 def _emulator() -> Finding:
+    from harness.emulator.engine import library  # no other command waits for it
+
     native = library.load()
     if isinstance(native, str):
         return Finding("emulator", False, native, "install g++ (Debian: g++), or name one in CXX")
@@ -76,6 +75,9 @@ def _emulator() -> Finding:
 
 
 def _disassembler() -> Finding:
+    from harness.emulator import EmulatorError
+    from harness.emulator.sass.cubin import disassembler
+
     try:
         found = disassembler.find()
     except EmulatorError as error:

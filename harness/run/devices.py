@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from harness.backends.emulated import emulated_device
+from harness.backends.emulated_device import emulated_device
 from harness.cases import Device
 from harness.errors import BackendUnavailable, UsageError
 from harness.job import Job

@@ -9,15 +9,16 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import JournalError
 from harness.near import did_you_mean
 from harness.storage import replace_text
 from harness.tables.files import inert_table, load, number
 from harness.tables.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FILE = "cards.json"
 WINNERS = "winners.csv"
@@ -88,6 +89,8 @@ def counters(runs: dict[str, Run]) -> pd.DataFrame:
 
 
 def _stacked(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    import pandas as pd
+
     for card, table in tables.items():
         table.insert(0, "card", card)
     return pd.concat(list(tables.values()), ignore_index=True)
@@ -98,6 +101,8 @@ def winners(runs: dict[str, Run]) -> pd.DataFrame:
 
     A tie has no winner of its own: `tied` lists who is not shown to be slower.
     """
+    import pandas as pd
+
     rows: list[dict[str, Any]] = []
     for card, run in runs.items():
         for group, cases in run.groups().items():

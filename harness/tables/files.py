@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
-from pandas.api.types import is_numeric_dtype
+from typing import TYPE_CHECKING, Any
 
 from harness import inert
 from harness.errors import JournalError
@@ -15,6 +12,9 @@ from harness.near import did_you_mean
 from harness.tables import about
 from harness.tables.packed import COUNTERS, ENDING, JOURNAL, named
 from harness.tables.run import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def load(folder: str | Path) -> Run:
@@ -63,6 +63,8 @@ def write(run: Run) -> None:
 
 def inert_table(table: pd.DataFrame) -> pd.DataFrame:
     """With no text that a spreadsheet or a terminal would act on, in a heading or a cell."""
+    from pandas.api.types import is_numeric_dtype
+
     safe = table.rename(columns=inert.cell)
     for column in safe.columns:
         if not is_numeric_dtype(safe[column]):

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from harness.errors import UsageError
 from harness.measure.timings import Group
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from harness.tables.run import Run
 
 _TIMED = {
@@ -105,4 +106,4 @@ def _brief(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def _four(value: Any) -> str:
     """Four digits, or nothing."""
-    return "" if pd.isna(value) else f"{float(value):,.4g}"
+    return "" if math.isnan(value) else f"{float(value):,.4g}"

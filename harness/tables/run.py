@@ -1,4 +1,7 @@
-"""What one run measured: its records by kind and case, and as pandas tables."""
+"""What one run measured: its records by kind and case, and as pandas tables.
+
+pandas takes half a second to import: it is, once somebody asks for a table.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness import inert
 from harness.current import current
@@ -18,7 +19,6 @@ from harness.measure.timings import Comparison, Group, Timings, ceiling_over_pla
 from harness.records import (
     Ceiling,
     Compiled,
-    Conditions,
     Counted,
     Located,
     MachineCode,
@@ -29,9 +29,11 @@ from harness.records import (
     Round,
     SourceLine,
     Uncounted,
-    Verified,
 )
-from harness.tables import notebook, results
+from harness.tables import notebook
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NCU_DURATION = "gpu__time_duration.sum"
 _RATES = {
@@ -200,20 +202,16 @@ class Run:
     @cached_property
     def results(self) -> pd.DataFrame:
         """One row per case and cache state; a value that does not exist is missing, never 0."""
+        from harness.tables import results
+
         return results.table(self)
 
     @cached_property
     def counters(self) -> pd.DataFrame:
         """One row per case, step and metric, in that order; one without a value has a reason."""
-        columns = ["case", "step", "kernel", "metric", "value", "unit", "provenance", "reason"]
-        order = {case: i for i, case in enumerate(self.planned)}
-        every: list[Counted | Uncounted] = [*self.of(Counted), *self.of(Uncounted)]
-        both = sorted(
-            every,
-            key=lambda r: (order.get(r.case, len(order)), r.case, r.step, r.metric),
-        )
-        rows = [[getattr(record, name, None) for name in columns] for record in both]
-        return pd.DataFrame(rows, columns=columns)
+        from harness.tables import frames
+
+        return frames.counters(self)
 
     def ladder(
         self, problem: str, dtype: str | None = None, cache: str = "cold", **sizes: int
@@ -238,41 +236,23 @@ class Run:
         disagrees: they differ by over 10 % though the launch takes over 50 µs. ncu launches alone,
         at clocks that one launch does not raise, so short launches differ and mean nothing.
         """
-        profiled: dict[str, float] = defaultdict(float)
-        for record in self.of(Counted):
-            if record.metric == NCU_DURATION:
-                profiled[record.case] += record.value
-        rows = []
-        for case, ncu_ns in profiled.items():
-            time = self.time(case)
-            if time:
-                event_ns = time.value
-                apart = abs(ncu_ns - event_ns) > 0.1 * event_ns and event_ns > 50e3
-                rows.append([case, event_ns, ncu_ns, ncu_ns / event_ns, apart])
-        return pd.DataFrame(rows, columns=["case", "event_ns", "ncu_ns", "ratio", "disagrees"])
+        from harness.tables import frames
+
+        return frames.durations(self)
 
     @cached_property
     def verified(self) -> pd.DataFrame:
         """One row per verified launch."""
-        return pd.DataFrame(
-            [
-                {
-                    "problem": v.problem, "variant": v.variant, "dtype": v.dtype,
-                    "sizes": " ".join(f"{k}={x}" for k, x in v.sizes.items()),
-                    "launch": " ".join(f"{k}={x}" for k, x in v.launch.items()),
-                    "phase": v.phase, "draw": v.draw, "ok": v.ok, "reason": v.reason,
-                    "error": v.error,
-                }
-                for v in self.of(Verified)
-            ]
-        )  # fmt: skip
+        from harness.tables import frames
+
+        return frames.verified(self)
 
     @cached_property
     def conditions(self) -> pd.DataFrame:
         """The GPU's clocks, temperature, power and throttling, one row per round."""
-        return pd.DataFrame([vars(record) for record in self.of(Conditions)]).drop(
-            columns="kind", errors="ignore"
-        )
+        from harness.tables import frames
+
+        return frames.conditions(self)
 
 
 _LINES = ("reason", "text")

@@ -29,7 +29,7 @@ from elftools.elf.elffile import ELFFile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from harness.backends.emulated import emulated_device
+from harness.backends.emulated_device import emulated_device
 from harness.backends.machine_code import list_together
 from harness.build import compile as compiler
 from harness.cases import Case

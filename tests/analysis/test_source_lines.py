@@ -9,7 +9,7 @@ from rich.console import Console
 
 from harness.analysis import source_lines as annotate
 from harness.backends.base import Execution
-from harness.backends.emulated import emulated_device
+from harness.backends.emulated_device import emulated_device
 from harness.backends.host_memory import line_counts
 from harness.emulator import InstructionCount
 from harness.matrix import model, plan

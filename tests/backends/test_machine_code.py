@@ -9,7 +9,7 @@ import pytest
 from tiny_problem import KERNEL
 
 from harness.backends.base import Execution
-from harness.backends.emulated import emulated_device
+from harness.backends.emulated_device import emulated_device
 from harness.backends.machine_code import LISTING, code_of
 from harness.build import cache as compile_cache
 from harness.cases import Case

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ground import Ground
 
-from harness.backends.emulated import emulated_device
+from harness.backends.emulated_device import emulated_device
 from harness.cluster import remote, store
 from harness.cluster.errand import Errand
 from harness.cluster.hands import Sent

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from harness import load
 from harness.__main__ import app
-from harness.backends.emulated import emulated_device
+from harness.backends.emulated_device import emulated_device
 from harness.commands import compare
 from harness.commands.options import Asked
 from harness.commands.runs.beside import add
@@ -22,7 +22,7 @@ from harness.matrix import plan
 from harness.report.site import write_pages
 from harness.tables import Run
 
-pytestmark = pytest.mark.usefixtures("importable", "cache", "without_pages")
+pytestmark = pytest.mark.usefixtures("importable", "without_pages")
 
 INTERRUPTED = 130
 OWN = """\
@@ -57,6 +57,11 @@ extern "C" __global__ void twice(const float* input, float* output, int n) {
 """
 PLAIN = STRIDED.replace("32 * (threadIdx.x % 32)", "threadIdx.x % 32")
 """Without the 32-way bank conflicts."""
+
+
+@pytest.fixture
+def tmp_path(same_place: Path) -> Path:
+    return same_place
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.backends.emulated import emulated_device
+from harness.backends.emulated_device import emulated_device
 from harness.build import toolchain
 from harness.emulator import Module, launch, parse
 from harness.matrix import model, plan

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness import tables
-from harness.backends.emulated import emulated_device
+from harness.backends.emulated_device import emulated_device
 from harness.job import Job
 from harness.journal import Journal, read_journal
 from harness.matrix import model

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.emulated import emulated_device
+from harness.backends.emulated_device import emulated_device
 from harness.cases import Device
 from harness.errors import UsageError
 from harness.matrix import model

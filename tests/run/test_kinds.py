@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from harness import tables
-from harness.backends.emulated import emulated_device
+from harness.backends.emulated_device import emulated_device
 from harness.matrix import model
 from harness.records import Planned, Verified
 from harness.run.runner import Runner
 
-pytestmark = pytest.mark.usefixtures("importable", "cache")
+pytestmark = pytest.mark.usefixtures("importable")
 
 PROBLEM = """\
 import numpy as np
@@ -76,9 +76,9 @@ variants:
 
 
 @pytest.fixture
-def halve(tmp_path: Path) -> Path:
+def halve(same_place: Path) -> Path:
     """A problem whose kernels need a header of their own, and its folder."""
-    here = tmp_path / "kernels" / "halve"
+    here = same_place / "kernels" / "halve"
     (here / "headers").mkdir(parents=True)
     (here / "headers" / "scaled.cuh").write_text("#ifndef SCALE\n#define SCALE 0.5f\n#endif\n")
     (here / "problem.py").write_text(PROBLEM)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness import tables
-from harness.backends.emulated import emulated_device
+from harness.backends.emulated_device import emulated_device
 from harness.journal import Journal, read_journal
 from harness.matrix import model
 from harness.records import Finished, Outcome, Verified

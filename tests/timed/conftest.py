@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from station import Station
 
-from harness.build import cache
 from harness.tables import Run
 
 
 @pytest.fixture
-def station(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch,
-    importable: None,
-) -> Station:  # fmt: skip
-    monkeypatch.setattr(cache, "CACHE", tmp_path_factory.getbasetemp() / "compiled")
+def tmp_path(same_place: Path) -> Path:
+    return same_place
+
+
+@pytest.fixture
+def station(folder: Path, monkeypatch: pytest.MonkeyPatch, importable: None) -> Station:
     monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}:{Path(__file__).parent}")
     monkeypatch.setenv("FAKE_COSTS", json.dumps({"honest2": 500.0}))
     monkeypatch.setenv("FAKE_FLAGS", str(folder / "flags"))

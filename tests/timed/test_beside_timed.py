@@ -14,7 +14,6 @@ from fake_device import device
 from typer.testing import CliRunner, Result
 
 from harness import load
-from harness.build import cache
 from harness.commands.options import Asked
 from harness.commands.runs.beside import add
 from harness.records import Round
@@ -43,11 +42,8 @@ Beside = Callable[..., Result]
 
 
 @pytest.fixture
-def beside(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Beside:
+def beside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Beside:
     """honest2 edited after a commit, and both sides timed: beside({variant: ns})."""
-    monkeypatch.setattr(cache, "CACHE", tmp_path_factory.getbasetemp() / "compiled")
     monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}:{Path(__file__).parent}")
     monkeypatch.chdir(folder)
     double = folder / "kernels" / "double"

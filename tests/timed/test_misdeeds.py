@@ -11,7 +11,6 @@ import pytest
 from fake_device import device
 
 from harness import tables
-from harness.build import cache
 from harness.matrix import model
 from harness.matrix.filters import Choice
 from harness.records import Round
@@ -40,13 +39,8 @@ Measure = Callable[..., Run]
 
 
 @pytest.fixture
-def measure(
-    folder: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Measure:
+def measure(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Measure:
     """A run of variants by name on the device that exists nowhere."""
-    monkeypatch.setattr(cache, "CACHE", tmp_path_factory.getbasetemp() / "compiled")
     here = str(Path(__file__).parent)
     monkeypatch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}:{here}")
 

@@ -14,7 +14,6 @@ from station import Station
 from tiny_problem import KERNEL, PROBLEM
 
 from harness import tables
-from harness.build import cache
 from harness.errors import UsageError
 from harness.matrix import model
 from harness.matrix.filters import Choice
@@ -52,9 +51,8 @@ Again = Callable[..., Run]
 Ended = Callable[..., tuple[str, str]]
 
 
-def prepare(folder: Path, patch: pytest.MonkeyPatch, compiled: Path) -> None:
+def prepare(folder: Path, patch: pytest.MonkeyPatch) -> None:
     """The matrix and its three sources, of which one includes a header, in the tiny problem."""
-    patch.setattr(cache, "CACHE", compiled)
     patch.setenv("PYTHONPATH", f"{Path(__file__).parents[2]}:{Path(__file__).parent}")
     patch.setenv("FAKE_COSTS", json.dumps({"honest2": 500.0}))
     double = folder / "kernels" / "double"
@@ -83,11 +81,9 @@ def run(folder: Path, choice: Choice, profiling: bool) -> Run:
 
 
 @pytest.fixture
-def again(
-    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Again:
+def again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Again:
     """A run into the same folder as the one before: again(choice, profiling)."""
-    prepare(folder, monkeypatch, tmp_path_factory.getbasetemp() / "compiled")
+    prepare(folder, monkeypatch)
 
     def run_again(choice: Choice = Choice(), profiling: bool = False) -> Run:  # noqa: B008
         return run(folder, choice, profiling)
@@ -95,19 +91,13 @@ def again(
     return run_again
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the whole matrix has run, for all the tests that go on from there."""
-    folder = tmp_path_factory.mktemp("finished")
-    with pytest.MonkeyPatch.context() as patch:
-        prepare(folder, patch, tmp_path_factory.getbasetemp() / "compiled")
-        run(folder, Choice(), profiling=False)
-    return folder
-
-
 @pytest.fixture
-def first(again: Again, folder: Path, finished: Path) -> Run:
-    """The whole run that stands in this test's folder."""
+def first(again: Again, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of the whole matrix, which stands in this test's folder; the first test makes it."""
+    finished = tmp_path_factory.getbasetemp() / "finished"
+    if not finished.exists():
+        again()
+        shutil.copytree(folder, finished, ignore=shutil.ignore_patterns(".cache"))
     shutil.copytree(finished, folder, dirs_exist_ok=True)
     return tables.load(folder / "run")
 

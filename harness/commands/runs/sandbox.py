@@ -24,8 +24,6 @@ from types import FrameType
 
 from harness.build import cache
 from harness.commands.options import Asked
-from harness.emulator.engine import library
-from harness.emulator.engine.compiled_library import cache_folder
 from harness.errors import UsageError
 from harness.matrix import model
 from harness.run.folder import fresh, point_latest
@@ -83,6 +81,9 @@ def _inner(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _inside(program: str, asked: Asked, folder: Path, arguments: Sequence[str]) -> int:
+    from harness.emulator.engine import library
+    from harness.emulator.engine.compiled_library import cache_folder
+
     for path in (OWN_CACHE / "compile", OWN_CACHE / "home", cache.CACHE):
         path.mkdir(parents=True, exist_ok=True)
     library.load()  # the emulator's own, made outside and lent: inside it would take a minute

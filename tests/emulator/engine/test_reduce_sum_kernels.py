@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from emulator_tools import KERNELS, CompilePtx
 
-from harness.backends.emulated import emulated_device
+from harness.backends.emulated_device import emulated_device
 from harness.cases import Case
 from harness.emulator import LaunchReport, Module, launch
 from harness.matrix import model, plan

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from emulator_tools import CompilePtx
@@ -38,9 +36,8 @@ extern "C" __global__ void copies(const float4* x, float4* y) {
 
 
 @pytest.fixture
-def observed(compile_ptx: CompilePtx, tmp_path: Path) -> tuple[LaunchReport, dict[str, Observed]]:
-    (tmp_path / "k.cu").write_text(SOURCE)
-    module = compile_ptx(tmp_path / "k.cu")
+def observed(compile_ptx: CompilePtx) -> tuple[LaunchReport, dict[str, Observed]]:
+    module = compile_ptx(SOURCE)
     x, y, flags = np.ones(40, np.float32), np.zeros(20, np.float32), np.zeros(8, np.uint8)
     report = launch(
         module, "k", 1, 64, [x, y, flags, 15], names=["x", "y", "flags", "n"], checks=False,
@@ -89,8 +86,8 @@ def test_an_atomic_reads_what_it_finds_and_writes(
 
 def test_an_entry_leads_to_its_line(observed: tuple[LaunchReport, dict[str, Observed]]) -> None:
     report, seen = observed
-    assert report.place(int(seen["x"].read[0])).endswith("k.cu:8")
-    assert report.place(int(seen["kept"].read_before_write[8])).endswith("k.cu:12")
+    assert report.place(int(seen["x"].read[0])).endswith(".cu:8")
+    assert report.place(int(seen["kept"].read_before_write[8])).endswith(".cu:12")
     assert report.place(0) == ""
 
 
@@ -101,9 +98,8 @@ def test_variables_are_told_from_arguments(
     assert {n for n, each in seen.items() if each.is_variable} == {"launches", "kept", "factor"}
 
 
-def test_an_asynchronous_copy_reads_its_source(compile_ptx: CompilePtx, tmp_path: Path) -> None:
-    (tmp_path / "k.cu").write_text(SOURCE)
-    module = compile_ptx(tmp_path / "k.cu")
+def test_an_asynchronous_copy_reads_its_source(compile_ptx: CompilePtx) -> None:
+    module = compile_ptx(SOURCE)
     x, y = np.ones(256, np.float32), np.zeros(256, np.float32)
     report = launch(module, "copies", 1, 32, [x, y], names=["x", "y"], observe=True)
     assert not report.faults
@@ -112,11 +108,10 @@ def test_an_asynchronous_copy_reads_its_source(compile_ptx: CompilePtx, tmp_path
     assert _bytes(seen["y"].written) == list(range(512))
 
 
-def test_observing_changes_no_count_and_no_result(compile_ptx: CompilePtx, tmp_path: Path) -> None:
-    (tmp_path / "k.cu").write_text(SOURCE)
+def test_observing_changes_no_count_and_no_result(compile_ptx: CompilePtx) -> None:
     results, counters = [], []
     for observe in (False, True):
-        module = compile_ptx(tmp_path / "k.cu")
+        module = compile_ptx(SOURCE)
         x, y = np.arange(40, dtype=np.float32), np.zeros(20, np.float32)
         report = launch(module, "k", 1, 64, [x, y, np.zeros(8, np.uint8), 15], observe=observe)
         assert bool(report.observed) == observe
@@ -126,9 +121,8 @@ def test_observing_changes_no_count_and_no_result(compile_ptx: CompilePtx, tmp_p
     assert counters[0] == counters[1]
 
 
-def test_variables_are_what_the_next_launch_finds(compile_ptx: CompilePtx, tmp_path: Path) -> None:
-    (tmp_path / "k.cu").write_text(SOURCE)
-    module = compile_ptx(tmp_path / "k.cu")
+def test_variables_are_what_the_next_launch_finds(compile_ptx: CompilePtx) -> None:
+    module = compile_ptx(SOURCE)
     found = variables(module)
     assert set(found) == {"launches", "kept"}  # no constants
     assert found["launches"].view(np.uint32).tolist() == [7]

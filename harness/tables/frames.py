@@ -1,0 +1,58 @@
+"""A run's records as pandas tables, but for results.csv; `Run` has each under its name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pandas as pd
+
+from harness.records import Conditions, Counted, Uncounted, Verified
+from harness.tables.run import NCU_DURATION, Run
+
+
+def counters(run: Run) -> pd.DataFrame:
+    columns = ["case", "step", "kernel", "metric", "value", "unit", "provenance", "reason"]
+    order = {case: i for i, case in enumerate(run.planned)}
+    every: list[Counted | Uncounted] = [*run.of(Counted), *run.of(Uncounted)]
+    both = sorted(
+        every,
+        key=lambda r: (order.get(r.case, len(order)), r.case, r.step, r.metric),
+    )
+    rows = [[getattr(record, name, None) for name in columns] for record in both]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def durations(run: Run) -> pd.DataFrame:
+    profiled: dict[str, float] = defaultdict(float)
+    for record in run.of(Counted):
+        if record.metric == NCU_DURATION:
+            profiled[record.case] += record.value
+    rows = []
+    for case, ncu_ns in profiled.items():
+        time = run.time(case)
+        if time:
+            event_ns = time.value
+            apart = abs(ncu_ns - event_ns) > 0.1 * event_ns and event_ns > 50e3
+            rows.append([case, event_ns, ncu_ns, ncu_ns / event_ns, apart])
+    return pd.DataFrame(rows, columns=["case", "event_ns", "ncu_ns", "ratio", "disagrees"])
+
+
+def verified(run: Run) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {
+                "problem": v.problem, "variant": v.variant, "dtype": v.dtype,
+                "sizes": " ".join(f"{k}={x}" for k, x in v.sizes.items()),
+                "launch": " ".join(f"{k}={x}" for k, x in v.launch.items()),
+                "phase": v.phase, "draw": v.draw, "ok": v.ok, "reason": v.reason,
+                "error": v.error,
+            }
+            for v in run.of(Verified)
+        ]
+    )  # fmt: skip
+
+
+def conditions(run: Run) -> pd.DataFrame:
+    return pd.DataFrame([vars(record) for record in run.of(Conditions)]).drop(
+        columns="kind", errors="ignore"
+    )
