@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import pickle
@@ -43,6 +44,11 @@ settings.load_profile("without a deadline")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whole runs come first: the last tests should be short, so that all workers end together."""
     items.sort(key=lambda item: "timed" not in item.path.parts)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are there to stay: the garbage collector need not look at them again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

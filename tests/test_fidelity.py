@@ -40,10 +40,14 @@ def files(script: ModuleType) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def launches(script: ModuleType, files: list[Path], shared_by_all_workers: Path) -> list[Any]:
+def launches(
+    script: ModuleType, files: list[Path], shared_by_all_workers: Path,
+    made_once: Callable[[str, Callable[[], Any]], Any],
+) -> list[Any]:  # fmt: skip
     """Every launch, compared once: a worker takes the problems that no other has begun."""
     read = script.readings(files)
     matrices = [script.Matrix(path) for path in script.MATRICES]
+    made_once("fidelity", lambda: [each.compiled(each.chosen(read)) for each in matrices])
     parts = [(matrix, problem) for matrix in matrices for problem in matrix.problems]
     found: dict[int, list[Any]] = {}
     for patience in (0, -1):

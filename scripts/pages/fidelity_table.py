@@ -217,21 +217,31 @@ class Matrix:
 
         Those of one problem, or else of all.
         """
-        chosen = [
+        chosen = [case for case in self.chosen(read, least, most) if problem in ("", case.problem)]
+        built = self.compiled(chosen)
+        for case in chosen:
+            yield from self._compare(case, built[case.id], read)
+
+    def chosen(self, read: Readings, least: float = -1, most: float = IN_TESTS) -> list[Case]:
+        """The cases that have readings of so many threads."""
+        return [
             case
             for case in self.cases.values()
-            if (case.id, 0) in read
-            and least < _threads(case, read) <= most
-            and problem in ("", case.problem)
+            if (case.id, 0) in read and least < _threads(case, read) <= most
         ]
-        units = {c.id: compiler.unit(c, self.bench.kernels, ARCH) for c in chosen}
+
+    def compiled(self, cases: Sequence[Case]) -> dict[str, compiler.Built]:
+        """Case → what it was compiled to, and listed, all together. Raises the first refusal."""
+        units = {case.id: compiler.unit(case, self.bench.kernels, ARCH) for case in cases}
+        found: dict[str, compiler.Built] = {}
         built = compiler.build_all(list(units.values()))
-        list_together(each for each in built.values() if isinstance(each, compiler.Built))
-        for case in chosen:
-            result = built[units[case.id]]
+        for case, unit in units.items():
+            result = built[unit]
             if isinstance(result, HarnessError):
                 raise result
-            yield from self._compare(case, result, read)
+            found[case] = result
+        list_together(found.values())
+        return found
 
     def _compare(self, case: Case, built: compiler.Built, read: Readings) -> Iterator[Launch]:
         try:

@@ -11,6 +11,7 @@ follows from it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -94,6 +95,7 @@ def split_at_warp_syncs(code: Code, new_label: Callable[[], str]) -> Code:
 def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, set[int]]:
     """Blocks that read what another thread may change, in a loop that branches on it: the loop."""
     found = {}
+    flows: dict[int, set[int]] = {}
     for number, block in enumerate(blocks):
         tainted = {
             register.slot
@@ -102,23 +104,21 @@ def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, s
             for register in op.registers_written()
         }
         if tainted and number in (loop := _loop(blocks, number)):
-            _taint(blocks, tainted)
+            flows = flows or _flows(blocks)
+            tainted |= _reachable(flows, tainted)
             if any(r.slot in tainted for n in loop for r in terminator_reads(blocks[n].terminator)):
                 found[number] = loop
     return found
 
 
-def _taint(blocks: Sequence[Block], tainted: set[int]) -> None:
-    """Add the registers that are computed from these."""
-    changed = True
-    while changed:
-        changed = False
-        for block in blocks:
-            for op in block.ops:
-                written = {r.slot for r in op.registers_written()}
-                if not written <= tainted and any(r.slot in tainted for r in op.registers_read()):
-                    tainted |= written
-                    changed = True
+def _flows(blocks: Sequence[Block]) -> dict[int, set[int]]:
+    """Register → the registers that are computed from it, in one operation."""
+    flows: dict[int, set[int]] = defaultdict(set)
+    for op in (op for block in blocks for op in block.ops):
+        written = {register.slot for register in op.registers_written()}
+        for register in op.registers_read():
+            flows[register.slot] |= written
+    return flows
 
 
 def _telling(blocks: Sequence[Block], loop: Iterable[int]) -> set[int]:
@@ -151,19 +151,19 @@ def _found(blocks: Sequence[Block], numbers: Iterable[int]) -> set[int]:
 def _loop(blocks: Sequence[Block], number: int) -> set[int]:
     """Blocks that control may come to from one and come back."""
     onwards = {n: list(successors(block.terminator)) for n, block in enumerate(blocks)}
-    back: dict[int, list[int]] = {n: [] for n in onwards}
+    back: dict[int, list[int]] = defaultdict(list)
     for n, targets in onwards.items():
         for target in targets:
             back[target].append(n)
-    return _reachable(onwards, number) & _reachable(back, number)
+    return _reachable(onwards, [number]) & _reachable(back, [number])
 
 
-def _reachable(edges: Mapping[int, Sequence[int]], number: int) -> set[int]:
-    """Blocks that the edges lead to from one, itself only if they come back."""
+def _reachable(edges: Mapping[int, Iterable[int]], starts: Iterable[int]) -> set[int]:
+    """What the edges lead to from where they start, which is among it only if they come back."""
     found: set[int] = set()
-    todo = [number]
+    todo = list(starts)
     while todo:
-        for target in edges[todo.pop()]:
+        for target in edges.get(todo.pop(), ()):
             if target not in found:
                 found.add(target)
                 todo.append(target)

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import re
+import string
 
 from harness.emulator.errors import PtxSyntaxError, shown
 
-_TOKEN = re.compile(
-    r"""
-    (?P<newline>\r\n?|\n)
-  | (?P<space>[ \t\f\v]+|//[^\r\n]*)
-  | (?P<comment>/\*.*?\*/)
-  | (?P<endless>/\*)
-  | (?P<string>"[^"\n]*")
-  | (?P<bits>0[fF][0-9a-fA-F]{8}(?![0-9a-fA-F])|0[dD][0-9a-fA-F]{16})
-  | (?P<float>\d+\.\d*(?:[eE][+-]?\d+)?)
-  | (?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)
-  | (?P<name>\.[A-Za-z_][\w$]*(?:::[\w$]+)*|[%$A-Za-z_][\w$.]*(?:::[\w$.]+)*)
-  | (?P<mark>[\[\]{}()<>,;:=+\-*/@!|&~^?])
+_MARKS = "[]{}()<>,;:=+-*/@!|&~^?"
+_TOKENS = re.compile(
+    rf"""
+    [ \t\f\v]*(?://.*|(
+        "[^"]*"
+      | 0[fF][0-9a-fA-F]{{8}}(?![0-9a-fA-F]) | 0[dD][0-9a-fA-F]{{16}}
+      | \d+\.\d*(?:[eE][+-]?\d+)?
+      | 0[xX][0-9a-fA-F]+U? | 0[bB][01]+U? | \d+U?
+      | \.[A-Za-z_][\w$]*(?:::[\w$]+)* | [%$A-Za-z_][\w$.]*(?:::[\w$.]+)*
+      | [{re.escape(_MARKS)}]
+      | \S  # what PTX has no use for
+    ))
     """,
-    re.VERBOSE | re.DOTALL | re.ASCII,
+    re.VERBOSE | re.ASCII,
 )
+"""Of one line: a string, a float's bits, a float, an integer, a name or a mark; else a comment."""
+_BLOCK = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?(?P<end>\*/|\Z)', re.DOTALL)
+_SINGLE = frozenset(f"{_MARKS}{string.ascii_letters}{string.digits}%$_")
+"""The tokens of one character."""
 _NAME = re.compile(r"[%$A-Za-z_][\w$]*\Z", re.ASCII)
 
 
@@ -39,31 +44,29 @@ class Tokens:
         self._tokenize(text)
 
     def _tokenize(self, text: str) -> None:
-        line, at = 1, 0
-        while at < len(text):
-            match = _TOKEN.match(text, at)
-            if match is None:
-                raise PtxSyntaxError(line, f"unexpected character {text[at]!r}")
-            at = match.end()
-            kind = match.lastgroup
-            if kind == "endless":
-                raise PtxSyntaxError(line, "a comment that never ends")
-            if kind == "newline":
-                line += 1
-            elif kind == "comment":
-                line += match.group().count("\n")
-            elif kind != "space":
-                self.tokens.append(match.group())
-                self.lines.append(line)
-        self.tokens.append("")
-        self.lines.append(line)
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if "/*" in text:
+            text = _BLOCK.sub(_blank, text)
+        for number, line in enumerate(text.split("\n"), 1):
+            found = _TOKENS.findall(line)
+            if "//" in line:
+                found = [token for token in found if token]
+            self.tokens += found
+            self.lines += [number] * len(found)
+        strange = {token for token in set(self.tokens) if len(token) == 1} - _SINGLE
+        if strange:
+            at, token = next((i, each) for i, each in enumerate(self.tokens) if each in strange)
+            raise PtxSyntaxError(self.lines[at], f"unexpected character {token!r}")
+        # Twice, as whoever takes a token may look at the one behind it.
+        self.tokens += ["", ""]
+        self.lines += [number, number]
 
     @property
     def line(self) -> int:
         return self.lines[self.at]
 
     def peek(self, ahead: int = 0) -> str:
-        return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
+        return self.tokens[self.at + ahead]
 
     def take(self, expected: str | None = None) -> str:
         token = self.tokens[self.at]
@@ -101,10 +104,20 @@ class Tokens:
         return PtxSyntaxError(self.lines[self.at - 1], f"expected {wanted}, found {shown(found)}")
 
     def rest_of_line(self) -> list[str]:
-        line, out = self.line, []
-        while self.peek() != "" and self.line == line:
-            out.append(self.take())
-        return out
+        begun, line = self.at, self.line
+        while self.tokens[self.at] and self.lines[self.at] == line:
+            self.at += 1
+        return self.tokens[begun : self.at]
+
+
+def _blank(found: re.Match[str]) -> str:
+    """Nothing but its lines of what is a comment of several, or may be."""
+    if not found[0].startswith("/*"):
+        return found[0]
+    if not found["end"]:
+        line = 1 + found.string.count("\n", 0, found.start())
+        raise PtxSyntaxError(line, "a comment that never ends")
+    return " " + "\n" * found[0].count("\n")
 
 
 def parse_integer(token: str) -> int:
