@@ -19,10 +19,6 @@ class Format:
     lowest: int
     highest: int
 
-    @property
-    def largest(self) -> Fraction:
-        return (2 - Fraction(2) ** (1 - self.precision)) * Fraction(2) ** self.highest
-
 
 F16 = Format(16, 11, -14, 15)
 BF16 = Format(16, 8, -126, 127)
@@ -53,24 +49,25 @@ def encode(value: Fraction, form: Format, mode: str = "rn", zero_sign: int = 1) 
     top = 1 << (form.bits - 1) if sign < 0 else 0
     if size == 0:
         return top
-    exponent = size.numerator.bit_length() - size.denominator.bit_length()
-    if Fraction(2) ** exponent > size:
+    above, below = size.numerator, size.denominator
+    exponent = above.bit_length() - below.bit_length()
+    if above << max(-exponent, 0) < below << max(exponent, 0):
         exponent -= 1
     exponent = max(exponent, form.lowest)
-    quantum = Fraction(2) ** (exponent - form.precision + 1)
-    count, rest = divmod(size, quantum)
-    count = int(count)
+    last_place = exponent - form.precision + 1
+    below <<= max(last_place, 0)
+    count, rest = divmod(above << max(-last_place, 0), below)
     away = mode == "rp" if sign > 0 else mode == "rm"
     if mode == "rn":
-        away = rest * 2 > quantum or (rest * 2 == quantum and count & 1 == 1)
+        away = rest * 2 > below or (rest * 2 == below and count & 1 == 1)
     count += rest != 0 and away
-    if count * quantum > form.largest:
+    if count == 1 << form.precision:
+        count, exponent = count // 2, exponent + 1
+    if exponent > form.highest:
         towards_zero = mode == "rz" or (mode != "rn" and not away)
         infinity = (1 << (form.bits - form.precision)) - 1 << (form.precision - 1)
         return top | (infinity - 1 if towards_zero else infinity)
     if count < 1 << (form.precision - 1):
         return top | count
-    if count == 1 << form.precision:
-        count, exponent = count // 2, exponent + 1
     biased = exponent - form.lowest + 1
     return top | (biased << (form.precision - 1)) + count - (1 << (form.precision - 1))
