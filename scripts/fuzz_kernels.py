@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import fuzz
+from mutations import mutated
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "emulator")]
@@ -100,7 +101,7 @@ def _in_kernel(draw: random.Random, seeds: list[bytes]) -> bytes:
     """One kernel with one to six of its instructions changed; a few are broken as text."""
     if draw.random() < 0.1:
         head, text = draw.choice(seeds).split(b"\n", 1)
-        return head + b"\n" + fuzz.mutated(draw, [text])
+        return head + b"\n" + mutated(draw, [text])
     lines = draw.choice(seeds).split(b"\n")
     places = [n for n, line in enumerate(lines) if _INSTRUCTION.match(line)]
     others = [line for line in draw.choice(seeds).split(b"\n") if _INSTRUCTION.match(line)]

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import fuzz
 import numpy as np
+from mutations import mutated, word_elsewhere
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -102,7 +103,7 @@ def _launch(code: MachineCode) -> None:
 def _in_listing(random: random.Random, seeds: list[bytes]) -> bytes:
     """The JSON with a few instructions that are others', or have other words in them."""
     if random.random() < 0.2:
-        return fuzz.mutated(random, seeds)
+        return mutated(random, seeds)
     parts = json.loads(seeds[0])
     instructions = next(p for p in parts if isinstance(p, list))[0]["sass-instructions"]
     for _ in range(random.choice((1, 1, 2, 5))):
@@ -110,7 +111,7 @@ def _in_listing(random: random.Random, seeds: list[bytes]) -> bytes:
         key = random.choice(("opcode", "operands", "operands", "operands", "predicate"))
         if random.random() < 0.5 and key in own:
             words = [str(own[key]).encode(), *(str(i.get(key, "")).encode() for i in instructions)]
-            own[key] = fuzz.word_elsewhere(random, words[0], words).decode(errors="replace")
+            own[key] = word_elsewhere(random, words[0], words).decode(errors="replace")
             if random.random() < 0.5:
                 own[key] = str(own[key]).replace(*random.choice(_SWAPS))
         else:

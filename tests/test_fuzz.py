@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import random
-import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, TracebackType
 
@@ -14,25 +13,16 @@ import pytest
 
 from harness.errors import ConfigError
 
-SCRIPT = Path(__file__).parents[1] / "scripts" / "fuzz.py"
 FEW = 300
 NAMES = ("yaml", "expressions", "ptx", "journal", "run-json", "ncu-rep")
 
 
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("fuzz", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["fuzz"] = module
-    spec.loader.exec_module(module)
-    return module
+@pytest.fixture(scope="module")
+def fuzz(script_of: Callable[[str], ModuleType]) -> ModuleType:
+    return script_of("fuzz")
 
 
-fuzz = _load()
-
-
-def test_every_target_is_fuzzed_here() -> None:
+def test_every_target_is_fuzzed_here(fuzz: ModuleType) -> None:
     assert set(fuzz.TARGETS) == set(NAMES)
 
 
@@ -41,13 +31,13 @@ def test_every_target_is_fuzzed_here() -> None:
     outcome="read, or refused with a sentence; no crash, no hang, no traceback",
 )
 @pytest.mark.parametrize("name", NAMES)
-def test_broken_input_is_read_or_refused_with_a_sentence(name: str) -> None:
+def test_broken_input_is_read_or_refused_with_a_sentence(fuzz: ModuleType, name: str) -> None:
     assert list(fuzz.run(name, FEW, seed=7)) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_good_inputs_are_good_and_most_changes_break_something(
-    name: str, tmp_path: Path
+    fuzz: ModuleType, script_of: Callable[[str], ModuleType], name: str, tmp_path: Path
 ) -> None:
     target = fuzz.TARGETS[name]
     seeds = target.seeds()
@@ -55,7 +45,7 @@ def test_the_good_inputs_are_good_and_most_changes_break_something(
     for seed in seeds:
         target.attempt(seed, tmp_path)
     draw = random.Random(1)
-    changed = [(target.mutate or fuzz.mutated)(draw, seeds) for _ in range(200)]
+    changed = [(target.mutate or script_of("mutations").mutated)(draw, seeds) for _ in range(200)]
     assert len({*changed, *seeds}) > 150
 
 
@@ -64,8 +54,9 @@ def test_the_good_inputs_are_good_and_most_changes_break_something(
     [(ValueError("a bug"), "ValueError at", 60), (None, "not done after", 0.05)],
 )
 def test_a_traceback_and_a_hang_are_failures_with_their_input(
-    monkeypatch: pytest.MonkeyPatch, raised: Exception | None, words: str, deadline_s: float
-) -> None:
+    fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch, raised: Exception | None, words: str,
+    deadline_s: float,
+) -> None:  # fmt: skip
     def attempt(content: bytes, folder: Path) -> None:
         if raised:
             raise raised
@@ -82,7 +73,7 @@ def test_a_traceback_and_a_hang_are_failures_with_their_input(
 
 
 def test_a_deadline_is_the_readers_and_not_that_of_the_report_of_its_failure(
-    monkeypatch: pytest.MonkeyPatch,
+    fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def attempt(content: bytes, folder: Path) -> None:
         raise ValueError("a bug")
@@ -99,7 +90,7 @@ def test_a_deadline_is_the_readers_and_not_that_of_the_report_of_its_failure(
 
 
 def test_a_refusal_that_the_harness_words_is_no_failure_unless_it_is_endless(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    fuzz: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def refuse(length: int) -> None:
         def load(path: Path, kernels: Path) -> None:

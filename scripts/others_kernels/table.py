@@ -27,7 +27,7 @@ import launches as listed
 import numpy as np
 import sections
 from emulated import Launcher, Results, launchers
-from fidelity_table import MACHINE, UNIFORM, Compared
+from fidelity_readings import MACHINE, UNIFORM, Compared
 from on_gpu import SAMPLES, samples
 from readings import COUNTERS, OPCODES, RESULTS
 

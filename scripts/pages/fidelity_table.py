@@ -1,78 +1,44 @@
-"""Hold the emulator against what Nsight Compute read on a GPU, and write the table of it.
+"""Write the table of what the emulator counts beside what Nsight Compute read on a GPU.
 
     python scripts/pages/fidelity_table.py            rewrite docs/fidelity.md between the markers
     python scripts/pages/fidelity_table.py --check    exit 1 if it is out of date
 
-The readings are the `ncu` rows of reports/h200/*/counters.csv.gz. Their cases, found by id in
-kernels/ and tests/fidelity/bench.yaml, are compiled and emulated anew on the same inputs, from PTX
-and from machine code, as far as limits.emulate_bytes allows. tests/test_fidelity.py fails where
-`compare` finds a difference that tests/fidelity/exceptions.yaml does not explain. Longer cases,
-which take minutes, have a table of their own that no test makes anew.
+`fidelity_readings.py` compares, and tests/test_fidelity.py fails where it finds a difference that
+tests/fidelity/exceptions.yaml does not explain. Longer cases, which take minutes, have a table of
+their own that no test makes anew.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-import numpy as np
 import sections
-import yaml
-from elftools.elf.elffile import ELFFile
+from fidelity_readings import (
+    AT_ALL,
+    COMPILED,
+    COUNTERS,
+    EXACT,
+    IN_TESTS,
+    MACHINE,
+    MODEL,
+    OF_MACHINE,
+    OF_MEMORY,
+    PARAMETER_BYTES,
+    PTX,
+    READINGS,
+    ROOT,
+    Compared,
+    Known,
+    Launch,
+    compare,
+    known,
+)
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from harness.backends.emulated_device import emulated_device
-from harness.backends.machine_code import list_together
-from harness.build import compile as compiler
-from harness.cases import Case
-from harness.errors import HarnessError
-from harness.matrix import model, plan
-from harness.run.emulate import by_front_end
-from harness.silicon.architectures import architecture
-from harness.silicon.occupancy import theoretical_occupancy
-
-ROOT = Path(__file__).resolve().parents[2]
-ARCH = "sm_90"
-MATRICES = (ROOT / "bench.yaml", ROOT / "tests" / "fidelity" / "bench.yaml")
-READINGS = ROOT / "reports" / "h200"
-COUNTERS = "*/counters.csv*"
-EXCEPTIONS = ROOT / "tests" / "fidelity" / "exceptions.yaml"
-
-EXACT, MODEL, PTX, COMPILED = "emulator-exact", "emulator-model", "ptx-level", "compilation"
-MACHINE, OF_MACHINE = "machine-exact", "machine code, model"
-GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
-STORE_SECTORS = GLOBAL.format("sectors", "st")
-DRAM_READ = "dram__bytes_read.sum"
-UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
-"""Nsight Compute reads 0 where machine code has no branch left: nothing to compare with."""
-FORMED = "flops_"
-"""What is not read but formed from what is; of halves, on an assumption that ours does not need."""
-SECTOR_BYTES = 32
-PARAMETER_BYTES = 2**13
-"""What memory delivers besides code and the sectors that a launch asks for, at most."""
-WITHIN = {STORE_SECTORS: 0.005}
-"""Counters that carry noise on hardware, and how much, relative."""
-IN_TESTS, AT_ALL = 1.2e9, 5e9
-"""Thread instructions of a case, by its readings, up to which it is emulated."""
-FEWEST_REGISTERS = 16
-"""A launch is allotted so many a thread, even of a kernel that ptxas gives fewer."""
-OF_MEMORY = {
-    GLOBAL.format(what, op): f"{op} {what}"
-    for what in ("requests", "sectors")
-    for op in ("ld", "st", "red", "atom")
-} | {
-    "memory_l1_wavefronts_shared": "wavefronts",
-    "memory_l1_wavefronts_shared_ideal": "ideal wavefronts",
-}
-"""The counters that every launch must have been read for, with their short names."""
 LABELS = OF_MEMORY | {
     "smsp__inst_executed.sum": "warp instructions",
     "smsp__thread_inst_executed.sum": "thread instructions",
@@ -83,255 +49,12 @@ LABELS = OF_MEMORY | {
     "sm__maximum_warps_per_active_cycle_pct": "theoretical occupancy",
     "launch__waves_per_multiprocessor": "waves",
 }
-THREADS = "smsp__thread_inst_executed.sum"
 IN_COLUMNS = (
     "smsp__inst_executed.sum",
     "smsp__thread_inst_executed_pred_on.sum",
     "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",
 )
 """The ptx-level counters that have a column of their own."""
-
-Readings = Mapping[tuple[str, int], Mapping[str, float]]
-"""Case id and step → metric → value."""
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One counter of one launch, as we give it and as Nsight Compute read it."""
-
-    metric: str
-    provenance: str
-    ours: float
-    theirs: float
-
-    @property
-    def to_the_digit(self) -> bool:
-        # Readings that are no whole numbers are written to ten digits.
-        digits = 0.0 if self.theirs == int(self.theirs) else 1e-9
-        return abs(self.ours - self.theirs) <= digits * abs(self.theirs)
-
-    @property
-    def equal(self) -> bool:
-        """To the digit, or within the counter's noise on hardware."""
-        noise = WITHIN.get(self.metric, 0.0) * abs(self.theirs)
-        return self.to_the_digit or abs(self.ours - self.theirs) <= noise
-
-    @property
-    def relative(self) -> float:
-        """Ours over theirs, less one; infinite where only theirs is zero."""
-        if self.theirs:
-            return self.ours / self.theirs - 1
-        return float("inf") if self.ours else 0.0
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One step of a case. missing: counters without a reading that should have one.
-
-    same: whether PTX and machine code left the same bits in every output of the case.
-    """
-
-    case: Case
-    step: int
-    compared: tuple[Compared, ...] = ()
-    missing: tuple[str, ...] = ()
-    refusal: str = ""
-    """Why the emulator could not run it; nothing is compared then."""
-    same: bool = True
-    read: tuple[float, float, float] | None = None
-    """Bytes of the distinct sectors that were read, of the kernel's code, and what the device's
-    memory delivered."""
-
-    @property
-    def kernel(self) -> str:
-        return self.case.steps[self.step].kernel
-
-    @property
-    def name(self) -> str:
-        """`problem/variant`, by which exceptions name it."""
-        return f"{self.case.problem}/{self.case.variant}"
-
-    def of(self, *provenances: str) -> list[Compared]:
-        return [each for each in self.compared if each.provenance in provenances]
-
-
-@dataclass(frozen=True)
-class Known:
-    """A difference with a reason: these counters of these kernels (`problem/variant`)."""
-
-    kernels: tuple[str, ...]
-    counters: tuple[str, ...]
-    because: str
-    provenance: str
-
-    def explains(self, launch: Launch, difference: Compared) -> bool:
-        return (
-            launch.name in self.kernels
-            and difference.metric in self.counters
-            and difference.provenance == self.provenance
-        )
-
-
-def known(path: Path = EXCEPTIONS) -> list[Known]:
-    """The differences that have a reason."""
-    listed = yaml.safe_load(path.read_text(encoding="utf-8")) or []
-    return [
-        Known(tuple(e["kernels"]), tuple(e["counters"]), e["because"], e.get("provenance", EXACT))
-        for e in listed
-    ]
-
-
-def readings(files: Iterable[Path]) -> Readings:
-    """What Nsight Compute read, of runs' counters.csv, compressed or not."""
-    found: dict[tuple[str, int], dict[str, float]] = defaultdict(dict)
-    for path in files:
-        unpacked = gzip.open if path.suffix == ".gz" else open
-        with unpacked(path, "rt", encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                if row["provenance"] == "ncu":
-                    found[row["case"], int(row["step"])][row["metric"]] = float(row["value"])
-    return found
-
-
-class Matrix:
-    """A bench.yaml with its cases that the emulator's budget admits."""
-
-    def __init__(self, path: Path) -> None:
-        self.bench = model.load(path)
-        found = plan.resolve(self.bench, emulated_device(ARCH), "emulator")
-        self.cases = {
-            case.id: case
-            for case in found.cases
-            if not (case.skip or case.refusal)
-            and found.works[case.group].bytes <= self.bench.limits.emulate_bytes
-        }
-
-    @property
-    def problems(self) -> list[str]:
-        return list(dict.fromkeys(case.problem for case in self.cases.values()))
-
-    def compare(
-        self, read: Readings, least: float = -1, most: float = IN_TESTS, problem: str = ""
-    ) -> Iterator[Launch]:
-        """Every launch that has readings of so many threads, emulated on the same inputs.
-
-        Those of one problem, or else of all.
-        """
-        chosen = [case for case in self.chosen(read, least, most) if problem in ("", case.problem)]
-        built = self.compiled(chosen)
-        for case in chosen:
-            yield from self._compare(case, built[case.id], read)
-
-    def chosen(self, read: Readings, least: float = -1, most: float = IN_TESTS) -> list[Case]:
-        """The cases that have readings of so many threads."""
-        return [
-            case
-            for case in self.cases.values()
-            if (case.id, 0) in read and least < _threads(case, read) <= most
-        ]
-
-    def compiled(self, cases: Sequence[Case]) -> dict[str, compiler.Built]:
-        """Case → what it was compiled to, and listed, all together. Raises the first refusal."""
-        units = {case.id: compiler.unit(case, self.bench.kernels, ARCH) for case in cases}
-        found: dict[str, compiler.Built] = {}
-        built = compiler.build_all(list(units.values()))
-        for case, unit in units.items():
-            result = built[unit]
-            if isinstance(result, HarnessError):
-                raise result
-            found[case] = result
-        list_together(found.values())
-        return found
-
-    def _compare(self, case: Case, built: compiler.Built, read: Readings) -> Iterator[Launch]:
-        try:
-            execution, machine = by_front_end(self.bench, case, ARCH)
-        except HarnessError as error:
-            yield Launch(case, 0, refusal=str(error))
-            return
-        refusals = [*execution.faults, machine] if isinstance(machine, str) else machine.faults
-        if isinstance(machine, str) or refusals:
-            yield Launch(case, 0, refusal=refusals[0])
-            return
-        same = all(
-            np.array_equal(output.view(np.uint8), machine.outputs[name].view(np.uint8))
-            for name, output in execution.outputs.items()
-        )
-        for step in range(len(case.steps)):
-            theirs = read.get((case.id, step), {})
-            counts = [count for count in execution.counts if count.step == step]
-            executed = [
-                (c, c.provenance if c.provenance == MACHINE else OF_MACHINE)
-                for c in machine.counts
-                if c.step == step
-            ]
-            compared = [
-                Compared(count.metric, provenance, count.value, theirs[count.metric])
-                for count, provenance in [*executed, *((c, c.provenance) for c in counts)]
-                if count.metric in theirs
-                and not count.metric.startswith(FORMED)
-                and (theirs[count.metric] or count.metric != UNIFORM)
-            ]
-            missing = [metric for metric in OF_MEMORY if metric not in theirs]
-            compared += _of_compilation(case, step, built, theirs)
-            touched = [c.value for c in counts if c.metric == "distinct_sectors_read"]
-            asked = SECTOR_BYTES * touched[0], _code_bytes(case, step, built)
-            bytes_ = (*asked, theirs[DRAM_READ]) if DRAM_READ in theirs else None
-            yield Launch(case, step, tuple(compared), tuple(missing), same=same, read=bytes_)
-
-
-def _code_bytes(case: Case, number: int, built: compiler.Built) -> int:
-    """Of the section that holds a step's kernel."""
-    symbol = compiler.kernel_name(case.steps[number].kernel, built, case.source)
-    with built.cubin.open("rb") as file:
-        return int(ELFFile(file).get_section_by_name(f".text.{symbol}").data_size)
-
-
-def _threads(case: Case, read: Readings) -> float:
-    """Thread instructions of all of its steps; none known is few."""
-    steps = (read.get((case.id, step), {}) for step in range(len(case.steps)))
-    return sum(found.get(THREADS, 0.0) for found in steps)
-
-
-def _of_compilation(
-    case: Case, number: int, built: compiler.Built, theirs: Mapping[str, float]
-) -> Iterator[Compared]:
-    """Registers, occupancy and what follows from them.
-
-    Of ncu's limits the least is compared. That of shared memory by itself depends on how much of
-    the L1 cache the driver makes shared memory for the launch: never so little that it limits.
-    """
-    step, facts = case.steps[number], architecture(ARCH)
-    used = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
-    shared = used.shared_bytes + step.shared_bytes
-    ours = theoretical_occupancy(facts, step.threads_per_block, used.registers, shared)
-    blocks = step.grid[0] * step.grid[1] * step.grid[2]
-    waves = blocks / (ours.blocks_per_sm * facts.representative.sm_count)
-    for metric, value in (
-        ("launch__registers_per_thread", max(used.registers, FEWEST_REGISTERS)),
-        ("sm__maximum_warps_per_active_cycle_pct", ours.ratio),
-        ("launch__waves_per_multiprocessor", waves),
-    ):
-        if metric in theirs:
-            yield Compared(metric, COMPILED, value, theirs[metric])
-    limits = {
-        "warps": "warps",
-        "blocks": "blocks",
-        "registers": "registers",
-        "shared memory": "shared_mem",
-    }
-    read = {ours: theirs.get(f"launch__occupancy_limit_{name}") for ours, name in limits.items()}
-    present = [limit for limit in read.values() if limit is not None]
-    if len(present) == len(limits):
-        yield Compared("blocks an SM holds", COMPILED, ours.blocks_per_sm, min(present))
-        binding = read[ours.limiter] == min(present)
-        yield Compared("the limit that binds", COMPILED, 1.0, float(binding))
-
-
-def compare(files: Sequence[Path], least: float = -1, most: float = IN_TESTS) -> list[Launch]:
-    """Every launch of both matrices that one of the files has readings of, and is no longer."""
-    read = readings(files)
-    return [launch for path in MATRICES for launch in Matrix(path).compare(read, least, most)]
 
 
 class Section:
