@@ -22,7 +22,7 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-"""Of one line: a string, a float's bits, a float, an integer, a name or a mark; else a comment."""
+"""In one line: a string, a float's bits, a float, an integer, a name, a mark; or a comment."""
 _BLOCK = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?(?P<end>\*/|\Z)', re.DOTALL)
 _SINGLE = frozenset(f"{_MARKS}{string.ascii_letters}{string.digits}%$_")
 """The tokens of one character."""
@@ -111,7 +111,7 @@ class Tokens:
 
 
 def _blank(found: re.Match[str]) -> str:
-    """Nothing but its lines of what is a comment of several, or may be."""
+    """A space and its new lines for a comment that may have several; all else as it is."""
     if not found[0].startswith("/*"):
         return found[0]
     if not found["end"]:
