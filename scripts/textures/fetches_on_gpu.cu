@@ -1,9 +1,11 @@
-// A library that makes a texture of an array, runs one of fetches.cu's kernels, and takes it apart.
+// A library that makes a texture or a surface of an array, and runs kernels of fetches.cu or
+// accesses.cu on it.
 
 #include <cuda_runtime.h>
 
 #include <cstring>
 
+#include "../../tests/fidelity/textures/accesses.cu"
 #include "../../tests/fidelity/textures/fetches.cu"
 
 enum Kind { LINE, PLANE, VOLUME, LAYERED_LINE, LAYERED_PLANE, CUBE, MEMORY };
@@ -29,6 +31,27 @@ static cudaChannelFormatDesc description(const Asked& a) {
     const int bits = 8 * bytes(a.format), two = a.channels > 1 ? bits : 0;
     const int four = a.channels > 2 ? bits : 0;
     return cudaCreateChannelDesc(bits, two, four, four, kind);
+}
+
+static cudaMemcpy3DParms copied(const Asked& a, const void* texels) {
+    cudaMemcpy3DParms copy{};
+    const size_t texel = size_t(a.channels) * bytes(a.format);
+    copy.srcPtr = make_cudaPitchedPtr(const_cast<void*>(texels), a.width * texel, a.width, a.height);
+    copy.extent = make_cudaExtent(a.width, a.height, a.depth);
+    return copy;
+}
+
+static cudaError_t make_array(const Asked& a, const void* texels, unsigned flags, cudaArray_t* array) {
+    const auto channel = description(a);
+    const bool layered = a.kind == LAYERED_LINE || a.kind == LAYERED_PLANE;
+    const bool tall = a.kind != LINE && a.kind != LAYERED_LINE, deep = a.kind >= VOLUME;
+    const auto extent = make_cudaExtent(a.width, tall ? a.height : 0, deep ? a.depth : 0);
+    flags |= layered ? cudaArrayLayered : a.kind == CUBE ? cudaArrayCubemap : 0;
+    if (const cudaError_t error = cudaMalloc3DArray(array, &channel, extent, flags)) return error;
+    auto copy = copied(a, texels);
+    copy.dstArray = *array;
+    copy.kind = cudaMemcpyHostToDevice;
+    return cudaMemcpy3D(&copy);
 }
 
 template <class T>
@@ -61,17 +84,7 @@ extern "C" int fetched(const Asked* asked, const void* texels, const float* coor
         resource.res.linear.desc = channel;
         resource.res.linear.sizeInBytes = a.width * texel;
     } else {
-        const bool layered = a.kind == LAYERED_LINE || a.kind == LAYERED_PLANE;
-        const bool tall = a.kind != LINE && a.kind != LAYERED_LINE, deep = a.kind >= VOLUME;
-        const auto extent = make_cudaExtent(a.width, tall ? a.height : 0, deep ? a.depth : 0);
-        const unsigned flags = layered ? cudaArrayLayered : a.kind == CUBE ? cudaArrayCubemap : 0;
-        TRY(cudaMalloc3DArray(&array, &channel, extent, flags));
-        cudaMemcpy3DParms copy{};
-        copy.srcPtr = make_cudaPitchedPtr(const_cast<void*>(texels), a.width * texel, a.width, a.height);
-        copy.dstArray = array;
-        copy.extent = make_cudaExtent(a.width, a.height, a.depth);
-        copy.kind = cudaMemcpyHostToDevice;
-        TRY(cudaMemcpy3D(&copy));
+        TRY(make_array(a, texels, 0, &array));
         resource.resType = cudaResourceTypeArray;
         resource.res.array.array = array;
     }
@@ -95,5 +108,49 @@ extern "C" int fetched(const Asked* asked, const void* texels, const float* coor
     TRY(cudaMemcpy(out, made, n * sizeof(uint4), cudaMemcpyDeviceToHost));
     cudaDestroyTextureObject(texture);
     cudaFree(there), cudaFree(made), cudaFree(memory), cudaFreeArray(array);
+    return 0;
+}
+
+// Loads and stores of so many bytes at n places, x, y and z one after another. What the loads give
+// goes to `loaded`; the stores of `values` come after them, and the surface's texels to `stored`.
+extern "C" int accessed(const Asked* asked, const void* texels, int size, int clamp, const int* places,
+                        unsigned n, const void* values, void* loaded, void* stored) {
+    using Kernel = void (*)(cudaSurfaceObject_t, void*, const int*, const int*, const int*, unsigned, int);
+#define OF_KIND(KIND, WHAT)                                                                \
+    {(Kernel)KIND##_1_##WHAT, (Kernel)KIND##_2_##WHAT, (Kernel)KIND##_4_##WHAT,            \
+     (Kernel)KIND##_8_##WHAT, (Kernel)KIND##_16_##WHAT}
+#define OF_ALL(WHAT)                                                                       \
+    {OF_KIND(line, WHAT), OF_KIND(plane, WHAT), OF_KIND(volume, WHAT),                     \
+     OF_KIND(layered_line, WHAT), OF_KIND(layered_plane, WHAT)}
+    const Kernel loads[5][5] = OF_ALL(loads), stores[5][5] = OF_ALL(stores);
+    const Asked& a = *asked;
+    int power = 0;
+    while (1 << power < size) power++;
+    cudaArray_t array;
+    TRY(make_array(a, texels, cudaArraySurfaceLoadStore, &array));
+    cudaResourceDesc resource{};
+    resource.resType = cudaResourceTypeArray;
+    resource.res.array.array = array;
+    cudaSurfaceObject_t surface;
+    TRY(cudaCreateSurfaceObject(&surface, &resource));
+    int* there;
+    void* made;
+    TRY(cudaMalloc(&there, 3 * n * sizeof(int)));
+    TRY(cudaMalloc(&made, n * size));
+    TRY(cudaMemcpy(there, places, 3 * n * sizeof(int), cudaMemcpyHostToDevice));
+    loads[a.kind][power]<<<(n + 127) / 128, 128>>>(surface, made, there, there + n, there + 2 * n, n, clamp);
+    TRY(cudaDeviceSynchronize());
+    TRY(cudaMemcpy(loaded, made, n * size, cudaMemcpyDeviceToHost));
+    TRY(cudaMemcpy(made, values, n * size, cudaMemcpyHostToDevice));
+    stores[a.kind][power]<<<1, 1>>>(surface, made, there, there + n, there + 2 * n, n, clamp);
+    TRY(cudaDeviceSynchronize());
+    auto copy = copied(a, stored);
+    copy.dstPtr = copy.srcPtr;
+    copy.srcPtr = {};
+    copy.srcArray = array;
+    copy.kind = cudaMemcpyDeviceToHost;
+    TRY(cudaMemcpy3D(&copy));
+    cudaDestroySurfaceObject(surface);
+    cudaFree(there), cudaFree(made), cudaFreeArray(array);
     return 0;
 }

@@ -1,10 +1,11 @@
-"""What a GPU fetches from textures: every case of fetch_cases.py.
+"""What a GPU fetches from textures, and loads from surfaces and stores to them.
 
     python scripts/textures/fetches_on_gpu.py OUT       needs a GPU and nvcc
 
-OUT/textures.csv.gz has one row for each fetch, its four channels as bits. It belongs into
-reports/h200/fidelity, and tests/emulator/engine/instructions/test_textures.py holds the emulator
-to it.
+OUT/textures.csv.gz has one row for each fetch of fetch_cases.py, its four channels as bits, and
+OUT/surfaces.csv.gz one for each case of surface_cases.py: what was loaded, and the texels after the
+stores, as bytes. They belong into reports/h200/fidelity, and
+tests/emulator/engine/instructions/test_textures.py holds the emulator to them.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import IO
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import fetch_cases as listed
 import numpy as np
+import surface_cases
 
-OUT = "textures.csv.gz"
 LIBRARY = Path(__file__).with_name("fetches_on_gpu.cu")
 MODES = ("clamp", "border", "wrap", "mirror")
 FORMATS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float16", "float32")
@@ -57,6 +59,23 @@ def fetched(library: ctypes.CDLL, case: listed.Case) -> np.ndarray:
     return out
 
 
+def accessed(library: ctypes.CDLL, case: surface_cases.Case) -> tuple[bytes, bytes]:
+    """What the loads gave, and the texels after the stores."""
+    asked = Asked(
+        list(listed.NAMES).index(case.kind), *case.extent, case.channels, FORMATS.index(case.dtype)
+    )
+    stored, loaded = case.texels(), np.zeros_like(case.values())
+    arrays = (case.places(), case.values(), loaded, stored)
+    places, *others = (ctypes.c_void_p(each.ctypes.data) for each in arrays)
+    error = library.accessed(
+        ctypes.byref(asked), ctypes.c_void_p(case.texels().ctypes.data), case.bytes, case.clamp,
+        places, surface_cases.ACCESSES, *others,
+    )  # fmt: skip
+    if error:
+        raise RuntimeError(f"{case.name}: CUDA error {error}")
+    return loaded.tobytes(), stored.tobytes()
+
+
 def main(out: Path) -> int:
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder) / "fetches.so"
@@ -65,19 +84,22 @@ def main(out: Path) -> int:
              str(built), str(LIBRARY)], check=True,
         )  # fmt: skip
         library = ctypes.CDLL(str(built))
-    failed = 0
-    with gzip.open(out / OUT, "wt", newline="", encoding="utf-8") as file:
+    with _table(out / "textures.csv.gz") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["case", "r", "g", "b", "a"])
         for case in listed.cases():
-            try:
-                found = fetched(library, case)
-            except RuntimeError as error:
-                print(error, file=sys.stderr)
-                failed += 1
-                continue
-            rows.writerows([case.name, *(f"{bits:08x}" for bits in row)] for row in found.tolist())
-    return failed
+            found = fetched(library, case).tolist()
+            rows.writerows([case.name, *(f"{bits:08x}" for bits in row)] for row in found)
+    with _table(out / "surfaces.csv.gz") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["case", "loaded", "stored"])
+        for each in surface_cases.cases():
+            rows.writerow([each.name, *(found.hex() for found in accessed(library, each))])
+    return 0
+
+
+def _table(path: Path) -> IO[str]:
+    return gzip.open(path, "wt", newline="", encoding="utf-8")
 
 
 if __name__ == "__main__":
