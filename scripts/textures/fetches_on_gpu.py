@@ -65,12 +65,11 @@ def accessed(library: ctypes.CDLL, case: surface_cases.Case) -> tuple[bytes, byt
         list(listed.NAMES).index(case.kind), *case.extent, case.channels, FORMATS.index(case.dtype)
     )
     stored, loaded = case.texels(), np.zeros_like(case.values())
-    arrays = (case.places(), case.values(), loaded, stored)
-    places, *others = (ctypes.c_void_p(each.ctypes.data) for each in arrays)
+    arrays = (case.texels(), case.places(), case.values(), loaded, stored)
+    texels, places, *others = (ctypes.c_void_p(each.ctypes.data) for each in arrays)
     error = library.accessed(
-        ctypes.byref(asked), ctypes.c_void_p(case.texels().ctypes.data), case.bytes, case.clamp,
-        places, surface_cases.ACCESSES, *others,
-    )  # fmt: skip
+        ctypes.byref(asked), texels, case.bytes, case.clamp, places, surface_cases.ACCESSES, *others
+    )
     if error:
         raise RuntimeError(f"{case.name}: CUDA error {error}")
     return loaded.tobytes(), stored.tobytes()

@@ -273,7 +273,8 @@ u8* place_on(const Context& c, const Op& op, int lane) {
     const i64 row_bytes = i64(t.width) * t.channels * texel_bytes(t.format);
     const i64 size = i64(op.width) * op.count;
     const bool layered = t.kind == LAYERED_LINE || t.kind == LAYERED_PLANE;
-    i64 x = coordinate(layered), y = 0, z = layered ? coordinate(0) : 0;
+    // A layer has no sign: one below the first is, for a GPU, far above the last.
+    i64 x = coordinate(layered), y = 0, z = layered ? u32(coordinate(0)) : 0;
     if (t.kind == PLANE || t.kind == VOLUME) y = coordinate(1);
     if (t.kind == LAYERED_PLANE) y = coordinate(2);
     if (t.kind == VOLUME) z = coordinate(2);
