@@ -1,6 +1,7 @@
-"""Textures give what an H200 gives; surfaces are loaded and stored where they are.
+"""Textures and surfaces give what an H200 gives.
 
-The readings are reports/h200/fidelity/textures.csv.gz; scripts/textures made them.
+The readings are textures.csv.gz and surfaces.csv.gz in reports/h200/fidelity; scripts/textures made
+them.
 """
 
 from __future__ import annotations
@@ -27,9 +28,15 @@ from harness.emulator import (
     parse,
 )
 
-READINGS = Path(__file__).parents[4] / "reports" / "h200" / "fidelity" / "textures.csv.gz"
+READINGS = Path(__file__).parents[4] / "reports" / "h200" / "fidelity"
 STEPS = {"float16": 2.0**-10, "int8": 1.01 / 32767}
 """By how much filtered values may differ, by one rounding; those of others by that of a float."""
+
+AXES = {
+    "1d": (False, False, True), "2d": (False, True, True), "3d": (True, True, True),
+    "layered 1d": (True, False, True), "layered 2d": (True, True, True),
+}  # fmt: skip
+"""Of depth, height and width, those that a surface's kind has."""
 
 COPIES = """
 template <class T> __device__ void copy(cudaSurfaceObject_t from, cudaSurfaceObject_t to) {
@@ -71,7 +78,7 @@ def listed(script_of: Callable[[str], ModuleType]) -> ModuleType:
 @pytest.fixture(scope="module")
 def readings() -> Mapping[str, np.ndarray]:
     found: dict[str, list[list[int]]] = defaultdict(list)
-    with gzip.open(READINGS, "rt", encoding="utf-8", newline="") as file:
+    with gzip.open(READINGS / "textures.csv.gz", "rt", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             found[row["case"]].append([int(row[channel], 16) for channel in "rgba"])
     return {case: np.array(rows, np.uint32) for case, rows in found.items()}
@@ -128,6 +135,30 @@ def test_a_filtered_fetch_is_the_h200s_but_for_its_last_digit(
         apart += int((np.abs(ours - theirs) > 2.5e-7).any(axis=1).sum())
         total += len(ours)
     assert (apart, total) == (23, 5856)
+
+
+def test_surfaces_are_loaded_and_stored_as_by_the_h200_within_and_beyond(
+    script_of: Callable[[str], ModuleType], compile_ptx: CompilePtx
+) -> None:
+    """Every kind and size of access, of texels' own size and of others."""
+    script = script_of("surface_cases")
+    with gzip.open(READINGS / "surfaces.csv.gz", "rt", encoding="utf-8", newline="") as file:
+        readings = {row["case"]: (row["loaded"], row["stored"]) for row in csv.DictReader(file)}
+    cases = list(script.cases())
+    assert {case.name for case in cases} == set(readings)
+    assert len(cases) == 130
+    module = compile_ptx(script.SOURCE)
+    for case in cases:
+        texels, loaded, places = case.texels(), np.zeros_like(case.values()), case.places()
+        shape = [length for length, is_there in zip(texels.shape[:3], AXES[case.kind], strict=True)
+                 if is_there]  # fmt: skip
+        texels = texels.reshape(*shape, *[case.channels] * (case.channels > 1))
+        surface = Surface(texels, case.kind, case.channels)
+        end = (*places, script.ACCESSES, int(case.clamp))
+        load = launch(module, f"{case.kernel}_loads", 1, 128, [surface, loaded, *end])
+        store = launch(module, f"{case.kernel}_stores", 1, 1, [surface, case.values(), *end])
+        assert not load.faults + store.faults, case.name
+        assert (loaded.tobytes().hex(), texels.tobytes().hex()) == readings[case.name], case.name
 
 
 @pytest.mark.parametrize(
