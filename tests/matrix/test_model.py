@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from refusals import V0, Edited, line_of, refusal
 
 from harness.errors import ConfigError
 from harness.matrix import model
-
-Edited = Callable[[str, str], Path]
-V0 = "problems.double.variants.v0"
-
-
-def line_of(path: Path, passage: str) -> int:
-    """The line on which a passage of the matrix begins."""
-    text = path.read_text()
-    assert passage in text
-    return text[: text.index(passage)].count("\n") + 1
-
-
-def refusal(path: Path) -> str:
-    with pytest.raises(ConfigError) as caught:
-        model.load(path)
-    return str(caught.value)
 
 
 def test_the_tiny_matrix_is_read_as_written(folder: Path) -> None:
@@ -359,159 +342,11 @@ def test_several_mistakes_are_all_named(edited: Edited) -> None:
     assert f"{path}:{line_of(path, '        bade')}: {V0}.bade: unknown key" in message
 
 
-def test_a_source_that_is_a_link_out_of_the_folder_is_refused(edited: Edited) -> None:
-    path = edited("source: v0.cu", "source: out.cu")
-    (path.parent / "elsewhere.cu").write_text("")
-    (path.parent / "kernels" / "double" / "out.cu").symlink_to(path.parent / "elsewhere.cu")
-    message = refusal(path)
-    assert message.startswith(f"{path}:{line_of(path, '        source')}: {V0}.source: ")
-    assert "leads out of" in message
-
-
-PATHS = ["../../etc/passwd", "/etc/passwd", "below/../../other.cu", "../v0", "/", "C:\\\\v0.cu"]
-
-
-@pytest.mark.fault(
-    "a path such as ../../etc/passwd, /etc/passwd, or a link out of the kernels' folder",
-    outcome="refused with the file, the line and the key, before anything is read or compiled",
-)
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(
-    ("text", "key"),
-    [
-        ('source: "{}"', "source"), ('source: "{}.cu"', "source"),
-        ('source: v0.cu\n        sources: ["{}.cu"]', "sources.0"),
-        ('source: v0.cu\n        include: ["{}"]', "include.0"),
-    ],
-)  # fmt: skip
-def test_a_path_out_of_the_problems_folder_is_refused(
-    edited: Edited, text: str, key: str, path: str
-) -> None:
-    matrix = edited("source: v0.cu", text.format(path))
-    message = refusal(matrix)
-    line = line_of(matrix, f"        {key.partition('.')[0]}:")
-    assert message.startswith(f"{matrix}:{line}: {V0}.{key}: ")
-    assert "a path lies in its problem's folder: no absolute path, no .." in message
-
-
-@pytest.mark.fault(
-    "a problem's folder, problem.py or bench.yaml that is a link out of the kernels' folder",
-    outcome="refused with the place, before any of it is read",
-)
-@pytest.mark.parametrize("linked", [".", "problem.py", "bench.yaml", "include"])
-def test_a_link_out_of_the_kernels_folder_is_refused(folder: Path, linked: str) -> None:
-    double, other = folder / "kernels" / "double", folder / "other"
-    body = (folder / "bench.yaml").read_text().split("  double:\n")[1].split("timing:")[0]
-    (double / "bench.yaml").write_text(textwrap.dedent(body))
-    if linked == ".":
-        double.rename(other)
-        double.symlink_to(other)
-    elif linked == "include":
-        other.mkdir()
-        (double / "headers").symlink_to(other)
-        own = double / "bench.yaml"
-        own.write_text(own.read_text().replace("source:", "include: [headers]\n    source:"))
-    else:
-        other.mkdir()
-        (double / linked).rename(other / linked)
-        (double / linked).symlink_to(other / linked)
-    with pytest.raises(ConfigError) as caught:
-        model.load(None, folder / "kernels")
-    words = "there is no folder" if linked == "include" else "leads out of"
-    assert words in str(caught.value)
-    assert str(double) in str(caught.value)
-
-
-def test_a_link_that_leads_in_a_circle_is_refused(edited: Edited) -> None:
-    path = edited("source: v0.cu", "source: loop.cu")
-    (path.parent / "kernels" / "double" / "loop.cu").symlink_to("loop.cu")
-    assert f"{V0}.source: " in refusal(path)
-
-
-def test_a_source_in_a_folder_below_is_accepted(edited: Edited) -> None:
-    path = edited("source: v0.cu", "source: below/v0.cu")
-    below = path.parent / "kernels" / "double" / "below"
-    below.mkdir()
-    (below / "v0.cu").write_text("")
-    assert model.load(path).problems["double"].variants["v0"].source == "below/v0.cu"
-
-
-def test_a_source_that_is_a_folder_is_refused(edited: Edited) -> None:
-    path = edited("source: v0.cu", "source: dir.cu")
-    (path.parent / "kernels" / "double" / "dir.cu").mkdir()
-    assert f"{V0}.source" in refusal(path)
-
-
 def test_a_missing_problem_py_is_refused_with_where_to_read_on(folder: Path) -> None:
     (folder / "kernels" / "double" / "problem.py").unlink()
     message = refusal(folder / "bench.yaml")
     assert message.startswith(f"{folder / 'bench.yaml'}:2: problems.double: ")
     assert "docs/adding-a-kernel.md" in message
-
-
-def launch(path: Path) -> tuple[dict[str, int], ...]:
-    return model.load(path).problems["double"].variants["v0"].launch
-
-
-def test_several_launch_keys_multiply(edited: Edited) -> None:
-    path = edited("      block: [64, 128]", "      block: [64, 128]\n      items: [1, 4]")
-    assert launch(path) == (
-        {"block": 64, "items": 1}, {"block": 64, "items": 4},
-        {"block": 128, "items": 1}, {"block": 128, "items": 4},
-    )  # fmt: skip
-
-
-def test_zipped_launch_keys_go_in_step_and_multiply_with_the_others(edited: Edited) -> None:
-    path = edited("      block: [64, 128]", '      "block, items": [[64, 8], [128, 4]]\n      z: 2')
-    assert launch(path) == (
-        {"block": 64, "items": 8, "z": 2}, {"block": 128, "items": 4, "z": 2},
-    )  # fmt: skip
-
-
-def test_one_launch_shape_written_twice_is_one(edited: Edited) -> None:
-    assert launch(edited("[64, 128]", "[64, 2**6, 64]")) == ({"block": 64},)
-
-
-@pytest.mark.parametrize(
-    ("new", "passage", "key", "words"),
-    [
-        ('"block, items": [[64, 4], [128]]', '"block', "block, items", "rows of 2 numbers"),
-        ('"block, items": [64, 128]', '"block', "block, items", "rows of 2 numbers"),
-        ('"block, block": [[64, 4]]', '"block', "block, block", "given twice"),
-        ('"block, items": [[64, 4]]\n      items: [1]', "      items", "items", "given twice"),
-        ("block: []", "block: []", "block", "an empty list"),
-        ("block: [0]", "block: [0]", "block", "0 is not a positive number"),
-        ("block: [-64]", "block: [-64]", "block", "not a positive number"),
-        ("block: [64.5]", "block: [64.5]", "block", "integer expression"),
-        ("block: [[64]]\n      a: [[1, 2]]", "      a:", "a", "rows of 1 numbers"),
-        ("block: [n]", "block: [n]", "block", "`n` is unknown"),
-        ("block: [1 // 0]", "block: [1", "block", "divides by zero"),
-        (f"block: {list(range(1, 4200))}", "block: [1", "block", "at most 4096"),
-    ],
-)
-def test_a_bad_launch_axis_is_refused_with_its_line(
-    edited: Edited, new: str, passage: str, key: str, words: str
-) -> None:
-    path = edited("block: [64, 128]", new)
-    text = path.read_text()
-    line = text[: text.rindex(passage)].count("\n") + 1
-    message = refusal(path)
-    assert message.startswith(f"{path}:{line}: problems.double.launch.{key}: ")
-    assert words in message
-
-
-def test_an_axis_name_that_is_no_name_is_refused(edited: Edited) -> None:
-    message = refusal(edited("block: [64, 128]", '"a b": [1]'))
-    assert "problems.double.launch.a b: a name is a letter" in message
-
-
-@pytest.mark.fault(
-    "a matrix of millions of cases",
-    outcome="It is refused at once, with the line and the number, before anything is worked out.",
-)
-def test_too_many_combinations_are_refused_before_they_are_made(edited: Edited) -> None:
-    axes = "\n      ".join(f"a{i}: {list(range(1, 40))}" for i in range(8))
-    assert "combinations; at most 4096" in refusal(edited("block: [64, 128]", axes))
 
 
 @pytest.mark.parametrize(
