@@ -22,7 +22,7 @@ Drawn = Callable[[str], tuple[set[int], dict[str, bytes]]]
 
 @pytest.fixture
 def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drawn:
-    """Draws the report of three problems; who drew the pages, and the files."""
+    """Draws the report of five problems; who drew the pages, and the files."""
     page, pids = Maker.page, tmp_path / "pids"
     pids.mkdir()
 
@@ -32,13 +32,12 @@ def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drawn:
 
     monkeypatch.setattr(Maker, "page", noted)
     monkeypatch.setattr(os, "sched_getaffinity", lambda of: {0, 1})
-    monkeypatch.setattr(drawing, "FEW", 3)
     monkeypatch.setattr(drawing, "_is_alone", lambda: True)  # pytest has threads of its own
 
     def draw(name: str) -> tuple[set[int], dict[str, bytes]]:
         folder = tmp_path / name
         folder.mkdir()
-        report.write(many(folder, problems=3, rounds=3))
+        report.write(many(folder, problems=5, rounds=3))
         kept = [p for p in folder.rglob("*") if p.suffix in (".html", ".png")]
         files = {str(path.relative_to(folder)): path.read_bytes() for path in kept}
         by = {int(path.name) for path in pids.iterdir()}
@@ -56,10 +55,10 @@ def test_several_processes_draw_what_one_draws(
     assert len(by) == 2
     assert os.getpid() not in by
     assert not any(Path(f"/proc/{pid}").exists() for pid in by)
-    monkeypatch.setattr(drawing, "FEW", 4)
+    monkeypatch.setattr(drawing, "FEW", 6)
     alone, same = drawn("one")
     assert alone == {os.getpid()}
-    assert len(files) > 10
+    assert len(files) > 20
     assert files == same
 
 
