@@ -8,6 +8,7 @@ import os
 import pickle
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -74,11 +75,18 @@ def made_once(shared_by_all_workers: Path) -> Callable[[str, Callable[[], Any]],
 
 @pytest.fixture(scope="module")
 def script_of() -> Iterator[Callable[[str], ModuleType]]:
-    """Import one of scripts/ by its name, and what it imports of its neighbours."""
+    """Import one of scripts/ by its name, and what it imports of its neighbours.
+
+    They are this file's own: the tests of another file import them anew.
+    """
+    scripts, before = REPOSITORY / "scripts", {*sys.modules}
     with pytest.MonkeyPatch.context() as patch:
-        for folder in ("scripts", "scripts/pages", "scripts/divergence", "scripts/textures"):
-            patch.syspath_prepend(str(REPOSITORY / folder))
+        for folder in ("", "pages", "divergence", "textures"):
+            patch.syspath_prepend(str(scripts / folder))
         yield importlib.import_module
+    for name in {*sys.modules} - before:
+        if scripts in Path(getattr(sys.modules[name], "__file__", None) or "/").parents:
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 import time
 import traceback
 from collections.abc import Callable
@@ -20,8 +19,6 @@ NAMES = ("yaml", "expressions", "ptx", "journal", "run-json", "ncu-rep")
 
 @pytest.fixture(scope="module")
 def fuzz(script_of: Callable[[str], ModuleType]) -> ModuleType:
-    """A copy of scripts/fuzz.py of its own: other tests add targets to theirs."""
-    sys.modules.pop("fuzz", None)
     return script_of("fuzz")
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -13,18 +11,14 @@ from emulator_tools import PtxFile
 
 from harness.emulator import parse
 
-SCRIPTS = Path(__file__).parents[3] / "scripts"
 FEW = 100
 
 
 @pytest.fixture(scope="module")
-def fuzz(ptx_file: PtxFile) -> Iterator[ModuleType]:
-    """A copy of scripts/fuzz.py of its own, with kernels among its targets."""
+def fuzz(ptx_file: PtxFile, script_of: Callable[[str], ModuleType]) -> Iterator[ModuleType]:
+    """scripts/fuzz.py with kernels among its targets."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(SCRIPTS))
-        patch.delitem(sys.modules, "fuzz", raising=False)
-        patch.delitem(sys.modules, "fuzz_kernels", raising=False)
-        kernels = importlib.import_module("fuzz_kernels")
+        kernels = script_of("fuzz_kernels")
         patch.setattr(kernels, "ptx_of", lambda path: ptx_file(path).read_bytes())
         yield kernels.fuzz
 

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-SCRIPTS = Path(__file__).parents[3] / "scripts"
 FEW = 100
 
 
 @pytest.fixture(scope="module")
-def fuzz() -> Iterator[ModuleType]:
-    """A copy of scripts/fuzz.py of its own, with the targets of machine code."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(SCRIPTS))
-        patch.delitem(sys.modules, "fuzz", raising=False)
-        script = importlib.import_module("fuzz_machine_code")
-        yield script.fuzz
+def fuzz(script_of: Callable[[str], ModuleType]) -> Any:
+    """scripts/fuzz.py with the targets of machine code."""
+    return script_of("fuzz_machine_code").fuzz
 
 
 @pytest.mark.parametrize("name", ["cubin", "listing"])
