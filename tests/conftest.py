@@ -41,6 +41,15 @@ settings.register_profile("without a deadline", deadline=None)
 settings.load_profile("without a deadline")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Workers of `-n auto`: three for two cores, as tests wait for browsers and for deadlines."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None  # pytest-xdist heeds it itself
+    cores = len(os.sched_getaffinity(0))
+    return cores + -(-cores // 2)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whole runs come first: the last tests should be short, so that all workers end together."""
