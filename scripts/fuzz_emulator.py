@@ -2,9 +2,9 @@
 
     python scripts/fuzz_emulator.py --kernels 2000 --seed 1 [--out build/fuzz]
 
-What `tests/emulator/test_properties.py` does for a few kernels, for thousands. Each kernel that
-differs is written below `--out` with its launch, its inputs and what differs. The same seed gives
-the same kernels. The exit status is 1 if any kernel differed.
+What `tests/emulator/engine/test_properties.py` does for a few kernels, for thousands. Each kernel
+that differs is written below `--out` with its launch, its inputs and what differs. The same seed
+gives the same kernels. The exit status is 1 if any kernel differed.
 """
 
 from __future__ import annotations

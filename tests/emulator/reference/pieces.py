@@ -4,11 +4,15 @@ Nothing here may depend on an order that hardware leaves open, or the comparison
 coincidence: what other threads can see is written only before a barrier and read only after it,
 totals are only added to by operations that commute and belong each to one operation, and
 collectives stand where whole blocks meet.
+
+A strategy is made once for what it is made with: Hypothesis checks each new one, which takes longer
+than to draw from it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -100,6 +104,7 @@ def do(name: str, result: Reg, *sources: Operand, guard: Guard | None = None) ->
     return Instr(name, result, sources, guard)
 
 
+@cache
 @st.composite
 def _operands(draw: st.DrawFn, kind: str, counters: tuple[Reg, ...] = ()) -> Operand:
     if kind == "lut":
@@ -109,17 +114,28 @@ def _operands(draw: st.DrawFn, kind: str, counters: tuple[Reg, ...] = ()) -> Ope
     pool: list[Reg] = [*POOL[kind], *(counters if kind == "b32" else ())]
     if kind in ("pred", "f32") or draw(st.integers(0, 3)):
         return draw(st.sampled_from(pool))
-    return draw(st.sampled_from(EDGES) | st.integers(0, mask)) & mask
+    return draw(_values(mask)) & mask
 
 
+@cache
+def _values(mask: int) -> st.SearchStrategy[int]:
+    return st.sampled_from(EDGES) | st.integers(0, mask)
+
+
+@cache
 @st.composite
 def guards(draw: st.DrawFn) -> Guard:
     return Guard(draw(st.sampled_from(POOL["pred"])), draw(st.booleans()))
 
 
+MAYBE = st.none() | guards()
+ANY_NAME = st.sampled_from(COMMON) | st.sampled_from(NAMES)
+
+
+@cache
 @st.composite
 def _computing(draw: st.DrawFn, context: Context) -> Body:
-    name = draw(st.sampled_from(COMMON) | st.sampled_from(NAMES))
+    name = draw(ANY_NAME)
     definition = OPCODES[name]
     before: list[Statement] = []
     sources: list[Operand] = []
@@ -132,7 +148,7 @@ def _computing(draw: st.DrawFn, context: Context) -> Body:
             sources.append(divisor)
         else:
             sources.append(draw(_operands(kind, context.counters)))
-    guard = draw(st.none() | st.none() | guards())
+    guard = draw(MAYBE)
     result = draw(st.sampled_from(POOL[definition.result]))
     return (*before, Instr(name, result, tuple(sources), guard))
 
@@ -148,10 +164,11 @@ def _type(draw: st.DrawFn) -> tuple[str, Reg, Reg | None]:
     return type_, register, None if second == register else second
 
 
+@cache
 @st.composite
 def _accesses(draw: st.DrawFn, context: Context) -> Body:
     """A load or store where no other thread writes at the same time."""
-    guard = draw(st.none() | guards())
+    guard = draw(MAYBE)
     type_, register, second = _type(draw)
     size = int(type_[1:]) // 8 * (1 if second is None else 2)
     index = draw(_operands("b32", context.counters))
@@ -181,9 +198,10 @@ def _accesses(draw: st.DrawFn, context: Context) -> Body:
     )
 
 
+@cache
 @st.composite
 def _atomics(draw: st.DrawFn, context: Context) -> Body:
-    guard = draw(st.none() | guards())
+    guard = draw(MAYBE)
     alone = draw(st.booleans())
     full = draw(st.sampled_from(COMMUTING + ALONE if alone else COMMUTING))
     operation, type_ = full.split(".")
@@ -222,6 +240,7 @@ def _ifs(draw: st.DrawFn, context: Context) -> Body:
     return (If(draw(guards()), then, otherwise),)
 
 
+@cache
 @st.composite
 def _switches(draw: st.DrawFn, context: Context) -> Body:
     inner = context.inside_branch
@@ -244,23 +263,32 @@ def _loops(draw: st.DrawFn, context: Context) -> Body:
     )  # fmt: skip
 
 
+@cache
 @st.composite
 def _leaving(draw: st.DrawFn, context: Context) -> Body:
     return (Leave(draw(st.sampled_from(context.leaves)), draw(guards())),)
 
 
-@st.composite
-def bodies(draw: st.DrawFn, context: Context, least: int, most: int) -> Body:
-    options = [_computing(context)] * 6 + [_accesses(context)] * 2 + [_atomics(context)]
+@cache
+def _parts(context: Context, least: int, most: int) -> st.SearchStrategy[list[Body]]:
+    """Of equal weight, but for branches and loops: of one strategy given twice it takes one."""
+    options = [_computing(context), _accesses(context), _atomics(context)]
     if context.depth < 3:
         options += [_ifs(context), _loops(context), _ifs(context), _loops(context)]
         options += [_switches(context)]
     if context.leaves:
         options += [_leaving(context)]
-    parts = draw(st.lists(st.one_of(options), min_size=least, max_size=most))
+    return st.lists(st.one_of(options), min_size=least, max_size=most)
+
+
+@cache
+@st.composite
+def bodies(draw: st.DrawFn, context: Context, least: int, most: int) -> Body:
+    parts = draw(_parts(context, least, most))
     return tuple(statement for part in parts for statement in part)
 
 
+@cache
 @st.composite
 def _collectives(draw: st.DrawFn, full_warps: bool) -> Body:
     """An instruction for all threads together. Lanes missing from the last warp are not read."""
@@ -304,6 +332,7 @@ def _collectives(draw: st.DrawFn, full_warps: bool) -> Body:
 BARRIER = Collective("bar.sync", None, (0,))
 
 
+@cache
 @st.composite
 def phases(draw: st.DrawFn, full_warps: bool, plain: bool) -> Body:
     """Writing shared memory, then reading it, each up to a barrier; or nothing."""
