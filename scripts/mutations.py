@@ -103,9 +103,11 @@ def in_json(random: random.Random, body: bytes) -> bytes:
     """A record of JSON with one of its values changed or left out; what is none stays as it is."""
     try:
         record = json.loads(body)
-        key = random.choice(list(record))
-    except (ValueError, TypeError, IndexError):
+    except ValueError:
         return body
+    if not isinstance(record, dict) or not record:
+        return body
+    key = random.choice(list(record))
     if random.random() < 0.1:
         del record[key]
     elif isinstance(record[key], dict) and record[key] and random.random() < 0.7:

@@ -103,3 +103,10 @@ def test_a_refusal_that_the_harness_words_is_no_failure_unless_it_is_endless(
     refuse(10_000)
     with pytest.raises(AssertionError, match="10000 characters"):
         fuzz._yaml(b"", tmp_path)
+
+
+@pytest.mark.parametrize("body", ["", "{", "3", "null", '"text"', "[1, 2]", "[]", "{}"])
+def test_what_is_no_record_of_json_stays_as_it_is(
+    script_of: Callable[[str], ModuleType], body: str
+) -> None:
+    assert script_of("mutations").in_json(random.Random(1), body.encode()) == body.encode()
