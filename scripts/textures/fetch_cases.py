@@ -23,13 +23,19 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Case:
-    """A texture and its fetches; everything in it follows from its number."""
+class Image:
+    """What a texture or a surface is of; everything in a case of it follows from its number."""
 
     number: int
     kind: str
     dtype: str
     channels: int
+
+
+@dataclass(frozen=True)
+class Case(Image):
+    """A texture and its fetches."""
+
     address: tuple[str, str, str]
     linear: bool
     normalized: bool

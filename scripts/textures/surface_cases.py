@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import fetch_cases
 import numpy as np
-from fetch_cases import NAMES
-from numpy.typing import NDArray
+from fetch_cases import NAMES, Array, Image
 
-SOURCE = Path(__file__).resolve().parents[2] / "tests" / "fidelity" / "textures" / "accesses.cu"
+SOURCE = fetch_cases.SOURCE.with_name("accesses.cu")
 ACCESSES = 48
 """In a case: so many loads, and so many stores after them."""
 KINDS = ("1d", "2d", "3d", "layered 1d", "layered 2d")
 
-Array = NDArray[Any]
-
 
 @dataclass(frozen=True)
-class Case:
-    """A surface and accesses of so many bytes to it; everything in it follows from its number."""
+class Case(Image):
+    """A surface and accesses of so many bytes to it."""
 
-    number: int
-    kind: str
-    dtype: str
-    channels: int
     bytes: int
     clamp: bool
 
@@ -50,7 +43,7 @@ class Case:
 
     def texels(self) -> Array:
         """Shaped (depth, height, width, channels): any bits."""
-        shape = (*reversed(self.extent), self.channels * np.dtype(self.dtype).itemsize)
+        shape = (*reversed(self.extent), texel_bytes(self.dtype, self.channels))
         drawn = np.random.default_rng(self.number).integers(0, 256, shape, np.uint8)
         return drawn.view(self.dtype)
 
@@ -63,11 +56,15 @@ class Case:
         """Shaped (3, ACCESSES), int32: bytes from the left, rows, and slices or layers."""
         rng = np.random.default_rng(2000 + self.number)
         width, height, depth = self.extent
-        row = width * self.channels * np.dtype(self.dtype).itemsize // self.bytes
+        row = width * texel_bytes(self.dtype, self.channels) // self.bytes
         sizes = (row, height, depth)
         found = [rng.integers(-2, size + 2, ACCESSES) for size in sizes]
         found[0] *= self.bytes
         return np.array(found, np.int32)
+
+
+def texel_bytes(dtype: str, channels: int) -> int:
+    return channels * np.dtype(dtype).itemsize
 
 
 def cases() -> Iterator[Case]:
@@ -81,7 +78,7 @@ def _listed() -> Iterator[tuple[Any, ...]]:
     for kind in KINDS:
         for dtype, channels in whole:
             for clamp in (True, False):
-                yield kind, dtype, channels, channels * np.dtype(dtype).itemsize, clamp
+                yield kind, dtype, channels, texel_bytes(dtype, channels), clamp
         # Of another size than a texel.
         for dtype, channels, size in (("uint8", 4, 1), ("uint32", 2, 4), ("uint8", 1, 4),
                                       ("float32", 1, 16)):  # fmt: skip

@@ -271,7 +271,7 @@ def _leaving(draw: st.DrawFn, context: Context) -> Body:
 
 @cache
 def _parts(context: Context, least: int, most: int) -> st.SearchStrategy[list[Body]]:
-    """Of equal weight, but for branches and loops: of one strategy given twice it takes one."""
+    """Of equal weight, but branches and loops of twice it: two strategies each, so never cached."""
     options = [_computing(context), _accesses(context), _atomics(context)]
     if context.depth < 3:
         options += [_ifs(context), _loops(context), _ifs(context), _loops(context)]
