@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from harness.silicon.architectures import Limits, architecture, compute_capability
+
 DEVICE_FACTS = ("sm_count", "warp_size", "l2_bytes", "max_threads_per_block", "max_shared_bytes")
 """What an expression in bench.yaml may use of the device."""
 
@@ -19,6 +21,19 @@ Flush = Literal["clean", "dirty"]
 
 Shape = tuple[str, str, str, str]
 """Problem, variant, dtype and launch keys."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """Memory that was free when the device was asked, and what a worker takes of it, in bytes.
+
+    device_taken: of the device, by a worker that holds no buffer yet: its context, its code, and
+    what it empties the cache with. host_taken: of the machine, by the same worker alone.
+    """
+
+    device_free: int
+    device_taken: int
+    host_taken: int
 
 
 @dataclass(frozen=True)
@@ -38,6 +53,34 @@ class Device:
     """Of one block, static and dynamic, when a kernel opts in."""
     bus: str = ""
     """Its PCI address, by which NVML knows it. Of two equal cards one is as good as the other."""
+    capability: tuple[int, int] = (0, 0)
+    """Its compute capability; 0, 0 for that of `arch`, which is what its code is compiled for."""
+    own_limits: Limits | None = None
+    """As the driver tells them; None where the facts of `arch` stand for a card."""
+    room: Room | None = None
+    """None where nothing is held in the device's own memory."""
+
+    @property
+    def compute_capability(self) -> tuple[int, int]:
+        return self.capability if any(self.capability) else compute_capability(self.arch)
+
+    @property
+    def limits(self) -> Limits:
+        """What a launch has to fit. Raises UnknownArchitectureError where nobody tells."""
+        return self.own_limits or architecture(self.arch)
+
+    @property
+    def free_bytes(self) -> int:
+        """What the buffers of a case may take: what is free, less what a worker takes itself."""
+        if self.room is None:
+            return self.memory_bytes
+        return max(0, self.room.device_free - self.room.device_taken)
+
+    @property
+    def runs_machine_code(self) -> bool:
+        """Whether it executes what is compiled for `arch`; else the driver compiles the PTX."""
+        major, minor = compute_capability(self.arch)
+        return major == self.compute_capability[0] and minor <= self.compute_capability[1]
 
     def names(self) -> dict[str, int]:
         """The device facts that an expression may use."""

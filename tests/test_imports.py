@@ -27,7 +27,7 @@ MAY_USE: dict[str, set[str]] = {
     "near": set(),
     "source_text": set(),
     "dtypes": {"errors", "near"},
-    "cases": {"errors"},
+    "cases": {"errors", "silicon"},
     "records": set(),
     "journal": {"errors", "records", "storage"},
     "current": {"records"},

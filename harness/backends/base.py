@@ -28,6 +28,9 @@ NVTX_DOMAIN = "kernel-harness"
 POISON = 0xFF
 """Every byte of an output and of scratch before a verified launch; as a float it is a NaN."""
 
+AROUND = (2 << 20) + 2 * (64 << 10)
+"""Bytes of the device's memory around each buffer that belong to nobody, and are watched."""
+
 OTHER_RESULT = "its result is wrong: not the one that was verified"
 """Why a variant fails whose result was always the same, and is not any more."""
 

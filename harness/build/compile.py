@@ -22,7 +22,7 @@ from harness.build.toolchain import Toolchain
 from harness.build.units import Unit, explained, unit
 from harness.cases import Step
 from harness.errors import CompileError
-from harness.silicon.architectures import architecture
+from harness.silicon.architectures import Limits
 from harness.silicon.occupancy import Occupancy, theoretical_occupancy
 
 __all__ = [
@@ -169,12 +169,10 @@ def resources(said: str) -> dict[str, Resources]:
     return found
 
 
-def occupancy(found: Resources, step: Step, arch: str) -> Occupancy:
+def occupancy(found: Resources, step: Step, limits: Limits) -> Occupancy:
     """How many blocks of a launch a multiprocessor holds, static and dynamic memory together."""
     shared = found.shared_bytes + step.shared_bytes
-    return theoretical_occupancy(
-        architecture(arch), step.threads_per_block, found.registers, shared
-    )
+    return theoretical_occupancy(limits, step.threads_per_block, found.registers, shared)
 
 
 def machine_code(cubin: Path) -> dict[str, str]:

@@ -11,8 +11,8 @@ from harness.measure.spoiled_rounds import CLOCK_TOLERANCE
 from harness.measure.timings import Group
 from harness.tables import Run
 
-_ELSEWHERE = ("bus",)
-"""Properties of a device that say where it is plugged in."""
+_ELSEWHERE = ("bus", "room")
+"""Properties of a device that say where it is plugged in, and how full it was."""
 
 _ALSO = ("python", "numpy", "pandas")
 """Versions that no kernel's time depends on."""

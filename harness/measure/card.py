@@ -6,8 +6,9 @@ on the same card. What the driver does not tell is None, never 0 and never "no".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from harness.records import Conditions
@@ -56,6 +57,35 @@ def opened(bus: str) -> tuple[Any, Any]:
     except Exception:  # NVML raises a class per error code, and ImportError without the wheel
         return None, None
     return pynvml, handle
+
+
+def free_bytes() -> dict[str, int]:
+    """The PCI address of each card → how much of its memory nobody holds; empty without NVML."""
+    n = opened("")[0]
+    if n is None:
+        return {}
+    found: dict[str, int] = {}
+    for index in range(tried(n.nvmlDeviceGetCount) or 0):
+        handle = tried(partial(n.nvmlDeviceGetHandleByIndex, index))
+        where = tried(partial(n.nvmlDeviceGetPciInfo, handle))
+        memory = tried(partial(n.nvmlDeviceGetMemoryInfo, handle))
+        if where and memory:
+            bus = where.busId
+            name = bus.decode() if isinstance(bus, bytes) else str(bus)
+            found[_short(name)] = int(memory.free)
+    tried(n.nvmlShutdown)
+    return found
+
+
+def free_of(bus: str, cards: Mapping[str, int]) -> int | None:
+    """Of the card at a PCI address, as CUDA writes it, in what `free_bytes` gave."""
+    return cards.get(_short(bus))
+
+
+def _short(bus: str) -> str:
+    """NVML writes eight digits of the domain, CUDA four."""
+    domain, _, rest = bus.lower().partition(":")
+    return f"{domain[-4:]}:{rest}"
 
 
 def tried(read: Callable[[], Any]) -> Any:

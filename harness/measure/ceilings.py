@@ -21,7 +21,6 @@ from harness.measure.rounds import Entry, measure
 from harness.measure.statistics import Interval, Key, batch_time, time_of
 from harness.problem import Buffer
 from harness.records import Ceiling, Round
-from harness.silicon.architectures import architecture
 
 SOURCE = Path(__file__).with_suffix(".cu")
 WGMMA = Path(__file__).with_name("ceiling_wgmma.cu")
@@ -94,7 +93,7 @@ def cases(device: Device) -> list[tuple[Case, float]]:
     vectors = nbytes // 16
     found: list[tuple[Case, float]] = [(_case("empty", 1, 1, ()), 1)]
     for block in (128, 256, 512, 1024):
-        resident = device.sm_count * (2048 // block)
+        resident = device.sm_count * (device.limits.max_threads_per_sm // block)
         half = device.sm_count * max(1024 // block, 1)
         for waves in (1, 4):
             found += [
@@ -116,7 +115,7 @@ def cases(device: Device) -> list[tuple[Case, float]]:
 
 def _roofline_cases(device: Device, block: int, vectors: int) -> Iterator[tuple[Case, float]]:
     """The levels and rates that a roofline needs besides, at one block size."""
-    grid = device.sm_count * (2048 // block)
+    grid = device.sm_count * (device.limits.max_threads_per_sm // block)
     threads = grid * block
     for parts in (1, 2):
         # As many float4 as fit a quarter of the cache, in whole tiles; at least one tile.
@@ -140,7 +139,7 @@ def _roofline_cases(device: Device, block: int, vectors: int) -> Iterator[tuple[
         _case("fp16_rate", grid, block, ("sink", FMA_ITERATIONS, 1, 1)),
         threads * FMA_ITERATIONS * FMA_CHAINS * 4,
     )
-    capability = architecture(device.arch).compute_capability
+    capability = device.compute_capability
     if capability == (9, 0):
         for parts in (1, 2):
             some = device.sm_count * max(512 // block, 1) * parts
@@ -224,7 +223,7 @@ def _built(device: Device, wanted: Sequence[Case]) -> dict[str, Built]:
 def _fits(device: Device, case: Case, built: Built) -> bool:
     """Whether a multiprocessor of this device has the registers and shared memory for a block."""
     step = case.steps[0]
-    occupancy = compiler.occupancy(built.kernels[step.kernel], step, device.arch)
+    occupancy = compiler.occupancy(built.kernels[step.kernel], step, device.limits)
     return occupancy.blocks_per_sm > 0
 
 

@@ -82,7 +82,7 @@ def described(case: Case, built: Built, device: Device) -> tuple[list[Compiled],
     for index, step in enumerate(case.steps):
         made = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
         shared = made.shared_bytes + step.shared_bytes
-        occupancy = compiler.occupancy(made, step, device.arch)
+        occupancy = compiler.occupancy(made, step, device.limits)
         found.append(Compiled(
             case.id, index, step.kernel, built.source_sha256, built.cubin_sha256, made.registers,
             shared, made.spill_bytes, made.stack_bytes, step.threads_per_block, occupancy.ratio,

@@ -36,7 +36,10 @@ def cuda_device(arch: str | None) -> Device:
 
 
 def emulated(arch: str | None) -> Device:
-    """The device that stands for an architecture. Raises UsageError for one that is unknown."""
+    """The device that stands for an architecture, of which there is a row in the table.
+
+    Raises UsageError for one that is unknown.
+    """
     try:
         return emulated_device(arch or DEFAULT_ARCH)
     except UnknownArchitectureError as error:
@@ -45,12 +48,26 @@ def emulated(arch: str | None) -> Device:
 
 def choose(backend: str, arch: str | None) -> tuple[str, Device, str]:
     """(backend, device, a warning or nothing) for auto, cuda or emulator."""
-    stand_in = emulated(arch)
     if backend == "emulator" or (backend == "auto" and not has_driver()):
-        return "emulator", stand_in, ""
+        return "emulator", emulated(arch), ""
+    if arch is not None:
+        emulated(arch)  # refuses a name that is none
     try:
-        return "cuda", cuda_device(arch), ""
+        device = cuda_device(arch)
     except BackendUnavailable as error:
         if backend == "cuda":
             raise
-        return "emulator", stand_in, f"emulating: {error}"
+        return "emulator", emulated(arch), f"emulating: {error}"
+    return "cuda", device, _beyond(device)
+
+
+def _beyond(device: Device) -> str:
+    """What a user of this card should know of how its code comes about, or nothing."""
+    major, minor = device.compute_capability
+    if device.runs_machine_code:
+        return ""
+    return (
+        f"{device.name} is sm_{major}{minor}: kernels are compiled for {device.arch}, and the "
+        "driver compiles their PTX for the card, so registers and spills are not the card's own\n"
+        f"  for these, name an nvcc that knows sm_{major}{minor} in NVCC"
+    )

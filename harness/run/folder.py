@@ -195,15 +195,16 @@ def _differences(
     ours: Choice,
 ) -> Iterator[str]:  # fmt: skip
     """What differs so that results of both cannot stand side by side."""
-    was, now = dict(before["device"]), json.loads(json.dumps(vars(device)))
-    now.pop("bus")  # another card of the kind will do
+    was, now = dict(before["device"]), json.loads(json.dumps(asdict(device)))
+    for key in ("bus", "room"):  # another card of the kind will do, however full it is
+        now.pop(key)
     if before["backend"] != backend:
         yield f"the backend differs: {before['backend']} there, {backend} now"
     elif was["arch"] != now["arch"]:
         yield f"--arch differs: {was['arch']} there, {now['arch']} now"
     elif was["name"] != now["name"]:
         yield f"the machine differs: {was['name']} there, {now['name']} now"
-    elif keys := [key for key in now if was.get(key) != now[key]]:
+    elif keys := [key for key in now if key in was and was[key] != now[key]]:
         yield f"the machine differs in {', '.join(keys)}"
     if theirs.quick != ours.quick:
         yield f"--quick differs: {_typed(theirs.quick)} there, {_typed(ours.quick)} now"
@@ -240,7 +241,7 @@ def _about(runner: Runner, choice: Choice) -> dict[str, Any]:
         "choice": asdict(choice),
         "seed": bench.timing.seed,
         "backend": runner.backend,
-        "device": vars(device),
+        "device": asdict(device),
         "timing": timing_of(bench.timing),
         "timed_inputs_seed": runner.fresh,
         "machine": machine.describe(),

@@ -18,6 +18,7 @@ from typing import Protocol
 
 from harness.backends.base import Right
 from harness.cases import Case
+from harness.children import host_memory
 from harness.job import Job
 from harness.measure.timings import Timings
 from harness.run.processes import Ended
@@ -26,6 +27,8 @@ RAM = Path("/dev/shm")
 """Where inputs wait for their placements, if there is room."""
 
 NO_MEMORY = "skipped for all variants, as there is no memory for this size"
+
+NO_MEMORY_OF_ITS_OWN = "skipped, as there is no memory for what it needs at this size"
 
 HOST_BYTES_PER_S = 200e6
 """At which the host prepares what is verified and compares it, at least: part of it on one core."""
@@ -132,6 +135,9 @@ class Measurement:
             return 0
         rest = [case for case in cases if self.run.is_open(case)]
         guilty = [case for case in rest if case.id == ended.at]
+        if guilty and ended.no_memory:  # it asks for more than the others: a library, as a rule
+            self.run.finish(guilty[0], "skipped", f"{NO_MEMORY_OF_ITS_OWN}: {ended.reason}", True)
+            return 0
         if guilty and not ended.killed:
             limits = ("launch_s",) if ended.late else ()
             self.run.finish(guilty[0], "failed", ended.reason, limits=limits)
@@ -196,6 +202,9 @@ class Measurement:
 @contextmanager
 def _scratch(needed: int) -> Iterator[Path]:
     """A folder for the time being: in memory where that has room to spare, else on disk."""
-    in_ram = RAM.is_dir() and shutil.disk_usage(RAM).free > 4 * needed
+    free = [shutil.disk_usage(RAM).free] if RAM.is_dir() else [0]
+    if (available := host_memory.available()) is not None:
+        free.append(available)
+    in_ram = min(free) > 4 * needed
     with tempfile.TemporaryDirectory(dir=RAM if in_ram else None) as folder:
         yield Path(folder)

@@ -54,6 +54,8 @@ class Ended:
     killed: bool = False
     no_memory: bool = False
     lost: bool = False
+    crowded: bool = False
+    """Killed or without memory beside other workers, of which there are fewer from now on."""
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → what its verified results come to, of those that a preparing worker told."""
 

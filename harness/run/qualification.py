@@ -99,7 +99,7 @@ class Qualification:
             blamed = guilty(judged, (*tests, *counted), ended)
             self._failed |= judged.wrong
             if ended.killed or ended.no_memory:  # none of them is to blame: all are tried again
-                attempts += 1
+                attempts += not ended.crowded
                 if attempts < ATTEMPTS:
                     rest = [case for case in rest if case.shape in judged.unfinished]
                     continue

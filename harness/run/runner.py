@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from harness.backends.base import AROUND
 from harness.cases import Case, Device
 from harness.current import current
 from harness.journal import Journal, read_journal
@@ -177,12 +178,24 @@ class Runner:
 
     def _too_large(self, case: Case) -> str:
         """Why the case's buffers cannot be held, or nothing."""
-        needed = self._bytes_of(case)
-        if needed <= self.device.memory_bytes:
+        needed, free = self._device_bytes_of(case), self.device.free_bytes
+        if needed <= free:
             return ""
+        there = "are free on" if self.device.room else "is all the memory of"
         return (
-            f"its buffers take {needed / 2**30:.1f} GiB; {self.device.name} has "
-            f"{self.device.memory_bytes / 2**30:.1f} GiB\n  remove the size from bench.yaml"
+            f"it needs {needed / 2**30:.2f} GiB, and {free / 2**30:.2f} GiB {there} "
+            f"{self.device.name}\n  free some of it, or choose smaller sizes with --size"
+        )
+
+    def _device_bytes_of(self, case: Case) -> int:
+        """Of the device, for all buffers of the case, as a workspace that times lays them out."""
+        if self.device.room is None:
+            return self._bytes_of(case)
+        buffers = self.problems[case.problem].buffers(case.sizes, case.dtype)
+        return sum(
+            (buffer.nbytes + AROUND) * (1 if buffer.role == "input" else 2)
+            + (buffer.nbytes + AROUND) * (buffer.name in case.overwrites)
+            for buffer in buffers
         )
 
     def over_budget(self, case: Case) -> str:

@@ -23,6 +23,7 @@ from harness.run.known import Known
 from harness.run.measurement import Effort, Measurement
 from harness.run.processes import Ended, Workers
 from harness.run.qualification import Qualification
+from harness.run.slots import on_this_machine
 
 CEILINGS_S = 120
 """Deadline for measuring the machine's ceilings."""
@@ -90,6 +91,7 @@ class Site:
     ) -> None:
         self.setting, self.known, self.built = setting, known, built
         self.workers = Workers()
+        self.slots = on_this_machine(setting.device)
         self._keeper = keeper
 
     def carry_out(self, piece: Piece, cores: int = 1) -> str:
@@ -153,16 +155,32 @@ class Site:
         A GPU that falls off its bus may look like a fault or an endless loop of whatever ran on it
         just then; so before anybody is blamed, it is asked whether it is still there.
         """
-        ended = self.workers.do(job, deadline_s, keep)
+        ended = self._beside_others(job, deadline_s, keep)
         if not ended.reason or not self.is_timed or self.workers.stopped:
             return ended
         if ended.lost:
             raise DeviceLost(ended.reason)
         if not (ended.killed or ended.no_memory):
             asked = self.workers.do(self.job("describe"), DESCRIBE_S)
-            if asked.reason and not self.workers.stopped:
+            if asked.reason and not (asked.no_memory or self.workers.stopped):
                 raise DeviceLost(f"{asked.reason} (after {ended.at or job.task}: {ended.reason})")
         return ended
+
+    def _beside_others(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
+        """Do a job as soon as there is a slot for its worker.
+
+        One that finds no memory beside others makes room for fewer of them. If it had not begun, it
+        is begun anew; else whoever asked for it knows what is still to be done.
+        """
+        while True:
+            with self.slots.one() as slot:
+                ended = self.workers.do(job, deadline_s, keep)
+                short = ended.no_memory or (ended.killed and not self.workers.stopped)
+                if not (short and slot.had_company):
+                    return ended
+                self.slots.shrink()
+            if ended.at:
+                return replace(ended, crowded=True)
 
     def job(self, task: str, **more: object) -> Job:
         """A worker's job on these cases, with what was compiled for them."""

@@ -40,15 +40,12 @@ class Representative:
     """Nominal; what the runtime reports as usable is a few per cent off."""
 
 
-@dataclass(frozen=True)
-class Architecture:
-    """The limits of one compute capability. The defaults hold for all that are listed here."""
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a launch has to fit. The defaults hold for every architecture that is listed here.
 
-    name: str
-    """As nvcc's `-arch` takes it, for example `sm_90`."""
-    compute_capability: tuple[int, int]
-    family: str
-    representative: Representative
+    An architecture has them from NVIDIA's documents; a card that is there tells its own.
+    """
 
     max_threads_per_sm: int  # [guide]
     max_blocks_per_sm: int  # [guide], [occupancy]
@@ -71,6 +68,17 @@ class Architecture:
     @property
     def max_warps_per_sm(self) -> int:
         return self.max_threads_per_sm // self.warp_size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Architecture(Limits):
+    """One compute capability, its limits, and a product that stands for it."""
+
+    name: str
+    """As nvcc's `-arch` takes it, for example `sm_90`."""
+    compute_capability: tuple[int, int]
+    family: str
+    representative: Representative
 
 
 _KNOWN = (
@@ -189,6 +197,15 @@ ARCHITECTURES = MappingProxyType({known.name: known for known in _KNOWN})
 """By name, in order of compute capability."""
 
 
+def is_known(name: str) -> bool:
+    """Whether the table has a row for it."""
+    return _plain(name) in ARCHITECTURES
+
+
+def _plain(name: str) -> str:
+    return name if name in ARCHITECTURES else re.sub(r"(?<=\d)[af]\Z", "", name)
+
+
 def architecture(name: str) -> Architecture:
     """The facts of `sm_90`, `sm_100` and so on.
 
@@ -196,10 +213,30 @@ def architecture(name: str) -> Architecture:
     may be used and no limit, so they have the facts of the plain one. Raises
     `UnknownArchitectureError`, which lists the known names.
     """
-    plain = name if name in ARCHITECTURES else re.sub(r"(?<=\d)[af]\Z", "", name)
     try:
-        return ARCHITECTURES[plain]
+        return ARCHITECTURES[_plain(name)]
     except KeyError:
         raise UnknownArchitectureError(
             f"no facts for the architecture {name!r}; known are {', '.join(ARCHITECTURES)}"
         ) from None
+
+
+def compute_capability(name: str) -> tuple[int, int]:
+    """Of `sm_90a`, 9 and 0: by the name, whether the table has a row for it or not.
+
+    Raises `UnknownArchitectureError` for what is no architecture's name.
+    """
+    found = re.fullmatch(r"(?:sm|compute)_(\d+)(\d)[af]?", name)
+    if not found:
+        raise UnknownArchitectureError(f"{name!r} is no architecture; one is called sm_90, say")
+    return int(found[1]), int(found[2])
+
+
+def nearest(capability: tuple[int, int]) -> Architecture:
+    """The facts that stand in for a compute capability: its own, or those of the newest before it.
+
+    For a card that is newer than this table. What the driver tells of it comes first; only what no
+    driver tells, such as the granularity in which registers are handed out, is taken from here.
+    """
+    before = [known for known in _KNOWN if known.compute_capability <= capability]
+    return max(before or _KNOWN[:1], key=lambda known: known.compute_capability)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.silicon.architectures import Architecture
+from harness.silicon.architectures import Limits
 
 Limiter = Literal["warps", "blocks", "registers", "shared memory"]
 
@@ -47,7 +47,7 @@ class Waves:
 
 
 def theoretical_occupancy(
-    arch: Architecture,
+    limits: Limits,
     threads_per_block: int,
     registers_per_thread: int,
     shared_bytes_per_block: int,
@@ -62,20 +62,20 @@ def theoretical_occupancy(
     if registers_per_thread < 0 or shared_bytes_per_block < 0:
         raise ValueError("registers and shared memory are not negative")
 
-    warps = -(-threads_per_block // arch.warp_size)
-    fits = threads_per_block <= arch.max_threads_per_block
-    limits: dict[Limiter, int] = {
-        "warps": arch.max_warps_per_sm // warps if fits else 0,
-        "blocks": arch.max_blocks_per_sm,
-        "registers": _blocks_by_registers(arch, warps, registers_per_thread),
-        "shared memory": _blocks_by_shared_memory(arch, shared_bytes_per_block),
+    warps = -(-threads_per_block // limits.warp_size)
+    fits = threads_per_block <= limits.max_threads_per_block
+    room: dict[Limiter, int] = {
+        "warps": limits.max_warps_per_sm // warps if fits else 0,
+        "blocks": limits.max_blocks_per_sm,
+        "registers": _blocks_by_registers(limits, warps, registers_per_thread),
+        "shared memory": _blocks_by_shared_memory(limits, shared_bytes_per_block),
     }
-    limiter = min(limits, key=limits.__getitem__)
-    blocks = limits[limiter]
+    limiter = min(room, key=room.__getitem__)
+    blocks = room[limiter]
     return Occupancy(
         blocks_per_sm=blocks,
         active_warps=blocks * warps,
-        ratio=blocks * warps / arch.max_warps_per_sm,
+        ratio=blocks * warps / limits.max_warps_per_sm,
         limiter=limiter,
     )
 
@@ -90,31 +90,31 @@ def waves(grid_blocks: int, blocks_per_sm: int, sm_count: int) -> Waves:
     return Waves(count=count, blocks_per_wave=per_wave, tail_fill=in_last / per_wave)
 
 
-def _blocks_by_registers(arch: Architecture, warps: int, registers_per_thread: int) -> int:
+def _blocks_by_registers(limits: Limits, warps: int, registers_per_thread: int) -> int:
     """Registers are handed out to whole warps, from the part of the file of a sub-partition."""
     if registers_per_thread == 0:
-        return arch.max_blocks_per_sm
-    if registers_per_thread > arch.max_registers_per_thread:
+        return limits.max_blocks_per_sm
+    if registers_per_thread > limits.max_registers_per_thread:
         return 0
-    per_warp = _round_up(registers_per_thread * arch.warp_size, arch.register_allocation)
+    per_warp = _round_up(registers_per_thread * limits.warp_size, limits.register_allocation)
     # Whether a block may be launched is checked as if its warps filled all sub-partitions evenly.
-    if per_warp * _round_up(warps, arch.sub_partitions_per_sm) > arch.registers_per_block:
+    if per_warp * _round_up(warps, limits.sub_partitions_per_sm) > limits.registers_per_block:
         return 0
-    per_partition = arch.registers_per_sm // arch.sub_partitions_per_sm // per_warp
-    return per_partition * arch.sub_partitions_per_sm // warps
+    per_partition = limits.registers_per_sm // limits.sub_partitions_per_sm // per_warp
+    return per_partition * limits.sub_partitions_per_sm // warps
 
 
-def _blocks_by_shared_memory(arch: Architecture, shared_bytes_per_block: int) -> int:
+def _blocks_by_shared_memory(limits: Limits, shared_bytes_per_block: int) -> int:
     """A block also holds what the system reserves in it, which matters for small blocks."""
-    if shared_bytes_per_block > arch.max_shared_bytes_per_block:
+    if shared_bytes_per_block > limits.max_shared_bytes_per_block:
         return 0
     per_block = _round_up(
-        shared_bytes_per_block + arch.reserved_shared_bytes_per_block,
-        arch.shared_allocation_bytes,
+        shared_bytes_per_block + limits.reserved_shared_bytes_per_block,
+        limits.shared_allocation_bytes,
     )
     if per_block == 0:
-        return arch.max_blocks_per_sm
-    return arch.shared_bytes_per_sm // per_block
+        return limits.max_blocks_per_sm
+    return limits.shared_bytes_per_sm // per_block
 
 
 def _round_up(value: int, unit: int) -> int:

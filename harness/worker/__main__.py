@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import backends
-from harness.children import forks
+from harness.children import forks, host_memory
 from harness.errors import (
     BackendUnavailable,
     DeviceLost,
@@ -51,16 +51,26 @@ def _import_ahead(where: str) -> None:
 
 
 def _do(job: Job, pipe: Pipe) -> None:
+    describing = importlib.import_module("harness.worker.describing")
+    before = describing.free_before() if job.task == "describe" else {}
     backend: Any = backends.open_backend(job.backend, job.arch, job.jobs)
     try:
         if job.task == "describe":
-            pipe.device(backend.device)
+            pipe.device(describing.describe(backend, before))
             return
+        if (available := host_memory.available()) is not None:
+            host_memory.hold(available)
         # What a task needs takes a while to import: to count takes the emulator, to time does not.
         module, function = _TASKS[job.task]
         getattr(importlib.import_module(module), function)(job, backend, pipe)
     finally:
         backend.close()
+
+
+def _of_the_machine(error: MemoryError) -> str:
+    said, left = str(error), host_memory.available()
+    words = f"the machine has no memory left: {said}" if said else "the machine has no memory left"
+    return words if left is None else f"{words}; {left / 2**30:.1f} GiB of it are available"
 
 
 def main(arguments: list[str]) -> int:
@@ -83,8 +93,14 @@ def main(arguments: list[str]) -> int:
     except (DeviceLost, BackendUnavailable) as error:
         pipe.error(str(error), "lost")
         return 1
-    except (OutOfMemory, MemoryError) as error:
-        pipe.error(str(error) or "the machine has no memory left", "memory")
+    except OutOfMemory as error:
+        pipe.error(str(error), "memory")
+        return 1
+    except MemoryError as error:
+        pipe.now(
+            ""
+        )  # inputs and references are what takes memory here, and all variants share them
+        pipe.error(_of_the_machine(error), "memory")
         return 1
     except (HarnessError, ImportError) as error:
         pipe.error(str(error))

@@ -15,7 +15,7 @@ import numpy as np
 from harness.backends.base import Array, Execution, TimedWorkspace, Workspace
 from harness.build.compile import Built
 from harness.cases import Case
-from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError
+from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError, OutOfMemory
 from harness.problem import Buffer, Problem, numpy_dtype
 from harness.records import Phase, Verified
 from harness.worker.verify import Check, check
@@ -50,7 +50,7 @@ class Inputs:
         try:
             execution = workspace.run(case, built, self.draw)
             result = check(execution, self.reference, self.tolerance)
-        except (DeviceFault, DeviceLost):
+        except (DeviceFault, DeviceLost, OutOfMemory):
             raise
         except HarnessError as error:
             execution, result = Execution({}), Check(False, str(error))

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from harness import problem as problems
 from harness.backends.base import Backend
-from harness.cases import Case, Shape
+from harness.cases import Case, Device, Shape
 from harness.job import Job, Telling
 from harness.problem import Problem
 from harness.records import Verified
+from harness.silicon.architectures import is_known, nearest
 from harness.worker.inputs import DRAWS, Inputs, by_group
 from harness.worker.scrutiny import scrutinise
 
@@ -40,12 +41,17 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
                         if not any(words in verified.reason for words in _TELLS_NO_CAUSE):
                             named.add(case.shape)
     doubtful = [case for case in job.tests if case.shape not in named]
-    given_up |= _scrutinise(job, problem, doubtful, backend.device.arch, tell)
+    given_up |= _scrutinise(job, problem, doubtful, _stand_in(backend.device), tell)
     if job.cases:
         # What reads a cubin takes a while to import, and who times does without it.
         from harness.worker.counting import count
 
         count(job, backend, problem, [c for c in job.cases if c.shape not in given_up], tell)
+
+
+def _stand_in(device: Device) -> str:
+    """The architecture by whose facts the device's code is looked at in the emulator."""
+    return device.arch if is_known(device.arch) else nearest(device.compute_capability).name
 
 
 def _scrutinise(

@@ -7,6 +7,7 @@ COSTS by its name, else 1,000 ns. A misdeed is done at the timed size only: n = 
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -45,7 +46,27 @@ NOISE = 0.0005
 def open_backend(arch: str | None) -> FakeBackend:
     if _flag("lost").exists():
         raise BackendUnavailable("the CUDA driver does not start: no CUDA-capable device is found")
-    return FakeBackend(arch or "sm_90")
+    return FakeBackend(arch or "sm_90", _seat())
+
+
+def _seat() -> int | None:
+    """Of a device with as many seats as the file `seats` says, one that is free.
+
+    A process keeps it as long as it lives. Raises OutOfMemory where all are taken.
+    """
+    if not _flag("seats").exists():
+        return None
+    most = int(_flag("seats").read_text())
+    for number in range(most):
+        file = os.open(_flag(f"seat-{number}"), os.O_CREAT | os.O_RDWR)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            continue
+        return file
+    _flag("turned-away").touch()
+    raise OutOfMemory("the device has no memory left for another process of ours")
 
 
 def _flag(name: str) -> Path:
@@ -61,8 +82,8 @@ def device(arch: str = "sm_90") -> Device:
 class FakeBackend:
     name = "fake"
 
-    def __init__(self, arch: str) -> None:
-        self.device = device(arch)
+    def __init__(self, arch: str, seat: int | None = None) -> None:
+        self.device, self._seat = device(arch), seat
 
     def workspace(
         self, problem: Problem | None, buffers: Sequence[Buffer], inputs: Mapping[str, Array]

@@ -12,6 +12,7 @@ from harness.errors import HarnessError
 from harness.matrix import model
 from harness.matrix.filters import Choice
 from harness.run.folder import Folder
+from harness.run.hands import OwnCores
 from harness.run.runner import Runner
 from harness.tables import Run
 
@@ -42,14 +43,19 @@ class Station:
         self.flags.mkdir()
         self.stopped: HarnessError | None = None
 
-    def run(self, *variants: str, sizes: str = "[1024]", limits: str = "{launch_s: 20}") -> Run:
+    def run(
+        self, *variants: str, sizes: str = "[1024]", limits: str = "{launch_s: 20}", jobs: int = 1
+    ) -> Run:
         """What stands in the folder after a run; `stopped`: why it went no further."""
         lines = "".join(f"      {name}: {{source: v0.cu}}\n" for name in variants)
         text = MATRIX.format(variants=lines, sizes=sizes, limits=limits)
         (self.folder / "bench.yaml").write_text(text)
         bench, out = model.load(self.folder / "bench.yaml"), self.folder / "run"
         there = Folder(out, bench, Choice(), FAKE, device(), datetime.now(timezone.utc))
-        runner = Runner(there.bench, device(), FAKE, there.choice.only, out, chosen=there.chosen)
+        runner = Runner(
+            there.bench, device(), FAKE, there.choice.only, out, hands=OwnCores(jobs),
+            chosen=there.chosen,
+        )  # fmt: skip
         there.open(runner)
         self.stopped = None
         try:

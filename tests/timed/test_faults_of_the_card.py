@@ -110,3 +110,35 @@ def test_a_size_without_memory_is_skipped_for_all_variants(
     again = station.run("honest1", "honest2", sizes="[1024, 4096]")
     assert outcome(again, "honest2", 4096) == ("ok", "")
     assert rounds(again, "honest2")[: len(rounds(run, "honest2"))] == rounds(run, "honest2")
+
+
+@pytest.mark.fault(
+    "a card with room for one process of ours at a time, and others for none",
+    outcome="A worker that gets no context waits for another to end; nothing fails.",
+)
+def test_workers_that_find_no_room_on_the_card_wait_their_turn(
+    station: Station, outcome: Ended
+) -> None:
+    station.flag("seats").write_text("1")
+    variants = tuple(f"honest{number}" for number in range(1, 5))
+    run = station.run(*variants, jobs=4)
+    assert station.stopped is None
+    assert [outcome(run, v) for v in variants] == [("ok", "")] * 4
+    assert station.flag("turned-away").exists()  # else nothing was tried here
+
+
+@pytest.mark.fault(
+    "a card with no room for a single process of ours",
+    outcome="Each variant says so, and a resumed run tries again; the GPU is not called lost.",
+)
+def test_a_card_without_room_is_not_called_lost(station: Station, outcome: Ended) -> None:
+    station.flag("seats").write_text("0")
+    run = station.run("honest1", "honest2")
+    assert station.stopped is None
+    status, reason = outcome(run, "honest1")
+    assert (status, reason) == (
+        "failed",
+        "the device has no memory left for another process of ours",
+    )
+    station.flag("seats").unlink()
+    assert outcome(station.run("honest1", "honest2"), "honest1") == ("ok", "")

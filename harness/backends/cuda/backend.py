@@ -13,9 +13,11 @@ from harness.backends.cuda.calls import Modules
 from harness.backends.cuda.stream import StreamControl
 from harness.backends.cuda.watch import Watch
 from harness.backends.cuda.workspace import CudaWorkspace
+from harness.build import targets
 from harness.cases import Device
-from harness.errors import BackendUnavailable
+from harness.errors import BackendUnavailable, OutOfMemory
 from harness.problem import Buffer, Problem
+from harness.silicon.architectures import Limits, nearest
 
 _A = cuda.device_attribute
 
@@ -31,15 +33,28 @@ class CudaBackend:
             if cuda.Device.count() == 0:
                 raise BackendUnavailable("the driver finds no GPU")
             self._device = cuda.Device(index)
+            self.device = _describe(self._device, arch)
             self._context = self._device.retain_primary_context()
             self._context.push()
+        except cuda.MemoryError:
+            raise OutOfMemory(_NO_CONTEXT) from None
         except cuda.Error as error:
             raise BackendUnavailable(f"the CUDA driver does not start: {error}") from None
-        self.device = _describe(self._device, arch)
-        self._stream = cuda.Stream()
-        self._modules = Modules(self.device.arch)
-        self._control = StreamControl(self._stream, self.device)
-        self._watch = Watch(self._stream, self.device)
+        try:
+            self._stream = cuda.Stream()
+            self._modules = Modules(self.device)
+            self._control = StreamControl(self._stream, self.device)
+            self._watch = Watch(self._stream, self.device)
+        except cuda.MemoryError:
+            free, total = cuda.mem_get_info()
+            self._context.pop()
+            raise OutOfMemory(
+                f"{_NO_CONTEXT}; {free / 2**30:.1f} of {total / 2**30:.1f} GiB are free"
+            ) from None
+
+    def free_bytes(self) -> int:
+        """Of the device's memory, at this moment."""
+        return int(cuda.mem_get_info()[0])
 
     def workspace(
         self, problem: Problem | None, buffers: Sequence[Buffer], inputs: Mapping[str, Array]
@@ -56,19 +71,52 @@ class CudaBackend:
         self._context.pop()
 
 
+_NO_CONTEXT = "the device has no memory left for another process of ours: others hold it"
+
+
 def _describe(device: Any, arch: str | None) -> Device:
+    """What the driver tells of a card. Raises BackendUnavailable where nvcc writes nothing for it.
+
+    arch: what code is compiled for; None for the best that this nvcc knows for this card.
+    """
     get = device.get_attribute
-    major, minor = device.compute_capability()
+    capability = device.compute_capability()
+    limits = _limits(get, capability)
     return Device(
         name=device.name(),
-        arch=arch or f"sm_{major}{minor}",
+        arch=arch or targets.best_for(capability, device.name()),
         sm_count=get(_A.MULTIPROCESSOR_COUNT),
-        warp_size=get(_A.WARP_SIZE),
+        warp_size=limits.warp_size,
         l2_bytes=get(_A.L2_CACHE_SIZE),
         memory_bytes=device.total_memory(),
+        max_threads_per_block=limits.max_threads_per_block,
+        max_block=limits.max_block,
+        max_grid=limits.max_grid,
+        max_shared_bytes=limits.max_shared_bytes_per_block,
+        bus=device.pci_bus_id(),
+        capability=capability,
+        own_limits=limits,
+    )
+
+
+def _limits(get: Any, capability: tuple[int, int]) -> Limits:
+    """The driver's word for all that it tells; the rest as of the nearest architecture known."""
+    known = nearest(capability)
+    return Limits(
+        max_threads_per_sm=get(_A.MAX_THREADS_PER_MULTIPROCESSOR),
+        max_blocks_per_sm=get(_A.MAX_BLOCKS_PER_MULTIPROCESSOR),
+        shared_bytes_per_sm=get(_A.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+        max_shared_bytes_per_block=get(_A.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        reserved_shared_bytes_per_block=get(_A.RESERVED_SHARED_MEMORY_PER_BLOCK),
+        default_shared_bytes_per_block=get(_A.MAX_SHARED_MEMORY_PER_BLOCK),
+        registers_per_sm=get(_A.MAX_REGISTERS_PER_MULTIPROCESSOR),
+        registers_per_block=get(_A.MAX_REGISTERS_PER_BLOCK),
+        warp_size=get(_A.WARP_SIZE),
         max_threads_per_block=get(_A.MAX_THREADS_PER_BLOCK),
         max_block=(get(_A.MAX_BLOCK_DIM_X), get(_A.MAX_BLOCK_DIM_Y), get(_A.MAX_BLOCK_DIM_Z)),
         max_grid=(get(_A.MAX_GRID_DIM_X), get(_A.MAX_GRID_DIM_Y), get(_A.MAX_GRID_DIM_Z)),
-        max_shared_bytes=get(_A.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
-        bus=device.pci_bus_id(),
+        shared_allocation_bytes=known.shared_allocation_bytes,
+        register_allocation=known.register_allocation,
+        max_registers_per_thread=known.max_registers_per_thread,
+        sub_partitions_per_sm=known.sub_partitions_per_sm,
     )

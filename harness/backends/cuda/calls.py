@@ -14,7 +14,7 @@ from harness.build import host, python_call
 from harness.build.compile import Built, kernel_name
 from harness.build.host import HostFunction
 from harness.build.parameters import Parameter, kernel_parameters
-from harness.cases import Case, Step
+from harness.cases import Case, Device, Step
 from harness.dtypes import torch_name
 from harness.errors import LaunchError
 from harness.problem import Problem
@@ -29,13 +29,13 @@ _MOST_STATIC_SHARED = 48 << 10
 class Modules:
     """Compiled files as they are loaded, each once, with the values of their own variables."""
 
-    def __init__(self, arch: str) -> None:
-        self._arch = arch
+    def __init__(self, device: Device) -> None:
+        self._arch, self._from_ptx = device.arch, not device.runs_machine_code
         self._loaded: dict[str, Module] = {}
 
     def of(self, built: Built) -> Module:
         if built.cubin_sha256 not in self._loaded:
-            self._loaded[built.cubin_sha256] = Module(built)
+            self._loaded[built.cubin_sha256] = Module(built, self._from_ptx)
         return self._loaded[built.cubin_sha256]
 
     def host_function(self, case: Case, kernels: Path) -> HostFunction:
@@ -51,11 +51,12 @@ class Module:
     """One cubin on the device. Its `__device__` variables can be put back as they were loaded.
 
     A kernel can hide an answer in them for its next launch; putting them back forgets it.
+    from_ptx: the card is newer than the cubin, so the driver compiles the PTX for it.
     """
 
-    def __init__(self, built: Built) -> None:
+    def __init__(self, built: Built, from_ptx: bool) -> None:
         self._built = built
-        self._module = cuda.module_from_file(str(built.cubin))
+        self._module = cuda.module_from_file(str(built.ptx if from_ptx else built.cubin))
         self._parameters = kernel_parameters(built.ptx.read_text())
         self._variables: list[tuple[int, Any, int]] = []
         for name in built.variables:

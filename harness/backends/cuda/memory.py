@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import pycuda.driver as cuda
 
-from harness.backends.base import Array, poisoned
+from harness.backends.base import AROUND, Array, poisoned
 from harness.errors import OutOfMemory
 from harness.problem import Buffer
 
@@ -22,6 +23,9 @@ GUARD_BYTES = 64 << 10
 GUARD = 0xA5
 
 
+assert AROUND == PAGE + 2 * GUARD_BYTES
+
+
 class Region(NamedTuple):
     """A stretch of device memory, as watch.cu takes it."""
 
@@ -35,9 +39,9 @@ class Allocation:
 
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
-        whole = buffer.nbytes + PAGE + 2 * GUARD_BYTES
+        whole = buffer.nbytes + AROUND
         try:
-            self._memory = cuda.mem_alloc(whole)
+            self._memory = _allocated(whole)
         except cuda.MemoryError:
             free, total = cuda.mem_get_info()
             raise OutOfMemory(
@@ -78,3 +82,13 @@ class Allocation:
 
     def free(self) -> None:
         self._memory.free()
+
+
+def _allocated(nbytes: int) -> Any:
+    """Device memory; what torch keeps for later calls of a library is given back if it must be."""
+    try:
+        return cuda.mem_alloc(nbytes)
+    except cuda.MemoryError:
+        if torch := sys.modules.get("torch"):
+            torch.cuda.empty_cache()
+        return cuda.mem_alloc(nbytes)

@@ -39,6 +39,7 @@ from harness.backends.cuda.turns import empty_kernels
 from harness.backends.cuda.watch import Regions, Watch
 from harness.build.compile import Built
 from harness.cases import Case, Flush
+from harness.errors import OutOfMemory
 from harness.problem import Buffer, Problem, Role
 from harness.records import Cache
 
@@ -386,8 +387,14 @@ class CudaWorkspace:
         """The driver's errors are faults of the case; after one, nothing more can be launched."""
         try:
             yield
+        except cuda.MemoryError:
+            raise OutOfMemory(_no_memory_for(case)) from None
         except cuda.Error as error:
             raise fault(case.id, _words(error)) from None
+        except RuntimeError as error:
+            if type(error).__name__ != "OutOfMemoryError":  # torch's, which need not be imported
+                raise
+            raise OutOfMemory(_no_memory_for(case)) from None
 
     def _free(self) -> None:
         with contextlib.suppress(cuda.Error):
@@ -412,6 +419,14 @@ class CudaWorkspace:
         trace: TracebackType | None,
     ) -> None:
         self._free()
+
+
+def _no_memory_for(case: Case) -> str:
+    free, total = cuda.mem_get_info()
+    return (
+        f"{case.variant} needs more than its buffers; {free / 2**30:.1f} of the device's "
+        f"{total / 2**30:.1f} GiB are free beside them"
+    )
 
 
 def _words(error: Exception) -> str:

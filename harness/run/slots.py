@@ -1,0 +1,77 @@
+"""How many workers may run at once: as many as their memory allows, on the device and beside it.
+
+What a worker takes is read from the first one. Where that was too little, because others use the
+same card or machine, a worker that finds no memory makes the number smaller and waits its turn.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from harness.cases import Device
+from harness.children import host_memory
+
+SPARE = 64 << 20
+"""Of the device, for each worker: the buffers of its test sizes, and code that it loads."""
+
+EMULATING = 512 << 20
+"""Of the machine: what a worker without a GPU takes at the sizes that are emulated by default."""
+
+
+@dataclass
+class Slot:
+    """One worker's. had_company: whether another had one at any time meanwhile."""
+
+    had_company: bool = False
+
+
+class Slots:
+    """Hands out slots. most: as many as may be held at once; None for no bound."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self._held: list[Slot] = []
+        self._changed = threading.Condition()
+
+    @property
+    def most(self) -> int | None:
+        return self._most
+
+    @contextmanager
+    def one(self) -> Iterator[Slot]:
+        """A slot, as soon as there is one."""
+        slot = Slot()
+        with self._changed:
+            self._changed.wait_for(lambda: self._most is None or len(self._held) < self._most)
+            self._held.append(slot)
+            if len(self._held) > 1:
+                for each in self._held:
+                    each.had_company = True
+        try:
+            yield slot
+        finally:
+            with self._changed:
+                self._held.remove(slot)
+                self._changed.notify_all()
+
+    def shrink(self) -> None:
+        """A worker found no memory beside others: at least one fewer from now on."""
+        with self._changed:
+            self._most = max(1, min(self._most or len(self._held), len(self._held)) - 1)
+
+
+def for_workers_of(device: Device, available: int | None) -> Slots:
+    """By what a worker takes of the device and of the machine, of which so much is available."""
+    if device.room is None:
+        return Slots(None if available is None else max(1, available // EMULATING))
+    most = device.room.device_free // max(1, device.room.device_taken + SPARE)
+    if available is not None and device.room.host_taken:
+        most = min(most, available // device.room.host_taken)
+    return Slots(max(1, most))
+
+
+def on_this_machine(device: Device) -> Slots:
+    return for_workers_of(device, host_memory.available())

@@ -1,0 +1,31 @@
+"""What a device is, and what room there is on it: the first thing that a run asks a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from harness.cases import Device, Room
+from harness.children import host_memory
+from harness.measure import card
+
+UNREAD = 640 << 20
+"""What a worker is taken to hold of the device where NVML does not tell: a context of an H100 with
+what empties its cache."""
+
+
+def free_before() -> dict[str, int]:
+    """Of each card, before this process has anything on it."""
+    return card.free_bytes()
+
+
+def describe(backend: Any, before: Mapping[str, int]) -> Device:
+    """The device, with the room on it. before: as `free_before` gave it."""
+    device: Device = backend.device
+    if not hasattr(backend, "free_bytes"):
+        return device
+    free: int = backend.free_bytes()
+    was, now = card.free_of(device.bus, before), card.free_of(device.bus, card.free_bytes())
+    taken = was - now if was is not None and now is not None and was > now else UNREAD
+    return replace(device, room=Room(free + taken, taken, host_memory.private()))
