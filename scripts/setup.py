@@ -1,8 +1,9 @@
 """Make `.venv` hold what this machine needs, once, and again whenever the pins change.
 
 Run by every Makefile target with the system's Python, so it may use the standard library only. The
-CUDA compiler and disassembler come from PyPI wheels only where the machine has none of its own;
-PyCUDA and torch only where an NVIDIA driver is present.
+CUDA compiler and disassembler come from PyPI wheels only where the machine has none of its own.
+What a GPU needs comes in a second step, where an NVIDIA driver is present: if that fails, it is
+told, and everything that needs no GPU works.
 """
 
 import hashlib
@@ -13,15 +14,20 @@ import sys
 import venv
 from pathlib import Path
 
+import gpu_packages
+
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PINS = [ROOT / "pyproject.toml", ROOT / "constraints.txt", Path(__file__)]
+GPU_PINS = [ROOT / "constraints.txt", Path(gpu_packages.__file__)]
+_TAIL = 4
 
 
 def has(tool: str) -> bool:
     """Whether the environment names a tool of the CUDA toolkit (as harness/build does)."""
     home = os.environ.get("CUDA_HOME")
-    named = [os.environ.get(tool.upper()), home and str(Path(home) / "bin" / tool), tool]
+    named = [os.environ.get(tool.upper()), home and str(Path(home) / "bin" / tool), tool,
+             f"{gpu_packages.USUAL_ROOT}/bin/{tool}"]  # fmt: skip
     return any(shutil.which(name) for name in named if name)
 
 
@@ -34,27 +40,78 @@ def main() -> None:
         sys.exit(f"Python 3.10 or newer is needed; {sys.executable} is {sys.version.split()[0]}. "
                  "Name another: make PYTHON=python3.12 bench")  # fmt: skip
     extras = ["dev", "cluster", *(["compiler"] if not has("nvcc") else []),
-              *(["disassembler"] if not has("nvdisasm") else []),
-              *(["gpu"] if has_driver() else [])]  # fmt: skip
-    pins = hashlib.sha256(b"".join(path.read_bytes() for path in PINS)).hexdigest()
+              *(["disassembler"] if not has("nvdisasm") else [])]  # fmt: skip
     python = f"{sys.version} {sys.base_prefix} {VENV}"
-    state = f"{python} {extras} {pins}"
+    _base(python, extras)
+    if has_driver():
+        _gpu(python)
+
+
+def _base(python: str, extras: list[str]) -> None:
+    """All that needs no GPU. Ends the program where that fails: nothing works without it."""
+    state = f"{python} {extras} {_digest(PINS)}"
     stamp, made_with = VENV / "installed", VENV / "made-with"
     if stamp.exists() and stamp.read_text() == state:
         return
     print(f"setting up .venv with {', '.join(extras)} (once; a few minutes with a slow network)")
     stamp.unlink(missing_ok=True)
     if not made_with.exists() or made_with.read_text() != python:
-        venv.create(VENV, with_pip=True, clear=True)  # one Python's venv does not serve another
+        _make_environment()
         made_with.write_text(python)
-    install = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet",
-               "--disable-pip-version-check", "-c", ROOT / "constraints.txt",
-               "-e", f"{ROOT}[{','.join(extras)}]"]  # fmt: skip
-    finished = subprocess.run(install, check=False)
+    log = VENV / "setup.log"
+    install = [VENV / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check",
+               "-c", ROOT / "constraints.txt", "-e", f"{ROOT}[{','.join(extras)}]"]  # fmt: skip
+    with log.open("w") as output:
+        finished = subprocess.run(install, stdout=output, stderr=subprocess.STDOUT, check=False)
     if finished.returncode:
-        sys.exit("pip could not install the dependencies (its message is above); "
-                 "mend that and run make again")  # fmt: skip
+        lines = log.read_text(errors="replace").splitlines()
+        errors = [line for line in lines if line.startswith("ERROR")] or lines
+        sys.exit("\n".join([
+            "the packages could not be installed", *(f"  {line}" for line in errors[-_TAIL:]),
+            f"  the whole output is in {log}; mend that and run make again",
+        ]))  # fmt: skip
     stamp.write_text(state)
+
+
+def _make_environment() -> None:
+    """One Python's venv does not serve another."""
+    try:
+        import ensurepip  # noqa: F401
+    except ImportError:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        sys.exit(f"no virtual environment can be made: {sys.executable} has no ensurepip\n"
+                 "  Debian and Ubuntu keep it in a package of its own\n"
+                 f"  apt install python{version}-venv, and run make again")  # fmt: skip
+    venv.create(VENV, with_pip=True, clear=True)
+
+
+def _gpu(python: str) -> None:
+    """What timing needs. A failure is told each time, and tried again once something changed."""
+    own = gpu_packages.toolkit()
+    built = gpu_packages.missing_for_building() is None
+    facts = f"{python} {gpu_packages.driver()} {own} {built} {_digest(GPU_PINS)}"
+    stamp = VENV / "installed-gpu"
+    known, _, failure = stamp.read_text().partition("\n") if stamp.exists() else ("", "", "")
+    state = hashlib.sha256(facts.encode()).hexdigest()
+    if known != state:
+        try:
+            gpu_packages.install(VENV / "bin" / "python", ROOT, VENV / "setup-gpu.log")
+            failure = ""
+        except gpu_packages.SetupError as error:
+            failure = str(error)
+            if not error.settled:
+                print(failure)
+                return
+        except OSError as error:  # a full disk, say, which may be mended by now
+            print(f"the GPU's packages could not be installed\n  {error}\n  run make again")
+            return
+        stamp.write_text(f"{state}\n{failure}")
+    if failure:
+        print(f"{failure}\n  (to try the same again: rm {stamp.relative_to(ROOT)})")
+
+
+def _digest(files: list[Path]) -> str:
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
 if __name__ == "__main__":

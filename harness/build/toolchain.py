@@ -1,7 +1,7 @@
 """Where the CUDA compiler is, and which one it is.
 
-Looked for in NVCC, CUDA_HOME, PATH and then among this Python's installed wheels, so that a machine
-with no CUDA toolkit works and one that has a toolkit uses its own.
+Looked for in NVCC, CUDA_HOME, PATH, /usr/local/cuda and then among this Python's installed wheels,
+so that a machine with no CUDA toolkit works and one that has a toolkit uses its own.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from harness import children
 from harness.errors import CompileError
 
 _ANSWER_S = 60
+USUAL_ROOT = "/usr/local/cuda"
+"""Where NVIDIA's installers put a toolkit, on PATH or not."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ def candidates() -> list[tuple[str, str]]:
     if home := os.environ.get("CUDA_HOME"):
         named.append((str(Path(home) / "bin" / "nvcc"), "CUDA_HOME"))
     named.append(("nvcc", "PATH"))
+    named.append((f"{USUAL_ROOT}/bin/nvcc", USUAL_ROOT))
     wheels = Path(sysconfig.get_path("purelib")) / "nvidia"
     named += [(str(path), "the installed wheels") for path in sorted(wheels.glob("cu*/bin/nvcc"))]
     return named

@@ -21,6 +21,7 @@ def afresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         "PATH", str(tmp_path / "path") + os.pathsep + "/usr/bin" + os.pathsep + "/bin"
     )
     monkeypatch.setattr(toolchain.sysconfig, "get_path", lambda name: str(tmp_path / "site"))
+    monkeypatch.setattr(toolchain, "USUAL_ROOT", str(tmp_path / "usual"))
     toolchain.find.cache_clear()
     yield
     toolchain.find.cache_clear()
@@ -40,6 +41,9 @@ def nvcc(path: Path, version: str) -> Path:
 def test_each_place_goes_before_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = nvcc(tmp_path / "site" / "nvidia" / "cu13" / "bin" / "nvcc", "1.0.4")
     assert toolchain.find() == toolchain.Toolchain(str(wheel), "1.0.4", "the installed wheels")
+    usual = nvcc(tmp_path / "usual" / "bin" / "nvcc", "1.0.35")
+    toolchain.find.cache_clear()
+    assert toolchain.find() == toolchain.Toolchain(str(usual), "1.0.35", str(tmp_path / "usual"))
     on_path = nvcc(tmp_path / "path" / "nvcc", "1.0.3")
     toolchain.find.cache_clear()
     assert toolchain.find() == toolchain.Toolchain(str(on_path), "1.0.3", "PATH")

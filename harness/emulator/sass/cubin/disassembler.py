@@ -56,6 +56,10 @@ Listing = dict[str, tuple[int, tuple[Line, ...]]]
 """Function → the address of its first instruction, and its lines."""
 
 
+_USUAL_ROOT = "/usr/local/cuda"
+"""Where NVIDIA's installers put a toolkit, on PATH or not."""
+
+
 def candidates() -> list[tuple[str, str]]:
     """(path or command, where it was named), in the order in which they are tried."""
     named = []
@@ -64,6 +68,7 @@ def candidates() -> list[tuple[str, str]]:
     if home := os.environ.get("CUDA_HOME"):
         named.append((str(Path(home) / "bin" / "nvdisasm"), "CUDA_HOME"))
     named.append(("nvdisasm", "PATH"))
+    named.append((f"{_USUAL_ROOT}/bin/nvdisasm", _USUAL_ROOT))
     wheels = Path(sysconfig.get_path("purelib")) / "nvidia"
     found = [*wheels.glob("cu*/bin/nvdisasm"), *wheels.glob("cuda_nvdisasm/bin/nvdisasm")]
     return named + [(str(path), "the installed wheels") for path in sorted(found)]
