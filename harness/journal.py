@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from harness import run_files
 from harness.errors import JournalError
 from harness.records import Record, from_json, to_json
 from harness.storage import Appended
@@ -24,7 +26,7 @@ from harness.storage import Appended
 _LONGEST_LINE = 1 << 22
 """Bytes; a journal may come from a stranger, and a line of one that was written is far shorter."""
 
-_DENSEST = 200
+DENSEST = 200
 """Bytes of a journal for each of its compressed file; those that were written come to about 12."""
 
 
@@ -90,11 +92,10 @@ def _first_of(error: Exception) -> str:
 def _lines(path: Path) -> Iterator[bytes]:
     """Each with its newline; one that is longer than any that is written ends there."""
     try:
-        if path.exists() and not path.is_file():
-            raise JournalError(f"cannot read {path}: it is no file")
-        is_packed = path.suffix == ".gz"
-        most = _DENSEST * path.stat().st_size if is_packed else math.inf
-        with gzip.open(path) if is_packed else path.open("rb") as file:
+        with run_files.opened(path.parent, path.name) as stored:
+            is_packed = path.suffix == ".gz"
+            most = DENSEST * os.fstat(stored.fileno()).st_size if is_packed else math.inf
+            file = gzip.open(stored) if is_packed else stored  # noqa: SIM115 - as long as that is
             while line := file.readline(_LONGEST_LINE + 1):
                 most -= len(line)
                 if most < 0:

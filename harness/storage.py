@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from filelock import lock_descriptor
 
+from harness import run_files
 from harness.errors import JournalError
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
@@ -37,7 +37,7 @@ class Appended:
         self._lock = threading.Lock()
         self._broken = ""
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._file = run_files.append_to(path)
         except OSError as error:
             raise self._refused("cannot be opened", error) from None
         try:
@@ -91,7 +91,7 @@ class Appended:
 
     def _mend(self, is_whole: IsWhole) -> None:
         """Cut a torn line behind the last newline, so that the next one starts on its own."""
-        content = self._path.read_bytes()
+        content = run_files.read(self._path.parent, self._path.name)
         start = content.rfind(b"\n") + 1
         if start == len(content):
             return
@@ -115,17 +115,4 @@ def replace_text(path: Path, text: str) -> None:
 
 def replace(path: Path, content: bytes) -> None:
     """The file has the new content or, whatever happens, the one that it had. Raises OSError."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with open(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
+    run_files.write(path.parent, path.name, content, durable=True)

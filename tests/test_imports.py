@@ -12,6 +12,7 @@ HARNESS = Path(__file__).parents[1] / "harness"
 BASE = {
     "errors", "cases", "dtypes", "near", "records", "strict_yaml", "progress", "silicon", "problem",
     "current", "source_text", "budgets", "children", "storage", "inert", "journal",
+    "run_files",
 }  # fmt: skip
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
@@ -20,7 +21,8 @@ MAY_USE: dict[str, set[str]] = {
     "progress": {"inert"},
     "children": set(),
     "deadline": set(),
-    "storage": {"errors"},
+    "run_files": set(),
+    "storage": {"errors", "run_files"},
     "stopping": set(),
     "silicon": set(),
     "strict_yaml": {"errors"},
@@ -29,7 +31,7 @@ MAY_USE: dict[str, set[str]] = {
     "dtypes": {"errors", "near"},
     "cases": {"errors", "silicon"},
     "records": set(),
-    "journal": {"errors", "records", "storage"},
+    "journal": {"errors", "records", "storage", "run_files"},
     "current": {"records"},
     "problem": {"errors", "dtypes", "deadline"},
     "emulator": {"silicon"},

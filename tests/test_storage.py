@@ -170,7 +170,7 @@ def test_a_file_system_that_knows_no_locks_is_written_to(
 def test_a_file_is_replaced_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    def refuse(*arguments: Any) -> None:
+    def refuse(*arguments: Any, **options: Any) -> None:
         raise FULL
 
     path = tmp_path / "run.json"

@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import source_text
+from harness import run_files, source_text
 from harness.records import Planned
 from harness.tables import Run
 
 REPOSITORY = Path(__file__).parents[2]
+LARGEST = 1 << 24
+"""Bytes of a source that is shown."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,7 @@ class Source:
 
 def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
     """The source of that name in run.json, if it still has the hash that it had."""
-    folder = folder or _kernels(run)
-    path = folder / name
-    try:  # run.json may come from a stranger, and may name any file
-        here = path.resolve().is_relative_to(folder.resolve()) and path.is_file()
-        content = path.read_bytes() if here else None
-    except (OSError, ValueError, RuntimeError):
-        content = None
+    content = _content(run, name, folder)
     if content is None:
         return Source(missing=f"{name} is not here")
     if not source_text.is_of(content, (run.info.get("sources") or {}).get(name, "")):
@@ -53,7 +49,6 @@ def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
 
 def difference(run: Run, before: Planned, after: Planned, folder: Path | None = None) -> Difference:
     """The diff of two cases' sources. folder: kernels/, where the files lie."""
-    folder = folder or _kernels(run)
     names = [_path(run, p) for p in (before, after)]
     if names[0] is None or names[1] is None:
         return Difference("", missing="the journal does not say which source was compiled")
@@ -78,8 +73,13 @@ def _path(run: Run, p: Planned) -> str | None:
     return next((name for name, sha in sources.items() if sha == made[0].source_sha256), None)
 
 
-def _kernels(run: Run) -> Path:
-    if run.info.get("beside"):  # which has both sides' sources in its own folder
-        return run.folder / "kernels"
+def _content(run: Run, name: str, folder: Path | None) -> bytes | None:
+    """run.json may come from a stranger, and may name any file."""
+    if not folder and run.info.get("beside"):  # which has both sides' sources in its own folder
+        try:
+            return run_files.read(run.folder, f"kernels/{name}", LARGEST)
+        except (OSError, ValueError):
+            return None
     here = Path("kernels")
-    return here if here.is_dir() else REPOSITORY / "kernels"
+    home = folder or (here if here.is_dir() else REPOSITORY / "kernels")
+    return run_files.read_within(home, name, LARGEST)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from harness import tables
+from harness import run_files, tables
 from harness.commands import completion
 from harness.commands.options import ComparisonJson, ComparisonJunit, ComparisonMarkdown, Gate
 from harness.commands.printed import results
@@ -99,8 +99,15 @@ class Wanted:
                 _save(option, path, make(judgement))
         from harness.report.comparison import page  # what draws: a second of imports
 
-        home = self.page or judgement.new.folder / PAGE
-        _save("--out", home, page.text(judgement))
+        text = page.text(judgement)
+        if self.page:
+            _save("--out", self.page, text)
+            return self.page
+        home = judgement.new.folder / PAGE
+        try:
+            run_files.write(judgement.new.folder, PAGE, text)
+        except OSError as error:
+            raise UsageError(f"{home}: {error.strerror}\n  name another file with --out") from None
         return home
 
     def _options(self) -> list[tuple[str, Path | None]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,9 @@ def pack(
         Path, typer.Argument(help="Where the packed run goes; what pages share goes beside it.")
     ],
     only: Annotated[str, typer.Option("--only", help="Of several problems, this one alone.")] = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the run that the target has.")
+    ] = False,
 ) -> None:
     """Keep a run in a repository: its journal compressed, and pages that share their assets.
 
@@ -29,8 +33,20 @@ def pack(
     there = sorted({p.problem for p in tables.load(folder).planned.values()})
     if only and only not in there:
         raise UsageError(f"--only {only}: the run has {', '.join(there) or 'no problem'}")
+    _refuse_another(folder, target, force)
     try:
         packed.pack(folder, target, only)
     except OSError as error:
         raise UsageError(f"{error.filename or target}: {error.strerror}") from None
     console.print(str(report.write(tables.load(target))), markup=False)
+
+
+def _refuse_another(folder: Path, target: Path, force: bool) -> None:
+    """Packing deletes the journal of what was there; a run may be packed where it is."""
+    names = ("run.json", packed.JOURNAL, packed.JOURNAL + packed.ENDING)
+    there = [name for name in names if os.path.lexists(target / name)]
+    if there and not force and not (target.exists() and target.samefile(folder)):
+        raise UsageError(
+            f"{target} has a run already ({there[0]}), which packing would replace\n"
+            "  name another folder, or say --force"
+        )

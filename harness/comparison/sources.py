@@ -12,7 +12,8 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from harness.analysis.sources import REPOSITORY, Difference, Source
+from harness import run_files
+from harness.analysis.sources import LARGEST, REPOSITORY, Difference, Source
 from harness.comparison.pairs import Side, suffix_of
 
 SECONDS = 20.0
@@ -67,11 +68,11 @@ def _source(side: Side, name: str, folder: Path) -> Source:
     if not hashes:
         return Source(missing="nothing of it was compiled")
     commit = _commit(side)
-    own = side.run.folder / "kernels"
+    suffix = suffix_of(side.run)
     for content in (
-        _file(folder / name),
-        _file(own / name),
-        _file(own / (suffix_of(side.run) or ".") / name),
+        run_files.read_within(folder, name, LARGEST),
+        _own(side.run.folder, f"kernels/{name}"),
+        _own(side.run.folder, f"kernels/{suffix}/{name}") if suffix else None,
         _committed(folder, name, commit),
     ):
         if content is not None and hashlib.sha256(content).hexdigest() == hashes[0]:
@@ -87,10 +88,10 @@ def _commit(side: Side) -> str:
     return str((side.run.info.get("commit") or {}).get("id") or "")
 
 
-def _file(path: Path) -> bytes | None:
+def _own(folder: Path, name: str) -> bytes | None:
     try:
-        return path.read_bytes()
-    except OSError:
+        return run_files.read(folder, name, LARGEST)
+    except (OSError, ValueError):
         return None
 
 
@@ -100,6 +101,6 @@ def _committed(folder: Path, name: str, commit: str) -> bytes | None:
     try:
         shown = subprocess.run(["git", "show", f"{commit}:./{name}"], cwd=folder,
                                capture_output=True, timeout=SECONDS)  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
+    except (OSError, ValueError, subprocess.TimeoutExpired):
         return None
     return shown.stdout if shown.returncode == 0 else None

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
+from harness import run_files
 from harness.cases import Case
 from harness.children import Child
 from harness.job import JOB, Job
@@ -192,9 +193,9 @@ class Collector:
     def _run(self, job: Job) -> tuple[Path, Ending]:
         """One process of ncu, to its end or its deadline."""
         assert not isinstance(self.ncu, Failure)
-        self.folder.mkdir(parents=True, exist_ok=True)
+        run_files.make_folder(self.folder.parent, self.folder.name)
         part = 1
-        while (report := self.folder / file_name(job.cases, part)).exists():
+        while os.path.lexists(report := self.folder / file_name(job.cases, part)):
             part += 1
         with tempfile.TemporaryDirectory() as scratch:
             job_file, lines = Path(scratch) / "job.json", Path(scratch) / "lines"

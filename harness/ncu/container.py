@@ -13,7 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness import run_files
 from harness.ncu.failures import Failure
+
+LARGEST = 1 << 31
+"""Bytes of a report that is read; one of hundreds of launches has tens of millions."""
 
 _MAGIC = b"NVR\0"
 # Field numbers in BlockHeader, ReportSessionDetails and VersionInfo.
@@ -37,7 +41,7 @@ class _CutOffError(Exception):
 def inspect(path: Path) -> Container | Failure:
     """The report's framing, or in which way it is unreadable."""
     try:
-        content = path.read_bytes()
+        content = run_files.read_named(path, LARGEST)
     except OSError as error:
         return Failure("no report", f"{path} cannot be read: {error.strerror}")
     if not content:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from harness import run_files
 from harness.report import format as fmt
 from harness.report import site
 from harness.report.tables.cells import Cell, Column, Row, Table, none
@@ -27,10 +28,9 @@ def write(folder: Path) -> Path:
     winners = cards.write(folder, runs)
     links = [(card, f"{run.folder.name}/report.html") for card, run in runs.items()]
     page = Page(_title(winners, list(runs)), _table(winners, list(runs)), links)
-    path = folder / "report.html"
     first = next(iter(runs.values()))
-    path.write_text(site.alone("cards.html.j2", first, page=page), encoding="utf-8")
-    return path
+    run_files.write(folder, "report.html", site.alone("cards.html.j2", first, page=page))
+    return folder / "report.html"
 
 
 def _title(winners: pd.DataFrame, names: list[str]) -> str:

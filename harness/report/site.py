@@ -11,12 +11,13 @@ import base64
 import hashlib
 from collections.abc import Collection, Iterable
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from harness import run_files
 from harness.analysis.ladder import ladders
 from harness.report import drawing, words
 from harness.report.anchors import case_anchor, counter_anchor, distinct_slugs
@@ -43,21 +44,19 @@ def write_pages(run: Run) -> Path:
     pages = drawing.pages(maker, links)
     over = overview(maker, pages, above)
     texts = {
-        run.folder / "problems" / f"{page.slug}.html": _render(
+        f"problems/{page.slug}.html": _render(
             "problem.html.j2", run, links[page.problem], page=page
         )
         for page in pages
     }
-    home = run.folder / "report.html"
-    texts[home] = _render("overview.html.j2", run, above, page=over)
-    for path, text in texts.items():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    drawn = {run.folder / figure.png for figure in _figures(pages, over)}
-    _keep_only(run.folder / "problems", "*.html", texts)
-    _keep_only(run.folder / "figures", "*.png", drawn)
+    texts["report.html"] = _render("overview.html.j2", run, above, page=over)
+    for name, text in texts.items():
+        run_files.write(run.folder, name, text)
+    drawn = [figure.png for figure in _figures(pages, over)]
+    _keep_only(run.folder, "problems", ".html", texts)
+    _keep_only(run.folder, "figures", ".png", drawn)
     _write_assets(run.folder / shared, timed=run.is_timed, alone=not packed)
-    return home
+    return run.folder / "report.html"
 
 
 def write_single(run: Run) -> Path:
@@ -66,9 +65,9 @@ def write_single(run: Run) -> Path:
     links = Links(slugs, None)
     pages = drawing.pages(maker, dict.fromkeys(slugs, links))
     over = overview(maker, pages, links)
-    path = run.folder / SINGLE
-    path.write_text(_render("single.html.j2", run, links, page=over, pages=pages), encoding="utf-8")
-    return path
+    text = _render("single.html.j2", run, links, page=over, pages=pages)
+    run_files.write(run.folder, SINGLE, text)
+    return run.folder / SINGLE
 
 
 def _maker(run: Run) -> Maker:
@@ -153,23 +152,21 @@ def _figures(pages: Iterable[ProblemPage], over: Overview) -> Iterable[Figure]:
     yield from (roofed.figure for roofed in roofs if roofed)
 
 
-def _keep_only(folder: Path, pattern: str, wanted: Collection[Path]) -> None:
+def _keep_only(folder: Path, below: str, ending: str, wanted: Iterable[str]) -> None:
     """Of generated files, those of this report: none stays that an earlier one left."""
-    for path in folder.glob(pattern):
-        if path not in wanted:
-            path.unlink()
+    run_files.keep_only(folder, below, ending, {PurePosixPath(name).name for name in wanted})
 
 
 def _write_assets(folder: Path, timed: bool, alone: bool) -> None:
     """alone: no other run's pages need anything there."""
-    folder.mkdir(exist_ok=True)
+    above, below = folder.parent, folder.name
     files = {"page.css": _style(), "page.js": _asset("page.js")}
     if timed:
         files[LIBRARY] = explore.library()
     for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
+        run_files.write(above, f"{below}/{name}", text)
     if alone:
-        _keep_only(folder, "*", {folder / name for name in files})
+        _keep_only(above, below, "", files)
 
 
 def _asset(name: str) -> str:

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from harness import tables
+from harness import run_files, tables
 from harness.cases import Device
 from harness.errors import HarnessError, UsageError
 from harness.matrix import filters, model, plan
@@ -67,8 +67,10 @@ class Folder:
         try:
             self.path = path or fresh(started)
             self.path.mkdir(parents=True, exist_ok=True)
+            run_files.check(self.path)
         except OSError as error:
-            raise UsageError(f"--out {path or REPORTS}: {error.strerror}") from None
+            place = error.filename or path or REPORTS
+            raise UsageError(f"--out {place}: {error.strerror}") from None
 
     chosen: Collection[str] | None
 
@@ -94,7 +96,7 @@ class Folder:
         try:
             self._write()
             packed.unpack(self.path)
-            (self.path / packed.JOURNAL).touch()
+            os.close(run_files.append_to(self.path / packed.JOURNAL))
         except OSError as error:
             raise UsageError(f"--out {self.path}: {error.strerror}") from None
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from harness import run_files
 from harness.records import Whole
 
 _LARGEST_FILE = 1 << 24
@@ -72,12 +73,7 @@ class _About(_Part):
 
 def read(path: Path) -> dict[str, Any]:
     """What the file says. Raises OSError, or ValueError that names what is wrong with it."""
-    if path.exists() and not path.is_file():
-        raise ValueError("it is no file")
-    with path.open("rb") as file:
-        content = file.read(_LARGEST_FILE + 1)
-    if len(content) > _LARGEST_FILE:
-        raise ValueError(f"it has over {_LARGEST_FILE} bytes")
+    content = run_files.read(path.parent, path.name, _LARGEST_FILE)
     try:
         _About.model_validate_json(content)
     except ValidationError as error:

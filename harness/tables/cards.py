@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness import run_files
 from harness.errors import JournalError
 from harness.near import did_you_mean
 from harness.storage import replace_text
-from harness.tables.files import inert_table, load, number
+from harness.tables.files import csv, load
 from harness.tables.run import Run
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 FILE = "cards.json"
 WINNERS = "winners.csv"
+_LARGEST = 1 << 20
 
 
 def is_above(folder: Path) -> bool:
@@ -51,7 +53,7 @@ def _free(slug: str, taken: dict[str, str]) -> str:
 def _read(folder: Path) -> dict[str, str]:
     """Name → folder, as the file says. Raises JournalError for what is none of ours."""
     try:
-        said = json.loads((folder / FILE).read_text())["cards"]
+        said = json.loads(run_files.read(folder, FILE, _LARGEST))["cards"]
         found = {str(name): str(each) for name, each in said.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise JournalError(
@@ -138,5 +140,5 @@ def write(folder: Path, runs: dict[str, Run]) -> pd.DataFrame:
     for table, name in (
         (results(runs), "results.csv"), (counters(runs), "counters.csv"), (found, WINNERS),
     ):  # fmt: skip
-        inert_table(table).to_csv(folder / name, index=False, float_format=number)
+        run_files.write(folder, name, csv(table))
     return found

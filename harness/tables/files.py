@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import inert
+from harness import inert, run_files
 from harness.errors import JournalError
 from harness.journal import read_journal
 from harness.near import did_you_mean
 from harness.tables import about
-from harness.tables.packed import COUNTERS, ENDING, JOURNAL, named
+from harness.tables.packed import COUNTERS, JOURNAL, named
 from harness.tables.run import Run
 
 if TYPE_CHECKING:
@@ -56,9 +58,22 @@ def write(run: Run) -> None:
     """
     promised = run.results.drop(columns="above_ceiling")
     for table, name in ((promised, "results.csv"), (run.counters, COUNTERS)):
-        path = run.folder / name if name != COUNTERS else named(run.folder, COUNTERS)
-        how = {"method": "gzip", "mtime": 0} if path.suffix == ENDING else None
-        inert_table(table).to_csv(path, index=False, float_format=number, compression=how)
+        stored = name if name != COUNTERS else named(run.folder, COUNTERS).name
+        content = csv(table).encode()
+        run_files.write(run.folder, stored, _gzip(content, stored) if stored != name else content)
+
+
+def _gzip(content: bytes, name: str) -> bytes:
+    """The same bytes for the same table each time."""
+    stored = io.BytesIO()
+    with gzip.GzipFile(name, "wb", fileobj=stored, mtime=0) as file:
+        file.write(content)
+    return stored.getvalue()
+
+
+def csv(table: pd.DataFrame) -> str:
+    """As every CSV has it: no text that acts where it is shown, numbers to 10 digits."""
+    return str(inert_table(table).to_csv(index=False, float_format=number))
 
 
 def inert_table(table: pd.DataFrame) -> pd.DataFrame:

@@ -7,13 +7,19 @@ the journal has. To go on with it is to unpack it.
 
 from __future__ import annotations
 
+import errno
 import gzip
+import io
 import json
 import re
+import zlib
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+from harness import run_files
+from harness.journal import DENSEST
 from harness.storage import replace
+from harness.tables import about
 
 JOURNAL, COUNTERS = "journal.jsonl", "counters.csv"
 ENDING = ".gz"
@@ -38,11 +44,10 @@ def pack(run: Path, target: Path, problem: str = "") -> None:
 
     problem: of a run of several, what concerns this one alone, as if it had been chosen by --only.
     """
-    target.mkdir(parents=True, exist_ok=True)
-    info = json.loads((run / "run.json").read_text())
-    content = named(run, JOURNAL).read_bytes()
+    info = about.read(run / "run.json")
+    content = run_files.read(run, named(run, JOURNAL).name)
     if is_packed(run):
-        content = gzip.decompress(content)
+        content = _unpacked(content, run)
     if problem:
         others = info["problems"].keys() - {problem}
         content = b"".join(_without(others, content.splitlines(keepends=True)))
@@ -59,16 +64,29 @@ def pack(run: Path, target: Path, problem: str = "") -> None:
     # No time in it, so that the same journal is the same file.
     replace(target / (JOURNAL + ENDING), gzip.compress(content, compresslevel=9, mtime=0))
     for name in (JOURNAL, COUNTERS):
-        (target / name).unlink(missing_ok=True)
+        run_files.remove(target, name)
 
 
 def unpack(folder: Path) -> None:
     """So that records can be added; a run that is not packed stays as it is. Raises OSError."""
     if is_packed(folder):
-        packed = folder / (JOURNAL + ENDING)
-        replace(folder / JOURNAL, gzip.decompress(packed.read_bytes()))
-        packed.unlink()
-        (folder / (COUNTERS + ENDING)).unlink(missing_ok=True)
+        packed = run_files.read(folder, JOURNAL + ENDING)
+        replace(folder / JOURNAL, _unpacked(packed, folder))
+        for name in (JOURNAL, COUNTERS):
+            run_files.remove(folder, name + ENDING)
+
+
+def _unpacked(content: bytes, folder: Path) -> bytes:
+    """Raises OSError for what is no whole gzip file, or unpacks to more than any journal."""
+    path, most = str(folder / (JOURNAL + ENDING)), DENSEST * len(content)
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+            found = file.read(most + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise OSError(errno.EINVAL, "it is not a whole gzip file", path) from None
+    if len(found) > most:
+        raise OSError(errno.EFBIG, "it unpacks to more than any journal", path)
+    return found
 
 
 def _without_folders(command: str) -> str:

@@ -147,6 +147,26 @@ def test_a_line_damaged_before_packing_has_its_number(run: tables.Run) -> None:
         tables.load(folder)
 
 
+@pytest.mark.fault(
+    "`pack` into the folder of another run",
+    outcome="Refused before anything is written, unless --force says to replace it.",
+)
+@pytest.mark.usefixtures("without_pages")
+def test_packing_replaces_no_other_run_unless_told_to(run: tables.Run, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(run.folder, other)
+    before = {path.name: path.read_bytes() for path in other.iterdir() if path.is_file()}
+    assert "journal.jsonl" in before
+    command = ["pack", str(run.folder), str(other)]
+    refused = CliRunner().invoke(app, command)
+    assert f"{other} has a run already (run.json)" in str(refused.exception)
+    assert "--force" in str(refused.exception)
+    assert {p.name: p.read_bytes() for p in other.iterdir() if p.is_file()} == before
+    assert CliRunner().invoke(app, [*command, "--force"]).exit_code == 0
+    assert packed.is_packed(other)
+    assert CliRunner().invoke(app, ["pack", str(other), str(other)]).exit_code == 0  # where it is
+
+
 @pytest.mark.usefixtures("without_pages")
 def test_what_cannot_be_written_is_a_sentence(run: tables.Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")

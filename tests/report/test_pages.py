@@ -372,13 +372,13 @@ def test_a_png_is_titled_with_problem_size_and_card(
     from harness.report.figures import style
 
     titles = []
-    save = style._save
+    png = style._png
 
-    def listen(figure: object, path: Path, title: str, subject: style.Subject) -> None:
+    def listen(figure: object, title: str, subject: style.Subject) -> bytes:
         titles.append(f"{title} | {subject.what} | {subject.card}")
-        save(figure, path, title, subject)  # type: ignore[arg-type]
+        return png(figure, title, subject)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(style, "_save", listen)
+    monkeypatch.setattr(style, "_png", listen)
     Site(bench(**_small(few, sizes=SIZES[2:])).timed(tmp_path))
     assert (
         "Bandwidth of each variant | reduce_sum (float32) at n = 2²⁸, cold | NVIDIA H200" in titles

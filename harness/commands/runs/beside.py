@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from harness import tables
+from harness import run_files, tables
 from harness.analysis import budgets
 from harness.commands import compare
 from harness.commands.options import (
@@ -175,8 +175,10 @@ def _folder(out: Path | None, commit: Commit) -> Iterator[Path]:
     try:
         folder = out or fresh(datetime.now(timezone.utc))
         folder.mkdir(parents=True, exist_ok=True)
+        run_files.check(folder)
     except OSError as error:
-        raise UsageError(f"--out {out or 'reports'}: {error.strerror}") from None
+        place = error.filename or out or "reports"
+        raise UsageError(f"--out {place}: {error.strerror}") from None
     try:
         yield folder
     finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from harness import run_files
 from harness.analysis.quantities import BY_KEY
 from harness.comparison.history import History, Series
 from harness.report import format as fmt
@@ -40,17 +41,16 @@ class Page:
 
 def write(history: History, folder: Path) -> Path:
     """trend.html, trend.csv and figures/*.png in a folder of their own; the page's path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    inert_table(table(history)).to_csv(folder / CSV, index=False, float_format="%.10g")
+    text = inert_table(table(history)).to_csv(index=False, float_format="%.10g")
+    run_files.write(folder, CSV, str(text))
     figures = list(_figures(history, folder))
     page = Page(
         headline(history), words.device(history.runs[-1]), _changes(history),
         figures[:MOST_FIGURES], max(0, len(figures) - MOST_FIGURES), _runs(history),
         [f"{words.side(run)}: of {device}" for run, device in history.apart],
     )  # fmt: skip
-    home = folder / PAGE
-    home.write_text(site.alone("trend.html.j2", history.runs[-1], page=page), encoding="utf-8")
-    return home
+    run_files.write(folder, PAGE, site.alone("trend.html.j2", history.runs[-1], page=page))
+    return folder / PAGE
 
 
 def headline(history: History) -> str:

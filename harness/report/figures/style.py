@@ -22,6 +22,8 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.transforms import Bbox
 from PIL import Image
 
+from harness import run_files
+
 LIGHT = {
     "ink": "#1b1f24", "muted": "#5c636b", "grid": "#e3e6ea", "panel": "#fffffe",
     "accent": "#0072b2", "other": "#a9cfe8", "baseline": "#8d8f93", "library": "#d55e00",
@@ -95,19 +97,18 @@ def render(
     explore: Markup = NOTHING,
 ) -> Figure:
     """Draw at both widths, leave a PNG in `folder`/figures, and return what the page embeds."""
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
     png = f"figures/{anchor}.png"
     with matplotlib.rc_context(_PARAMETERS):  # type: ignore[arg-type]
         wide, narrow = draw(WIDE), draw(NARROW)
         svgs = _svg(wide, f"{anchor}-wide", title), _svg(narrow, f"{anchor}-narrow", title)
-        _save(wide, folder / png, title, subject)
+        run_files.write(folder, png, _png(wide, title, subject))
     return Figure(anchor, title, caption, *svgs, png, columns, rows, explore)
 
 
 _PNG_DPI = 120
 
 
-def _save(figure: Canvas, path: Path, title: str, subject: Subject) -> None:
+def _png(figure: Canvas, title: str, subject: Subject) -> bytes:
     """The PNG, which leaves the page: it says itself what it shows, of what, on which card."""
     width, height = figure.get_size_inches()
     head = 0.46
@@ -126,7 +127,9 @@ def _save(figure: Canvas, path: Path, title: str, subject: Subject) -> None:
     nearest = image.convert("RGB").quantize(
         128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
     )
-    nearest.save(path, "PNG", compress_level=9)
+    stored = io.BytesIO()
+    nearest.save(stored, "PNG", compress_level=9)
+    return stored.getvalue()
 
 
 def _svg(canvas: Canvas, prefix: str, title: str) -> Markup:

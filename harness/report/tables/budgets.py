@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 
-from harness import budgets, inert
+from harness import budgets, inert, run_files
 from harness.analysis.budgets import Check, checks
 from harness.report.anchors import case_anchor, slug
 from harness.report.links import Links
@@ -17,19 +18,19 @@ FILE = "budgets.csv"
 
 def write(run: Run) -> None:
     """One row per case and budget beside the run's other tables; no file where there is none."""
-    path = run.folder / FILE
     found = checks(run)
     if not found:
-        path.unlink(missing_ok=True)
+        run_files.remove(run.folder, FILE)
         return
     columns = ["case", "budget", "expected", "status", "value", "provenance", "where", "reason"]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        for c in found:
-            value = "" if c.value is None else f"{c.value:.10g}"
-            row = [c.case, c.name, str(c.budget), c.status, value, c.provenance, c.where, c.reason]
-            writer.writerow(map(inert.cell, row))
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(columns)
+    for c in found:
+        value = "" if c.value is None else f"{c.value:.10g}"
+        row = [c.case, c.name, str(c.budget), c.status, value, c.provenance, c.where, c.reason]
+        writer.writerow(map(inert.cell, row))
+    run_files.write(run.folder, FILE, written.getvalue())
 
 
 def budget_table(found: Sequence[Check], problem: str, links: Links) -> Table:

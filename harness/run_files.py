@@ -1,0 +1,230 @@
+"""The one door to a run's folder: every file in it is read, written and removed here.
+
+Anybody may have made that folder. It may itself be reached through a link, as reports/latest is.
+Below it no link is followed, in any component of a name: each is opened from the folder above it.
+What is read is a regular file within bounds, never a pipe or a device. What is written is a new
+file that then takes the old one's name, so a link that stood there is replaced and its target stays
+as it is.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+LARGEST = 1 << 32
+"""Bytes of any file that is read from a run's folder, unless the caller says less."""
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
+_WHAT = {
+    stat.S_IFLNK: "it is a link, and links in a run's folder are not followed",
+    stat.S_IFDIR: "it is no file, but a folder",
+    stat.S_IFIFO: "it is no file, but a pipe",
+    stat.S_IFSOCK: "it is no file, but a socket",
+    stat.S_IFCHR: "it is no file, but a device",
+    stat.S_IFBLK: "it is no file, but a device",
+}
+
+
+def read(folder: Path, name: str, most: int = LARGEST) -> bytes:
+    """A file's content. Raises OSError, in words, for what is no regular file or too large."""
+    with opened(folder, name, most) as file:
+        return _content(file, folder / name, most)
+
+
+@contextmanager
+def opened(folder: Path, name: str, most: int = LARGEST) -> Iterator[BinaryIO]:
+    """A file to be read piece by piece. Raises OSError as `read` does."""
+    with _above(folder, name) as (above, last):
+        handle = _open(above, last, os.O_RDONLY | os.O_NONBLOCK, folder / name)
+    with os.fdopen(handle, "rb") as file:
+        _check(handle, folder / name, most)
+        yield file
+
+
+def read_named(path: Path, most: int = LARGEST) -> bytes:
+    """A file that a person named, by a link too. Raises OSError as `read` does."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        _check(handle, path, most)
+        return _content(file, path, most)
+
+
+def read_within(folder: Path, name: str, most: int = LARGEST) -> bytes | None:
+    """A file below a folder of the user's own, which links may not leave; None for any other."""
+    try:
+        home = folder.resolve()
+        inside = (home / name).resolve().relative_to(home)
+        return read(home, inside.as_posix(), most)
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
+def is_file(folder: Path, name: str) -> bool:
+    """Whether a regular file is there, reached through no link."""
+    try:
+        with _above(folder, name) as (above, last):
+            return stat.S_ISREG(os.stat(last, dir_fd=above, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def append_to(path: Path) -> int:
+    """A descriptor at which a file, new or old, is added to. Raises OSError as `read` does."""
+    with _above(path.parent, path.name) as (above, last):
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
+        handle = _open(above, last, flags, path)
+    try:
+        _check(handle, path, None)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def write(folder: Path, name: str, content: bytes | str, durable: bool = False) -> None:
+    """The file has the new content or, whatever happens, the one that it had. Raises OSError.
+
+    Folders on the way are made. durable: only once the disk has it, as for what cannot be drawn
+    again.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    path = folder / name
+    with _above(folder, name, make=True) as (above, last), _told(path):
+        beside = f".{secrets.token_hex(8)}"  # not of the name: that may be as long as names can be
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o600,
+                         dir_fd=above)  # fmt: skip
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                if durable:
+                    os.fsync(file.fileno())
+                mask = os.umask(0)
+                os.umask(mask)
+                os.chmod(handle, 0o666 & ~mask)
+            os.replace(beside, last, src_dir_fd=above, dst_dir_fd=above)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(beside, dir_fd=above)
+            raise
+
+
+def remove(folder: Path, name: str) -> None:
+    """The file is gone, or a link of that name; not what it led to. Raises OSError."""
+    try:
+        with _above(folder, name) as (above, last), _told(folder / name):
+            os.unlink(last, dir_fd=above)
+    except FileNotFoundError:
+        return
+
+
+def keep_only(folder: Path, name: str, ending: str, wanted: Collection[str]) -> None:
+    """Of what a folder in the run's has with that ending, those. Raises OSError."""
+    with (
+        suppress(FileNotFoundError),
+        _above(folder, f"{name}/-") as (inside, _),
+        _told(folder / name),
+    ):
+        for each in os.listdir(inside):
+            if each.endswith(ending) and each not in wanted:
+                os.unlink(each, dir_fd=inside)
+
+
+def check(folder: Path) -> None:
+    """Before a run writes into a folder that is there: it has folders and files alone.
+
+    What other programs write there, such as ncu, would follow a link. Raises OSError.
+    """
+    for above, folders, files, handle in os.fwalk(folder):
+        for each in (*folders, *files):
+            kind = stat.S_IFMT(os.stat(each, dir_fd=handle, follow_symlinks=False).st_mode)
+            if kind not in (stat.S_IFREG, stat.S_IFDIR):
+                raise OSError(errno.EINVAL, _WHAT[kind], os.path.join(above, each))
+
+
+def make_folder(folder: Path, name: str) -> Path:
+    """A folder in the run's that is no link, made where there is none. Raises OSError."""
+    with _above(folder, f"{name}/-", make=True):
+        return folder / name
+
+
+@contextmanager
+def _above(folder: Path, name: str, make: bool = False) -> Iterator[tuple[int, str]]:
+    """The open folder in which a name's last component lies, and that component."""
+    *between, last = _parts(name)
+    if make:
+        folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, _FOLDER)
+    try:
+        here = folder
+        for each in between:
+            here /= each
+            if make:
+                with suppress(FileExistsError), _told(here):
+                    os.mkdir(each, dir_fd=handle)
+            below = _open(handle, each, _FOLDER, here)
+            os.close(handle)
+            handle = below
+        yield handle, last
+    finally:
+        os.close(handle)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """A name's components. Raises OSError for one that leads out of the folder."""
+    found = PurePosixPath(name).parts
+    if not found or any(each in ("..", "/", "//") or "\0" in each for each in found):
+        raise OSError(errno.EINVAL, "it does not lie in the run's folder", name)
+    return found
+
+
+def _open(above: int, name: str, flags: int, path: Path) -> int:
+    try:
+        return os.open(name, flags | _NO_LINK, 0o666, dir_fd=above)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise FileNotFoundError(error.errno, error.strerror, str(path)) from None
+        kind = 0
+        with suppress(OSError):
+            kind = stat.S_IFMT(os.stat(name, dir_fd=above, follow_symlinks=False).st_mode)
+        if kind not in (0, stat.S_IFDIR if flags & os.O_DIRECTORY else stat.S_IFREG):
+            what = _WHAT.get(kind, "it is a file, not a folder")
+            raise OSError(error.errno, what, str(path)) from None
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _check(handle: int, path: Path, most: int | None) -> None:
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        what = _WHAT.get(stat.S_IFMT(found.st_mode), "it is no file")
+        raise OSError(errno.EINVAL, what, str(path))
+    if most is not None and found.st_size > most:
+        raise _too_large(path, most)
+
+
+def _content(file: BinaryIO, path: Path, most: int) -> bytes:
+    content = file.read(most + 1)
+    if len(content) > most:  # it has grown since, or tells no size
+        raise _too_large(path, most)
+    return content
+
+
+def _too_large(path: Path, most: int) -> OSError:
+    return OSError(errno.EFBIG, f"it has over {most} bytes", str(path))
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """An error names the whole path, and not what it is called in an open folder."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
