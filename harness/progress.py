@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import monotonic
@@ -31,9 +32,13 @@ class _Inert(Console):
 
 
 # `x.cu:100:` is a place in a file and no emoji, and `a[0]` no markup.
+WIDTH = "HARNESS_WIDTH"
+"""Of the terminal that shows what is printed into a pipe, in the environment."""
+
 console: Console = _Inert(highlight=False, soft_wrap=True, emoji=False, markup=False)
 if not console.is_terminal:
-    console = _Inert(highlight=False, soft_wrap=True, emoji=False, markup=False, width=200)
+    console = _Inert(highlight=False, soft_wrap=True, emoji=False, markup=False,
+                     width=int(os.environ.get(WIDTH) or 200))  # fmt: skip
 
 
 _in_lines = False

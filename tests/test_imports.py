@@ -12,7 +12,7 @@ HARNESS = Path(__file__).parents[1] / "harness"
 BASE = {
     "errors", "cases", "dtypes", "near", "records", "strict_yaml", "progress", "silicon", "problem",
     "current", "source_text", "budgets", "children", "storage", "inert", "journal",
-    "run_files",
+    "run_files", "scratch",
 }  # fmt: skip
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
@@ -22,6 +22,7 @@ MAY_USE: dict[str, set[str]] = {
     "children": set(),
     "deadline": set(),
     "run_files": set(),
+    "scratch": set(),
     "storage": {"errors", "run_files"},
     "stopping": set(),
     "silicon": set(),

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
+from harness.commands.runs import no_sockets
+from harness.errors import UsageError
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -140,9 +146,13 @@ def test_the_same_command_runs_inside_walls(folder: Path, bwrap: Path) -> None:
     assert pairs(walls, "--cap-drop")[0][0] == "ALL"
     assert pairs(walls, "--ro-bind")[0] == ("/", "/")
     cache = folder / ".cache"
-    assert pairs(walls, "--bind") == [
-        (str(cache / "sandbox" / "compile"), str(cache / "compile")),
-        (str(cache / "sandbox"), str(cache / "sandbox")),
+    compiled, home, *named = pairs(walls, "--bind")
+    assert compiled[1] == str(cache / "compile")
+    own = Path(compiled[0]).parent
+    assert home == (str(own / "home"), "/tmp/harness-home")
+    assert own.parent == Path(tempfile.gettempdir())
+    assert not own.exists()  # this run's alone
+    assert named == [
         (str(run), str(run)),
         (str(folder / "results.json"), str(folder / "results.json")),
     ]
@@ -195,15 +205,7 @@ def test_ctrl_c_is_handed_on_to_what_runs_inside(folder: Path, bwrap: Path) -> N
     outcome="with --sandbox it cannot: read-only but for the run's folder, no network, limits",
 )
 def test_inside_a_real_sandbox_a_stranger_reaches_nothing(folder: Path) -> None:
-    import socket
-    import tempfile
-
-    if shutil.which("bwrap") is None:
-        pytest.skip("no bwrap on PATH: the sandbox is not tested; apt-get install bubblewrap")
-    tried = subprocess.run(["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"],
-                           capture_output=True, text=True)  # fmt: skip
-    if tried.returncode:
-        pytest.skip(f"bubblewrap may not make a sandbox here: {tried.stderr.strip()}")
+    _needs_a_sandbox()
     problem = folder / "kernels" / "double" / "problem.py"
     run = folder / "run"
     with (
@@ -234,4 +236,215 @@ def test_inside_a_real_sandbox_a_stranger_reaches_nothing(folder: Path) -> None:
     assert "written" not in found.values()
     assert (run / "report.html").exists()
     assert list((folder / ".cache" / "compile").iterdir()) == []  # nothing of it is used outside
-    assert list((folder / ".cache" / "sandbox" / "compile").iterdir()) != []
+
+
+def _needs_a_sandbox() -> None:
+    if shutil.which("bwrap") is None:
+        pytest.skip("no bwrap on PATH: the sandbox is not tested; apt-get install bubblewrap")
+    tried = subprocess.run(["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"],
+                           capture_output=True, text=True)  # fmt: skip
+    if tried.returncode:
+        pytest.skip(f"bubblewrap may not make a sandbox here: {tried.stderr.strip()}")
+
+
+def says(folder: Path, body: str) -> None:
+    """The problem's title is what its own code finds when it is imported."""
+    problem = folder / "kernels" / "double" / "problem.py"
+    text = problem.read_text().replace('title = "output[i] = 2 input[i]"', "title = str(probe())")
+    assert "probe()" in text
+    indented = "".join(f"    {line}\n" for line in body.strip().splitlines())
+    problem.write_text(f"def probe():\n{indented}\n\n{text}")
+
+
+def sandboxed(folder: Path, *more: str) -> tuple[int, str, str]:
+    ended = started(folder, os.environ["PATH"], "run", "--sandbox", "--backend", "emulator",
+                    "--quick", *more)  # fmt: skip
+    out, err = ended.communicate(timeout=300)
+    return ended.returncode, out, err
+
+
+def title(run: Path) -> str:
+    return str(json.loads((run / "run.json").read_text())["problems"]["double"]["title"])
+
+
+REPLACES = """
+import os, shutil
+from pathlib import Path
+left = []
+homes = [os.environ["XDG_CACHE_HOME"], {here!r} + "/.cache/compile", {here!r} + "/.cache/sandbox"]
+for home in map(Path, homes):
+    for place in (home, home / "compile", home / "home", home / "kernel-harness"):
+        try:
+            shutil.rmtree(place, ignore_errors=True)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to({mine!r})
+            left.append(str(place))
+        except OSError:
+            pass
+return left
+"""
+WRITES = """
+import os
+from pathlib import Path
+for name in ("XDG_CACHE_HOME", "TRITON_CACHE_DIR"):
+    for path in Path(os.environ[name]).glob("**/*"):
+        if path.is_symlink():
+            return "what an earlier run left is here"
+try:
+    Path({mine!r}, "notes.txt").write_text("overwritten")
+except OSError as error:
+    return error.strerror
+"""
+
+
+@pytest.mark.fault(
+    "a stranger's problem.py that replaces the sandbox's caches by links to the user's files",
+    outcome="each sandboxed run has caches of its own, and the next one never sees them",
+)
+def test_what_one_sandboxed_run_leaves_does_not_steer_the_next(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _needs_a_sandbox()
+    (folder / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder / "tmp"))
+    mine = folder / "mine"
+    mine.mkdir()
+    (mine / "notes.txt").write_text("precious")
+    problem = folder / "kernels" / "double" / "problem.py"
+    honest = problem.read_text()
+    says(folder, REPLACES.format(here=str(folder), mine=str(mine)))
+    code, out, err = sandboxed(folder, "--out", "first")
+    assert (folder / "first" / "run.json").exists(), out + err
+    problem.write_text(honest)
+    says(folder, WRITES.format(mine=str(mine)))
+    code, out, err = sandboxed(folder, "--out", "second")
+    assert code == 0, out + err
+    assert title(folder / "second") == "Read-only file system"
+    assert {path.name: path.read_text() for path in mine.iterdir()} == {"notes.txt": "precious"}
+    assert list((folder / "tmp").iterdir()) == []
+
+
+@pytest.mark.fault(
+    "--out, --json or --markdown of a sandboxed run that is a link, or lies behind one",
+    outcome="refused with its name and where it leads, before anything runs",
+)
+@pytest.mark.parametrize(
+    "asked", [["--out", "link"], ["--out", "link/run"], ["--json", "link/results.json"]]
+)
+def test_no_link_is_made_writable(folder: Path, bwrap: Path, asked: list[str]) -> None:
+    (folder / "mine").mkdir()
+    (folder / "link").symlink_to("mine")
+    ended = started(folder, str(bwrap), "run", "--sandbox", *asked)
+    out, err = ended.communicate(timeout=120)
+    assert ended.returncode == 2, err
+    assert f"--sandbox: {folder / 'link'} is a link" in out
+    assert f"name the real place: {folder / 'mine'}" in out
+    assert not (bwrap.parent / "notes.json").exists()
+    assert list((folder / "mine").iterdir()) == []
+
+
+def test_the_link_to_the_latest_run_is_the_harnesss_own(folder: Path, bwrap: Path) -> None:
+    (folder / "reports" / "kept").mkdir(parents=True)
+    (folder / "reports" / "kept" / "x").write_text("")
+    (folder / "reports" / "latest").symlink_to("kept")
+    ended = started(folder, str(bwrap), "run", "--sandbox", "--out", "reports/latest")
+    _, err = ended.communicate(timeout=120)
+    assert ended.returncode == 7, err
+    run = str(folder / "reports" / "kept")
+    assert (run, run) in pairs(notes(bwrap.parent)[0], "--bind")
+
+
+CONNECTS = """
+import socket
+found = {{}}
+def attempt(name, what):
+    try:
+        what()
+        found[name] = "reached"
+    except OSError as error:
+        found[name] = error.strerror
+stream, packets = {here!r} + "/a.sock", {here!r} + "/b.sock"
+attempt("stream", lambda: socket.socket(socket.AF_UNIX).connect(stream))
+attempt("datagram", lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", packets))
+def pair():
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    ours.sendto(b"x", packets)
+attempt("pair", pair)
+attempt("vsock", lambda: socket.socket(40, socket.SOCK_STREAM))
+ours, theirs = socket.socketpair()
+ours.sendall(b"x")
+found["own pair"] = theirs.recv(1).decode()
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+found["io_uring"] = (libc.syscall(425, 1, ctypes.create_string_buffer(120)), ctypes.get_errno())
+return found
+"""
+
+
+@pytest.mark.fault(
+    "a Unix socket of a service that a sandboxed problem.py connects or sends to",
+    outcome="no such socket can be made inside, wherever it lies; nothing arrives",
+)
+def test_no_socket_of_this_machine_is_reached_from_inside(folder: Path) -> None:
+
+    _needs_a_sandbox()
+    says(folder, CONNECTS.format(here=str(folder)))
+    with (
+        socket.socket(socket.AF_UNIX) as streams,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as packets,
+    ):
+        here = os.getcwd()
+        os.chdir(folder)  # a socket's whole path may be too long for its address
+        try:
+            streams.bind("a.sock")
+            packets.bind("b.sock")
+        finally:
+            os.chdir(here)
+        streams.listen()
+        code, out, err = sandboxed(folder, "--out", "run")
+        packets.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            packets.recv(1)
+    assert code == 0, out + err
+    found = eval(title(folder / "run"))
+    assert found.pop("own pair") == "x"
+    assert found.pop("io_uring") == (-1, errno.ENOSYS)
+    assert set(found) == {"stream", "datagram", "pair", "vsock"}
+    assert set(found.values()) == {"Permission denied"}
+
+
+@pytest.mark.fault(
+    "a sandboxed problem.py that prints what a terminal would obey",
+    outcome="it stands on the terminal as its escape, on standard error too",
+)
+def test_what_is_printed_inside_is_no_command_for_the_terminal(folder: Path) -> None:
+    _needs_a_sandbox()
+    says(
+        folder,
+        """
+import os, sys
+print("\\x1b]52;c;bWluZQ==\\x07\\x1b[2J", flush=True)
+os.write(2, b"\\x1b[2Jraw\\xff\\n")
+return "a title"
+""",
+    )
+    code, out, err = sandboxed(folder, "--out", "run")
+    assert code == 0, out + err
+    assert "\x1b" not in out + err
+    assert "\x07" not in out + err
+    assert r"\x1b]52;c;bWluZQ==\x07\x1b[2J" in out
+    assert r"\x1b[2Jraw" in err
+    assert "report.html" in out
+
+
+def test_the_rules_for_sockets_are_refused_where_calls_have_other_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lengths = set()
+    for machine in ("x86_64", "aarch64"):
+        monkeypatch.setattr(no_sockets.platform, "machine", lambda found=machine: found)
+        lengths.add(len(no_sockets.rules()) % 8)
+    assert lengths == {0}
+    monkeypatch.setattr(no_sockets.platform, "machine", lambda: "riscv64")
+    with pytest.raises(UsageError, match="no system calls of riscv64"):
+        no_sockets.rules()

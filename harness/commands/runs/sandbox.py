@@ -1,13 +1,15 @@
 """`--sandbox`: the same command again inside bubblewrap, for kernels that somebody else wrote.
 
-Inside there is no network, no other process and no socket of this machine's services; the file
-system is read-only but for the run's folder, a cache of the sandbox's own and an empty /tmp; and
-memory and processes are limited. The caches outside stay as they are: what is compiled inside
-could be anything, and is never loaded outside.
+Inside there is no network, no other process and no way to a socket of another's; the file system is
+read-only but for the run's folder, caches of this run alone and an empty /tmp; and memory and
+processes are limited. The caches outside stay as they are: what is compiled inside could be
+anything, and is loaded neither outside nor by another sandboxed run. What the command inside prints
+is text: the terminal obeys nothing of it.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
@@ -16,26 +18,32 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from types import FrameType
+from typing import IO, TextIO
 
+from harness import inert, run_files, scratch
 from harness.build import cache
 from harness.commands.options import Asked
+from harness.commands.runs import no_sockets
 from harness.errors import UsageError
 from harness.matrix import model
-from harness.run.folder import fresh, point_latest
+from harness.progress import WIDTH, console
+from harness.run.folder import LATEST, fresh, point_latest
 
 REPOSITORY = Path(__file__).parents[3]
-OWN_CACHE = Path(".cache") / "sandbox"
-"""Shared by sandboxed runs alone; where one stands."""
-
+_HOME = "/tmp/harness-home"
+"""Inside, for the caches of libraries."""
 _MEMORY_SHARE = 0.75
 """Of this machine's memory, that one process may have for its data."""
 _MORE_THREADS = 4096
 """Beyond those that the user has already; the kernel counts threads as processes."""
+_LONGEST_LINE = 1 << 16
+"""Of what is printed inside, as it is shown at once."""
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -54,12 +62,22 @@ def run(asked: Asked) -> tuple[int, Path]:
             "what you trust"
         )
     arguments = list(_inner(sys.argv[1:]))
+    no_sockets.rules()
     try:
+        writable = [
+            _real(path) for path in (asked.out, asked.told.json, asked.told.markdown) if path
+        ]
         folder = asked.out or fresh(datetime.now(timezone.utc))
         folder.mkdir(parents=True, exist_ok=True)
+        for path in writable[bool(asked.out) :]:
+            path.touch()
         try:
             named = [] if asked.out else ["--out", str(folder)]
-            code = _inside(program, asked, folder, [*arguments, *named])
+            if not asked.out:
+                writable.insert(0, _real(folder))
+            run_files.check(writable[0])
+            with scratch.folder() as caches:
+                code = _inside(program, asked, writable, caches, [*arguments, *named])
         finally:
             with suppress(OSError):  # it holds something
                 folder.rmdir()
@@ -80,24 +98,78 @@ def _inner(arguments: Sequence[str]) -> Iterator[str]:
             yield each
 
 
-def _inside(program: str, asked: Asked, folder: Path, arguments: Sequence[str]) -> int:
-    from harness.emulator.engine import library
-    from harness.emulator.engine.compiled_library import cache_folder
+def _real(path: Path) -> Path:
+    """The path that is made writable inside, of which no part is a link.
 
-    for path in (OWN_CACHE / "compile", OWN_CACHE / "home", cache.CACHE):
+    What ran in a sandbox before may have left a link where it could write. Those that root made are
+    the machine's own, and reports/latest is the harness's. Raises UsageError for any other.
+    """
+    here = Path("/")
+    for part in Path(os.path.abspath(path)).parts[1:]:
+        here /= part
+        if not here.is_symlink():
+            continue
+        beside = Path(os.readlink(here)).name
+        if here == LATEST.absolute() and os.readlink(here) == beside:
+            here = here.parent / beside
+            if not here.is_symlink():
+                continue
+        if os.getuid() == 0 or here.lstat().st_uid != 0:
+            raise UsageError(
+                f"--sandbox: {here} is a link, which may lead anywhere by the time it is followed\n"
+                f"  name the real place: {os.path.realpath(path)}"
+            )
+        here = here.resolve()
+    return here
+
+
+def _inside(
+    program: str, asked: Asked, writable: Sequence[Path], caches: Path, arguments: Sequence[str]
+) -> int:
+    from harness.emulator.engine import library
+
+    for path in (caches / "compile", caches / "home", cache.CACHE):
         path.mkdir(parents=True, exist_ok=True)
     library.load()  # the emulator's own, made outside and lent: inside it would take a minute
-    cache_folder().mkdir(parents=True, exist_ok=True)
-    shutil.copytree(cache_folder(), OWN_CACHE / "home" / "kernel-harness", dirs_exist_ok=True)
-    wanted = [asked.told.json, asked.told.markdown]
-    writable = [folder, *(path for path in wanted if path)]
-    for path in writable[1:]:
-        path.touch()
     told, tells = os.pipe()
-    command = [program, "--info-fd", str(tells), *_walls(asked, writable), "--",
+    rules, ruling = os.pipe()
+    command = [program, "--info-fd", str(tells), "--seccomp", str(rules),
+               *_walls(asked, writable, caches), "--",
                sys.executable, "-m", "harness", *arguments]  # fmt: skip
-    inside = subprocess.Popen(command, pass_fds=[tells], preexec_fn=_limit)  # noqa: PLW1509
-    os.close(tells)
+    with os.fdopen(ruling, "wb") as file:
+        file.write(no_sockets.rules())
+    inside = subprocess.Popen(
+        command, pass_fds=[tells, rules], preexec_fn=_limit,  # noqa: PLW1509
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    for handle in (tells, rules):
+        os.close(handle)
+    shown = [
+        threading.Thread(target=_show, args=each, daemon=True)
+        for each in ((inside.stdout, sys.stdout), (inside.stderr, sys.stderr))
+    ]
+    for each in shown:
+        each.start()
+    try:
+        return _ended(inside, told)
+    except BaseException:
+        inside.kill()  # and with it all that it started
+        raise
+    finally:
+        for each in shown:
+            each.join()
+
+
+def _show(said: IO[bytes], where: TextIO) -> None:
+    """What is printed inside, as it comes; whatever a terminal would obey, as its escape."""
+    with io.TextIOWrapper(said, "utf-8", errors="replace", newline="\n") as lines:
+        while line := lines.readline(_LONGEST_LINE):
+            with suppress(OSError):  # whoever read it has ended; who writes it is still listened to
+                where.write(inert.text(line))
+                where.flush()
+
+
+def _ended(inside: subprocess.Popen[bytes], told: int) -> int:
     with open(told, encoding="utf-8") as about:
         said = about.read()
     if not said:
@@ -110,8 +182,10 @@ def _inside(program: str, asked: Asked, folder: Path, arguments: Sequence[str]) 
     return _wait(inside, int(json.loads(said)["child-pid"]))
 
 
-def _walls(asked: Asked, writable: Sequence[Path]) -> Iterator[str]:
+def _walls(asked: Asked, writable: Sequence[Path], caches: Path) -> Iterator[str]:
     """bwrap's options, in the order in which it mounts: a later one lies over an earlier."""
+    from harness.emulator.engine.compiled_library import cache_folder
+
     here = Path.cwd()
     yield from ("--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1")
     yield from ("--cap-drop", "ALL")
@@ -128,13 +202,17 @@ def _walls(asked: Asked, writable: Sequence[Path]) -> Iterator[str]:
     for path in dict.fromkeys(each.absolute() for each in shown):
         if path.exists() and Path("/tmp") in path.parents:  # hidden above
             yield from ("--ro-bind", str(path), str(path))
-    for outside, inside in ((OWN_CACHE / "compile", cache.CACHE), (OWN_CACHE, OWN_CACHE)):
-        yield from ("--bind", str(outside.absolute()), str(inside.absolute()))
+    yield from ("--bind", str(caches / "compile"), str(cache.CACHE.absolute()))
+    yield from ("--bind", str(caches / "home"), _HOME)
+    lent = cache_folder().absolute()
+    if lent.is_dir():
+        yield from ("--ro-bind", str(lent), f"{_HOME}/{lent.name}")
     for path in writable:
-        yield from ("--bind", str(path.absolute()), str(path.absolute()))
-    home = str((OWN_CACHE / "home").absolute())
+        yield from ("--bind", str(path), str(path))
     for name in ("XDG_CACHE_HOME", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH", "MPLCONFIGDIR"):
-        yield from ("--setenv", name, home)
+        yield from ("--setenv", name, _HOME)
+    if console.is_terminal:
+        yield from ("--setenv", WIDTH, str(console.width))
     yield from ("--setenv", "TMPDIR", "/tmp", "--chdir", str(here))
 
 

@@ -1,0 +1,60 @@
+"""Folders for the time being. One whose process was killed is removed by the next that makes one.
+
+Each is locked by the process that made it, and the kernel frees that lock however the process ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_PREFIX = "harness-scratch-"
+_YOUNG_S = 60
+"""One that is younger may not be locked yet."""
+
+_swept: set[Path] = set()
+
+
+@contextmanager
+def folder(above: Path | None = None) -> Iterator[Path]:
+    """An empty folder of this user's alone, removed at the end. above: by default TMPDIR."""
+    above = above or Path(tempfile.gettempdir())
+    _sweep(above)
+    path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=above))
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system that knows no locks: nobody will remove it, either
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(handle)
+
+
+def _sweep(above: Path) -> None:
+    """Remove what dead processes of this user have left; once in a process is enough."""
+    if above in _swept:
+        return
+    _swept.add(above)
+    for path in above.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            _remove_if_left(path)
+
+
+def _remove_if_left(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        found = os.fstat(handle)
+        is_old = time.time() - found.st_mtime > _YOUNG_S
+        if found.st_uid == os.getuid() and stat.S_ISDIR(found.st_mode) and is_old:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where it is in use
+            shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(handle)
