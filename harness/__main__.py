@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from harness import __version__, children, stopping
+from harness import __version__, children, stopping, utf8
 from harness.commands import annotate, compare, doctor, listing, new, pack, redraw, trend
 from harness.commands.options import Asked
 from harness.commands.runs import beside, clusters, running
@@ -91,6 +91,7 @@ app.command("doctor")(doctor.show)
 
 def main() -> None:
     """Run a command; a mistake of the user's is a message and exit code 2, never a traceback."""
+    utf8.everywhere()
     stopping.listen()
     try:
         app()

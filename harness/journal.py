@@ -42,6 +42,13 @@ class Journal:
 
     def append(self, record: Record) -> None:
         body = to_json(record)
+        try:
+            from_json(body)
+        except ValidationError as error:
+            raise JournalError(
+                f"{self.path}: a record that could not be read again is not written"
+                f"{_first_of(error)}\n  what stands in it is whole"
+            ) from None
         self._file.append(f'{{"crc32":"{_checksum(body)}","record":{body}}}')
 
     def close(self) -> None:

@@ -31,6 +31,9 @@ __all__ = [
     "summation_bound",
 ]  # fmt: skip
 
+_MOST = 2**63
+"""Above what the journal records of bytes and flops."""
+
 PLANNING_S = 60.0
 """What importing a problem.py, and each call of its buffers() and work(), may take."""
 
@@ -265,7 +268,12 @@ class Checked(Problem):
         if not isinstance(found, Work):
             given = f"it gives a {type(found).__name__}; it needs Work(...)"
             raise self._wrong("work", given, (sizes, dtype))
-        return Work(int(found.read_bytes), int(found.written_bytes), int(found.flops))
+        work = Work(int(found.read_bytes), int(found.written_bytes), int(found.flops))
+        for name, value in (("bytes", work.bytes), ("flops", work.flops)):
+            if value >= _MOST:
+                large = f"{value:,} {name}; a run records fewer than 2^63: remove the size"
+                raise self._wrong("work", large, (sizes, dtype))
+        return work
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
         return self._problem.library(tensors)

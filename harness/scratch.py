@@ -5,6 +5,7 @@ Each is locked by the process that made it, and the kernel frees that lock howev
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -18,6 +19,8 @@ from pathlib import Path
 _PREFIX = "harness-scratch-"
 _YOUNG_S = 60
 """One that is younger may not be locked yet."""
+
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 _swept: set[Path] = set()
 
@@ -33,6 +36,10 @@ def folder(above: Path | None = None) -> Iterator[Path]:
         with suppress(OSError):  # a file system that knows no locks: nobody will remove it, either
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield path
+    except OSError as error:
+        if error.filename is None and error.errno in _OF_THE_DISK:
+            error.filename = str(path)  # writing names no file, and a person looks for the disk
+        raise
     finally:
         shutil.rmtree(path, ignore_errors=True)
         os.close(handle)

@@ -166,6 +166,60 @@ def test_an_interrupted_run_exits_with_130_and_keeps_what_it_has(tmp_path: Path)
     assert (out / "report.html").exists()
 
 
+SLOW = """
+import time
+from harness.__main__ import main
+from harness.commands.runs import whole
+def endless(run):
+    print("drawing", flush=True)
+    time.sleep(600)
+whole.report.write = endless
+whole.DRAWING_S = 0.5
+main()
+"""
+
+
+@pytest.mark.fault(
+    "Ctrl-C in a run whose report takes long to draw",
+    outcome="It ends within seconds all the same, and names the command that draws it.",
+)
+def test_an_interrupted_run_does_not_wait_for_its_report(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    running = subprocess.Popen(
+        [sys.executable, "-c", SLOW, "run", "--config", str(FAULTY), "--backend", "emulator",
+         "--out", str(out)],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    journal = out / "journal.jsonl"
+    deadline = time.monotonic() + 120
+    while not (journal.exists() and "verified" in journal.read_text()):
+        assert time.monotonic() < deadline, "nothing was verified"
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    said, _ = running.communicate(timeout=120)
+    assert running.returncode == 130, said
+    assert "drawing" in said
+    assert said.splitlines()[-1] == f"not all pages are drawn: python -m harness report {out}"
+    assert "Traceback" not in said
+
+
+@pytest.mark.fault(
+    "a terminal or a locale that has ASCII alone (LC_ALL=C PYTHONUTF8=0)",
+    outcome="Files are UTF-8 all the same; what the terminal lacks stands there as its escape.",
+)
+def test_a_locale_without_utf_8_breaks_nothing() -> None:
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("LC_", "PYTHON", "LANG"))}  # fmt: skip
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness", "run", "--only", "gr\u00f6\u00dfer"], cwd=ROOT,
+        env={**environment, "LC_ALL": "C", "PYTHONUTF8": "0"}, capture_output=True, timeout=120,
+    )  # fmt: skip
+    said = (ended.stdout + ended.stderr).decode("ascii")
+    assert ended.returncode == 2, said
+    assert "Traceback" not in said
+    assert r"gr\xf6\xdfer" in said
+
+
 def test_list_shows_every_case_what_it_launches_or_why_not_and_how_many() -> None:
     ended = harness("list", "--config", FAULTY, "--backend", "emulator")
     assert ended.returncode == 0

@@ -122,6 +122,7 @@ def _everything(folder: Path) -> None:
         ('{"y": 0.0}', '{"y": "small"}', "tolerance(): `y` holds no numbers"),
         ("Work(4, 4, 1)", "None", "work(): it gives a NoneType; it needs Work(...)"),
         ("Work(4, 4, 1)", "Work(4, 4, 1.5)", "work(): flops is 1.5; it needs an integer"),
+        ("Work(4, 4, 1)", "Work(2**62, 2**62, 1)", "9,223,372,036,854,775,808 bytes; a run"),
         ("Work(4, 4, 1)", "Work(4, -4, 1)", "work(): written_bytes is -4"),
     ],
 )

@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ import pytest
 from harness import storage
 from harness.errors import JournalError
 from harness.journal import Journal, read_journal
-from harness.records import Finished
+from harness.records import Finished, Planned
 from harness.storage import replace_text
 
 ROOT = Path(__file__).parents[1]
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+PLANNED = Planned("p/v0/float32/n=1", "p", "v0", "float32", {"n": 1}, {"block": 64}, 8, 1, True,
+                  False)  # fmt: skip
 BROKEN = OSError(errno.EIO, os.strerror(errno.EIO))
 
 
@@ -102,6 +105,19 @@ def test_an_error_at_the_end_is_told(path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(storage.os, "fsync", refuse)
     with pytest.raises(JournalError, match="Input/output error"):
         journal.close()
+
+
+@pytest.mark.fault(
+    "a record that no reader would take, such as one with a number of 2^63",
+    outcome="It is not written, and the run ends with a sentence; the journal can be read.",
+)
+def test_what_could_not_be_read_again_is_not_written(path: Path) -> None:
+    large = replace(PLANNED, sizes={"n": 2**63})
+    with Journal(path) as journal:
+        with pytest.raises(JournalError, match="could not be read again is not written: sizes"):
+            journal.append(large)
+        journal.append(RECORDS[2])
+    assert list(read_journal(path)) == RECORDS[:3]
 
 
 @pytest.mark.fault(

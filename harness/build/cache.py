@@ -13,13 +13,19 @@ from typing import Any
 
 from filelock import FileLock
 
-from harness import children, source_text
+from harness import children, scratch, source_text
 from harness.errors import CompileError, CompilerStopped
 
 CACHE = Path(".cache") / "compile"
 DEADLINE_S = 300
-_STOPPED = re.compile(r"died due to signal|No space left on device|Killed signal")
-"""In what nvcc prints when a pass of its was killed, or had no room for its file."""
+_STOPPED = re.compile(
+    "died due to signal|Killed signal|No space left on device|Disk quota exceeded|"
+    "Input/output error|Cannot allocate memory|Failed to preprocess host compiler properties"
+)
+"""In what nvcc prints when a pass of its was killed, had no room for its file, or did not start."""
+
+_SIGNALLED = 128
+"""A shell adds the number of a signal to it."""
 
 About = dict[str, Any]
 """What an entry's about.json says: `headers` and `files` with hashes, and what `make` adds."""
@@ -36,8 +42,8 @@ def entry_of(key: str, make: Callable[[Path], About]) -> tuple[Path, About, bool
     if about is not None:
         return entry, about, True
     CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
-        work = Path(scratch) / "entry"
+    with scratch.folder(CACHE) as own:
+        work = own / "entry"
         work.mkdir()
         made = make(work)
         made["headers"] = {str(Path(p).resolve()): sha256(Path(p)) for p in made["headers"]}
@@ -90,9 +96,15 @@ def run(source: Path, command: Sequence[str]) -> str:
     except OSError as error:
         raise CompileError(f"{command[0]} does not run: {error}") from None
     if ended.code:
-        said = (ended.err + ended.out).strip() or f"exit code {ended.code}"
-        if ended.code < 0 or _STOPPED.search(said):
-            raise CompilerStopped(f"nvcc was stopped at {source}: {said}")
+        said = (ended.err + ended.out).strip()
+        # Of a source it says what it rejects: without a word, the machine is to blame.
+        if not said or not 0 < ended.code < _SIGNALLED or _STOPPED.search(said):
+            what = said or f"exit code {ended.code}, and no message"
+            raise CompilerStopped(
+                f"nvcc was stopped at {source}: {what}\n"
+                "  the source is not to blame: look at the room in TMPDIR "
+                f"({tempfile.gettempdir()}) and in memory; the same command tries again"
+            )
         raise CompileError(f"nvcc rejects {source}:\n{said}")
     return ended.err + ended.out
 

@@ -51,6 +51,11 @@ def find() -> Toolchain:
     """The compiler to use. Raises CompileError when there is none, or it does not run."""
     for name, where in candidates():
         path = shutil.which(name)
+        if path is None and where == "NVCC":  # what is asked for by name is not replaced
+            raise CompileError(
+                f"NVCC names {name}, which is no program that can be run\n"
+                "  correct NVCC, or unset it to take the nvcc of this machine"
+            )
         if path is None:
             continue
         try:

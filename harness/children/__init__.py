@@ -13,7 +13,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -200,8 +199,9 @@ def output(command: Sequence[str], seconds: float) -> Said:
 
     Raises LateError at the deadline, and OSError where it cannot be started.
     """
-    # Files and no pipes: a pass that left the group could hold a pipe open for ever.
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    # Files and no pipes: a pass that left the group could hold a pipe open for ever. In memory: a
+    # command could not say onto a full disk that it is full.
+    with _in_memory() as out, _in_memory() as err:
         child = Child(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         well = False
         try:
@@ -211,6 +211,10 @@ def output(command: Sequence[str], seconds: float) -> Said:
         if not well:
             raise LateError
         return Said(code, _text(out), _text(err))
+
+
+def _in_memory() -> IO[bytes]:
+    return open(os.memfd_create("said"), "w+b")
 
 
 def _text(file: IO[bytes]) -> str:

@@ -13,7 +13,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
-from harness import run_files
+from harness import run_files, scratch
 from harness.cases import Case
 from harness.children import Child
 from harness.job import JOB, Job
@@ -197,8 +196,8 @@ class Collector:
         part = 1
         while os.path.lexists(report := self.folder / file_name(job.cases, part)):
             part += 1
-        with tempfile.TemporaryDirectory() as scratch:
-            job_file, lines = Path(scratch) / "job.json", Path(scratch) / "lines"
+        with scratch.folder() as own:
+            job_file, lines = own / "job.json", own / "lines"
             job_file.write_bytes(JOB.dump_json(job))
             lines.touch()
             # A file for the worker's lines: whether ncu hands on open descriptors is its affair.
@@ -206,7 +205,7 @@ class Collector:
             asked = list(self.selection.ask.values())
             run = _Process(
                 command(self.ncu, asked, report, self.settings, program),
-                Path(scratch) / "output", lines, self.starting,
+                own / "output", lines, self.starting,
             )  # fmt: skip
             return report, run.wait(self.deadline_s, self.grace_s)
 

@@ -8,7 +8,6 @@ costs the others a restart: each case has its own deadline, and who is to blame 
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from harness import scratch
 from harness.backends.base import Right
 from harness.cases import Case
 from harness.children import host_memory
@@ -206,5 +206,5 @@ def _scratch(needed: int) -> Iterator[Path]:
     if (available := host_memory.available()) is not None:
         free.append(available)
     in_ram = min(free) > 4 * needed
-    with tempfile.TemporaryDirectory(dir=RAM if in_ram else None) as folder:
-        yield Path(folder)
+    with scratch.folder(RAM if in_ram else None) as folder:
+        yield folder

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness import scratch
 from harness.backends.base import Right
 from harness.cases import Device
 from harness.children.forks import Forked, ForkServer, ServerEnded
@@ -77,8 +78,8 @@ class Workers:
         """
         if self.stopped:
             return Ended("the run was stopped", killed=True)
-        with tempfile.TemporaryDirectory() as scratch:
-            path = Path(scratch) / "job.json"
+        with scratch.folder() as own:
+            path = own / "job.json"
             path.write_bytes(JOB.dump_json(job))
             try:
                 worker = _Worker(job.backend, path)

@@ -71,10 +71,23 @@ def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
             yield _row([f"[{name}]({report})", *_cells(ladder)])
         measured[_occasion(run.info)] += sorted(types)
     yield ""
-    yield "Times are with a cold L2 cache, ± half of their 95 % interval.\n"
+    yield (
+        f"Times are with a cold L2 cache, ± half the width of their interval, {_confidence(runs)}\n"
+    )
     yield "Measured on"
     for occasion, problems in measured.items():
         yield f"- {occasion}: {', '.join(problems)}"
+
+
+def _confidence(runs: Sequence[Run]) -> str:
+    """Of one interval, and why it is more than the run's own."""
+    said = " or ".join(f"{each:.3g} %" for each in sorted({
+        100 * run.timings.confidence for run in runs
+    }))  # fmt: skip
+    text = f"which has a confidence of {said}"
+    if all(run.timings.looks == 1 for run in runs):
+        return f"{text}."
+    return f"{text}: where a run could stop at several looks, the error is split between them."
 
 
 def _cells(ladder: Ladder) -> list[str]:

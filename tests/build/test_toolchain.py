@@ -65,6 +65,19 @@ def test_a_place_that_names_nothing_is_passed_over(
     assert toolchain.find().found_in == "PATH"
 
 
+@pytest.mark.fault(
+    "NVCC names a program that is not there",
+    outcome="Refused with its name; no other nvcc takes its place.",
+)
+def test_a_compiler_that_is_named_is_not_replaced_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvcc(tmp_path / "path" / "nvcc", "13.0.88")
+    monkeypatch.setenv("NVCC", str(tmp_path / "nonexistent"))
+    with pytest.raises(CompileError, match=r"NVCC names .*nonexistent, which is no program"):
+        toolchain.find()
+
+
 @pytest.mark.parametrize("body", ["exit 1", "echo nothing", "echo V1.2.3; exit 3"])
 def test_a_compiler_that_does_not_run_is_named_with_where_it_was_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str

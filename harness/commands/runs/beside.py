@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from harness import run_files, tables
+from harness import run_files, scratch, tables
 from harness.analysis import budgets
 from harness.commands import compare
 from harness.commands.options import (
@@ -119,8 +118,8 @@ def _beside(
     today = model.load(asked.config, asked.kernels)
     commit = commits.find(given, kernels)
     _say_uncommitted(commit, [config, kernels], uncommitted)
-    with tempfile.TemporaryDirectory() as scratch, _folder(asked.out, commit) as folder:
-        base = two_sides.base_of(commit, config, kernels, Path(scratch).resolve())
+    with scratch.folder() as own, _folder(asked.out, commit) as folder:
+        base = two_sides.base_of(commit, config, kernels, own.resolve())
         sides = two_sides.sides(today, base, asked.choice.only, folder / "kernels")
         two_sides.write_kernels(commit.root, kernels, base.bench.kernels, folder / "kernels")
         for text in sides.notes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from harness import report, stopping, tables
+from harness import deadline, report, stopping, tables
 from harness.analysis.budgets import checks as budget_checks
 from harness.commands import listing
 from harness.commands.options import Asked
@@ -19,6 +19,8 @@ from harness.run.hands import Place
 from harness.run.runner import Runner
 
 ROUGH = "--quick: one size per problem and few rounds; take its figures for rough ones"
+DRAWING_S = 10.0
+"""That the report of a run which was told to stop may take."""
 _BLAMELESS = "the GPU failed, and no kernel is blamed; when it is back: the same command with --out"
 _CLUSTER_GONE = "no kernel is blamed; when it is back: the same command with --out"
 
@@ -68,7 +70,7 @@ class WholeRun:
         code = self._told or int(runner.failed or bool(self._lost) or is_broken)
         folder.close(code, measured, self._place.card)
         finished = tables.load(folder.path)
-        page = report.write(finished)
+        page = self._drawn(finished)
         folder.point_latest()
         results.tell(finished, asked.told)
         summarise(finished, bool(self._told))
@@ -83,5 +85,15 @@ class WholeRun:
             console.print(f"COUNTERS {failure.reason}", markup=False)
         if asked.choice.quick:
             console.print(ROUGH)
-        console.print(str(page), markup=False)
+        console.print(page, markup=False)
         return code, folder.path
+
+    def _drawn(self, finished: tables.Run) -> str:
+        """The report's path. Who has told it to stop is not made to wait for many pages."""
+        if self._told is None:
+            return str(report.write(finished))
+        try:
+            with deadline.within(DRAWING_S):
+                return str(report.write(finished))
+        except deadline.Overrun:
+            return f"not all pages are drawn: python -m harness report {self._folder.path}"

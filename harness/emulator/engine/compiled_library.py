@@ -8,7 +8,6 @@ import platform
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from filelock import FileLock
 
+from harness import scratch
 from harness.emulator.engine.c_header import CHeader
 
 FLAGS = (
@@ -62,8 +62,8 @@ def _built(compiler: str, name: str, folders: Sequence[Path]) -> Path:
 
 
 def _build(compiler: str, path: Path, sources: Sequence[Path], folders: Sequence[Path]) -> None:
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        made = Path(folder) / path.name
+    with scratch.folder(path.parent) as folder:
+        made = folder / path.name
         objects = [made.with_name(f"{number}.o") for number in range(len(sources))]
         including = [word for each in folders for word in ("-I", str(each))]
         steps = [

@@ -272,7 +272,7 @@ def settings(run: Run) -> dict[str, Any]:
         "batch": timing.get("batch"),
         "placements": fmt.between(placements) if several else "",
         "choosing": run.timings.choosing if several else 0,
-        "confidence": f"{100 * run.confidence:g} %",
+        "confidence": f"{100 * run.timings.confidence:.3g} %",
         "same_within": f"{100 * run.same_within:g} %",
     }
 

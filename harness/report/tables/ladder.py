@@ -26,7 +26,11 @@ def ladder_table(run: Run, ladder: Ladder, links: Links) -> Table:
     columns = [
         Column("variant", numeric=False),
         Column("launch", "the launch shape that the variant was fastest at", numeric=False),
-        Column("time", "from an empty L2 cache, with its confidence interval"),
+        Column(
+            "time",
+            "from an empty L2 cache: the geometric mean over placements of the median of "
+            "each one's rounds, with its confidence interval",
+        ),
         Column(ladder.measure.unit, "compulsory work of the problem over the time"),
         Column("of ceiling", f"of the {ladder.measure.bound} measured in this run"),
         Column(f"against {base}", "how many times faster, compared within each round"),

@@ -13,12 +13,12 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from harness import scratch
 from harness.emulator.sass.errors import CubinError, DisassemblerError
 
 SECONDS = 120
@@ -111,8 +111,8 @@ def _answering(named: tuple[tuple[str, str], ...]) -> Disassembler:
 
 def printed(tool: Disassembler, content: bytes, name: str) -> str:
     """What nvdisasm says of an ELF, as JSON. Raises CubinError if it refuses it."""
-    with tempfile.TemporaryDirectory(prefix="cubin-") as folder:
-        path = Path(folder) / "kernel.cubin"
+    with scratch.folder() as folder:
+        path = folder / "kernel.cubin"
         path.write_bytes(content)
         try:
             said = subprocess.run(

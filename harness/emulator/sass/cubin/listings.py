@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from harness import scratch
 from harness.emulator.sass.cubin import code_elf, disassembler
 from harness.emulator.sass.cubin.disassembler import Disassembler, Listing
 from harness.emulator.sass.errors import CubinError, DisassemblerError
@@ -89,8 +89,8 @@ def _kept(file: Path, tool: Disassembler, content: bytes) -> str | None:
 
 def _keep(file: Path, tool: Disassembler, content: bytes, text: str) -> None:
     held = json.dumps({"of": _of(tool, content), "json": text})
-    with suppress(OSError), TemporaryDirectory(dir=file.parent) as folder:
-        written = Path(folder) / file.name
+    with suppress(OSError), scratch.folder(file.parent) as folder:
+        written = folder / file.name
         written.write_bytes(gzip.compress(held.encode(), 6))
         written.replace(file)
 
