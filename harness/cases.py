@@ -54,7 +54,7 @@ class Device:
     bus: str = ""
     """Its PCI address, by which NVML knows it. Of two equal cards one is as good as the other."""
     capability: tuple[int, int] = (0, 0)
-    """Its compute capability; 0, 0 for that of `arch`, which is what its code is compiled for."""
+    """The card's own compute capability; 0, 0 where there is no card, for that of `arch`."""
     own_limits: Limits | None = None
     """As the driver tells them; None where the facts of `arch` stand for a card."""
     room: Room | None = None

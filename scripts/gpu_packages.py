@@ -56,39 +56,42 @@ class Toolkit:
     root: Path
 
 
+def _driver() -> ctypes.CDLL | None:
+    """The driver's library, as the dynamic linker or WSL has it; None where there is none."""
+    for name in ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"):
+        with contextlib.suppress(OSError):
+            return ctypes.CDLL(name)
+    return None
+
+
 def driver() -> tuple[int, int] | None:
     """The CUDA release that the driver runs, such as (12, 2); None where it does not tell."""
-    for name in ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"):
-        found = ctypes.c_int(0)
-        with contextlib.suppress(OSError, AttributeError):
-            if ctypes.CDLL(name).cuDriverGetVersion(ctypes.byref(found)) == 0 and found.value:
-                return found.value // 1000, found.value % 1000 // 10
+    library, found = _driver(), ctypes.c_int(0)
+    with contextlib.suppress(AttributeError):
+        if library and library.cuDriverGetVersion(ctypes.byref(found)) == 0 and found.value:
+            return found.value // 1000, found.value % 1000 // 10
     return None
 
 
 def driver_library() -> Path | None:
-    """Where libcuda.so.1 is, as the dynamic linker finds it."""
-    with contextlib.suppress(OSError):
-        library = ctypes.CDLL("libcuda.so.1")
-        maps = Path("/proc/self/maps").read_text()
-        if found := re.search(r"(/\S*/libcuda\.so\S*)", maps):
-            del library
-            return Path(found[1])
-    wsl = Path("/usr/lib/wsl/lib/libcuda.so.1")
-    return wsl if wsl.exists() else None
+    """The driver's library as a file."""
+    if _driver() is None:
+        return None
+    found = re.search(r"(/\S*/libcuda\.so\S*)", Path("/proc/self/maps").read_text())
+    return Path(found[1]) if found else None
 
 
-def nvcc_named() -> str | None:
-    """The machine's own nvcc, as harness/build looks for it."""
+def own(tool: str) -> str | None:
+    """The machine's own tool of the CUDA toolkit, looked for where the harness looks for it."""
     home = os.environ.get("CUDA_HOME")
-    named = [os.environ.get("NVCC"), home and str(Path(home) / "bin" / "nvcc"), "nvcc",
-             f"{USUAL_ROOT}/bin/nvcc"]  # fmt: skip
+    named = [os.environ.get(tool.upper()), home and str(Path(home) / "bin" / tool), tool,
+             f"{USUAL_ROOT}/bin/{tool}"]  # fmt: skip
     return next((found for name in named if name and (found := shutil.which(name))), None)
 
 
 def toolkit() -> Toolkit | None:
     """The toolkit that the machine's nvcc belongs to, also where that is a wrapper script."""
-    nvcc = nvcc_named()
+    nvcc = own("nvcc")
     if nvcc is None:
         return None
     version = re.search(r"release (\d+)\.(\d+)", _said(nvcc, "--version"))
@@ -103,7 +106,7 @@ def toolkit() -> Toolkit | None:
     return Toolkit(nvcc, (int(version[1]), int(version[2])), root)
 
 
-def obstacle(cuda: tuple[int, int] | None, own: Toolkit | None) -> SetupError | None:
+def obstacle(cuda: tuple[int, int] | None, ours: Toolkit | None) -> SetupError | None:
     """Why nothing can be timed here, told before anything is downloaded; None where it can."""
     goes_on = "until then kernels are emulated: make bench ARGS='--backend emulator', make test"
     if cuda is None:
@@ -113,15 +116,15 @@ def obstacle(cuda: tuple[int, int] | None, own: Toolkit | None) -> SetupError | 
             f"mend the driver until nvidia-smi lists the GPU; {goes_on}",
         )
     said = f"{cuda[0]}.{cuda[1]}"
-    if own and own.release < OLDEST_NVCC:
+    if ours and ours.release < OLDEST_NVCC:
         return SetupError(
-            f"the GPU cannot be used: nvcc {own.release[0]}.{own.release[1]} is too old",
-            f"{own.nvcc} is what is compiled with; 12.4 is the oldest that works",
+            f"the GPU cannot be used: nvcc {ours.release[0]}.{ours.release[1]} is too old",
+            f"{ours.nvcc} is what is compiled with; 12.4 is the oldest that works",
             f"install a newer CUDA toolkit and name its nvcc in NVCC; {goes_on}",
         )
-    release = own.release if own else (13, 0)
+    release = ours.release if ours else (13, 0)
     if release[0] > cuda[0]:
-        whose = f"{own.nvcc} is" if own else "the only compiler on PyPI is"
+        whose = f"{ours.nvcc} is" if ours else "the only compiler on PyPI is"
         return SetupError(
             f"the GPU cannot be used: its driver runs CUDA {said} and older",
             f"{whose} of CUDA {release[0]}.{release[1]}, whose code needs driver 580 or newer",
@@ -142,7 +145,7 @@ def without_cuda_13(constraints: str) -> str:
 
 
 def missing_for_building() -> SetupError | None:
-    """What compiling PyCUDA needs of the machine and is not there."""
+    """What the machine lacks for compiling PyCUDA."""
     import sysconfig
 
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
@@ -156,10 +159,10 @@ def missing_for_building() -> SetupError | None:
     return None
 
 
-def headers(own: Toolkit | None, packages: Path) -> list[Path]:
+def headers(ours: Toolkit | None, packages: Path) -> list[Path]:
     """The folders of cuda.h and cudaProfiler.h: the toolkit's, or those of PyPI's wheels."""
-    if own:
-        there = [own.root / "include", *sorted(own.root.glob("targets/*/include"))]
+    if ours:
+        there = [ours.root / "include", *sorted(ours.root.glob("targets/*/include"))]
     else:
         there = sorted((packages / "nvidia").glob("cu*/include"), reverse=True)
         there += sorted((packages / "nvidia").glob("cuda_*/include"))
@@ -182,23 +185,21 @@ def configuration(include: Sequence[Path], links: Path) -> str:
 
 
 def build_pycuda(
-    python: Path, own: Toolkit | None, work: Path, log: Path, constraints: Path
+    python: Path, ours: Toolkit | None, work: Path, log: Path, constraints: Path
 ) -> None:
     """Fetch PyCUDA's source, compile it against the headers that are there, and install it.
 
     Raises SetupError; the log has everything that was printed.
     """
-    if missing := missing_for_building():
-        raise missing
     shutil.rmtree(work, ignore_errors=True)
     (work / "links").mkdir(parents=True)
     packages = Path(
         _said(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     )
-    include = headers(own, packages)
+    include = headers(ours, packages)
     for name in ("cuda.h", "cudaProfiler.h"):
         if not any((folder / name).exists() for folder in include):
-            whose = f"the toolkit of {own.nvcc}" if own else "the wheels from PyPI"
+            whose = f"the toolkit of {ours.nvcc}" if ours else "the wheels from PyPI"
             raise SetupError(
                 f"PyCUDA cannot be built: {name} is missing",
                 f"{whose} has none in its include folder",
@@ -219,19 +220,13 @@ def build_pycuda(
               "fetching PyCUDA's source", output, log)  # fmt: skip
         [archive] = work.glob("pycuda-*.tar.gz")
         with tarfile.open(archive) as tar:
-            tar.extractall(work, filter="data") if hasattr(
-                tarfile, "data_filter"
-            ) else tar.extractall(work)
+            safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+            tar.extractall(work, **safely)
         folder = next(each for each in work.glob("pycuda-*") if each.is_dir())
         (folder / "siteconf.py").write_text(configuration(include, work / "links"))
-        environment = {
-            **os.environ,
-            "MAKEFLAGS": "",
-            "NPY_NUM_BUILD_JOBS": str(os.cpu_count() or 1),
-        }
         _step([*pip, "install", "--verbose", "--no-build-isolation", "-c", str(constraints),
                str(folder)],
-              "building PyCUDA: some 3 minutes on 2 cores", output, log, environment,
+              "building PyCUDA: some 3 minutes on 2 cores", output, log,
               lambda: f"{_compiled(log)} files compiled", settled=True)  # fmt: skip
     check = subprocess.run(
         [str(python), "-c", "import pycuda.driver"], capture_output=True, text=True, check=False
@@ -254,7 +249,6 @@ def _step(
     what: str,
     output: object,
     log: Path,
-    environment: dict[str, str] | None = None,
     progress: Callable[[], str] = lambda: "",
     settled: bool = False,
 ) -> None:
@@ -263,7 +257,6 @@ def _step(
     begun = time.monotonic()
     child = subprocess.Popen(
         command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,  # type: ignore[call-overload]
-        env=environment,
     )  # fmt: skip
     while True:
         try:
@@ -285,8 +278,8 @@ def _step(
 
 def install(python: Path, root: Path, log: Path) -> None:
     """All that timing needs, into the environment of that Python. Raises SetupError."""
-    cuda, own = driver(), toolkit()
-    if found := obstacle(cuda, own):
+    cuda, ours = driver(), toolkit()
+    if found := obstacle(cuda, ours):
         raise found
     assert cuda is not None
     if missing := missing_for_building():
@@ -302,20 +295,13 @@ def install(python: Path, root: Path, log: Path) -> None:
     if torch != pinned:
         constraints = log.with_name("constraints-cuda-12.txt")
         constraints.write_text(without_cuda_13((root / "constraints.txt").read_text()))
-    pip = [
-        str(python),
-        "-m",
-        "pip",
-        "install",
-        "--disable-pip-version-check",
-        "-c",
-        str(constraints),
-    ]
+    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check",
+           "-c", str(constraints)]  # fmt: skip
     with log.open("a") as output:
         wanted = [torch, "nvidia-ml-py", "mako", "platformdirs", "pytools", "setuptools", "wheel",
-                  *([] if own else HEADERS)]  # fmt: skip
+                  *([] if ours else HEADERS)]  # fmt: skip
         _step([*pip, *wanted], "downloading torch: about 3 GB", output, log)
-    build_pycuda(python, own, log.parent / "pycuda", log, constraints)
+    build_pycuda(python, ours, log.parent / "pycuda", log, constraints)
 
 
 def _said(*command: str) -> str:

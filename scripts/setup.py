@@ -7,7 +7,6 @@ told, and everything that needs no GPU works.
 """
 
 import hashlib
-import os
 import shutil
 import subprocess
 import sys
@@ -23,14 +22,6 @@ GPU_PINS = [ROOT / "constraints.txt", Path(gpu_packages.__file__)]
 _TAIL = 4
 
 
-def has(tool: str) -> bool:
-    """Whether the environment names a tool of the CUDA toolkit (as harness/build does)."""
-    home = os.environ.get("CUDA_HOME")
-    named = [os.environ.get(tool.upper()), home and str(Path(home) / "bin" / tool), tool,
-             f"{gpu_packages.USUAL_ROOT}/bin/{tool}"]  # fmt: skip
-    return any(shutil.which(name) for name in named if name)
-
-
 def has_driver() -> bool:
     return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
 
@@ -39,8 +30,8 @@ def main() -> None:
     if sys.version_info < (3, 10):  # noqa: UP036 - said to those who have an older one
         sys.exit(f"Python 3.10 or newer is needed; {sys.executable} is {sys.version.split()[0]}. "
                  "Name another: make PYTHON=python3.12 bench")  # fmt: skip
-    extras = ["dev", "cluster", *(["compiler"] if not has("nvcc") else []),
-              *(["disassembler"] if not has("nvdisasm") else [])]  # fmt: skip
+    extras = ["dev", "cluster", *(["compiler"] if not gpu_packages.own("nvcc") else []),
+              *(["disassembler"] if not gpu_packages.own("nvdisasm") else [])]  # fmt: skip
     python = f"{sys.version} {sys.base_prefix} {VENV}"
     _base(python, extras)
     if has_driver():

@@ -28,8 +28,17 @@ NVTX_DOMAIN = "kernel-harness"
 POISON = 0xFF
 """Every byte of an output and of scratch before a verified launch; as a float it is a NaN."""
 
-AROUND = (2 << 20) + 2 * (64 << 10)
-"""Bytes of the device's memory around each buffer that belong to nobody, and are watched."""
+PAGE = 2 << 20
+"""A large allocation of the driver's starts on a boundary of its physical pages.
+
+A kernel can be 4 % slower 512 bytes after such a boundary than on it: docs/measurement.md.
+"""
+
+GUARD_BYTES = 64 << 10
+"""At least so much on either side of a buffer belongs to nobody."""
+
+AROUND = PAGE + 2 * GUARD_BYTES
+"""What a buffer takes of the device's memory beyond its own bytes."""
 
 OTHER_RESULT = "its result is wrong: not the one that was verified"
 """Why a variant fails whose result was always the same, and is not any more."""

@@ -20,7 +20,7 @@ from harness.build import cache, toolchain
 from harness.build.clusters import declare, symbol_of
 from harness.build.toolchain import Toolchain
 from harness.build.units import Unit, explained, unit
-from harness.cases import Step
+from harness.cases import Device, Step
 from harness.errors import CompileError
 from harness.silicon.architectures import Limits
 from harness.silicon.occupancy import Occupancy, theoretical_occupancy
@@ -64,6 +64,10 @@ class Built:
     was_cached: bool = False
     names: Mapping[str, str] = field(default_factory=dict)
     variables: tuple[str, ...] = ()
+
+    def loaded_by(self, device: Device) -> Path:
+        """The file that the device loads: machine code, or PTX that its driver compiles."""
+        return self.cubin if device.runs_machine_code else self.ptx
 
 
 def build_all(

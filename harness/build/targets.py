@@ -13,7 +13,7 @@ from functools import cache
 from harness import children
 from harness.build import toolchain
 from harness.errors import BackendUnavailable, CompileError
-from harness.silicon.architectures import UnknownArchitectureError, compute_capability
+from harness.silicon.architectures import compute_capability
 
 _ANSWER_S = 60
 
@@ -45,7 +45,9 @@ def best_for(capability: tuple[int, int], card: str) -> str:
 
 def choose(capability: tuple[int, int], names: Sequence[str], card: str, nvcc: str) -> str:
     """Of these architectures, the newest that is not newer than the card."""
-    plain = [name for name in names if _is_plain(name) and compute_capability(name) <= capability]
+    # sm_90a is specific to one architecture, sm_100f to a family.
+    everywhere = (name for name in names if name[-1].isdigit())
+    plain = [name for name in everywhere if compute_capability(name) <= capability]
     if plain:
         return max(plain, key=compute_capability)
     major, minor = capability
@@ -53,12 +55,3 @@ def choose(capability: tuple[int, int], names: Sequence[str], card: str, nvcc: s
         f"{card} is sm_{major}{minor}, and nvcc {nvcc} writes for {names[0]} and later\n"
         "  name an older nvcc that knows it in NVCC: 12.9 is the last for sm_50 to sm_72"
     )
-
-
-def _is_plain(name: str) -> bool:
-    """Whether it is neither specific to one architecture (sm_90a) nor to a family (sm_100f)."""
-    try:
-        compute_capability(name)
-    except UnknownArchitectureError:
-        return False
-    return name[-1].isdigit()

@@ -51,18 +51,28 @@ def _import_ahead(where: str) -> None:
 
 
 def _do(job: Job, pipe: Pipe) -> None:
-    describing = importlib.import_module("harness.worker.describing")
-    before = describing.free_before() if job.task == "describe" else {}
+    if job.task == "describe":
+        _describe(job, pipe)
+        return
     backend: Any = backends.open_backend(job.backend, job.arch, job.jobs)
     try:
-        if job.task == "describe":
-            pipe.device(describing.describe(backend, before))
-            return
         if (available := host_memory.available()) is not None:
             host_memory.hold(available)
         # What a task needs takes a while to import: to count takes the emulator, to time does not.
         module, function = _TASKS[job.task]
         getattr(importlib.import_module(module), function)(job, backend, pipe)
+    finally:
+        backend.close()
+
+
+def _describe(job: Job, pipe: Pipe) -> None:
+    from harness.measure import card
+    from harness.worker.describing import describe
+
+    before = card.free_bytes()
+    backend: Any = backends.open_backend(job.backend, job.arch, job.jobs)
+    try:
+        pipe.device(describe(backend, before))
     finally:
         backend.close()
 
@@ -97,9 +107,8 @@ def main(arguments: list[str]) -> int:
         pipe.error(str(error), "memory")
         return 1
     except MemoryError as error:
-        pipe.now(
-            ""
-        )  # inputs and references are what takes memory here, and all variants share them
+        # Inputs and references take the memory here, and all variants share them.
+        pipe.now("")
         pipe.error(_of_the_machine(error), "memory")
         return 1
     except (HarnessError, ImportError) as error:

@@ -15,13 +15,8 @@ UNREAD = 640 << 20
 what empties its cache."""
 
 
-def free_before() -> dict[str, int]:
-    """Of each card, before this process has anything on it."""
-    return card.free_bytes()
-
-
 def describe(backend: Any, before: Mapping[str, int]) -> Device:
-    """The device, with the room on it. before: as `free_before` gave it."""
+    """The device and the room on it. before: `card.free_bytes()` before the backend was open."""
     device: Device = backend.device
     if not hasattr(backend, "free_bytes"):
         return device

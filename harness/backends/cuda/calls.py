@@ -30,17 +30,17 @@ class Modules:
     """Compiled files as they are loaded, each once, with the values of their own variables."""
 
     def __init__(self, device: Device) -> None:
-        self._arch, self._from_ptx = device.arch, not device.runs_machine_code
+        self._device = device
         self._loaded: dict[str, Module] = {}
 
     def of(self, built: Built) -> Module:
         if built.cubin_sha256 not in self._loaded:
-            self._loaded[built.cubin_sha256] = Module(built, self._from_ptx)
+            self._loaded[built.cubin_sha256] = Module(built, self._device)
         return self._loaded[built.cubin_sha256]
 
     def host_function(self, case: Case, kernels: Path) -> HostFunction:
         """A host case's function from its library, which the run has compiled before."""
-        library = host.build(host.unit(case, kernels, self._arch))
+        library = host.build(host.unit(case, kernels, self._device.arch))
         return HostFunction(library.path, case.function, case.args)
 
     def clear(self) -> None:
@@ -48,15 +48,14 @@ class Modules:
 
 
 class Module:
-    """One cubin on the device. Its `__device__` variables can be put back as they were loaded.
+    """One compiled file on the device. Its `__device__` variables can be put back as loaded.
 
     A kernel can hide an answer in them for its next launch; putting them back forgets it.
-    from_ptx: the card is newer than the cubin, so the driver compiles the PTX for it.
     """
 
-    def __init__(self, built: Built, from_ptx: bool) -> None:
+    def __init__(self, built: Built, device: Device) -> None:
         self._built = built
-        self._module = cuda.module_from_file(str(built.ptx if from_ptx else built.cubin))
+        self._module = cuda.module_from_file(str(built.loaded_by(device)))
         self._parameters = kernel_parameters(built.ptx.read_text())
         self._variables: list[tuple[int, Any, int]] = []
         for name in built.variables:

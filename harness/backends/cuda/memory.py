@@ -7,23 +7,11 @@ from typing import Any, NamedTuple
 
 import pycuda.driver as cuda
 
-from harness.backends.base import AROUND, Array, poisoned
+from harness.backends.base import AROUND, GUARD_BYTES, PAGE, Array, poisoned
 from harness.errors import OutOfMemory
 from harness.problem import Buffer
 
-PAGE = 2 << 20
-"""A large allocation of the driver's starts on a boundary of its physical pages.
-
-A kernel can be 4 % slower 512 bytes after such a boundary than on it: docs/measurement.md.
-"""
-
-GUARD_BYTES = 64 << 10
-"""At least so much on either side of a buffer belongs to nobody."""
-
 GUARD = 0xA5
-
-
-assert AROUND == PAGE + 2 * GUARD_BYTES
 
 
 class Region(NamedTuple):

@@ -30,7 +30,7 @@ class StreamControl:
     def __init__(self, stream: Any, device: Device) -> None:
         self.stream = stream
         built = compiler.build(Unit(SOURCE, (), (), device.arch))
-        module = cuda.module_from_file(str(built.cubin if device.runs_machine_code else built.ptx))
+        module = cuda.module_from_file(str(built.loaded_by(device)))
         self._hold = module.get_function("hold_stream").prepare("PQP")
         self._pass = module.get_function("pass_turn").prepare("")
         self._write = module.get_function("write_buffer").prepare("PI")

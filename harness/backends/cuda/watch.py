@@ -43,9 +43,7 @@ class Watch:
     def __init__(self, stream: Any, device: Device) -> None:
         self._stream = stream
         built = compiler.build(Unit(SOURCE, (), (), device.arch))
-        self._module = cuda.module_from_file(
-            str(built.cubin if device.runs_machine_code else built.ptx)
-        )
+        self._module = cuda.module_from_file(str(built.loaded_by(device)))
         self._fill = self._module.get_function("fill_regions").prepare("PI")
         self._hash = self._module.get_function("hash_regions").prepare("PP")
         self._noise = self._module.get_function("fill_noise").prepare("PQ")
