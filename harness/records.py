@@ -50,6 +50,11 @@ class Planned:
     """What has to come of counting it: names and limits, as harness/budgets.py reads them."""
     kind: Literal["planned"] = "planned"
 
+    @property
+    def group(self) -> str:
+        """The cases that are measured together, as `Case.group` has it."""
+        return "/".join([self.problem, self.dtype, *(f"{k}={v}" for k, v in self.sizes.items())])
+
 
 @dataclass(frozen=True)
 class Compiled:
@@ -231,6 +236,21 @@ class Round:
 
 
 @dataclass(frozen=True)
+class EventCost:
+    """Launches of a kernel that times itself: the interval of their events less what it says.
+
+    group: the cases that were timed in the same process. The cost of two events is this less what a
+    kernel takes to begin and to end (harness/measure/event_cost.py).
+    """
+
+    group: str
+    cache: Cache
+    placement: Whole
+    samples_ns: tuple[Real, ...]
+    kind: Literal["event_cost"] = "event_cost"
+
+
+@dataclass(frozen=True)
 class Conditions:
     """The state of the GPU after a round; None where the driver does not tell.
 
@@ -351,6 +371,7 @@ Record = (
     | SourceLine
     | MachineCode
     | Round
+    | EventCost
     | Conditions
     | Remark
     | Ceiling

@@ -199,6 +199,12 @@ class TimingBackend(Backend, Protocol):
         self, problem: Problem | None, buffers: Sequence[Buffer], inputs: Mapping[str, Array]
     ) -> TimedWorkspace: ...
 
+    def event_costs(self, cache: Cache, launches: int) -> tuple[float, ...]:
+        """Of a kernel that times itself: what two events around it show beyond what it says, ns.
+
+        Raises OutOfMemory.
+        """
+
 
 class Parameter(Protocol):
     """A kernel parameter, as the compiled PTX declares it."""

@@ -57,7 +57,8 @@ class Estimate:
     """A mean of logarithms over independent units, with what is known of its error.
 
     resolution: the largest error, as a part of the value, that the clock's ticks leave however
-    often one measures.
+    often one measures. bias: by how much it is too large, at most, where what is taken off for the
+    events is too little; it moves all figures of a card alike, so differences take differences.
     """
 
     mean: float
@@ -67,6 +68,12 @@ class Estimate:
     resolution: float = 0.0
     degrees: float | None = None
     """Degrees of freedom where they do not follow from the units: of a difference of two means."""
+    bias: float = 0.0
+
+    @property
+    def unresolved(self) -> float:
+        """What no number of measurements tells, as a part of the value."""
+        return math.hypot(self.resolution, self.bias)
 
     @property
     def freedom(self) -> float:
@@ -74,15 +81,15 @@ class Estimate:
 
     def interval(self, confidence: float) -> Interval:
         """The interval of the exponential of the mean, by Student's t."""
-        half = math.hypot(_students(confidence, self.freedom) * self.error, self.resolution)
+        half = math.hypot(_students(confidence, self.freedom) * self.error, self.unresolved)
         return Interval(*(math.exp(self.mean + side * half) for side in (0, -1, 1)))
 
     def p_value(self) -> float:
         """How likely so large a mean is where the truth is 0; two-sided.
 
-        What the clock's resolution could explain is taken off first.
+        What the clock's resolution and the events' cost could explain is taken off first.
         """
-        beyond = max(abs(self.mean) - self.resolution, 0.0)
+        beyond = max(abs(self.mean) - self.unresolved, 0.0)
         if beyond == 0:
             return 1.0
         if self.error == 0:
@@ -121,32 +128,40 @@ def over_placements(values: Times) -> list[float]:
     return [median(each) for each in units.values()]
 
 
-def estimate(logs: Times, resolution: float = 0.0) -> Estimate | None:
+def estimate(logs: Times, resolution: float = 0.0, bias: float = 0.0) -> Estimate | None:
     """The mean of logarithms; None where there are too few units or one is not finite."""
     units = over_placements(logs)
     if len(units) < FEWEST or not all(map(math.isfinite, units)):
         return None
     error = float(np.std(units, ddof=1)) / math.sqrt(len(units))
-    return Estimate(fmean(units), error, len(units), resolution)
+    return Estimate(fmean(units), error, len(units), resolution, bias=bias)
 
 
-def time_of(times: Times, hidden: float = 0.0) -> Estimate | None:
-    """The logarithm of a time, ns. hidden: what the clock's steps hide of it (`hidden_by`)."""
+def time_of(times: Times, hidden: float = 0.0, in_doubt_ns: float = 0.0) -> Estimate | None:
+    """The logarithm of a time, ns. hidden: what the clock's steps hide of it (`hidden_by`).
+
+    in_doubt_ns: by how much it may be too long or too short however often one measures.
+    """
     if any(not (math.isfinite(t) and t > 0) for t in times.values()):
         return None
-    return estimate({key: math.log(t) for key, t in times.items()}, hidden)
+    bias = in_doubt_ns * fmean(1 / t for t in times.values()) if times else 0.0
+    return estimate({key: math.log(t) for key, t in times.items()}, hidden, bias)
 
 
-def speedup(baseline: Times, variant: Times, hidden: float = 0.0) -> Estimate | None:
+def speedup(
+    baseline: Times, variant: Times, hidden: float = 0.0, in_doubt_ns: float = 0.0
+) -> Estimate | None:
     """The logarithm of how many times faster the variant is: baseline / variant.
 
     Only rounds that both have count, each compared within itself. On logarithms, so that the
-    speed-up of A over B is the reciprocal of B's over A.
+    speed-up of A over B is the reciprocal of B's over A. in_doubt_ns: by how much both may be too
+    long; where they are equally long it makes no difference.
     """
     pairs = {key: (baseline[key], variant[key]) for key in baseline.keys() & variant.keys()}
     if any(not (math.isfinite(t) and t > 0) for pair in pairs.values() for t in pair):
         return None
-    return estimate({key: math.log(a / b) for key, (a, b) in pairs.items()}, hidden)
+    bias = in_doubt_ns * fmean(1 / a - 1 / b for a, b in pairs.values()) if pairs else 0.0
+    return estimate({key: math.log(a / b) for key, (a, b) in pairs.items()}, hidden, bias)
 
 
 def difference(one: Estimate, other: Estimate) -> Estimate:
@@ -161,7 +176,8 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
     degrees = sum(parts) ** 2 / weights if weights else min(one.freedom, other.freedom)
     resolution = math.hypot(one.resolution, other.resolution)
     units = min(one.units, other.units)
-    return Estimate(one.mean - other.mean, error, units, resolution, degrees)
+    bias = one.bias - other.bias
+    return Estimate(one.mean - other.mean, error, units, resolution, degrees, bias)
 
 
 def tick_of(samples: Sequence[float]) -> float:

@@ -19,6 +19,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from harness.measure.event_cost import EventCosts
 from harness.measure.spoiled_rounds import is_throttled_throughout, spoiled
 from harness.measure.statistics import (
     Estimate,
@@ -108,6 +109,8 @@ class Timings:
         self.error = 1 - float(timing["confidence"])
         self.same_within = float(timing["same_within"])
         self._rounds: dict[tuple[str, str, bool], list[Round]] = defaultdict(list)
+        records = list(records)
+        self.event_costs = EventCosts(records)
         for record in records:
             if isinstance(record, Round) and record.case in planned:
                 self._rounds[record.case, record.cache, record.repeat].append(record)
@@ -158,11 +161,22 @@ class Timings:
                         for ns in r.samples_ns])  # fmt: skip
 
     def times(self, case: str, cache: str, repeat: bool = False) -> Times:
-        """(placement, round) → that batch's time, ns; of the rounds that figures are made from."""
+        """(placement, round) → that batch's time, ns; of the rounds that figures are made from.
+
+        It is what is left of the interval between the events without what they cost themselves.
+        """
         return self._times(case, cache, repeat, for_choice=False)
 
     @_once
     def _times(self, case: str, cache: str, repeat: bool, for_choice: bool) -> Times:
+        net = {
+            at: ns - self._event_cost(case, at[0], cache)
+            for at, ns in self._intervals(case, cache, repeat, for_choice).items()
+        }
+        return net if all(ns > 0 for ns in net.values()) else {}  # nothing is left to compare
+
+    @_once
+    def _intervals(self, case: str, cache: str, repeat: bool, for_choice: bool) -> Times:
         group = group_of(self._planned[case])
         spoiled = self._spoiled.get(group, {})
         choosing = placements_that_choose(self.groups[group], self.choosing)
@@ -174,9 +188,23 @@ class Timings:
             and (r.placement < choosing) == for_choice
         }
 
+    def _event_cost(self, case: str, placement: int, cache: str) -> float:
+        at = self._planned[case].group
+        return self.event_costs.at(at, placement, "warm" if cache == "warm" else "cold")
+
+    def interval_between_events(self, case: str, cache: str) -> Interval | None:
+        """As the events say, with what they cost, ns: `time` before that is taken off."""
+        times = self._intervals(case, cache, False, for_choice=False)
+        found = time_of(times, self._hidden(case, cache))
+        return found.interval(self.confidence) if found else None
+
     @_once
     def _hidden(self, case: str, cache: str) -> float:
         return hidden_by(self.tick, [ns for r in self.rounds(case, cache) for ns in r.samples_ns])
+
+    def _in_doubt(self, cache: str) -> float:
+        """By how much what is taken off may be wrong, in every time alike, ns."""
+        return self.event_costs.usual("warm" if cache == "warm" else "cold").in_doubt_ns
 
     def time(self, case: str, cache: str) -> Interval | None:
         """The case's time, ns; None where too little was measured for an interval."""
@@ -185,7 +213,7 @@ class Timings:
 
     def log_time(self, case: str, cache: str) -> Estimate | None:
         """The logarithm of the case's time, ns, to be compared with that of another run."""
-        return time_of(self.times(case, cache), self._hidden(case, cache))
+        return time_of(self.times(case, cache), self._hidden(case, cache), self._in_doubt(cache))
 
     @_once
     def step_times(self, case: str, cache: str) -> list[float]:
@@ -195,7 +223,11 @@ class Timings:
             return []
         steps = len(rounds[0].steps_ns)
         by_step: list[Times] = [
-            {(r.placement, r.round): batch_time(r.steps_ns[step]) for r in rounds}
+            {
+                (r.placement, r.round): batch_time(r.steps_ns[step])
+                - self._event_cost(case, r.placement, cache)
+                for r in rounds
+            }
             for step in range(steps)
         ]
         return [median(over_placements(times)) for times in by_step]
@@ -298,7 +330,7 @@ class Timings:
     def log_speedup(self, case: str, against: str, cache: str = "cold") -> Estimate | None:
         """The logarithm of how many times faster `case` is, round by round; None with too few."""
         hidden = math.hypot(self._hidden(case, cache), self._hidden(against, cache))
-        return speedup(*self._paired(against, case, cache), hidden)
+        return speedup(*self._paired(against, case, cache), hidden, self._in_doubt(cache))
 
     def _paired(self, against: str, case: str, cache: str) -> tuple[Times, Times]:
         """Both cases' times, each batch of the one beside each batch of the other in its round.
@@ -409,18 +441,36 @@ class Timings:
 
 
 def ceiling_over_placements(
-    ceiling: Ceiling, rounds: Sequence[Round], confidence: float
+    ceiling: Ceiling, rounds: Sequence[Round], confidence: float, cost_ns: float = 0.0
 ) -> Ceiling:
-    """A ceiling as all placements saw it, where they measured it again."""
+    """A ceiling as all placements saw it, where they measured it again.
+
+    cost_ns: what the events cost, which is taken off the time of each launch.
+    """
+    if ceiling.name == "empty_kernel":  # it says itself what two events show at least
+        return ceiling
     times: dict[Key, float] = {
-        (i, 0): batch_time(r.samples_ns)
+        (i, 0): batch_time(r.samples_ns) - cost_ns
         for i, r in enumerate(rounds)
-        if min(r.samples_ns, default=0.0) > 0
+        if min(r.samples_ns, default=0.0) > cost_ns
     }
     found = time_of(times)
     if found is None:
-        return ceiling
+        return _without_events(ceiling, cost_ns)
     time = found.interval(confidence)
     rates = tuple(round(ceiling.work / (ns * 1e-9), 3) for ns in times.values())
     value, low, high = (ceiling.work / (ns * 1e-9) for ns in (time.value, time.high, time.low))
     return replace(ceiling, value=value, low=low, high=high, samples=rates)
+
+
+def _without_events(ceiling: Ceiling, cost_ns: float) -> Ceiling:
+    """A rate of the time that is left of each launch; the same where its work is not known."""
+    if not ceiling.work or not cost_ns:
+        return ceiling
+
+    def net(rate: float) -> float:
+        return ceiling.work / (ceiling.work / rate - cost_ns * 1e-9)
+
+    value, low, high = net(ceiling.value), net(ceiling.low), net(ceiling.high)
+    samples = tuple(round(net(rate), 3) for rate in ceiling.samples)
+    return replace(ceiling, value=value, low=low, high=high, samples=samples)

@@ -12,6 +12,7 @@ from harness.measure.timings import Timings
 from harness.records import (
     Ceiling,
     Counted,
+    EventCost,
     Finished,
     Outcome,
     Planned,
@@ -42,6 +43,7 @@ class Known:
         self.next_placement: dict[str, int] = defaultdict(int)
         """By the group."""
         self._rounds: dict[str, list[Round]] = defaultdict(list)
+        self._event_costs: dict[str, list[EventCost]] = defaultdict(list)
 
     def note(self, record: Record) -> None:
         if isinstance(record, Outcome):
@@ -54,6 +56,8 @@ class Known:
             self.verified[shape_of(record)].append(record)
         elif isinstance(record, Ceiling):
             self.ceilings[record.name] = record
+        elif isinstance(record, EventCost):
+            self._event_costs[record.group].append(record)
         elif isinstance(record, Planned):
             self.planned[record.case] = record
         elif isinstance(record, Round) and record.case in self.planned:
@@ -70,8 +74,9 @@ class Known:
         groups = {case.group for case in cases}
         planned = [p for group in groups for p in self.in_group(group)]
         rounds = [r for p in planned for r in self._rounds.get(p.case, ())]
+        costs = [cost for group in groups for cost in self._event_costs.get(group, ())]
         ended = [self.outcomes[p.case] for p in planned if p.case in self.outcomes]
-        return [*planned, *self.ceilings.values(), *rounds, *ended]
+        return [*planned, *self.ceilings.values(), *costs, *rounds, *ended]
 
     def in_group(self, group: str) -> list[Planned]:
         return [p for case, p in self.planned.items() if self._groups.get(case) == group]
@@ -82,4 +87,5 @@ class Known:
         planned = {name: p for name, p in self.planned.items() if name in wanted}
         outcomes = {name: Outcome(name, "ok") for name in planned}
         rounds = [r for name in wanted for r in self._rounds[name]]
-        return Timings(rounds, planned, outcomes, timing)
+        costs = [c for group in {case.group for case in cases} for c in self._event_costs[group]]
+        return Timings([*costs, *rounds], planned, outcomes, timing)

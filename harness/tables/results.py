@@ -72,11 +72,13 @@ def _timing(run: Run, p: Planned, cache: str) -> dict[str, Any]:
     binding = run.binding(p.problem, p.dtype) if cache == "cold" else None
     work = p.flops if binding and binding.unit == "flop/s" else p.bytes
     spread = run.timings.spread(p.case, cache)
+    raw = run.timings.interval_between_events(p.case, cache)
     return {
         "rounds": len(times),
         "placements": len({placement for placement, _ in times}),
         "samples": sum(len(r.samples_ns) for r in run.timings.rounds(p.case, cache)),
         "median_ns": interval.value, "ci_low_ns": interval.low, "ci_high_ns": interval.high,
+        "between_events_ns": raw and raw.value,
         "spread_between": spread and spread.between,
         "spread_within": spread and spread.within,
         "gbps": p.bytes / interval.value,
@@ -95,7 +97,7 @@ _LAST = [
     "ci_high_ns", "bytes", "flops", "gbps", "pct_of_ceiling", "speedup", "speedup_low",
     "speedup_high", "verdict", "registers", "shared_bytes", "spill_bytes",
     "occupancy_theoretical", "case", "placements", "spread_between", "spread_within", "shown",
-    "library", "builds_on", "above_ceiling",
+    "library", "builds_on", "above_ceiling", "between_events_ns",
 ]  # fmt: skip
 _WHERE = ["host", "gpu"]
 """Of a run that was spread over several machines alone."""

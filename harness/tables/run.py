@@ -110,8 +110,9 @@ class Run:
         for record in self.of(Round):
             if record.case not in self.planned:
                 probes[record.case].append(record)
+        cost = self.timings.event_costs.usual().ns
         return {
-            record.name: ceiling_over_placements(record, probes[record.case], self.confidence)
+            record.name: ceiling_over_placements(record, probes[record.case], self.confidence, cost)
             for record in self.of(Ceiling)
         }
 

@@ -18,14 +18,14 @@ import numpy as np
 from harness import problem as problems
 from harness.backends.base import Right, TimedWorkspace, TimingBackend
 from harness.cases import Case
-from harness.errors import LaunchError
+from harness.errors import LaunchError, OutOfMemory
 from harness.job import Job, Telling
-from harness.measure import ceilings
+from harness.measure import ceilings, event_cost
 from harness.measure.conditions import Sensors
-from harness.measure.rounds import Entry, Hooks, measure
+from harness.measure.rounds import CACHES, Entry, Hooks, measure
 from harness.ncu import ranges
 from harness.problem import Buffer
-from harness.records import Outcome, Remark, Verified
+from harness.records import EventCost, Outcome, Remark, Verified
 from harness.worker.inputs import DRAWS, Inputs, Scratch, by_group, generator
 
 
@@ -116,6 +116,8 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
             for e in entries
             if e.case.variant == job.reference
         ]
+        for cost in _event_costs(job, backend):
+            tell.record(cost)
         rng = generator(job.seed, "order", first.group, job.placement)
         with Sensors(backend.device.bus) as sensors:
             hooks = Hooks(
@@ -132,6 +134,17 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
                 for record in records:
                     tell.record(record)
     _probe(job, backend, tell)
+
+
+def _event_costs(job: Job, backend: TimingBackend) -> Iterator[EventCost]:
+    """What two events around a launch cost in this process; nothing where no memory is left."""
+    for cache in CACHES:
+        try:
+            samples = backend.event_costs(cache, event_cost.LAUNCHES)
+        except OutOfMemory:
+            return  # the other placements' cost stands for it
+        rounded = tuple(round(ns, 1) for ns in samples)
+        yield EventCost(job.cases[0].group, cache, job.placement, rounded)
 
 
 def _give_bounds(

@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from harness.measure.event_cost import IN_AND_OUT_NS
 from harness.records import (
     Ceiling,
     Compiled,
     Conditions,
     Counted,
+    EventCost,
     Outcome,
     Planned,
     Record,
@@ -128,6 +130,11 @@ class Bench:
             elif outcome and outcome.reason == WRONG:
                 records += self._verified(p, "before", WRONG)
             records += [outcome] if outcome else []
+        records += [
+            EventCost(p.group, cache, placement, (IN_AND_OUT_NS,) * 24)
+            for p in {p.group: p for p in self.cases()}.values()
+            for placement, cache in product(range(self.placements), ("cold", "warm"))
+        ]
         for size in self.sizes:
             group = "/".join([self.problem, "float32", *(f"{k}={x}" for k, x in size.items())])
             for i in range(self.rounds):

@@ -10,6 +10,7 @@ import pycuda.driver as cuda
 
 from harness.backends.base import Array
 from harness.backends.cuda.calls import Modules
+from harness.backends.cuda.self_timed import SelfTimed
 from harness.backends.cuda.stream import StreamControl
 from harness.backends.cuda.watch import Watch
 from harness.backends.cuda.workspace import CudaWorkspace
@@ -17,6 +18,7 @@ from harness.build import targets
 from harness.cases import Device
 from harness.errors import BackendUnavailable, OutOfMemory
 from harness.problem import Buffer, Problem
+from harness.records import Cache
 from harness.silicon.architectures import Limits, nearest
 
 _A = cuda.device_attribute
@@ -62,6 +64,12 @@ class CudaBackend:
         return CudaWorkspace(
             self._stream, self._control, self._watch, self._modules, problem, buffers, inputs
         )
+
+    def event_costs(self, cache: Cache, launches: int) -> tuple[float, ...]:
+        try:
+            return SelfTimed(self._stream, self._control, self.device).beyond(cache, launches)
+        except cuda.MemoryError:
+            raise OutOfMemory(_NO_CONTEXT) from None
 
     def close(self) -> None:
         """Leave the context as PyCUDA wants it, or the process aborts at exit."""
