@@ -21,6 +21,7 @@ from harness.records import (
     SourceLine,
     Uncounted,
     Verified,
+    group_name,
 )
 
 AT_TEST_SIZES = ("test", "scrutiny")
@@ -93,4 +94,4 @@ def _case(r: Verified) -> str:
 
 
 def _group(r: Renewed) -> str:
-    return "/".join([r.problem, r.dtype, *(f"{name}={value}" for name, value in r.sizes.items())])
+    return group_name(r.problem, r.dtype, r.sizes)

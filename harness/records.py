@@ -6,6 +6,7 @@ harness/journal.py keeps them.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Literal, NamedTuple
@@ -24,6 +25,11 @@ came to its result, or at a timed size before or after timing."""
 Whole = Annotated[int, Field(ge=0, lt=2**63)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 Duration = Annotated[float, Field(ge=0, lt=2**62)]
+
+
+def group_name(problem: str, dtype: str, sizes: Mapping[str, int]) -> str:
+    """What the cases are called that are measured together, as `Case.group` has it."""
+    return "/".join([problem, dtype, *(f"{k}={v}" for k, v in sizes.items())])
 
 
 @dataclass(frozen=True)
@@ -52,8 +58,7 @@ class Planned:
 
     @property
     def group(self) -> str:
-        """The cases that are measured together, as `Case.group` has it."""
-        return "/".join([self.problem, self.dtype, *(f"{k}={v}" for k, v in self.sizes.items())])
+        return group_name(self.problem, self.dtype, self.sizes)
 
 
 @dataclass(frozen=True)

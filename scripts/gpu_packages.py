@@ -57,7 +57,7 @@ class Toolkit:
 
 
 def _driver() -> ctypes.CDLL | None:
-    """The driver's library, as the dynamic linker or WSL has it; None where there is none."""
+    """Load the driver's library, from WSL's folder if need be; None where there is no driver."""
     for name in ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"):
         with contextlib.suppress(OSError):
             return ctypes.CDLL(name)
@@ -82,7 +82,7 @@ def driver_library() -> Path | None:
 
 
 def own(tool: str) -> str | None:
-    """The machine's own tool of the CUDA toolkit, looked for where the harness looks for it."""
+    """Where this machine has a tool of the CUDA toolkit: the harness searches the same places."""
     home = os.environ.get("CUDA_HOME")
     named = [os.environ.get(tool.upper()), home and str(Path(home) / "bin" / tool), tool,
              f"{USUAL_ROOT}/bin/{tool}"]  # fmt: skip

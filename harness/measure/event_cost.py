@@ -1,10 +1,10 @@
 """What two events around a launch cost: it belongs to the host and is taken off a case's time.
 
 A launch stands between two CUDA events. Their interval holds, besides the kernel, the way from the
-first event to the kernel and from the kernel to the second: 2.3 µs on one host, 4 on another. In
-every placement a kernel that says itself when its first block began and its last one ended is timed
-between two events, among others' conditions; what the events show more than the kernel says is the
-events' cost and the kernel's own way in and out. That way is the card's, not the host's, and a
+first event to the kernel and from the kernel to the second: 2.3 µs on one host, 4 on another. So in
+every placement one kernel that stores when its first block began and its last one ended is timed
+between two events. What the events show beyond that is their cost, and the time before the kernel's
+first instruction and after its last. That time belongs to the card, not to the host: it is a
 constant here (`IN_AND_OUT_NS`), read with CUPTI, whose durations include it.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from harness.measure.statistics import batch_time
-from harness.records import Cache, Ceiling, EventCost, Record
+from harness.records import Ceiling, EventCost, Record
 
 LAUNCHES = 24
 """Of the kernel that times itself, in each placement and state of the cache."""
@@ -51,7 +51,7 @@ class EventCosts:
     """The costs in a run, by placement; of an older run, from its empty kernel."""
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self._measured: dict[tuple[str, int, Cache], float] = {}
+        self._measured: dict[tuple[str, int, str], float] = {}
         self._older = NOTHING
         for record in records:
             if isinstance(record, EventCost):
@@ -64,12 +64,12 @@ class EventCosts:
     def are_measured(self) -> bool:
         return bool(self._measured)
 
-    def at(self, group: str, placement: int, cache: Cache) -> float:
+    def at(self, group: str, placement: int, cache: str) -> float:
         """What is taken off an interval of a placement, ns."""
         found = self._measured.get((group, placement, cache))
         return self.usual(cache).ns if found is None else found
 
-    def usual(self, cache: Cache = "cold") -> Cost:
+    def usual(self, cache: str = "cold") -> Cost:
         """The whole run's."""
         found = [ns for (_, _, of), ns in self._measured.items() if of == cache]
         return Cost(median(found), IN_DOUBT_NS) if found else self._older

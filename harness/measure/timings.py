@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from itertools import product
@@ -36,7 +36,7 @@ from harness.measure.statistics import (
     time_of,
     verdict,
 )
-from harness.records import Ceiling, Outcome, Planned, Record, Round
+from harness.records import Outcome, Planned, Record, Round
 
 P = ParamSpec("P")
 Found = TypeVar("Found")
@@ -163,7 +163,7 @@ class Timings:
     def times(self, case: str, cache: str, repeat: bool = False) -> Times:
         """(placement, round) → that batch's time, ns; of the rounds that figures are made from.
 
-        It is what is left of the interval between the events without what they cost themselves.
+        What the events themselves cost is taken off the interval between them.
         """
         return self._times(case, cache, repeat, for_choice=False)
 
@@ -189,11 +189,10 @@ class Timings:
         }
 
     def _event_cost(self, case: str, placement: int, cache: str) -> float:
-        at = self._planned[case].group
-        return self.event_costs.at(at, placement, "warm" if cache == "warm" else "cold")
+        return self.event_costs.at(self._planned[case].group, placement, cache)
 
     def interval_between_events(self, case: str, cache: str) -> Interval | None:
-        """As the events say, with what they cost, ns: `time` before that is taken off."""
+        """What `time` gives, ns, before the events' cost is taken off."""
         times = self._intervals(case, cache, False, for_choice=False)
         found = time_of(times, self._hidden(case, cache))
         return found.interval(self.confidence) if found else None
@@ -204,7 +203,7 @@ class Timings:
 
     def _in_doubt(self, cache: str) -> float:
         """By how much what is taken off may be wrong, in every time alike, ns."""
-        return self.event_costs.usual("warm" if cache == "warm" else "cold").in_doubt_ns
+        return self.event_costs.usual(cache).in_doubt_ns
 
     def time(self, case: str, cache: str) -> Interval | None:
         """The case's time, ns; None where too little was measured for an interval."""
@@ -434,43 +433,9 @@ class Timings:
         if found is None:
             return False
         interval = found.interval(self.confidence)
-        if math.sqrt(interval.high / interval.low) - 1 > target:
+        # More placements do not make what is taken off for the events any less doubtful.
+        narrowed = replace(found, bias=0.0).interval(self.confidence)
+        if math.sqrt(narrowed.high / narrowed.low) - 1 > target:
             return False
         told_apart = self.compare(case, baseline, cache).verdict in ("faster", "slower")
         return told_apart or interval.low <= 1 <= interval.high
-
-
-def ceiling_over_placements(
-    ceiling: Ceiling, rounds: Sequence[Round], confidence: float, cost_ns: float = 0.0
-) -> Ceiling:
-    """A ceiling as all placements saw it, where they measured it again.
-
-    cost_ns: what the events cost, which is taken off the time of each launch.
-    """
-    if ceiling.name == "empty_kernel":  # it says itself what two events show at least
-        return ceiling
-    times: dict[Key, float] = {
-        (i, 0): batch_time(r.samples_ns) - cost_ns
-        for i, r in enumerate(rounds)
-        if min(r.samples_ns, default=0.0) > cost_ns
-    }
-    found = time_of(times)
-    if found is None:
-        return _without_events(ceiling, cost_ns)
-    time = found.interval(confidence)
-    rates = tuple(round(ceiling.work / (ns * 1e-9), 3) for ns in times.values())
-    value, low, high = (ceiling.work / (ns * 1e-9) for ns in (time.value, time.high, time.low))
-    return replace(ceiling, value=value, low=low, high=high, samples=rates)
-
-
-def _without_events(ceiling: Ceiling, cost_ns: float) -> Ceiling:
-    """A rate of the time that is left of each launch; the same where its work is not known."""
-    if not ceiling.work or not cost_ns:
-        return ceiling
-
-    def net(rate: float) -> float:
-        return ceiling.work / (ceiling.work / rate - cost_ns * 1e-9)
-
-    value, low, high = net(ceiling.value), net(ceiling.low), net(ceiling.high)
-    samples = tuple(round(net(rate), 3) for rate in ceiling.samples)
-    return replace(ceiling, value=value, low=low, high=high, samples=samples)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness import inert
 from harness.current import current
+from harness.measure.net_ceilings import ceiling_over_placements
 from harness.measure.statistics import Interval
-from harness.measure.timings import Comparison, Group, Timings, ceiling_over_placements
+from harness.measure.timings import Comparison, Group, Timings
 from harness.records import (
     Ceiling,
     Compiled,

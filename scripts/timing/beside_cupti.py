@@ -1,4 +1,4 @@
-"""The kernels' own time by events, beside CUPTI's: reports/h200/timing/cupti.csv.
+"""How long kernels take: the harness's times beside CUPTI's durations, into a table.
 
     python scripts/timing/beside_cupti.py OUT.csv
 
@@ -117,7 +117,7 @@ class _Trace:
         self._seen.extend((each.start, each.end, each.name) for each in activities)
 
     def note(self, case: Case, cache: Cache) -> None:
-        """The last launch: poison, flush and hashes are kernels of other names."""
+        """Note how long the last launch took. Its kernels are found by their names."""
         cuda.Context.synchronize()
         cupti.activity_flush_all(1)
         own = {step.kernel.split("<")[0] for step in case.steps}
@@ -130,7 +130,7 @@ def _times(
     workspace: TimedWorkspace, cases: Sequence[tuple[Case, Built]], launches: int,
     random: np.random.Generator, after: Callable[[Case, Cache], None] = lambda case, cache: None,
 ) -> dict[Key, float]:  # fmt: skip
-    """The median interval between the events, ns; kernels in random order, round by round."""
+    """Time every kernel once a round, in random order: the median intervals between events, ns."""
     found = defaultdict[Key, list[float]](list)
     for case, built in cases:
         workspace.run(case, built)  # which loads its code

@@ -17,7 +17,7 @@ from harness.cases import Case, Device
 from harness.errors import HarnessError
 from harness.measure import ceilings
 from harness.measure.ceilings import CEILING_OF, SOURCE, WGMMA, buffers, cases, measure_ceilings
-from harness.measure.timings import ceiling_over_placements
+from harness.measure.net_ceilings import ceiling_over_placements
 from harness.problem import Buffer
 
 

@@ -14,8 +14,9 @@ from harness.measure.event_cost import (
     IN_DOUBT_NS,
     EventCosts,
 )
+from harness.measure.net_ceilings import ceiling_over_placements
 from harness.measure.statistics import difference, speedup, time_of
-from harness.measure.timings import Timings, ceiling_over_placements
+from harness.measure.timings import Timings
 from harness.records import Ceiling, EventCost, Outcome, Planned, Record, Round
 
 GROUP = "sum/float32/n=1024"

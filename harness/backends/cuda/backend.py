@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import pycuda.driver as cuda
@@ -65,9 +66,13 @@ class CudaBackend:
             self._stream, self._control, self._watch, self._modules, problem, buffers, inputs
         )
 
+    @cached_property
+    def _self_timed(self) -> SelfTimed:
+        return SelfTimed(self._stream, self._control, self.device)
+
     def event_costs(self, cache: Cache, launches: int) -> tuple[float, ...]:
         try:
-            return SelfTimed(self._stream, self._control, self.device).beyond(cache, launches)
+            return self._self_timed.beyond(cache, launches)
         except cuda.MemoryError:
             raise OutOfMemory(_NO_CONTEXT) from None
 

@@ -48,7 +48,7 @@ class Modules:
 
 
 class Module:
-    """One compiled file on the device. Its `__device__` variables can be put back as loaded.
+    """One compiled file, loaded on the device. It can reset its `__device__` variables.
 
     A kernel can hide an answer in them for its next launch; putting them back forgets it.
     """

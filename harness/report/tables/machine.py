@@ -96,7 +96,7 @@ def _steadiness(run: Run, group: Group) -> Row:
     left: Mapping[str, int] = run.timings.left_out.get(group, {})
     reasons = ", ".join(f"{count} {reason}" for reason, count in left.items())
     table = run.conditions
-    name = "/".join([group[0], group[1], *(f"{k}={v}" for k, v in cases[0].sizes.items())])
+    name = cases[0].group
     own = table[table.group == name] if len(table) else table
     throttled = [reason for found in own.get("throttle", ()) for reason in found]
     counted = [f"{r} ({throttled.count(r)} of {len(own)})" for r in dict.fromkeys(throttled)]
