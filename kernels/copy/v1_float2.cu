@@ -10,7 +10,7 @@
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
 //
-// Measured: H200, n = 2²⁸: 1.44× v0.
+// Measured: H200, n = 2²⁸: 1.45× v0.
 extern "C" __global__ void copy(const float* input, float* output, unsigned int n) {
     const float2* input2 = reinterpret_cast<const float2*>(input);
     float2* output2 = reinterpret_cast<float2*>(output);

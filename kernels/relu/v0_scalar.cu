@@ -7,7 +7,7 @@
 //
 // From: the activation functions of every deep-learning framework, written down directly.
 //
-// Measured: H200, n = 2²⁸: float32 800 µs ± 0.013 %, float16 702 µs ± 0.045 %.
+// Measured: H200, n = 2²⁸: float32 797 µs ± 0.034 %, float16 698 µs ± 0.058 %.
 #include "relu/rectified.cuh"
 
 extern "C" __global__ void relu(const DTYPE* input, DTYPE* output, unsigned int n) {

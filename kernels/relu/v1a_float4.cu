@@ -9,7 +9,7 @@
 // From: Justin Luitjens, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (NVIDIA
 // developer blog, 2013).
 //
-// Measured: H200, n = 2²⁸: float32 1.59× v0.
+// Measured: H200, n = 2²⁸: float32 1.60× v0.
 #include "relu/rectified.cuh"
 
 extern "C" __global__ void relu(const float* input, float* output, unsigned int n) {

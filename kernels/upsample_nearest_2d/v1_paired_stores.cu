@@ -10,7 +10,7 @@
 //
 // From: "Increase Performance with Vectorized Memory Access" (NVIDIA blog, 2013).
 //
-// Measured: H200, planes = 64, h = 1,024, w = 1,024: 2.46× v0.
+// Measured: H200, planes = 64, h = 1,024, w = 1,024: 2.47× v0.
 extern "C" __global__ void upsample(const float* x, float* y, unsigned int rows, unsigned int w) {
     const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= rows * w) return;
