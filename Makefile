@@ -5,7 +5,7 @@ ARGS   ?=
 # Images of containers often set it. A run starts many processes, and each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-pages benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-cluster cluster-table readme kernels-page timing-tables evidence-table reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-cluster cluster-table readme kernels-page timing-tables evidence-table reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -32,6 +32,9 @@ check: setup            ## style and types
 
 benchmark-emulator: setup  ## how fast the emulator is on this machine, and what memory it takes
 	@$(RUN) scripts/benchmark_emulator.py
+
+benchmark-architectures: setup  ## emulate the whole matrix for seven architectures; write reports/emulated/
+	@$(RUN) scripts/benchmark_architectures.py $(ARGS)
 
 benchmark-pages: setup  ## how long the pages of 28 problems take to draw, and how large they are
 	@$(RUN) tests/report/benchmark_pages.py

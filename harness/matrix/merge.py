@@ -14,8 +14,9 @@ from harness.budgets import Budget
 from harness.cases import LIBRARY, Kind
 from harness.matrix import written
 from harness.matrix.values import KernelName
-from harness.matrix.variants import Problem, Sizes, Step, Variant
+from harness.matrix.variants import Needs, Problem, Sizes, Step, Variant
 from harness.near import did_you_mean
+from harness.silicon.features import FEATURES
 from harness.strict_yaml import Key, Place
 
 _ONLY_COMPILED = ("defines", "flags", "include", "sources")
@@ -79,7 +80,7 @@ class _Merger:
         return self._checked(Variant(
             name, "kernel", launch=tuple(merged.take("launch", ({},))), source=source, steps=steps,
             expect=merged.expect(defaults=True), builds_on=own.builds_on,
-            **merged.common(), **merged.compiled(), places=merged.places,
+            needs=self._needs(own), **merged.common(), **merged.compiled(), places=merged.places,
         ))  # fmt: skip
 
     def _function(self, name: str, own: written.Library, place: Place, as_library: bool) -> Variant:
@@ -106,8 +107,19 @@ class _Merger:
             name, kind, launch=tuple(merged.take("launch", ({},))), function=function,
             source=function.partition(":")[0] if kind == "host" else "", args=tuple(own.args),
             expect=merged.expect(defaults=False), builds_on=getattr(own, "builds_on", ""),
-            **merged.common(), **compiled, as_library=as_library, places=merged.places,
+            needs=self._needs(own), **merged.common(), **compiled,
+            as_library=as_library, places=merged.places,
         ))  # fmt: skip
+
+    def _needs(self, own: written.Library) -> Needs:
+        """What the problem requires and what the variant does, both."""
+        capabilities: list[tuple[tuple[int, int], str]] = []
+        for each in (self.body.requires, own.requires):
+            if each.compute_capability is not None:
+                capabilities.append((each.compute_capability, ""))
+            capabilities += [FEATURES[name] for name in each.features]
+        shared = max(self.body.requires.shared, own.requires.shared)
+        return Needs(tuple(capabilities), shared)
 
     def _checked(self, variant: Variant) -> Variant:
         if not variant.dtypes:

@@ -18,10 +18,10 @@ from harness.matrix import files, model, selection, variants
 from harness.matrix.expressions import Expression, Number, Value
 from harness.matrix.variants import Variant
 from harness.problem import Buffer, Work
-from harness.silicon.architectures import architecture
+from harness.silicon.architectures import MOST_SHARED_BYTES
+from harness.silicon.features import FEATURES, dotted
 from harness.strict_yaml import Key
 
-_CLUSTERS_FROM = (9, 0)
 ON_A_GPU = "the emulator executes kernels; {} needs a GPU"
 _NEEDS_A_GPU = {
     "python": "a Python function", "host": "a host function", "library": "a library",
@@ -168,7 +168,11 @@ class _Site:
 
     def _refused(self, case: Case) -> Case:
         """The case, with the first limit of the device that one of its launches exceeds."""
-        for problem in () if case.skip else _over_limits(case, self.device):
+        if case.skip:
+            return case
+        if lacking := next(_lacking(case, self.device), ""):
+            return replace(case, skip=lacking)
+        for problem in _over_limits(case, self.device):
             return replace(case, refusal=problem)
         return case
 
@@ -227,6 +231,8 @@ class _Resolver:
             problem.name, variant.name, dtype, size, shape, builds_on=variant.builds_on,
             kind=variant.kind, as_library=variant.as_library,
         )  # fmt: skip
+        if lacking := variant.needs.missing(self.site.device):
+            return replace(case, skip=lacking)
         if variant.when is not None and not self.whole(variant.when, "when"):
             return replace(case, skip=f"the variant is limited to `{variant.when}`")
         kernels, folder = self.site.bench.kernels, problem.name
@@ -320,6 +326,21 @@ class _Resolver:
         return _PlacedError(what, str(place), place.key)
 
 
+def _lacking(case: Case, device: Device) -> Iterator[str]:
+    """What its launches ask for and the device does not have."""
+    clusters = FEATURES["clusters"]
+    for step in case.steps:
+        reason = variants.too_much_shared(step.shared_bytes, device)
+        if reason and step.shared_bytes <= MOST_SHARED_BYTES:
+            yield f"{step.kernel}: {reason}"
+        if step.cluster != (1, 1, 1) and device.compute_capability < clusters.since:
+            name = device.name if any(device.capability) else device.arch
+            yield (
+                f"{step.kernel}: needs compute capability {dotted(clusters.since)} "
+                f"({clusters.words}), {name} is {dotted(device.compute_capability)}"
+            )
+
+
 def _over_limits(case: Case, device: Device) -> Iterator[str]:
     for step in case.steps:
         axes = (("grid", step.grid, device.max_grid), ("block", step.block, device.max_block))
@@ -333,17 +354,15 @@ def _over_limits(case: Case, device: Device) -> Iterator[str]:
                 f"{step.kernel}: {step.threads_per_block} threads per block; "
                 f"{device.name} allows {device.max_threads_per_block}"
             )
-        if not 0 <= step.shared_bytes <= device.max_shared_bytes:
+        if not 0 <= step.shared_bytes <= MOST_SHARED_BYTES:
             yield (
-                f"{step.kernel}: {step.shared_bytes} bytes of shared memory per block; "
-                f"{device.name} allows {device.max_shared_bytes}"
+                f"{step.kernel}: {step.shared_bytes:,} bytes of shared memory per block; "
+                f"no known card allows more than {MOST_SHARED_BYTES:,}"
             )
         if step.cluster == (1, 1, 1):
             continue
         if any(extent < 1 or g % extent for g, extent in zip(step.grid, step.cluster, strict=True)):
             yield f"{step.kernel}: grid {step.grid} is no multiple of its cluster {step.cluster}"
-        if architecture(device.arch).compute_capability < _CLUSTERS_FROM:
-            yield f"{step.kernel}: {device.arch} has no thread block clusters; sm_90 and later have"
 
 
 def _sizes(case: Case) -> str:

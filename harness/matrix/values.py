@@ -21,6 +21,7 @@ from harness.dtypes import BY_NAME
 from harness.errors import ConfigError
 from harness.matrix.expressions import FUNCTIONS, QUOTE_IT, Expression, Number, is_cut
 from harness.near import did_you_mean
+from harness.silicon.features import FEATURES
 
 MOST_SHAPES = 4096
 """More launch shapes or sizes than this in one problem is taken for a mistake."""
@@ -317,6 +318,25 @@ def _kernel(value: Any) -> KernelName:
     return KernelName(value)
 
 
+def _capability(value: Any) -> tuple[int, int]:
+    """Of 8.0, 8 and 0."""
+    found = re.fullmatch(r"(\d{1,2})\.(\d)", str(value))
+    if not found or isinstance(value, bool):
+        raise ValueError("write a compute capability, such as 8.0")
+    return int(found[1]), int(found[2])
+
+
+def _feature(value: str) -> str:
+    if value not in FEATURES:
+        raise ValueError(
+            f"`{value}` is not a feature{did_you_mean(value, FEATURES)}; known: "
+            f"{', '.join(FEATURES)}"
+        )
+    return value
+
+
+AFeature = Annotated[str, AfterValidator(_feature)]
+ACapability = Annotated[tuple[int, int] | None, BeforeValidator(_capability)]
 AnExpression = Annotated[Expression, BeforeValidator(_expression)]
 ANumber = Annotated[Number, BeforeValidator(number)]
 Argument = Annotated[str | int | float, BeforeValidator(_argument)]

@@ -10,10 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from harness.budgets import Budget
-from harness.cases import LIBRARY, Kind
+from harness.cases import LIBRARY, Device, Kind
 from harness.errors import ExpressionError
 from harness.matrix.expressions import Expression, Number
 from harness.matrix.values import KernelName, Shape
+from harness.silicon.architectures import compute_capability
+from harness.silicon.features import dotted
 from harness.strict_yaml import Key, Place
 
 NOTHING = Expression("0")
@@ -31,6 +33,37 @@ class Step:
     shared: Expression = NOTHING
     """Dynamic shared memory, bytes."""
     cluster: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What of the hardware a variant cannot do without."""
+
+    capabilities: tuple[tuple[tuple[int, int], str], ...] = ()
+    """Compute capabilities, each with what for; nothing where the matrix gives the number."""
+    shared_bytes: int = 0
+    """Of a block, static and dynamic together."""
+
+    def missing(self, device: Device) -> str:
+        """Why the device, or what is compiled for it, does not suffice; else nothing."""
+        there = min(device.compute_capability, compute_capability(device.arch))
+        name = device.arch if there == compute_capability(device.arch) else device.name
+        for least, what in self.capabilities:
+            if there < least:
+                needed = f"needs compute capability {dotted(least)}{f' ({what})' if what else ''}"
+                return f"{needed}, {name} is {dotted(there)}"
+        return too_much_shared(self.shared_bytes, device)
+
+
+def too_much_shared(needed: int, device: Device) -> str:
+    """Why a block cannot have that much shared memory, or nothing."""
+    if needed <= device.max_shared_bytes:
+        return ""
+    name = device.name if any(device.capability) else device.arch
+    return (
+        f"needs {needed:,} bytes of shared memory a block, {name} allows "
+        f"{device.max_shared_bytes:,}"
+    )
 
 
 @dataclass(frozen=True)
@@ -59,6 +92,7 @@ class Variant:
     overwrites: tuple[str, ...] = ()
     expect: Mapping[str, Budget] = field(default_factory=dict)
     """What has to come of counting it, by the names of harness/budgets.py."""
+    needs: Needs = Needs()
     builds_on: str = ""
     as_library: bool = False
     places: Mapping[tuple[Key, ...], Place] = field(default_factory=dict, repr=False, compare=False)

@@ -23,6 +23,8 @@ from harness.cases import Flush
 from harness.errors import ConfigError
 from harness.matrix.expressions import QUOTE_IT, Expression, is_cut
 from harness.matrix.values import (
+    ACapability,
+    AFeature,
     AnExpression,
     ANumber,
     Argument,
@@ -118,9 +120,21 @@ class Defaults(Common):
     expect: Budgets = {}
 
 
+class Requires(Strict):
+    """What of the hardware a kernel cannot do without."""
+
+    compute_capability: ACapability = None
+    """The least, such as 8.0."""
+    shared: Annotated[int, Field(ge=0)] = 0
+    """Bytes of a block's shared memory, static and dynamic together."""
+    features: list[AFeature] = []
+    """By the names of harness/silicon/features.py."""
+
+
 class Library(Common):
     """Something that the variants are measured against: a Python or a host function."""
 
+    requires: Requires = Requires()
     python: PythonFunction = ""
     host: HostFunction = ""
     args: Annotated[list[Argument], Field(max_length=100)] = []
@@ -162,6 +176,8 @@ class Problem(Strict):
     sizes: Sizes
     launch: Axes = ({},)
     baseline: str
+    requires: Requires = Requires()
+    """Of all its variants and libraries."""
     library: Literal["torch"] | None = None
     """torch: problem.py's library()."""
     libraries: dict[Name, Library] = {}
@@ -230,8 +246,11 @@ _MODELS: tuple[tuple[tuple[str, ...], type[Strict]], ...] = (
     (("sizes",), Sizes),
     (("defaults",), Defaults),
     (("defaults", "steps", "*"), Step),
+    (("requires",), Requires),
     (("libraries", "*"), Library),
+    (("libraries", "*", "requires"), Requires),
     (("variants", "*"), Variant),
+    (("variants", "*", "requires"), Requires),
     (("variants", "*", "steps", "*"), Step),
 )
 """Where in a file which keys may stand; at its top those of the model that it is read as."""

@@ -130,6 +130,7 @@ _KNOWN = (
         reserved_shared_bytes_per_block=KIB,
         shared_allocation_bytes=128,
     ),
+    # sm_88, which nvcc 13.0 compiles for, has no row: the guide gives none of its limits.
     Architecture(
         name="sm_89",
         compute_capability=(8, 9),
@@ -180,6 +181,20 @@ _KNOWN = (
         shared_allocation_bytes=128,
     ),
     Architecture(
+        name="sm_110",
+        compute_capability=(11, 0),
+        family="Blackwell",
+        # Multiprocessors and L2 as the driver tells them on the developer kit: NVIDIA's forum for
+        # developers, topic 356355.
+        representative=Representative("NVIDIA Jetson AGX Thor", 20, 32 * MIB, 128 * GB),
+        max_threads_per_sm=1536,
+        max_blocks_per_sm=24,
+        shared_bytes_per_sm=228 * KIB,
+        max_shared_bytes_per_block=227 * KIB,
+        reserved_shared_bytes_per_block=KIB,
+        shared_allocation_bytes=128,
+    ),
+    Architecture(
         name="sm_120",
         compute_capability=(12, 0),
         family="Blackwell",
@@ -191,10 +206,27 @@ _KNOWN = (
         reserved_shared_bytes_per_block=KIB,
         shared_allocation_bytes=128,
     ),
+    Architecture(
+        name="sm_121",
+        compute_capability=(12, 1),
+        family="Blackwell",
+        # 6,144 cores, 128 of each multiprocessor: DGX Spark's data sheet. L2: NVIDIA's talk on GB10
+        # at Hot Chips 2025.
+        representative=Representative("NVIDIA GB10", 48, 24 * MIB, 128 * GB),
+        max_threads_per_sm=1536,
+        max_blocks_per_sm=24,
+        shared_bytes_per_sm=100 * KIB,
+        max_shared_bytes_per_block=99 * KIB,
+        reserved_shared_bytes_per_block=KIB,
+        shared_allocation_bytes=128,
+    ),
 )
 
 ARCHITECTURES = MappingProxyType({known.name: known for known in _KNOWN})
 """By name, in order of compute capability."""
+
+MOST_SHARED_BYTES = max(known.max_shared_bytes_per_block for known in _KNOWN)
+"""What a block may have on the card that allows most. More is a mistake, not a lack."""
 
 
 def is_known(name: str) -> bool:

@@ -9,7 +9,8 @@
 //
 // Contract: any m, n, k >= 1 with m k, k n and m n below 2^32; a block of 256 threads; the grid
 // covers c in tiles of 128 × 128 with (n, m) as its (x, y). VECTOR: n and k are multiples of 4, or
-// else words are copied one by one. 107,520 bytes of dynamic shared memory. Compute capability 8.0.
+// else words are copied one by one. STAGES tiles, 3, or 2 where no more fit, of 35,840 bytes each in
+// dynamic shared memory. Compute capability 8.0.
 // (Of 9.0 the warp-group instructions, which read shared memory themselves, are twice as fast.)
 //
 // From: "Matrix Fragments for mma.m16n8k8" in the PTX manual, and CUTLASS's multistage mainloop.
@@ -18,7 +19,6 @@
 #include "common/async_copy.cuh"
 
 constexpr unsigned int M = 128, N = 128, K = 32;  // of a block's tile
-constexpr unsigned int STAGES = 3;
 constexpr unsigned int THREADS = 256;
 
 // The lengths of the rows keep a warp's reads apart: lanes (group, member) read a[group][member]

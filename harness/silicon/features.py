@@ -1,0 +1,35 @@
+"""Named features of the hardware: from which compute capability on it is there.
+
+Sources: [ptx] the PTX ISA's "Target ISA Notes" of the instruction; [guide] CUDA Programming Guide
+13.0, "Compute Capabilities".
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import NamedTuple
+
+Capability = tuple[int, int]
+
+
+class Feature(NamedTuple):
+    """What a kernel may need of the hardware. Every later compute capability has it too."""
+
+    since: Capability
+    words: str
+
+
+FEATURES = MappingProxyType({
+    "tensor_cores": Feature((7, 0), "tensor cores"),  # [ptx] wmma on float16
+    "mma_m16n8k16": Feature((8, 0), "mma.m16n8k16"),  # [ptx] mma on float16
+    "tf32": Feature((8, 0), "TF32"),  # [ptx] wmma and mma on tf32; [guide] tensor core data types
+    "cp_async": Feature((8, 0), "cp.async"),  # [ptx] cp.async
+    "bf16": Feature((8, 0), "bfloat16 arithmetic"),  # [ptx] fma.bf16; [guide] as above
+    "clusters": Feature((9, 0), "thread block clusters"),  # [guide] feature support
+    "tma": Feature((9, 0), "the tensor memory accelerator"),  # [ptx] cp.async.bulk.tensor
+})  # fmt: skip
+
+
+def dotted(capability: Capability) -> str:
+    """As NVIDIA writes it: 8.0."""
+    return f"{capability[0]}.{capability[1]}"
