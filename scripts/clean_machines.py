@@ -132,7 +132,9 @@ def tried(
         run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", base, mirror())
     said("the wheels that its toolkits and its driver are made of …")
     for wheel in (*TOOLKIT_13, *HEADERS_12):
-        run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", work / "wheels", wheel)
+        run(
+            sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", work / "wheels", wheel
+        )
     if stands_in:
         stand_in_torch(work / "find")
     for world in worlds:
