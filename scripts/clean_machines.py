@@ -102,8 +102,6 @@ def main() -> int:
     finally:
         if not given.keep:
             shutil.rmtree(work, ignore_errors=True)
-    if given.out:
-        write(given.out / "machines.csv", rows)
     return 0 if all(row["as_expected"] == "yes" for row in rows) else 1
 
 
@@ -143,6 +141,7 @@ def tried(
         row, log = set_up(world, root, stands_in)
         if out:
             write_log(out / f"{world.name}.log", log)
+            write(out / "machines.csv", [row])
         print("\n".join(f"  {line}" for line in log.splitlines()))
         said(f"{world.name}: " + ", ".join(f"{k} {row[k]}" for k in COLUMNS[4:]))
         for folder in ("repo", "root/.cache/pip", "find", "dev", "proc", ""):
@@ -192,10 +191,11 @@ def stub_driver(world: World, root: Path, wheels: Path) -> None:
             for name in packed.namelist():
                 if name.endswith(("/cuda.h", "/cudaProfiler.h")):
                     names |= set(re.findall(r"\bcu[A-Z]\w+", packed.read(name).decode()))
+    names.discard("cuDriverGetVersion")
     source = root / "tmp/libcuda.c"
     source.write_text(
         f"int cuDriverGetVersion(int *v) {{ *v = {world.cuda}; return 0; }}\n"
-        + "".join(f"int {n}(void) {{ return 100; }}\n" for n in sorted(names - {"cuDriverGetVersion"}))
+        + "".join(f"int {n}(void) {{ return 100; }}\n" for n in sorted(names))
     )  # fmt: skip
     run("chroot", root, "gcc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "/tmp/libcuda.c",
         "-o", "/usr/lib/x86_64-linux-gnu/libcuda.so.1")  # fmt: skip
