@@ -43,7 +43,7 @@ TOOLKIT_13 = (*gpu_packages.HEADERS, "nvidia-cuda-nvcc==13.0.88", "nvidia-cuda-c
               "nvidia-nvvm==13.0.88")  # fmt: skip
 HEADERS_12 = ("nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-profiler-api-cu12==12.8.90")
 EMULATE = "make bench ARGS='--backend emulator --only relu --quick'"
-INCLUDED = r"grep -ohE -- '-I\S*(nvidia|cuda)\S*/include' .venv/setup-gpu.log | sort -u | xargs"
+INCLUDED = r"grep -sohE -- '-I\S*(nvidia|cuda)\S*/include' .venv/setup-gpu.log | sort -u | xargs"
 TEST = "make test ARGS=tests/test_setup.py"
 
 
