@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
 from harness import children
 from harness.build import toolchain
 from harness.errors import HarnessError
+from harness.measure import card
 from harness.ncu import tool as ncu
 from harness.ncu.failures import Failure
 from harness.progress import console
 from harness.run.devices import cuda_device
 
 _RESTRICTED = Path("/proc/driver/nvidia/params")
+_DECIDES = Path(__file__).parents[2] / "scripts" / "gpu_packages.py"
 
 
 @dataclass(frozen=True)
@@ -46,9 +50,11 @@ def examine() -> Iterator[Finding]:
     yield _disassembler()
     driver = _driver()
     yield driver
+    if driver.ok and _DECIDES.exists():  # an installed package has no `make setup`
+        yield _timing(_setup())
     yield _package("pycuda", "PyCUDA", driver.ok)
     yield _package("torch", "torch", driver.ok)
-    yield _gpu(driver.ok)
+    yield from _gpu(driver.ok)
     yield _ncu()
     yield _ncu_permission(driver.ok)
 
@@ -105,6 +111,28 @@ def _driver() -> Finding:
     return Finding("driver", True, said.replace("\n", "; "))
 
 
+def _setup() -> Any:
+    """The module by which `make setup` decides what the driver and the toolkit allow."""
+    spec = importlib.util.spec_from_file_location("gpu_packages", _DECIDES)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # a dataclass looks its module up there
+    spec.loader.exec_module(module)
+    return module
+
+
+def _timing(setup: Any) -> Finding:
+    """Whether the driver and the toolkit fit each other, as `make setup` finds it."""
+    cuda, ours = setup.driver(), setup.toolkit()
+    obstacle = setup.obstacle(cuda, ours) or setup.missing_for_building()
+    if obstacle:
+        what, why, remedy = map(str.strip, str(obstacle).split("\n"))
+        return Finding("to time", False, f"{what}: {why}", remedy)
+    own = f"toolkit {ours.release[0]}.{ours.release[1]} in {ours.root}" if ours else "no toolkit"
+    return Finding("to time", True, f"the driver runs CUDA {cuda[0]}.{cuda[1]}; {own}")
+
+
 def _package(module: str, name: str, needed: bool) -> Finding:
     if importlib.util.find_spec(module):
         return Finding(name, True, "installed")
@@ -112,14 +140,19 @@ def _package(module: str, name: str, needed: bool) -> Finding:
     return Finding(name, not needed, "not installed", remedy)
 
 
-def _gpu(driver: bool) -> Finding:
+def _gpu(driver: bool) -> Iterator[Finding]:
     if not driver:
-        return Finding("backend", True, "emulator: results, faults and counters, never times")
+        yield Finding("backend", True, "emulator: results, faults and counters, never times")
+        return
     try:
         device = cuda_device(None)
     except HarnessError as error:
-        return Finding("backend", False, f"emulator: {error}", "mend the above to time kernels")
-    return Finding("backend", True, f"cuda: {device.name}, {device.arch}, {device.sm_count} SMs")
+        yield Finding("backend", False, f"emulator: {error}", "mend the above to time kernels")
+        return
+    yield Finding("backend", True, f"cuda: {device.name}, {device.arch}, {device.sm_count} SMs")
+    for warning in card.warnings(card.look(device.bus)):
+        seen, _, remedy = warning[:-1].rpartition(" (") if warning[-1] == ")" else (warning, "", "")
+        yield Finding("card", False, seen, remedy)
 
 
 def _ncu() -> Finding:

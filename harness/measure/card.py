@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from harness.records import Conditions
 
 _CLOSE = 0.99
 """A clock or a power limit of less than this part of the highest is held back."""
+
+_MOVES = 0.97
+"""A lowest clock of less than this part of the highest of the same run has moved."""
+
+_KERNEL = Path("/proc/version")
 
 _EXPLAINS = ("SwPowerCap", "HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown",
              "HwPowerBrakeSlowdown", "SyncBoost")  # fmt: skip
@@ -38,6 +44,10 @@ class Card:
     ecc_errors: int | None = None
     """Uncorrected ones since the driver was loaded."""
     others: tuple[str, ...] = ()
+    has_display: bool | None = None
+    """Whether a screen is drawn by it now."""
+    has_ecc: bool | None = None
+    is_in_wsl: bool = False
 
 
 def opened(bus: str) -> tuple[Any, Any]:
@@ -116,12 +126,20 @@ def look(bus: str) -> Card:
         f"process {p.pid}" + (f" ({p.usedGpuMemory / 2**30:.1f} GiB)" if p.usedGpuMemory else "")
         for p in computing(n, handle)
     )
+    display = tried(lambda: n.nvmlDeviceGetDisplayActive(handle))
+    ecc = tried(lambda: n.nvmlDeviceGetEccMode(handle)[0])
     tried(n.nvmlShutdown)
     return Card(
         uuid.decode() if isinstance(uuid, bytes) else str(uuid),
         None if persistent is None else bool(persistent), None if sliced is None else bool(sliced),
         power, usual, clock, errors, others,
+        None if display is None else bool(display), None if ecc is None else bool(ecc), in_wsl(),
     )  # fmt: skip
+
+
+def in_wsl() -> bool:
+    """Whether this Linux runs inside Windows, whose driver schedules the card."""
+    return "microsoft" in (tried(_KERNEL.read_text) or "").lower()
 
 
 def computing(nvml: Any, handle: Any) -> list[Any]:
@@ -147,7 +165,25 @@ def warnings(card: Card) -> Iterator[str]:
             f"others compute on this card: {', '.join(card.others)}; times vary with what they do"
         )
     if card.is_sliced:
-        yield "the card is in MIG mode: times and ceilings are those of a slice of it"
+        yield (
+            "the card is in MIG mode: times and ceilings are those of a slice of it "
+            "(nvidia-smi -mig 0 gives the whole card)"
+        )
+    if card.has_display:
+        yield (
+            "a display is drawn by this card: that interrupts what is timed, holds memory, and may "
+            "end a launch of some seconds (log out of the desktop, or use another card for it)"
+        )
+    if card.is_in_wsl:
+        yield (
+            "this is WSL2, where Windows schedules the card: launches cost more and times spread "
+            "more than on Linux itself (boot Linux for figures to compare with others')"
+        )
+    if card.has_ecc is False:
+        yield (
+            "ECC is off: an error in the card's memory goes unnoticed, and figures do not compare "
+            "with those of a card where it is on (nvidia-smi -e 1 and a reboot turn it on)"
+        )
     limit, usual = card.power_limit_w, card.default_power_limit_w
     if limit and usual and limit < _CLOSE * usual:
         yield (
@@ -174,6 +210,12 @@ def in_between(card: Card, conditions: Iterable[Conditions]) -> Iterator[str]:
         yield f"others computed on this card in {shared} of {len(rounds)} rounds"
     most = card.max_sm_clock_hz
     clocks = [c.sm_clock_hz for c in rounds if c.sm_clock_hz]
+    if clocks and min(clocks) < _MOVES * max(clocks):
+        yield (
+            f"the multiprocessors' clock moved between {min(clocks) / 1e6:.0f} and "
+            f"{max(clocks) / 1e6:.0f} MHz: times of other rounds and other days differ by as much "
+            "(nvidia-smi -lgc holds it)"
+        )
     explained = any(reason in _EXPLAINS for c in rounds for reason in c.throttle)
     if most and clocks and max(clocks) < _CLOSE * most and not explained:
         yield (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -118,12 +119,45 @@ def test_what_the_driver_refuses_is_unknown_and_not_no(nvml: Any) -> None:
         ({"nvmlDeviceGetTotalEccErrors": 2}, "its memory had 2 uncorrected errors"),
         ({"nvmlDeviceGetComputeRunningProcesses": [process(71), process(72, None)]},
          "others compute on this card: process 71 (3.0 GiB), process 72;"),
+        ({"nvmlDeviceGetDisplayActive": 1}, "a display is drawn by this card"),
+        ({"nvmlDeviceGetEccMode": [0, 0]}, "ECC is off"),
     ],
 )  # fmt: skip
 def test_what_can_change_a_verdict_is_said(nvml: Any, facts: dict[str, Any], said: str) -> None:
     nvml(**facts)
     [warning] = warnings(look(BUS))
     assert said in warning
+
+
+@pytest.mark.fault(
+    "a card that Windows schedules, under WSL2",
+    outcome="The run and `doctor` say so, and what it does to times.",
+)
+def test_wsl_is_said_with_what_it_does_to_times(
+    nvml: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "version").write_text("Linux version 5.15.167.4-microsoft-standard-WSL2")
+    monkeypatch.setattr(card, "_KERNEL", tmp_path / "version")
+    nvml()
+    [warning] = warnings(look(BUS))
+    assert "WSL2" in warning
+    assert "times spread more" in warning
+
+
+def test_ecc_that_is_on_and_a_card_without_it_are_nothing_to_warn_of(nvml: Any) -> None:
+    nvml(nvmlDeviceGetEccMode=[1, 1], nvmlDeviceGetDisplayActive=0)
+    assert list(warnings(look(BUS))) == []
+    nvml(nvmlDeviceGetEccMode=NvmlError("not supported"))
+    assert look(BUS).has_ecc is None
+    assert list(warnings(look(BUS))) == []
+
+
+def test_clocks_that_move_are_said_with_both_ends(nvml: Any) -> None:
+    nvml()
+    seen = [*rounds(clock=1980), *rounds(clock=1500)]
+    [said] = in_between(look(BUS), seen)
+    assert "moved between 1500 and 1980 MHz" in said
+    assert "nvidia-smi -lgc" in said
 
 
 def rounds(clock: int = 1980, others: int | None = 0, reasons: tuple[str, ...] = ()) -> Any:

@@ -1,0 +1,328 @@
+"""Run `make setup` in clean machines that differ in driver and CUDA toolkit; none needs a GPU.
+
+Each is a Debian 12 with Python, make, g++ and git, in a root folder of its own: an overlay over
+one that debootstrap made, gone when its turn is over. What stands in for what is not there:
+
+- the driver: a libcuda.so.1 that has every name in cuda.h, tells the CUDA release of its world and
+  answers all else with CUDA_ERROR_NO_DEVICE; and an nvidia-smi that prints one line
+- a toolkit of CUDA 13.0: real, from PyPI's wheels
+- a toolkit of CUDA 12.8: its headers are real; its nvcc is a script that tells a release and a
+  folder and compiles nothing (PyPI has no nvcc of CUDA 12)
+- with --stand-in-torch: an empty wheel, so that its 3 GB are not downloaded; torch's own
+  installation is then not tried, all else is
+
+Needs root, debootstrap, mounts, and Debian's mirror and PyPI as apt and pip are set up here. Where
+it may not mount or has no debootstrap, it says so and ends with 3: nothing was tried.
+
+    python3 scripts/clean_machines.py [--only NAME]... [--stand-in-torch] [--keep] [--out FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import gpu_packages
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = "python3,python3-venv,python3-dev,make,g++,git,ca-certificates"
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+NOT_TRIED = 3
+TOOLKIT_13 = (*gpu_packages.HEADERS, "nvidia-cuda-nvcc==13.0.88", "nvidia-cuda-crt==13.0.88",
+              "nvidia-nvvm==13.0.88")  # fmt: skip
+HEADERS_12 = ("nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-profiler-api-cu12==12.8.90")
+EMULATE = "make bench ARGS='--backend emulator --only relu --quick'"
+INCLUDED = r"grep -sohE -- '-I\S*(nvidia|cuda)\S*/include' .venv/setup-gpu.log | sort -u | xargs"
+TEST = "make test ARGS=tests/test_setup.py"
+
+
+@dataclass(frozen=True)
+class World:
+    """A machine. toolkit: of which CUDA release it has one of its own; wrapped: PATH has nvcc."""
+
+    name: str
+    driver: str = ""
+    cuda: int = 0
+    toolkit: str = ""
+    wrapped: bool = False
+    has_pycuda: bool = True
+
+
+WORLDS = (
+    World("driver-580", "580.95.05", 13000),
+    World("driver-535", "535.288.01", 12020, has_pycuda=False),
+    World("driver-575", "575.64.05", 12090, has_pycuda=False),
+    World("driver-535-toolkit-12", "535.288.01", 12020, "12.8"),
+    World("driver-580-toolkit-off-path", "580.95.05", 13000, "13.0"),
+    World("driver-580-nvcc-wrapped", "580.95.05", 13000, "13.0", wrapped=True),
+    World("no-driver", has_pycuda=False),
+)
+"""580 runs CUDA 13.0, 575 12.9, 535 12.2 (CUDA Toolkit Release Notes, table of drivers)."""
+
+COLUMNS = ("machine", "driver", "toolkit", "torch", "seconds", "exit", "pycuda", "built_against",
+           "emulates", "tests", "as_expected")  # fmt: skip
+
+
+class CannotTry(Exception):
+    """Why this machine can hold no other."""
+
+
+def main() -> int:
+    ask = argparse.ArgumentParser(description="make setup in clean machines")
+    ask.add_argument("--only", action="append", choices=[w.name for w in WORLDS], default=[])
+    ask.add_argument("--stand-in-torch", action="store_true", help="an empty wheel for torch")
+    ask.add_argument("--keep", action="store_true", help="keep the roots")
+    ask.add_argument("--work", type=Path, help="where the roots are made (25 GB with torch)")
+    ask.add_argument("--out", type=Path, help="where machines.csv and the logs are written")
+    given = ask.parse_args()
+    try:
+        check()
+    except CannotTry as error:
+        print(f"NOT TRIED: {error}\n  nothing is known of `make setup` on a clean machine")
+        return NOT_TRIED
+    if "CLEAN_MACHINES_INSIDE" not in os.environ:  # mounts end with the namespace
+        os.environ["CLEAN_MACHINES_INSIDE"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
+    work = given.work or Path(tempfile.mkdtemp(prefix="clean-machines-"))
+    work.mkdir(parents=True, exist_ok=True)
+    chosen = [world for world in WORLDS if not given.only or world.name in given.only]
+    try:
+        rows = list(tried(chosen, work, given.stand_in_torch, given.out))
+    finally:
+        if not given.keep:
+            shutil.rmtree(work, ignore_errors=True)
+    return 0 if all(row["as_expected"] == "yes" for row in rows) else 1
+
+
+def check() -> None:
+    """Raises CannotTry."""
+    if os.geteuid() != 0:
+        raise CannotTry("only root can make the root folder of another machine")
+    if not shutil.which("debootstrap"):
+        raise CannotTry("debootstrap is not installed (Debian: apt install debootstrap)")
+    mounts = "mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w /mnt/m && mount -t overlay none -o"
+    mounts += " lowerdir=/etc,upperdir=/mnt/u,workdir=/mnt/w /mnt/m"
+    may = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", mounts], capture_output=True, text=True, check=False
+    )
+    if may.returncode:
+        raise CannotTry(f"overlays cannot be mounted here: {may.stderr.strip()}")
+
+
+def tried(
+    worlds: Sequence[World], work: Path, stands_in: bool, out: Path | None
+) -> Iterator[dict[str, str]]:
+    """A row of the table for each world, once all was tried there."""
+    base = work / "base"
+    if not (base / "usr/bin/g++").exists():
+        said("a clean Debian …")
+        run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", base, mirror())
+    said("the wheels that its toolkits and its driver are made of …")
+    for wheel in (*TOOLKIT_13, *HEADERS_12):
+        run(
+            sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", work / "wheels", wheel
+        )
+    if stands_in:
+        stand_in_torch(work / "find")
+    for world in worlds:
+        said(f"{world.name} …")
+        root = laid_out(world, work)
+        row, log = set_up(world, root, stands_in)
+        if out:
+            write_log(out / f"{world.name}.log", log)
+            write(out / "machines.csv", [row])
+        print("\n".join(f"  {line}" for line in log.splitlines()))
+        said(f"{world.name}: " + ", ".join(f"{k} {row[k]}" for k in COLUMNS[4:]))
+        for folder in ("repo", "root/.cache/pip", "find", "dev", "proc", ""):
+            subprocess.run(["umount", "-l", root / folder], check=False, capture_output=True)
+        shutil.rmtree(work / world.name, ignore_errors=True)
+        yield row
+
+
+def mirror() -> str:
+    """Debian's mirror as apt is set up to use it here."""
+    sites = run("apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN) $(CODENAME)")
+    found = re.search(r"^(\S+) Debian bookworm$", sites, re.MULTILINE)
+    if not found:
+        raise SystemExit("apt names no mirror of Debian bookworm here; run apt-get update")
+    return found[1]
+
+
+def laid_out(world: World, work: Path) -> Path:
+    """The root folder of a world, all that it needs mounted."""
+    own = work / world.name
+    root = own / "root"
+    for folder in (root, own / "upper", own / "work", work / "pip", work / "find"):
+        folder.mkdir(parents=True, exist_ok=True)
+    over = f"lowerdir={work / 'base'},upperdir={own / 'upper'},workdir={own / 'work'}"
+    run("mount", "-t", "overlay", "none", "-o", over, root)
+    run("mount", "-t", "proc", "proc", root / "proc")
+    run("mount", "--rbind", "/dev", root / "dev")
+    for inside, outside in (("root/.cache/pip", work / "pip"), ("find", work / "find")):
+        (root / inside).mkdir(parents=True, exist_ok=True)
+        run("mount", "--bind", outside, root / inside)
+    for file in (Path("/etc/resolv.conf"), Path("/etc/hosts"), CERTIFICATES):
+        if file.exists():  # the network as it is here, a proxy's certificate with it
+            shutil.copy(file, root / str(file).lstrip("/"))
+    run("git", "clone", "-q", ROOT, root / "repo")
+    if world.driver:
+        stub_driver(world, root, work / "wheels")
+    if world.toolkit:
+        lay_toolkit(world, root, work / "wheels")
+    return root
+
+
+def stub_driver(world: World, root: Path, wheels: Path) -> None:
+    """libcuda.so.1 and nvidia-smi of the world's driver, on a machine without a GPU."""
+    names: set[str] = set()
+    for wheel in [*wheels.glob("nvidia_cuda_runtime-13*"), *wheels.glob("*profiler_api-13*")]:
+        with zipfile.ZipFile(wheel) as packed:
+            for name in packed.namelist():
+                if name.endswith(("/cuda.h", "/cudaProfiler.h")):
+                    names |= set(re.findall(r"\bcu[A-Z]\w+", packed.read(name).decode()))
+    names.discard("cuDriverGetVersion")
+    source = root / "tmp/libcuda.c"
+    source.write_text(
+        f"int cuDriverGetVersion(int *v) {{ *v = {world.cuda}; return 0; }}\n"
+        + "".join(f"int {n}(void) {{ return 100; }}\n" for n in sorted(names))
+    )  # fmt: skip
+    run("chroot", root, "gcc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "/tmp/libcuda.c",
+        "-o", "/usr/lib/x86_64-linux-gnu/libcuda.so.1")  # fmt: skip
+    run("chroot", root, "ldconfig")
+    script(root / "usr/bin/nvidia-smi", f"echo 'a GPU that is not there, {world.driver}'")
+
+
+def lay_toolkit(world: World, root: Path, wheels: Path) -> None:
+    """The world's toolkit in /usr/local/cuda; nvcc on PATH as a wrapper where it is wrapped."""
+    folder = root / gpu_packages.USUAL_ROOT.lstrip("/")
+    is_13 = world.toolkit.startswith("13")
+    for wheel in wheels.glob("*.whl"):
+        if ("_cu12-" in wheel.name) is not is_13:
+            unpack(wheel, folder)
+    if not is_13:
+        script(folder / "bin/nvcc",
+               f"echo 'Cuda compilation tools, release {world.toolkit}, V{world.toolkit}.93'\n"
+               f"echo '#$ _HERE_={gpu_packages.USUAL_ROOT}/bin' >&2; echo '#$ TOP=..' >&2\n"
+               'case "$*" in *--version*|*--dryrun*) ;; *) exit 1 ;; esac')  # fmt: skip
+    if world.wrapped:
+        script(root / "usr/local/bin/nvcc", f'exec {gpu_packages.USUAL_ROOT}/bin/nvcc "$@"')
+
+
+def unpack(wheel: Path, folder: Path) -> None:
+    """The files of nvidia/<component>/ as NVIDIA's installer lays them."""
+    with zipfile.ZipFile(wheel) as packed:
+        for name in packed.namelist():
+            parts = Path(name).parts
+            if parts[0] == "nvidia" and len(parts) > 3:
+                to = folder.joinpath(*parts[2:])
+                to.parent.mkdir(parents=True, exist_ok=True)
+                to.write_bytes(packed.read(name))
+                if "bin" in parts:
+                    to.chmod(0o755)
+
+
+def stand_in_torch(folder: Path) -> None:
+    """Empty wheels of torch that pip prefers to the real ones: a local version is the newer one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for version in ("2.11.0+nothing", "2.10.99+nothing"):
+        info = f"torch-{version}.dist-info"
+        about = f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n"
+        with zipfile.ZipFile(folder / f"torch-{version}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("torch/__init__.py", "")
+            wheel.writestr(f"{info}/METADATA", about)
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: none\n"
+                           "Root-Is-Purelib: true\nTag: py3-none-any\n")  # fmt: skip
+            wheel.writestr(f"{info}/RECORD", "")
+
+
+def set_up(world: World, root: Path, stands_in: bool) -> tuple[dict[str, str], str]:
+    """Run what a user would type first; the row of the table, and all that was said."""
+    begun = time.monotonic()
+    code, log = inside(root, "make setup", stands_in)
+    seconds = time.monotonic() - begun
+    again = inside(root, "make setup", stands_in)[1]
+    loads, how = inside(root, ".venv/bin/python -c 'import pycuda.driver'", stands_in)
+    pycuda = "imports" if not loads else (how.strip().splitlines() or ["?"])[-1]
+    against = inside(root, INCLUDED, stands_in)[1].strip()
+    emulates, emulation = inside(root, EMULATE, stands_in)
+    tests, tested = inside(root, TEST, stands_in)
+    expected = (code, tests) == (0, 0) and world.has_pycuda is (loads == 0)
+    expected = expected and (emulates == 0 or world.toolkit == "12.8")
+    row = dict(zip(COLUMNS, (
+        world.name, world.driver or "none", world.toolkit or "none",
+        "stand-in" if stands_in else "real", f"{seconds:.0f}", str(code), pycuda, against or "–",
+        yes(emulates == 0), yes(tests == 0), yes(expected),
+    ), strict=True))  # fmt: skip
+    parts = {"make setup": log, "make setup, again": again, "import pycuda.driver": how,
+             EMULATE: "\n".join(emulation.splitlines()[-12:]),
+             TEST: "\n".join(tested.splitlines()[-3:])}  # fmt: skip
+    return row, "".join(f"$ {command}\n{text.rstrip()}\n" for command, text in parts.items())
+
+
+def inside(root: Path, command: str, stands_in: bool) -> tuple[int, str]:
+    """The exit code of a command in the repository there, and what it said."""
+    pip = {k: v for k, v in os.environ.items() if k in ("PIP_DEFAULT_TIMEOUT", "PIP_INDEX_URL")}
+    there = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", **pip,
+             "PIP_CERT": str(CERTIFICATES), "LANG": "C.UTF-8"}  # fmt: skip
+    if stands_in:
+        there["PIP_FIND_LINKS"] = "/find"
+    ended = subprocess.run(
+        ["chroot", root, "sh", "-c", f"cd /repo && {command}"],
+        env=there, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        text=True, check=False,
+    )  # fmt: skip
+    return ended.returncode, ended.stdout
+
+
+def run(*command: object) -> str:
+    """What a command says; ends the program with it where that fails."""
+    ended = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    if ended.returncode:
+        shown = " ".join(map(str, command))
+        raise SystemExit(f"{shown} failed\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
+    return ended.stdout
+
+
+def script(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def write(path: Path, rows: Sequence[dict[str, str]]) -> None:
+    """The table, rows of machines that were not tried now kept as they were."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    old = list(csv.DictReader(path.open())) if path.exists() else []
+    table = {row["machine"]: row for row in [*old, *rows]}
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table[world.name] for world in WORLDS if world.name in table)
+
+
+def write_log(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def yes(is_so: bool) -> str:
+    return "yes" if is_so else "no"
+
+
+def said(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

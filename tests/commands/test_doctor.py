@@ -1,0 +1,50 @@
+"""`doctor` says what `make setup` says of a driver and a toolkit, and what a card does to times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from harness.commands import doctor
+from harness.measure import card
+
+
+@pytest.mark.parametrize("release", [(12, 2), (12, 9), None])
+def test_what_make_setup_refuses_doctor_refuses_in_the_same_words(
+    release: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = doctor._setup()
+    monkeypatch.setattr(setup, "driver", lambda: release)
+    monkeypatch.setattr(setup, "toolkit", lambda: None)
+    what, why, remedy = map(str.strip, str(setup.obstacle(release, None)).splitlines())
+    found = doctor._timing(setup)
+    assert (found.ok, found.found, found.remedy) == (False, f"{what}: {why}", remedy)
+
+
+def test_what_can_be_timed_names_the_drivers_cuda_and_the_toolkit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setup = doctor._setup()
+    own = setup.Toolkit("/opt/bin/nvcc", (12, 6), Path("/opt"))
+    monkeypatch.setattr(setup, "driver", lambda: (12, 9))
+    monkeypatch.setattr(setup, "toolkit", lambda: own)
+    monkeypatch.setattr(setup, "missing_for_building", lambda: None)
+    found = doctor._timing(setup)
+    assert found.ok
+    assert found.found == "the driver runs CUDA 12.9; toolkit 12.6 in /opt"
+
+
+def test_what_a_card_does_to_times_is_a_line_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    device = SimpleNamespace(name="a card", arch="sm_89", sm_count=128, bus="0000:01:00.0")
+    monkeypatch.setattr(doctor, "cuda_device", lambda arch: device)
+    monkeypatch.setattr(card, "look", lambda bus: card.Card(is_persistent=False, has_display=True))
+    backend, *lines = doctor._gpu(True)
+    assert backend.ok
+    assert [line.found.partition(":")[0] for line in lines] == [
+        "a display is drawn by this card", "persistence mode is off",
+    ]  # fmt: skip
+    assert lines[1].remedy == "nvidia-smi -pm 1 keeps them"
