@@ -1,6 +1,6 @@
 """Emulates the whole matrix for one architecture after another, with --quick.
 
-    python scripts/benchmark_architectures.py [sm_75 sm_80 …] [--out FILE] [--only PATTERN]
+    python scripts/benchmark_architectures.py [sm_75 sm_80 …] [--out FILE]
 
 Writes reports/emulated/architectures.csv: per architecture the cases and how they ended, and how
 many were counted in machine code. A row takes the place of the architecture's earlier one, so that
@@ -28,7 +28,6 @@ COLUMNS = ("arch", "cases", "ok", "skipped", "failed", "counted_in_machine_code"
 def main(
     arches: Annotated[list[str] | None, typer.Argument()] = None,
     out: Path = TABLE,
-    only: str = "",
 ) -> None:
     """Run, and write a row after each architecture."""
     rows = {}
@@ -37,7 +36,7 @@ def main(
             rows = {row["arch"]: row for row in csv.DictReader(file)}
     bad = False
     for arch in arches or ALL:
-        rows[arch] = row = dict(zip(COLUMNS, map(str, measured(arch, only)), strict=True))
+        rows[arch] = row = dict(zip(COLUMNS, map(str, measured(arch)), strict=True))
         bad |= row["failed"] != "0"
         out.parent.mkdir(parents=True, exist_ok=True)
         with out.open("w", newline="") as file:
@@ -48,12 +47,11 @@ def main(
     sys.exit(bad)
 
 
-def measured(arch: str, only: str) -> tuple[str, int, int, int, int, int]:
+def measured(arch: str) -> tuple[str, int, int, int, int, int]:
     """One architecture's row."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "harness", "run", "--quick", "--backend", "emulator",
                    "--arch", arch, "--out", folder + "/run"]  # fmt: skip
-        command += ["--only", only] if only else []
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         results = Path(folder, "run", "results.csv")
         if ended.returncode not in (0, 1) or not results.exists():

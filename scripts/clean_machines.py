@@ -1,7 +1,8 @@
 """Run `make setup` in clean machines that differ in driver and CUDA toolkit; none needs a GPU.
 
-Each is a Debian 12 with Python, make, g++ and git, in a root folder of its own: an overlay over
-one that debootstrap made, gone when its turn is over. What stands in for what is not there:
+Each machine is a Debian 12 with Python, make, g++ and git. It has a root folder of its own, an
+overlay over one that debootstrap made, which is deleted once it was tried. Stand-ins take the place
+of what is not there:
 
 - the driver: a libcuda.so.1 that has every name in cuda.h, tells the CUDA release of its world and
   answers all else with CUDA_ERROR_NO_DEVICE; and an nvidia-smi that prints one line
@@ -151,7 +152,7 @@ def tried(
 
 
 def mirror() -> str:
-    """Debian's mirror as apt is set up to use it here."""
+    """The mirror of Debian that apt uses on this machine."""
     sites = run("apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN) $(CODENAME)")
     found = re.search(r"^(\S+) Debian bookworm$", sites, re.MULTILINE)
     if not found:
@@ -233,7 +234,7 @@ def unpack(wheel: Path, folder: Path) -> None:
 
 
 def stand_in_torch(folder: Path) -> None:
-    """Empty wheels of torch that pip prefers to the real ones: a local version is the newer one."""
+    """Write empty wheels of torch. To pip, a local version is newer than the real one."""
     folder.mkdir(parents=True, exist_ok=True)
     for version in ("2.11.0+nothing", "2.10.99+nothing"):
         info = f"torch-{version}.dist-info"

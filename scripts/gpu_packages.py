@@ -44,6 +44,7 @@ class SetupError(Exception):
 
     def __init__(self, what: str, why: str, remedy: str, settled: bool = True) -> None:
         super().__init__(f"{what}\n  {why}\n  {remedy}")
+        self.what, self.why, self.remedy = what, why, remedy
         self.settled = settled
 
 

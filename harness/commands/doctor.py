@@ -127,8 +127,7 @@ def _timing(setup: Any) -> Finding:
     cuda, ours = setup.driver(), setup.toolkit()
     obstacle = setup.obstacle(cuda, ours) or setup.missing_for_building()
     if obstacle:
-        what, why, remedy = map(str.strip, str(obstacle).split("\n"))
-        return Finding("to time", False, f"{what}: {why}", remedy)
+        return Finding("to time", False, f"{obstacle.what}: {obstacle.why}", obstacle.remedy)
     own = f"toolkit {ours.release[0]}.{ours.release[1]} in {ours.root}" if ours else "no toolkit"
     return Finding("to time", True, f"the driver runs CUDA {cuda[0]}.{cuda[1]}; {own}")
 
@@ -150,9 +149,8 @@ def _gpu(driver: bool) -> Iterator[Finding]:
         yield Finding("backend", False, f"emulator: {error}", "mend the above to time kernels")
         return
     yield Finding("backend", True, f"cuda: {device.name}, {device.arch}, {device.sm_count} SMs")
-    for warning in card.warnings(card.look(device.bus)):
-        seen, _, remedy = warning[:-1].rpartition(" (") if warning[-1] == ")" else (warning, "", "")
-        yield Finding("card", False, seen, remedy)
+    for remark in card.remarks(card.look(device.bus)):
+        yield Finding("card", False, remark.seen, remark.remedy)
 
 
 def _ncu() -> Finding:

@@ -16,7 +16,7 @@ from harness.matrix import written
 from harness.matrix.values import KernelName
 from harness.matrix.variants import Needs, Problem, Sizes, Step, Variant
 from harness.near import did_you_mean
-from harness.silicon.features import FEATURES
+from harness.silicon.features import FEATURES, Feature
 from harness.strict_yaml import Key, Place
 
 _ONLY_COMPILED = ("defines", "flags", "include", "sources")
@@ -113,13 +113,13 @@ class _Merger:
 
     def _needs(self, own: written.Library) -> Needs:
         """What the problem requires and what the variant does, both."""
-        capabilities: list[tuple[tuple[int, int], str]] = []
+        features: list[Feature] = []
         for each in (self.body.requires, own.requires):
             if each.compute_capability is not None:
-                capabilities.append((each.compute_capability, ""))
-            capabilities += [FEATURES[name] for name in each.features]
+                features.append(Feature(each.compute_capability, ""))
+            features += [FEATURES[name] for name in each.features]
         shared = max(self.body.requires.shared, own.requires.shared)
-        return Needs(tuple(capabilities), shared)
+        return Needs(tuple(features), shared)
 
     def _checked(self, variant: Variant) -> Variant:
         if not variant.dtypes:

@@ -19,7 +19,7 @@ from harness.matrix.expressions import Expression, Number, Value
 from harness.matrix.variants import Variant
 from harness.problem import Buffer, Work
 from harness.silicon.architectures import MOST_SHARED_BYTES
-from harness.silicon.features import FEATURES, dotted
+from harness.silicon.features import FEATURES
 from harness.strict_yaml import Key
 
 ON_A_GPU = "the emulator executes kernels; {} needs a GPU"
@@ -328,17 +328,13 @@ class _Resolver:
 
 def _lacking(case: Case, device: Device) -> Iterator[str]:
     """What its launches ask for and the device does not have."""
-    clusters = FEATURES["clusters"]
+    no_clusters = variants.lacks(FEATURES["clusters"], device)
     for step in case.steps:
         reason = variants.too_much_shared(step.shared_bytes, device)
         if reason and step.shared_bytes <= MOST_SHARED_BYTES:
             yield f"{step.kernel}: {reason}"
-        if step.cluster != (1, 1, 1) and device.compute_capability < clusters.since:
-            name = device.name if any(device.capability) else device.arch
-            yield (
-                f"{step.kernel}: needs compute capability {dotted(clusters.since)} "
-                f"({clusters.words}), {name} is {dotted(device.compute_capability)}"
-            )
+        if no_clusters and step.cluster != (1, 1, 1):
+            yield f"{step.kernel}: {no_clusters}"
 
 
 def _over_limits(case: Case, device: Device) -> Iterator[str]:

@@ -15,7 +15,7 @@ from harness.errors import ExpressionError
 from harness.matrix.expressions import Expression, Number
 from harness.matrix.values import KernelName, Shape
 from harness.silicon.architectures import compute_capability
-from harness.silicon.features import dotted
+from harness.silicon.features import Feature, dotted
 from harness.strict_yaml import Key, Place
 
 NOTHING = Expression("0")
@@ -37,26 +37,32 @@ class Step:
 
 @dataclass(frozen=True)
 class Needs:
-    """What of the hardware a variant cannot do without."""
+    """The hardware that a variant cannot run without."""
 
-    capabilities: tuple[tuple[tuple[int, int], str], ...] = ()
-    """Compute capabilities, each with what for; nothing where the matrix gives the number."""
+    features: tuple[Feature, ...] = ()
+    """One without words is a compute capability that the matrix gives as a number."""
     shared_bytes: int = 0
     """Of a block, static and dynamic together."""
 
     def missing(self, device: Device) -> str:
-        """Why the device, or what is compiled for it, does not suffice; else nothing."""
-        there = min(device.compute_capability, compute_capability(device.arch))
-        name = device.arch if there == compute_capability(device.arch) else device.name
-        for least, what in self.capabilities:
-            if there < least:
-                needed = f"needs compute capability {dotted(least)}{f' ({what})' if what else ''}"
-                return f"{needed}, {name} is {dotted(there)}"
-        return too_much_shared(self.shared_bytes, device)
+        """The first thing that the device lacks, in words; empty if it has them all."""
+        lacking = filter(None, (lacks(feature, device) for feature in self.features))
+        return next(lacking, "") or too_much_shared(self.shared_bytes, device)
+
+
+def lacks(feature: Feature, device: Device) -> str:
+    """Why the feature is missing on the device or in code compiled for it; empty if it is there."""
+    compiled = compute_capability(device.arch)
+    there = min(device.compute_capability, compiled)
+    if there >= feature.since:
+        return ""
+    needed = dotted(feature.since) + (f" ({feature.words})" if feature.words else "")
+    name = device.arch if there == compiled else device.name
+    return f"needs compute capability {needed}, {name} is {dotted(there)}"
 
 
 def too_much_shared(needed: int, device: Device) -> str:
-    """Why a block cannot have that much shared memory, or nothing."""
+    """Why the device cannot give a block that much shared memory; empty if it can."""
     if needed <= device.max_shared_bytes:
         return ""
     name = device.name if any(device.capability) else device.arch

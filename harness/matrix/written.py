@@ -121,7 +121,7 @@ class Defaults(Common):
 
 
 class Requires(Strict):
-    """What of the hardware a kernel cannot do without."""
+    """The hardware that a kernel cannot run without."""
 
     compute_capability: ACapability = None
     """The least, such as 8.0."""

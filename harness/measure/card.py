@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.records import Conditions
 
@@ -18,7 +18,7 @@ _CLOSE = 0.99
 """A clock or a power limit of less than this part of the highest is held back."""
 
 _MOVES = 0.97
-"""A lowest clock of less than this part of the highest of the same run has moved."""
+"""A run's clock has moved if its lowest is less than this part of its highest."""
 
 _KERNEL = Path("/proc/version")
 
@@ -158,45 +158,65 @@ def others(nvml: Any, handle: Any) -> int | None:
     return len(there) - 1 if there else 0
 
 
+class Remark(NamedTuple):
+    """Something about a card that can change a verdict, or what a figure means."""
+
+    seen: str
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.seen} ({self.remedy})" if self.remedy else self.seen
+
+
 def warnings(card: Card) -> Iterator[str]:
     """What can change a verdict, or what a figure means; a sentence each."""
+    return map(str, remarks(card))
+
+
+def remarks(card: Card) -> Iterator[Remark]:
+    """What can change a verdict, or what a figure means, each with what to do about it."""
     if card.others:
-        yield (
+        yield Remark(
             f"others compute on this card: {', '.join(card.others)}; times vary with what they do"
         )
     if card.is_sliced:
-        yield (
-            "the card is in MIG mode: times and ceilings are those of a slice of it "
-            "(nvidia-smi -mig 0 gives the whole card)"
+        yield Remark(
+            "the card is in MIG mode: times and ceilings are those of a slice of it",
+            "nvidia-smi -mig 0 gives the whole card",
         )
     if card.has_display:
-        yield (
+        yield Remark(
             "a display is drawn by this card: that interrupts what is timed, holds memory, and may "
-            "end a launch of some seconds (log out of the desktop, or use another card for it)"
+            "end a launch of some seconds",
+            "log out of the desktop, or use another card for it",
         )
     if card.is_in_wsl:
-        yield (
+        yield Remark(
             "this is WSL2, where Windows schedules the card: launches cost more and times spread "
-            "more than on Linux itself (boot Linux for figures to compare with others')"
+            "more than on Linux itself",
+            "boot Linux for figures to compare with others'",
         )
     if card.has_ecc is False:
-        yield (
+        yield Remark(
             "ECC is off: an error in the card's memory goes unnoticed, and figures do not compare "
-            "with those of a card where it is on (nvidia-smi -e 1 and a reboot turn it on)"
+            "with those of a card where it is on",
+            "nvidia-smi -e 1 and a reboot turn it on",
         )
     limit, usual = card.power_limit_w, card.default_power_limit_w
     if limit and usual and limit < _CLOSE * usual:
-        yield (
+        yield Remark(
             f"its power is capped at {limit:.0f} of {usual:.0f} W: what computes hard is slower "
-            "than on other cards of its kind (nvidia-smi -pl sets it)"
+            "than on other cards of its kind",
+            "nvidia-smi -pl sets it",
         )
     if card.is_persistent is False:
-        yield (
+        yield Remark(
             "persistence mode is off: settings of the driver are lost whenever nobody uses the "
-            "card (nvidia-smi -pm 1 keeps them)"
+            "card",
+            "nvidia-smi -pm 1 keeps them",
         )
     if card.ecc_errors:
-        yield (
+        yield Remark(
             f"its memory had {card.ecc_errors} uncorrected errors since the driver was loaded: "
             "do not trust it"
         )

@@ -13,7 +13,7 @@ Capability = tuple[int, int]
 
 
 class Feature(NamedTuple):
-    """What a kernel may need of the hardware. Every later compute capability has it too."""
+    """Something that hardware has from one compute capability on, and in every later one."""
 
     since: Capability
     words: str

@@ -52,8 +52,16 @@ def test_a_cluster_needs_a_card_that_has_them(edited: Edited, device: Device) ->
     path = edited("block: block\n", "block: block\n            cluster: 2\n")
     reason = "twice: needs compute capability 9.0 (thread block clusters), sm_80 is 8.0"
     assert {case.skip for case in cases(path, device, "sm_80")} == {reason}
+    assert {case.skip for case in cases(path, device, "sm_90")} == {""}
+
+
+def test_a_card_that_has_clusters_has_none_in_code_for_an_older_architecture(
+    edited: Edited, device: Device
+) -> None:
+    path = edited("block: block\n", "block: block\n            cluster: 2\n")
+    reason = "twice: needs compute capability 9.0 (thread block clusters), sm_80 is 8.0"
     card = replace(device, capability=(9, 0))
-    assert {case.skip for case in cases(path, card, "sm_80")} == {""}
+    assert {case.skip for case in cases(path, card, "sm_80")} == {reason}
 
 
 def test_a_feature_that_nobody_knows_is_an_error_with_the_known_ones(edited: Edited) -> None:

@@ -131,7 +131,7 @@ def test_what_can_change_a_verdict_is_said(nvml: Any, facts: dict[str, Any], sai
 
 @pytest.mark.fault(
     "a card that Windows schedules, under WSL2",
-    outcome="The run and `doctor` say so, and what it does to times.",
+    outcome="The run and doctor say so, and what it does to times.",
 )
 def test_wsl_is_said_with_what_it_does_to_times(
     nvml: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
