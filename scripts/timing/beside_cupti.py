@@ -1,21 +1,24 @@
 """How long kernels take: the harness's times beside CUPTI's durations, into a table.
 
-    python scripts/timing/beside_cupti.py OUT.csv
+    python scripts/timing/beside_cupti.py [--out reports/h200/timing]
 
-Takes a GPU and the package `cupti-python`, which the harness itself does without. First every
-kernel is timed as the harness times it, between two events; their cost is found as in a placement
-and taken off. Then again with CUPTI recording when each kernel begins and ends. CUPTI slows some
-kernels down: where the events show more or less with it than without, by over half of what the two
-clocks may differ by, `disturbed` says so.
+Takes a GPU and the package `cupti-python`, which the harness itself does without. Every kernel is
+timed as the harness times it: batches of launches at all turns, each between two events, whose cost
+is found beside them and taken off. Then again with CUPTI recording when each kernel begins and
+ends. Tracing lengthens what two events show, so their cost is found again while it is on, and each
+launch is compared with CUPTI's duration of that very launch.
 
-Columns: kernel, n, cache, steps, between_events_us, net_us, cupti_us (first begin to last end),
-differ_us (net less CUPTI), allowed_us (0.25 or 1 %, whichever is more), disturbed, agrees.
+Tracing also slows some kernels down. `disturbed` says so where the net time with tracing differs
+from the one without by more than half of what the two clocks may differ by.
+
+cupti.csv: kernel, n, cache, steps, between_events_us, net_us (both without tracing), cupti_us
+(first begin to last end), differ_us (net less CUPTI, without tracing), traced_differ_us (the same,
+launch by launch, with tracing), allowed_us (0.25 or 1 %, whichever is more), disturbed, agrees.
 """
 
 from __future__ import annotations
 
-import csv
-import sys
+import argparse
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,8 +27,8 @@ from typing import Any
 
 import numpy as np
 import pycuda.driver as cuda
+import runs
 from cupti import cupti
-from runs import ROOT
 
 from harness.backends.base import TimedWorkspace
 from harness.backends.cuda.backend import CudaBackend
@@ -35,75 +38,103 @@ from harness.cases import Case
 from harness.matrix import model, plan
 from harness.measure import event_cost
 from harness.measure.rounds import CACHES
+from harness.measure.statistics import batch_time
 from harness.records import Cache
 
 ONLY = ("reduce_sum/*/float32/*/block=256",)
-LAUNCHES, TRACED = 24, 12
+BATCH = 12
+"""Launches that follow each other: three at each of the four turns."""
+BATCHES = 4
 Key = tuple[str, int, Cache]
+Costs = dict[Cache, list[float]]
 
 
-def main(out: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=runs.TABLES)
+    out = parser.parse_args().out
     backend = CudaBackend()
-    bench = model.load(ROOT / "bench.yaml", ROOT / "kernels")
+    bench = model.load(runs.ROOT / "bench.yaml", runs.ROOT / "kernels")
     found = plan.resolve(bench, backend.device, "cuda", ONLY)
     problem = found.problems["reduce_sum"]
-    groups = defaultdict(list)
+    groups: dict[int, list[tuple[Case, Built]]] = defaultdict(list)
     for case in found.cases:
-        if case.kind == "kernel" and case.launch.get("block") == 256:
+        if case.kind == "kernel" and case.launch.get("block") == runs.BLOCK:
             built = compiler.build(compiler.unit(case, bench.kernels, backend.device.arch))
             groups[case.sizes["n"]].append((case, built))
     random = np.random.default_rng(0)
-    costs = dict[Cache, list[float]]()
-    plain, events = dict[Key, float](), dict[Key, float]()
-    trace = _Trace()
-    for is_traced in (False, True):
+    trace = Trace()
+    plain, traced = Times(), Times()
+    for times in (plain, traced):
         for n, cases in groups.items():
-            if is_traced:
+            if times is traced:
                 trace.begin()
             inputs = {"input": random.standard_normal(n).astype(np.float32)}
-            buffers = problem.buffers({"n": n}, "float32")
-            with backend.workspace(problem, buffers, inputs) as workspace:
-                if is_traced:
-                    events |= _times(workspace, cases, TRACED, random, trace.note)
-                else:
-                    for cache in CACHES:
-                        samples = backend.event_costs(cache, event_cost.LAUNCHES)
-                        costs.setdefault(cache, []).append(event_cost.cost(samples))
-                    plain |= _times(workspace, cases, LAUNCHES, random)
-    traced = {key: median(values) for key, values in trace.durations.items()}
-    steps = {(c.variant, n): len(c.steps) for n, cases in groups.items() for c, _ in cases}
-    rows = []
-    for key, between in plain.items():
-        name, n, cache = key
-        net, allowed = between - median(costs[cache]), max(250.0, 0.01 * traced[key])
-        rows.append({
-            "kernel": name, "n": n, "cache": cache, "steps": steps[name, n],
-            "between_events_us": between / 1e3, "net_us": net / 1e3, "cupti_us": traced[key] / 1e3,
-            "differ_us": (net - traced[key]) / 1e3, "allowed_us": allowed / 1e3,
-            "disturbed": abs(events[key] - between) > allowed / 2,
-            "agrees": abs(net - traced[key]) <= allowed,
-        })  # fmt: skip
-    with out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()} for row in rows
-        )
-    sound = [row for row in rows if not row["disturbed"]]
-    cold, warm = (median(costs[cache]) / 1e3 for cache in CACHES)
-    print(
-        f"{backend.device.name}: two events cost {cold:.2f} µs cold, {warm:.2f} warm; "
-        f"{sum(bool(r['agrees']) for r in sound)} of {len(sound)} agree where CUPTI does not "
-        f"disturb, {len(rows) - len(sound)} are disturbed"
-    )
+            with backend.workspace(problem, problem.buffers({"n": n}, "float32"), inputs) as space:
+                times.take(
+                    backend, space, cases, random, trace.durations if times is traced else None
+                )
+    rows = [
+        row(case, cache, plain, traced)
+        for cases in groups.values()
+        for case, _ in cases
+        for cache in CACHES
+    ]
+    runs.write(out / "cupti.csv", rows)
+    sound = [each for each in rows if not each["disturbed"]]
+    for cache in CACHES:
+        print(f"two events cost {median(plain.costs[cache]) / 1e3:.2f} µs {cache}, "
+              f"{median(traced.costs[cache]) / 1e3:.2f} while CUPTI traces")  # fmt: skip
+    print(f"{backend.device.name}: {sum(each['agrees'] for each in sound)} of {len(sound)} agree "
+          f"where CUPTI does not disturb; {len(rows) - len(sound)} are disturbed")  # fmt: skip
     backend.close()
 
 
-class _Trace:
+class Times:
+    """Intervals between events of every case, ns, and what two events cost meanwhile."""
+
+    def __init__(self) -> None:
+        self.costs: Costs = defaultdict(list)
+        self.batches: dict[Key, list[list[float]]] = defaultdict(list)
+        self.durations: dict[Key, list[list[float]]] = defaultdict(list)
+        """By CUPTI, of the same launches."""
+
+    def take(
+        self, backend: CudaBackend, space: TimedWorkspace, cases: Sequence[tuple[Case, Built]],
+        random: np.random.Generator, durations: Callable[[Case, Cache, int], list[float]] | None,
+    ) -> None:  # fmt: skip
+        """Time every case once a round, in random order, as a placement of the harness does."""
+        for case, built in cases:
+            space.run(case, built)  # which loads its code
+        for _ in range(BATCHES):
+            for cache in CACHES:
+                samples = backend.event_costs(cache, event_cost.LAUNCHES)
+                self.costs[cache].append(event_cost.cost(samples))
+            for index in random.permutation(len(cases)):
+                case, built = cases[index]
+                for cache in CACHES:
+                    key = case.variant, case.sizes["n"], cache
+                    if durations:
+                        durations(case, cache, 0)  # forgets what came before
+                    launches = space.time(case, built, cache, BATCH).times_ns
+                    self.batches[key].append([sum(each) for each in launches])
+                    if durations:
+                        self.durations[key].append(durations(case, cache, len(launches)))
+
+    def between(self, key: Key) -> float:
+        """The interval between two events, ns, as the harness sums up batches."""
+        return median(batch_time(batch) for batch in self.batches[key])
+
+    def net(self, key: Key) -> float:
+        return self.between(key) - median(self.costs[key[2]])
+
+
+class Trace:
     """What CUPTI records of the kernels that are timed."""
 
     def __init__(self) -> None:
-        self.durations = defaultdict[Key, list[float]](list)
         self._seen: list[tuple[int, int, str]] = []
         self._begun = False
 
@@ -116,33 +147,45 @@ class _Trace:
     def _completed(self, activities: Sequence[Any]) -> None:
         self._seen.extend((each.start, each.end, each.name) for each in activities)
 
-    def note(self, case: Case, cache: Cache) -> None:
-        """Note how long the last launch took. Its kernels are found by their names."""
+    def durations(self, case: Case, cache: Cache, launches: int) -> list[float]:
+        """How long each of the last launches took, ns, first begin to last end; then forgets all.
+
+        A launch's kernels are found by their names. A warm launch follows one of the same kernels,
+        so every second is a timed one.
+        """
         cuda.Context.synchronize()
         cupti.activity_flush_all(1)
-        own = {step.kernel.split("<")[0] for step in case.steps}
-        last = sorted(s for s in self._seen if any(k in s[2] for k in own))[-len(case.steps) :]
-        self.durations[case.variant, case.sizes["n"], cache].append(last[-1][1] - last[0][0])
+        names, steps = {step.kernel.split("<")[0] for step in case.steps}, len(case.steps)
+        own = sorted(seen for seen in self._seen if any(name in seen[2] for name in names))
         self._seen.clear()
+        if not launches:
+            return []
+        whole = [own[at : at + steps] for at in range(0, len(own), steps)]
+        timed = (whole[1::2] if cache == "warm" else whole)[-launches:]
+        return [float(kernels[-1][1] - kernels[0][0]) for kernels in timed]
 
 
-def _times(
-    workspace: TimedWorkspace, cases: Sequence[tuple[Case, Built]], launches: int,
-    random: np.random.Generator, after: Callable[[Case, Cache], None] = lambda case, cache: None,
-) -> dict[Key, float]:  # fmt: skip
-    """Time every kernel once a round, in random order: the median intervals between events, ns."""
-    found = defaultdict[Key, list[float]](list)
-    for case, built in cases:
-        workspace.run(case, built)  # which loads its code
-    for _ in range(launches):
-        for index in random.permutation(len(cases)):
-            case, built = cases[index]
-            for cache in CACHES:
-                [[ns]] = workspace.time(case, built, cache, 1).times_ns
-                found[case.variant, case.sizes["n"], cache].append(ns)
-                after(case, cache)
-    return {key: median(values) for key, values in found.items()}
+def row(case: Case, cache: Cache, plain: Times, traced: Times) -> dict[str, Any]:
+    """A line of the table."""
+    key = case.variant, case.sizes["n"], cache
+    cupti_ns = median(batch_time(batch) for batch in traced.durations[key])
+    net, allowed = plain.net(key), max(250.0, 0.01 * cupti_ns)
+    same = [
+        between - median(traced.costs[cache]) - duration
+        for batch, of in zip(traced.batches[key], traced.durations[key], strict=True)
+        for between, duration in zip(batch, of, strict=True)
+    ]
+    us = {
+        "between_events_us": plain.between(key), "net_us": net, "cupti_us": cupti_ns,
+        "differ_us": net - cupti_ns, "traced_differ_us": median(same), "allowed_us": allowed,
+    }  # fmt: skip
+    return {
+        "kernel": case.variant, "n": case.sizes["n"], "cache": cache, "steps": len(case.steps),
+        **{name: round(ns / 1e3, 3) for name, ns in us.items()},
+        "disturbed": abs(traced.net(key) - net) > allowed / 2,
+        "agrees": abs(net - cupti_ns) <= allowed,
+    }  # fmt: skip
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()
