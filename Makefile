@@ -5,7 +5,7 @@ ARGS   ?=
 # Images of containers often set it. A run starts many processes, and each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-cluster cluster-table readme kernels-page timing-tables evidence-table reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-cluster cluster-table readme kernels-page timing-tables evidence-table reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -44,6 +44,15 @@ benchmark-timing: setup  ## our times over those of a bare launch; which level c
 
 benchmark-repeatability: setup  ## six fresh runs: do their intervals hold each other's results? (GPU)
 	@$(RUN) scripts/timing/repeatability.py $(ARGS)
+
+benchmark-cupti: setup  ## our times beside CUPTI's durations; needs cupti-python (GPU)
+	@$(RUN) scripts/timing/beside_cupti.py $(ARGS)
+
+benchmark-hosts: setup  ## do speed-ups from one host hold on another? ARGS='FOLDER FOLDER'
+	@$(RUN) scripts/timing/hosts.py $(ARGS)
+
+benchmark-cards: setup  ## how far do cards of one kind differ? ARGS='FOLDER …'
+	@$(RUN) scripts/timing/cards.py $(ARGS)
 
 benchmark-nvbench: setup  ## our times over NVBench's; needs cuda-bench (GPU)
 	@$(RUN) scripts/timing/nvbench.py $(ARGS)

@@ -26,8 +26,8 @@ first instruction and after its last. 672 to 832 ns on an H200, 800 to 832 on an
 cold caches, 16 KiB to 64 MiB)."""
 
 IN_DOUBT_NS = 250.0
-"""The largest error that is left in a cost. Single kernels were within 150 ns of CUPTI's on both;
-of two kernels in steps, where CUPTI itself moves the times, less is known."""
+"""The largest error that is left in a cost. Launches of one kernel and of two were within 153 ns of
+CUPTI's durations of the same launches (reports/h200/timing/cupti.csv)."""
 
 EMPTY_NS = 720.0
 """CUPTI's duration of an empty kernel: 580 to 860 ns on the same cards. For a run of before costs

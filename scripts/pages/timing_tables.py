@@ -63,6 +63,35 @@ def more(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.2f} %".replace("-", "−")
 
 
+def cupti(table: pd.DataFrame) -> Rows:
+    for (n, cache, steps), rows in table.groupby(["n", "cache", "steps"]):
+        sound = rows[~rows.disturbed]
+        agree = f"{(sound.differ_us.abs() <= sound.allowed_us).sum()} of {len(sound)}"
+        yield (
+            size(int(n)), str(cache), str(steps), str(len(rows)),
+            f"{rows.traced_differ_us.min():+.2f} to {rows.traced_differ_us.max():+.2f}".replace(
+                "-", "−"
+            ),
+            agree,
+        )  # fmt: skip
+
+
+def hosts(table: pd.DataFrame) -> Rows:
+    for row in table.itertuples():
+        shares = row.median_pct, row.p95_pct, row.raw_median_pct, row.raw_p95_pct
+        yield size(row.n), row.cache, str(row.cases), *(f"{pct:.2f} %" for pct in shares)
+
+
+def cards(table: pd.DataFrame) -> Rows:
+    """Per size and card: its ceiling, and its times and speed-ups over the medians of all cards."""
+    for (n, card), rows in table.groupby(["n", "card"], sort=False):
+        yield (
+            size(int(n)), f"`{card}`", str(rows.read_gbps.iloc[0]),
+            *(more(quantile) for name in ("ratio", "speed_up_ratio")
+              for quantile in rows[name].quantile([0.5, 0.05, 0.95])),
+        )  # fmt: skip
+
+
 def turns(table: pd.DataFrame) -> Rows:
     for row in table.itertuples():
         yield row.kernel, size(row.n), *(f"{us:.2f}" for us in row[3:])
@@ -119,6 +148,21 @@ def _model(noise: str) -> str:
 
 LEFT, RIGHT = "---", "--:"
 TABLES: dict[str, tuple[Sequence[str], Sequence[str], Callable[[pd.DataFrame], Iterable[Any]]]] = {
+    "cupti": (
+        ["n", "cache", "kernels in a launch", "variants", "net less CUPTI, same launches, µs",
+         "agree without tracing, where it does not disturb"],
+        [LEFT] * 2 + [RIGHT] * 4, cupti,
+    ),
+    "hosts": (
+        ["n", "cache", "speed-ups", "net: median difference", "95 of 100 within",
+         "raw: median difference", "95 of 100 within"],
+        [LEFT] * 2 + [RIGHT] * 5, hosts,
+    ),
+    "cards": (
+        ["n", "card", "read ceiling, GB/s", "times: median", "5 of 100 below", "5 of 100 above",
+         "speed-ups: median", "5 of 100 below", "5 of 100 above"],
+        [LEFT] * 2 + [RIGHT] * 7, cards,
+    ),
     "turns": (
         ["kernel", "n", "µs at the fastest turn", "second", "third", "slowest"],
         [LEFT] * 2 + [RIGHT] * 4, turns,
