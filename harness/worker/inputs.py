@@ -24,6 +24,11 @@ DRAWS = (0, 1)
 """Every test is run on two draws of inputs, which a problem may make different in kind."""
 
 
+def draws_when_timed(problem: Problem) -> tuple[int, int]:
+    """What a size that is timed is verified on: the typical draw, then another one."""
+    return problem.timed_draw, next(d for d in reversed(DRAWS) if d != problem.timed_draw)
+
+
 def generator(seed: int, *key: Any) -> np.random.Generator:
     """Random numbers that depend on the seed and on what they are for, and on nothing else."""
     return np.random.default_rng([seed, zlib.crc32(repr(key).encode())])

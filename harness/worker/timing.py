@@ -26,7 +26,7 @@ from harness.measure.rounds import CACHES, Entry, Hooks, measure
 from harness.ncu import ranges
 from harness.problem import Buffer
 from harness.records import EventCost, Outcome, Remark, Verified
-from harness.worker.inputs import DRAWS, Inputs, Scratch, by_group, generator
+from harness.worker.inputs import Inputs, Scratch, by_group, draws_when_timed, generator
 
 
 def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
@@ -37,12 +37,12 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
     scratch = Scratch(job.scratch)
     tell.now("", 600)  # inputs and references of the largest size take a processor a while
     with ThreadPoolExecutor() as pool:
-        draws = list(pool.map(partial(_drawn, job, first), DRAWS))
+        draws = list(pool.map(partial(_drawn, job, first), draws_when_timed(problem)))
     scratch.keep("input", draws[0].values)
     sound, found = list(job.cases), dict[str, Right]()
     with backend.workspace(problem, buffers, draws[0].values) as workspace:
         for inputs in draws:
-            if inputs.draw:
+            if inputs is not draws[0]:
                 workspace.refill(inputs.values)
             workspace.bounds(
                 {name: np.asarray(x, np.float64).reshape(-1)
@@ -157,7 +157,8 @@ def _give_bounds(
     """What results are held to on the device; worked out here if no case was known to vary."""
     if not scratch.has_bounds(buffers):
         tell.now("", 600)
-        scratch.keep_bounds(_drawn(job, job.cases[0], DRAWS[0]))
+        typical = problems.load(job.kernels / job.cases[0].problem).timed_draw
+        scratch.keep_bounds(_drawn(job, job.cases[0], typical))
     workspace.bounds(scratch.doubles("reference", buffers), scratch.doubles("bound", buffers))
 
 
@@ -187,8 +188,8 @@ def _profile_group(job: Job, cases: Sequence[Case], backend: TimingBackend, tell
     first = cases[0]
     problem = problems.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
-    rng = generator(job.seed, first.group, DRAWS[0])
-    inputs = problem.inputs(first.sizes, first.dtype, rng, DRAWS[0])
+    rng = generator(job.seed, first.group, problem.timed_draw)
+    inputs = problem.inputs(first.sizes, first.dtype, rng, problem.timed_draw)
     with backend.workspace(problem, buffers, inputs) as workspace:
         for case in cases:
             tell.now(case.id)

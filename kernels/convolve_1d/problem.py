@@ -22,6 +22,9 @@ RADIUS = TAPS // 2
 
 class Convolve1d(Problem):
     title = "output[i] = Σ filter[k] · input[i + k − 16], k = 0 … 32, zeros beyond the ends"
+    timed_inputs = (
+        "numbers between −0.5 and 0.5, as of an audio signal. No instruction depends on them."
+    )
     partly_read = ("filter",)  # who has it in constant memory does not read the buffer
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:

@@ -15,6 +15,10 @@ LARGEST = 2**30 - 1
 
 class ParityBranch(Problem):
     title = "output[i] = 2 input[i] if input[i] is even, else input[i] + 1"
+    timed_inputs = (
+        "integers of either parity by chance, so that hardly a warp has lanes of one kind alone. "
+        "A branch that is kept costs most there, and nothing where parities are sorted."
+    )
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         n = sizes["n"]

@@ -17,6 +17,7 @@ LONGEST_RUN = 8  # steps that a running sum may slide before it starts anew
 
 class WindowSum(Problem):
     title = "output[i] = Σ input[j], |j − i| ≤ 16, zeros beyond the ends"
+    timed_inputs = "numbers between −0.5 and 0.5. No instruction depends on them."
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         return [
