@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -139,6 +140,8 @@ class Library(Common):
     host: HostFunction = ""
     args: Annotated[list[Argument], Field(max_length=100)] = []
     """Of a host function: buffers of the problem by name, or expressions; the stream follows."""
+    compiled: bool = False
+    """Of a library's Python function: torch.compile makes kernels of it."""
 
 
 class Variant(Library):
@@ -169,6 +172,13 @@ class Sizes(Strict):
         return self
 
 
+def _listed(value: Any) -> Any:
+    return () if value is None else tuple(value) if isinstance(value, list) else (value,)
+
+
+OwnLibrary = Annotated[tuple[Literal["torch", "torch_compile"], ...], BeforeValidator(_listed)]
+
+
 class Problem(Strict):
     """The variants of one computation, and where to run them."""
 
@@ -178,8 +188,8 @@ class Problem(Strict):
     baseline: str
     requires: Requires = Requires()
     """Of all its variants and libraries."""
-    library: Literal["torch"] | None = None
-    """torch: problem.py's library()."""
+    library: OwnLibrary = ()
+    """torch: problem.py's library(); torch_compile: the same, compiled by torch.compile."""
     libraries: dict[Name, Library] = {}
     defaults: Defaults = Defaults()
     variants: Annotated[dict[Name, Variant | None], Field(min_length=1)]

@@ -15,7 +15,14 @@ import numpy as np
 from harness.backends.base import Array, Execution, TimedWorkspace, Workspace
 from harness.build.compile import Built
 from harness.cases import Case
-from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError, OutOfMemory
+from harness.errors import (
+    DeviceFault,
+    DeviceLost,
+    HarnessError,
+    LaunchError,
+    NotInstalled,
+    OutOfMemory,
+)
 from harness.problem import Buffer, Problem, numpy_dtype
 from harness.records import Phase, Verified
 from harness.worker.verify import Check, check
@@ -55,7 +62,7 @@ class Inputs:
         try:
             execution = workspace.run(case, built, self.draw)
             result = check(execution, self.reference, self.tolerance)
-        except (DeviceFault, DeviceLost, OutOfMemory):
+        except (DeviceFault, DeviceLost, NotInstalled, OutOfMemory):
             raise
         except HarnessError as error:
             execution, result = Execution({}), Check(False, str(error))
@@ -73,7 +80,7 @@ class Inputs:
         """
         found: float | str | None = None
         if self._usable:
-            with suppress(LaunchError):
+            with suppress(LaunchError):  # which `verify` meets again
                 found = workspace.error(case, built, self.draw)
         if isinstance(found, float):
             return self._verified(case, phase, Check(True, error=found))

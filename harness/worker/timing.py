@@ -17,8 +17,9 @@ import numpy as np
 
 from harness import problem as problems
 from harness.backends.base import Right, TimedWorkspace, TimingBackend
+from harness.build.torch_compile import COMPILE_S
 from harness.cases import Case
-from harness.errors import LaunchError, OutOfMemory
+from harness.errors import LaunchError, NotInstalled, OutOfMemory
 from harness.job import Job, Telling
 from harness.measure import ceilings, event_cost
 from harness.measure.conditions import Sensors
@@ -70,8 +71,12 @@ def _is_right(
     found: dict[str, Right],
     tell: Telling,
 ) -> bool:
-    tell.now(case.id)
-    verified = inputs.verify_on_device(workspace, case, job.built.get(case.id), "before")
+    tell.now(case.id, COMPILE_S if case.compiled else None)
+    try:
+        verified = inputs.verify_on_device(workspace, case, job.built.get(case.id), "before")
+    except NotInstalled as error:
+        tell.record(Outcome(case.id, "skipped", str(error), again=True))
+        return False
     reason = verified.reason
     if verified.ok:
         right = workspace.right(case, job.built.get(case.id))
@@ -192,6 +197,6 @@ def _profile_group(job: Job, cases: Sequence[Case], backend: TimingBackend, tell
     inputs = problem.inputs(first.sizes, first.dtype, rng, problem.timed_draw)
     with backend.workspace(problem, buffers, inputs) as workspace:
         for case in cases:
-            tell.now(case.id)
+            tell.now(case.id, COMPILE_S if case.compiled else None)
             names = [ranges.name(case.id, step) for step in range(len(case.steps) or 1)]
             workspace.profile(case, job.built.get(case.id), names)

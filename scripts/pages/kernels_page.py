@@ -75,7 +75,7 @@ def section(problem: Problem, loaded: Computation) -> Iterator[str]:
     if loaded.timed_inputs:
         yield f"Timed and counted on {_prose(loaded.timed_inputs)}"
     libraries = [_link(problem, library) for library in problem.libraries.values()]
-    libraries += ["`torch`"] if problem.library else []
+    libraries += [f"`{name}`" for name in problem.library]
     against = f"Baseline: {_code(problem.baseline)}. Libraries: {', '.join(libraries) or 'none'}."
     yield f"{against} Types: {', '.join(problem.dtypes)}."
     folder, found, origins = RUNS / problem.name, list[Ladder](), ""
