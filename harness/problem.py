@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -193,6 +194,7 @@ def load(folder: Path) -> Problem:
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where torch.compile looks for what its functions use
     try:
         with deadline.within(PLANNING_S):
             loader.exec_module(module)

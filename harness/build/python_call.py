@@ -132,7 +132,7 @@ def results(
         if not hasattr(result, "untyped_storage"):
             given = type(result).__name__
             raise LaunchError(f"{case.variant} returns a {given} for `{name}`; it needs a tensor")
-        if (result.dtype, result.numel()) != (buffer.dtype, buffer.numel()):
+        if result.numel() != buffer.numel() or not _alike(result, buffer):
             raise LaunchError(
                 f"{case.variant} returns {result.numel()} × {result.dtype} for `{name}`, which is "
                 f"{buffer.numel()} × {buffer.dtype}"
@@ -142,6 +142,12 @@ def results(
         _check_memory(result, name, case, buffers)
         found.append((buffer, result))
     return found
+
+
+def _alike(result: Any, buffer: Any) -> bool:
+    """Whether one type holds what the other does: a library may count in wider integers."""
+    floating = result.is_floating_point(), buffer.is_floating_point()
+    return bool(result.dtype == buffer.dtype or not any(floating))
 
 
 def _check_memory(result: Any, name: str, case: Case, buffers: Mapping[str, Any]) -> None:
@@ -156,6 +162,5 @@ def _check_memory(result: Any, name: str, case: Case, buffers: Mapping[str, Any]
 
 
 def _fault(path: Path, error: BaseException) -> LaunchError:
-    if isinstance(error, ModuleNotFoundError):
-        return NotInstalled(f"{path}{line_in(path, error)} needs {error.name}: not installed")
-    return LaunchError(f"{path}{line_in(path, error)}: {type(error).__name__}: {error}")
+    kind = NotInstalled if isinstance(error, ModuleNotFoundError) else LaunchError
+    return kind(f"{path}{line_in(path, error)}: {type(error).__name__}: {error}")

@@ -36,8 +36,6 @@ def settle() -> None:
 
 def lacking() -> str:
     """What torch.compile needs and is not there; empty where nothing is missing."""
-    if importlib.util.find_spec("torch") is None:
-        return "torch is not installed"
     if importlib.util.find_spec("triton") is None:
         return "torch.compile needs Triton, which is not installed"
     if not (os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")):
@@ -46,16 +44,18 @@ def lacking() -> str:
 
 
 @cache
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any], torch: Any) -> Callable[..., Any]:
     """The function as torch.compile has it: one graph, for the sizes that it is called with.
 
-    Compiled at its first call. Raises NotInstalled with what is missing.
+    Compiled at its first call. torch: the package. Raises NotInstalled with what is missing.
     """
     if missing := lacking():
         raise NotInstalled(missing)
     settle()
-    import torch
-
+    # A process that profiles compiles for more sizes than the few that torch thinks sensible.
+    for name in ("recompile_limit", "accumulated_recompile_limit"):
+        if hasattr(torch._dynamo.config, name):
+            setattr(torch._dynamo.config, name, 2**16)
     try:
         made: Callable[..., Any] = torch.compile(function, fullgraph=True, dynamic=False)
     except RuntimeError as error:  # a Python that it does not know yet, or a system

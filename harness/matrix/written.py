@@ -7,7 +7,7 @@ variants out of it.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from harness.cases import Flush
+from harness.cases import COMPILED, LIBRARY, Flush
 from harness.errors import ConfigError
 from harness.matrix.expressions import QUOTE_IT, Expression, is_cut
 from harness.matrix.values import (
@@ -172,11 +172,15 @@ class Sizes(Strict):
         return self
 
 
-def _listed(value: Any) -> Any:
-    return () if value is None else tuple(value) if isinstance(value, list) else (value,)
+def _own_library(value: Any) -> tuple[str, ...]:
+    """A name or a list of them."""
+    found = [] if value is None else value if isinstance(value, list) else [value]
+    if wrong := [each for each in found if each not in (LIBRARY, COMPILED)]:
+        raise ValueError(f"{wrong[0]!r} is neither '{LIBRARY}' nor '{COMPILED}'")
+    return tuple(dict.fromkeys(found))
 
 
-OwnLibrary = Annotated[tuple[Literal["torch", "torch_compile"], ...], BeforeValidator(_listed)]
+OwnLibrary = Annotated[tuple[str, ...], BeforeValidator(_own_library)]
 
 
 class Problem(Strict):

@@ -44,4 +44,4 @@ class Copy(Problem):
         return Work(read_bytes=size, written_bytes=size, flops=0)
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
-        return tensors["output"].copy_(tensors["input"])
+        return tensors["input"].clone()

@@ -54,4 +54,4 @@ class Histogram(Problem):
         has to."""
         import torch
 
-        return tensors["output"].copy_(torch.bincount(tensors["input"], minlength=BINS))
+        return torch.bincount(tensors["input"], minlength=BINS)

@@ -112,11 +112,8 @@ class LayerNorm(Problem):
         return Work(size * (n + 2 * sizes["cols"]), size * n, 8 * n)
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
-        """torch has no layer_norm that writes into a given tensor: its result is copied, which
-        costs another read and write of the output."""
         import torch
 
         gamma, beta = tensors["gamma"], tensors["beta"]
         rows = tensors["input"].view(-1, gamma.numel())
-        result = torch.nn.functional.layer_norm(rows, gamma.shape, gamma, beta, EPSILON)
-        return tensors["output"].copy_(result.view(-1))
+        return torch.nn.functional.layer_norm(rows, gamma.shape, gamma, beta, EPSILON)

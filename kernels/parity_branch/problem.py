@@ -25,7 +25,6 @@ class ParityBranch(Problem):
         return [
             Buffer("input", "input", dtype, n),
             Buffer("output", "output", dtype, n),
-            Buffer("shift", "scratch", dtype, n),  # of the library
         ]
 
     def inputs(
@@ -55,11 +54,8 @@ class ParityBranch(Problem):
         return Work(read_bytes=size, written_bytes=size, flops=2 * sizes["n"])
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
-        """Four passes without memory of its own: (x + odd) shifted left by 1 − odd."""
+        """As one writes it: five passes where nothing is compiled, and one where it is."""
         import torch
 
-        x, output, shift = tensors["input"], tensors["output"], tensors["shift"]
-        torch.bitwise_and(x, 1, out=shift)
-        torch.add(x, shift, out=output)
-        shift.bitwise_xor_(1)
-        return output.bitwise_left_shift_(shift)
+        x = tensors["input"]
+        return torch.where(x & 1 == 0, 2 * x, x + 1)

@@ -58,4 +58,4 @@ class ReduceSum(Problem):
     def library(self, tensors: Mapping[str, Any]) -> Any:
         import torch
 
-        return torch.sum(tensors["input"], dim=0, keepdim=True, out=tensors["output"])
+        return torch.sum(tensors["input"])

@@ -95,11 +95,8 @@ class RmsNorm(Problem):
         return Work(size * (n + sizes["cols"]), size * n, 4 * n)
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
-        """torch has no rms_norm that writes into a given tensor: its result is copied, which
-        costs another read and write of the output."""
         import torch
 
         gamma = tensors["gamma"]
         rows = tensors["input"].view(-1, gamma.numel())
-        result = torch.nn.functional.rms_norm(rows, gamma.shape, gamma, EPSILON)
-        return tensors["output"].copy_(result.view(-1))
+        return torch.nn.functional.rms_norm(rows, gamma.shape, gamma, EPSILON)

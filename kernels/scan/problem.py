@@ -69,4 +69,4 @@ class Scan(Problem):
     def library(self, tensors: Mapping[str, Any]) -> Any:
         import torch
 
-        return torch.cumsum(tensors["input"], dim=0, out=tensors["output"])
+        return torch.cumsum(tensors["input"], dim=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -167,15 +166,17 @@ def function_call(
         called = modules.host_function(case, problem.folder.parent)
         addresses = {name: allocation.address for name, allocation in memory.items()}
         return lambda: called(addresses, stream.handle)
-    if importlib.util.find_spec("torch") is None:
-        raise NotInstalled(f"{case.variant} needs torch, which is not installed")
+    try:
+        import torch
+    except ImportError:
+        raise NotInstalled(f"{case.variant} needs torch, which is not installed") from None
     views = tensors(memory)
     if case.kind == "python":
         function = python_call.load(problem.folder, case.function)
-        by = torch_compile.compiled(function) if case.compiled else None
+        by = torch_compile.compiled(function, torch) if case.compiled else None
         call = python_call.bind(function, case, views, stream.handle, by)
     else:
-        own = torch_compile.compiled(problem.library) if case.compiled else problem.library
+        own = torch_compile.compiled(problem.library, torch) if case.compiled else problem.library
         call = partial(own, views)
     return LibraryCall(call, case, memory, views, stream) if case.is_library else call
 
