@@ -11,6 +11,8 @@ DEVICE_FACTS = ("sm_count", "warp_size", "l2_bytes", "max_threads_per_block", "m
 """What an expression in bench.yaml may use of the device."""
 
 LIBRARY = "torch"
+COMPILED = "torch_compile"
+"""What the rows of problem.py's library() are called: as it stands, and by torch.compile."""
 
 Kind = Literal["kernel", "python", "host", "library"]
 """What a case runs: kernels of a .cu file; a Python function on tensors; a host function of a .cu
@@ -137,6 +139,8 @@ class Case:
     keys."""
     as_library: bool = False
     """Whether it stands beside the variants as what they are measured against."""
+    compiled: bool = False
+    """Whether torch.compile makes kernels of its function: of a library only."""
 
     @property
     def id(self) -> str:

@@ -7,9 +7,12 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
 from harness.errors import ProblemError
 from harness.near import did_you_mean
+
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,18 @@ def smallest_normal(name: str) -> float:
 def machine_epsilon(name: str) -> float:
     """The unit in the last place of 1.0: 2^-23 for float32, 2^-7 for bfloat16."""
     return float(_finfo(name).eps)
+
+
+def rounded(values: Array, name: str) -> Array:
+    """Values as a narrower type of float, those that would be subnormal in it as 0.
+
+    Of numbers around 1 hardly any are; but arithmetic on these may take a way of its own, and what
+    is timed has none.
+    """
+    found = values.astype(numpy_dtype(name))
+    if found.dtype != values.dtype:
+        found[np.abs(values) < smallest_normal(name)] = 0
+    return found
 
 
 def _finfo(name: str) -> Any:

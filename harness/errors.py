@@ -8,7 +8,8 @@
     ├── CompileError          nvcc missing, or a source that it rejects
     │   └── CompilerStopped   nvcc was killed, or had no room: nothing the source is to blame for
     ├── LaunchError           a kernel, argument or shape that cannot be launched
-    │   └── OutOfMemory       a size that the device has no memory for
+    │   ├── OutOfMemory       a size that the device has no memory for
+    │   └── NotInstalled      what a library's row calls is not on this machine
     ├── DeviceFault           the GPU's context is lost: this process can launch nothing more
     ├── DeviceLost            the GPU is lost, to every process: the run stops here
     ├── ClusterLost           the scheduler or all workers of --cluster are gone: the run stops here
@@ -64,6 +65,10 @@ class LaunchError(HarnessError):
 
 class OutOfMemory(LaunchError):
     """The device has no memory for a size."""
+
+
+class NotInstalled(LaunchError):
+    """A package or tool that a function needs is not there; a library's row is skipped then."""
 
 
 class DeviceFault(HarnessError):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -123,6 +124,12 @@ class Problem(ABC):
     folder: Path = Path()
     """Where its problem.py lies; told when it is loaded."""
 
+    timed_draw: int = 0
+    """The draw of `inputs` that is timed and counted: a typical one."""
+
+    timed_inputs: str = ""
+    """What that draw is, why it is typical, and whether speed depends on it; for the pages."""
+
     partly_read: Sequence[str] = ()
     """Inputs of which a right kernel need not read every byte: an index says which, or a search
     ends early. Every other input has to be read whole."""
@@ -139,7 +146,9 @@ class Problem(ABC):
 
         Every launch shape is verified on draw 0 and on draw 1, which may differ in kind: real
         numbers find errors of arithmetic, whole numbers with exact sums find one lost element.
-        Timings use draw 0.
+        What is timed is `timed_draw`, which is typical of what users compute with: in its type it
+        has no infinities, no NaN and no subnormal numbers (`dtypes.rounded`). Draws that are made
+        to find errors are for verification alone.
         """
 
     @abstractmethod
@@ -185,6 +194,7 @@ def load(folder: Path) -> Problem:
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where torch.compile looks for what its functions use
     try:
         with deadline.within(PLANNING_S):
             loader.exec_module(module)
@@ -222,6 +232,14 @@ class Checked(Problem):
         if self.arithmetic not in ARITHMETIC:
             known = ", ".join(f'"{name}"' for name in ARITHMETIC)
             raise ProblemError(f"{path}: arithmetic is {self.arithmetic!r}; it is one of {known}")
+        self.timed_draw = problem.timed_draw
+        if not _is_integer(self.timed_draw) or self.timed_draw < 0:
+            raise ProblemError(
+                f"{path}: timed_draw is {self.timed_draw!r}; it needs a number, 0 or more"
+            )
+        self.timed_inputs = problem.timed_inputs
+        if not isinstance(self.timed_inputs, str):
+            raise ProblemError(f"{path}: timed_inputs is {self.timed_inputs!r}; it needs text")
         self.partly_read = problem.partly_read
         listed = isinstance(self.partly_read, Sequence) and not isinstance(self.partly_read, str)
         if not listed or not all(isinstance(name, str) for name in self.partly_read):

@@ -96,6 +96,8 @@ def _everything(folder: Path) -> None:
     ("right", "wrong", "words"),
     [
         ("np\n", "np, sys; sys.exit(3)\n", "problem.py:2: SystemExit: 3"),
+        ("P(Problem):", "P(Problem):\n    timed_draw = -1", "timed_draw is -1; it needs a number"),
+        ("P(Problem):", "P(Problem):\n    timed_inputs = 3", "timed_inputs is 3; it needs text"),
         ("P(Problem):", "P(Problem):\n    title = None", "title is None"),
         (
             "P(Problem):",

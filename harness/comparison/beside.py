@@ -138,7 +138,7 @@ def sides(today: Bench, base: Base, patterns: Sequence[str], folder: Path) -> Si
                if v in ours.get(name, ()) or v == problem.baseline}  # fmt: skip
         _refuse_names(problem, own)
         problems[name] = replace(
-            problem, variants=_both(own, known, name, base), libraries={}, library=None
+            problem, variants=_both(own, known, name, base), libraries={}, library=()
         )
         pairs += [(name, v) for v in own if v in known]
         notes += _other_problem(today, base, name)

@@ -17,10 +17,13 @@ from harness.matrix.expressions import Expression
 from harness.matrix.values import Shape
 from harness.matrix.variants import Problem, Variant
 from harness.near import did_you_mean
+from harness.problem import Work
 
 QUICK_BYTES = 256 * 2**20
 """Compulsory traffic of the size that a quick run times, at most: beyond any L2 cache, and few
 milliseconds of memory traffic."""
+QUICK_FLOPS = 2**37
+"""Its arithmetic, at most: the host works out the reference in float64."""
 QUICK_SECONDS = 15
 """After which a quick run adds no more placements to a problem."""
 
@@ -182,16 +185,16 @@ def _quickly(bench: model.Bench, backend: str) -> model.Bench:
 
 
 def _quick_size(bench: model.Bench, problem: Problem, most: int) -> Shape:
-    """The largest that moves at most so many bytes, else the smallest."""
+    """The largest that moves at most so many bytes, and is soon verified, else the smallest."""
     try:
-        by_bytes = sorted(_with_bytes(bench, problem), key=lambda each: each[0])
+        by_bytes = sorted(_with_work(bench, problem), key=lambda each: each[0].bytes)
     except ProblemError:  # plan.py says so, of each case
         return problem.sizes.bench[0]
-    within = [size for moved, size in by_bytes if moved <= most]
+    within = [s for work, s in by_bytes if work.bytes <= most and work.flops <= QUICK_FLOPS]
     return within[-1] if within else by_bytes[0][1]
 
 
-def _with_bytes(bench: model.Bench, problem: Problem) -> Iterator[tuple[int, Shape]]:
+def _with_work(bench: model.Bench, problem: Problem) -> Iterator[tuple[Work, Shape]]:
     loaded = problems.load(bench.kernels / problem.name)
     for size in problem.sizes.bench:
-        yield loaded.work(size, problem.dtypes[0]).bytes, size
+        yield loaded.work(size, problem.dtypes[0]), size

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.budgets import Budget
-from harness.cases import LIBRARY, Kind
+from harness.cases import COMPILED, LIBRARY, Kind
 from harness.matrix import written
 from harness.matrix.values import KernelName
 from harness.matrix.variants import Needs, Problem, Sizes, Step, Variant
@@ -101,6 +101,8 @@ class _Merger:
                         "is not compiled by nvcc"
                     )  # fmt: skip
                     raise place.at(key).error(f"does not go with `python`: the function {what}")
+        if own.compiled and not (as_library and kind == "python"):
+            raise place.at("compiled").error("is for a Python function below `libraries:`")
         merged.places["function",] = place.at(kind)
         function = own.python or own.host
         return self._checked(Variant(
@@ -108,7 +110,7 @@ class _Merger:
             source=function.partition(":")[0] if kind == "host" else "", args=tuple(own.args),
             expect=merged.expect(defaults=False), builds_on=getattr(own, "builds_on", ""),
             needs=self._needs(own), **merged.common(), **compiled,
-            as_library=as_library, places=merged.places,
+            as_library=as_library, compiled=own.compiled, places=merged.places,
         ))  # fmt: skip
 
     def _needs(self, own: written.Library) -> Needs:
@@ -225,12 +227,13 @@ class _Merger:
                 f"`{baseline}` is not a variant; there are {', '.join(variants)}"
                 f"{did_you_mean(baseline, variants)}"
             )
-        if LIBRARY in variants:
-            raise self.top.at("variants", LIBRARY).error(
-                f"`{LIBRARY}` is the library's name; choose another"
-            )
+        for name in (LIBRARY, COMPILED):
+            if name in variants:
+                raise self.top.at("variants", name).error(
+                    f"`{name}` is the library's name; choose another"
+                )
         for name in libraries:
-            if name in variants or (name == LIBRARY and self.body.library):
+            if name in variants or name in self.body.library:
                 raise self.top.at("libraries", name).error(
                     "another row has this name; choose another"
                 )

@@ -229,7 +229,7 @@ class _Resolver:
                 raise self.error(f"`{name}` is not a buffer", "overwrites", index)
         case = Case(
             problem.name, variant.name, dtype, size, shape, builds_on=variant.builds_on,
-            kind=variant.kind, as_library=variant.as_library,
+            kind=variant.kind, as_library=variant.as_library, compiled=variant.compiled,
         )  # fmt: skip
         if lacking := variant.needs.missing(self.site.device):
             return replace(case, skip=lacking)

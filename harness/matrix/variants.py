@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from harness.budgets import Budget
-from harness.cases import LIBRARY, Device, Kind
+from harness.cases import COMPILED, Device, Kind
 from harness.errors import ExpressionError
 from harness.matrix.expressions import Expression, Number
 from harness.matrix.values import KernelName, Shape
@@ -101,6 +101,7 @@ class Variant:
     needs: Needs = Needs()
     builds_on: str = ""
     as_library: bool = False
+    compiled: bool = False
     places: Mapping[tuple[Key, ...], Place] = field(default_factory=dict, repr=False, compare=False)
 
     def place(self, *at: Key) -> Place:
@@ -159,8 +160,8 @@ class Problem:
     baseline: str
     variants: Mapping[str, Variant]
     libraries: Mapping[str, Variant] = field(default_factory=dict)
-    library: str | None = None
-    """"torch" where problem.py's library() is a row too."""
+    library: tuple[str, ...] = ()
+    """The rows of problem.py's library(): "torch", and "torch_compile" for the same compiled."""
     place: Place = field(repr=False, compare=False, kw_only=True)
 
     @property
@@ -172,8 +173,8 @@ class Problem:
         """The variants, the libraries, and problem.py's own."""
         yield from self.variants.values()
         yield from self.libraries.values()
-        if self.library:
-            yield Variant(LIBRARY, "library", self.dtypes, as_library=True,
+        for name in self.library:
+            yield Variant(name, "library", self.dtypes, as_library=True, compiled=name == COMPILED,
                           places={(): self.place.at("library")})  # fmt: skip
 
     def count(self) -> int:

@@ -7,10 +7,11 @@ variants out of it.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -19,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from harness.cases import Flush
+from harness.cases import COMPILED, LIBRARY, Flush
 from harness.errors import ConfigError
 from harness.matrix.expressions import QUOTE_IT, Expression, is_cut
 from harness.matrix.values import (
@@ -139,6 +140,8 @@ class Library(Common):
     host: HostFunction = ""
     args: Annotated[list[Argument], Field(max_length=100)] = []
     """Of a host function: buffers of the problem by name, or expressions; the stream follows."""
+    compiled: bool = False
+    """Of a library's Python function: torch.compile makes kernels of it."""
 
 
 class Variant(Library):
@@ -169,6 +172,17 @@ class Sizes(Strict):
         return self
 
 
+def _own_library(value: Any) -> tuple[str, ...]:
+    """A name or a list of them."""
+    found = [] if value is None else value if isinstance(value, list) else [value]
+    if wrong := [each for each in found if each not in (LIBRARY, COMPILED)]:
+        raise ValueError(f"{wrong[0]!r} is neither '{LIBRARY}' nor '{COMPILED}'")
+    return tuple(dict.fromkeys(found))
+
+
+OwnLibrary = Annotated[tuple[str, ...], BeforeValidator(_own_library)]
+
+
 class Problem(Strict):
     """The variants of one computation, and where to run them."""
 
@@ -178,8 +192,8 @@ class Problem(Strict):
     baseline: str
     requires: Requires = Requires()
     """Of all its variants and libraries."""
-    library: Literal["torch"] | None = None
-    """torch: problem.py's library()."""
+    library: OwnLibrary = ()
+    """torch: problem.py's library(); torch_compile: the same, compiled by torch.compile."""
     libraries: dict[Name, Library] = {}
     defaults: Defaults = Defaults()
     variants: Annotated[dict[Name, Variant | None], Field(min_length=1)]

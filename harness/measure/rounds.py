@@ -18,6 +18,7 @@ import numpy as np
 
 from harness.backends.base import LONG_NS, OTHER_RESULT, Batch, Right, TimedWorkspace
 from harness.build.compile import Built
+from harness.build.torch_compile import COMPILE_S
 from harness.cases import Case, Flush
 from harness.records import Cache, Conditions, Outcome, Record, Round
 
@@ -128,7 +129,7 @@ class _Placement:
             return False
         if case.id in self._launches:
             return True
-        self._hooks.starting(case, DEADLINE_S)
+        self._hooks.starting(case, COMPILE_S if case.compiled else DEADLINE_S)
         wrong = self._workspace.ready(case, entry.built, entry.right) if entry.right else ""
         if wrong and not (wrong == OTHER_RESULT and self._is_seen_to_vary(entry, "cold")):
             self.ended.append(self._fail(case, wrong))

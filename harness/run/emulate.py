@@ -21,12 +21,15 @@ def emulate(bench: model.Bench, case: Case, arch: str, jobs: int = 1) -> Executi
 
 
 def by_front_end(
-    bench: model.Bench, case: Case, arch: str, jobs: int = 1
+    bench: model.Bench, case: Case, arch: str, jobs: int = 1, draw: int | None = None
 ) -> tuple[Execution, Execution | str]:
-    """What a case's PTX comes to, and its machine code, or why that was not executed."""
+    """What a case's PTX comes to, and its machine code, or why that was not executed.
+
+    draw: of the inputs; that which is timed, unless another is named.
+    """
     problem = problems.load(bench.kernels / case.problem)
     built = compiler.build(compiler.unit(case, bench.kernels, arch))
-    inputs = Inputs(problem, case, bench.timing.seed, 0)
+    inputs = Inputs(problem, case, bench.timing.seed, problem.timed_draw if draw is None else draw)
     buffers = problem.buffers(case.sizes, case.dtype)
     with (
         EmulatorBackend(arch, jobs).workspace(problem, buffers, inputs.values) as ptx,

@@ -30,8 +30,9 @@ _TAIL = 2000
 STARTING_S = 60.0
 """What a process may take to start, on a machine that is busy with others."""
 
-MOST_SERVERS = 2
-"""Processes that workers are forked from, which a run on a GPU and one without it need."""
+MOST_SERVERS = 3
+"""Processes that workers are forked from: for a run without a GPU, for one on a GPU, and for what
+torch.compile is part of."""
 
 _POLL_S = 0.05
 
@@ -82,7 +83,7 @@ class Workers:
             path = own / "job.json"
             path.write_bytes(JOB.dump_json(job))
             try:
-                worker = _Worker(job.backend, path)
+                worker = _Worker(job, path)
             except ServerEnded as error:
                 return Ended(f"no worker could be started: {error}", killed=True)
             self._enter(worker)
@@ -113,11 +114,11 @@ class Workers:
 class _Worker:
     """One process, forked to do the job in a file."""
 
-    def __init__(self, backend: str, job: Path) -> None:
+    def __init__(self, job: Job, path: Path) -> None:
         reading, writing = os.pipe()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in end()
         try:
-            self._child = _forked(backend, [str(job)], self._output.fileno(), writing)
+            self._child = _forked(_kind(job), [str(path)], self._output.fileno(), writing)
         except BaseException:
             os.close(reading)
             self._output.close()
@@ -219,20 +220,26 @@ class _Worker:
         self._output.close()
 
 
-def _forked(backend: str, arguments: Sequence[str], output: int, pipe: int) -> Forked:
-    """From the server of this backend, or from a new one where that has ended meanwhile."""
+def _kind(job: Job) -> str:
+    """Of server: by what its workers need imported."""
+    if job.backend != "cuda":
+        return "cpu"
+    return "compiling" if any(case.compiled for case in job.cases) else "gpu"
+
+
+def _forked(kind: str, arguments: Sequence[str], output: int, pipe: int) -> Forked:
+    """From the server of this kind, or from a new one where that has ended meanwhile."""
     try:
-        return _server(backend).fork(arguments, output, pipe)
+        return _server(kind).fork(arguments, output, pipe)
     except ServerEnded:
-        return _server(backend).fork(arguments, output, pipe)
+        return _server(kind).fork(arguments, output, pipe)
 
 
-def _server(backend: str) -> ForkServer:
-    """That of this kind of backend and of the places from which modules are imported.
+def _server(kind: str) -> ForkServer:
+    """That of this kind and of the places from which modules are imported.
 
     It serves all runs of this process; those that were asked last are kept.
     """
-    kind = "gpu" if backend == "cuda" else "cpu"
     place = kind, os.getcwd(), os.environ.get("PYTHONPATH", "")
     with _servers_lock:
         server = _servers.pop(place, None)

@@ -1,7 +1,7 @@
 """The process that runs kernels: one job, its records written as lines to a pipe.
 
     python -m harness.worker JOB.json FD|FILE
-    python -m harness.worker serve cpu|gpu SOCKET
+    python -m harness.worker serve cpu|gpu|compiling SOCKET
 
 The second forks workers, each with a job and a descriptor, from a process in which the imports are
 made (harness/children/forks.py). A kernel may crash the process, hang it or lose the GPU's context;
@@ -11,13 +11,16 @@ what was running, and goes on with the others.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from harness import backends
+from harness.build import torch_compile
 from harness.children import forks, host_memory
 from harness.errors import (
     BackendUnavailable,
@@ -29,11 +32,14 @@ from harness.errors import (
 from harness.job import JOB, Job
 from harness.worker.pipe import Pipe
 
+_ON_A_GPU = (
+    "harness.worker.qualify", "harness.worker.timing", "harness.backends.cuda.backend", "torch",
+)  # fmt: skip
 _AHEAD = {
     "cpu": ("harness.worker.qualify", "harness.worker.timing", "harness.backends.emulated"),
-    "gpu": ("harness.worker.qualify", "harness.worker.timing", "harness.backends.cuda.backend",
-            "torch"),
-}  # fmt: skip
+    "gpu": _ON_A_GPU,
+    "compiling": (*_ON_A_GPU, "torch._dynamo", "torch._inductor.compile_fx"),
+}
 _TASKS = {
     "qualify": ("harness.worker.qualify", "qualify"),
     "ceilings": ("harness.worker.timing", "measure_ceilings"),
@@ -45,9 +51,20 @@ _TASKS = {
 
 def _import_ahead(where: str) -> None:
     """What workers will need, but for what begins something that a fork does not survive."""
+    if where == "compiling":
+        torch_compile.settle()
     for module in _AHEAD[where]:
         with suppress(ImportError):
             importlib.import_module(module)
+
+
+def _has_begun_cuda() -> bool:
+    """Whether an import has started the driver, after which no fork of this process can use it."""
+    count = ctypes.c_int()
+    try:
+        return ctypes.CDLL("libcuda.so.1").cuDeviceGetCount(ctypes.byref(count)) == 0
+    except OSError:
+        return False
 
 
 def _do(job: Job, pipe: Pipe) -> None:
@@ -86,6 +103,10 @@ def _of_the_machine(error: MemoryError) -> str:
 def main(arguments: list[str]) -> int:
     if arguments[1] == "serve":
         _import_ahead(arguments[2])
+        if arguments[2] == "compiling" and _has_begun_cuda():
+            # Without those imports each worker makes them itself, which takes it some seconds.
+            again = ["-m", "harness.worker", "serve", "gpu", arguments[3]]
+            os.execv(sys.executable, [sys.executable, *again])
         forked = forks.serve(int(arguments[3]))
         if forked is None:
             return 0

@@ -22,7 +22,7 @@ def count(
     told = set[Remark]()
     list_together(job.built[case.id] for case in cases)
     for group in by_group(cases):
-        inputs = Inputs(problem, group[0], job.seed, 0)
+        inputs = Inputs(problem, group[0], job.seed, problem.timed_draw)
         buffers = problem.buffers(group[0].sizes, group[0].dtype)
         with (
             backend.workspace(problem, buffers, inputs.values) as ptx,

@@ -15,13 +15,25 @@ import numpy as np
 from harness.backends.base import Array, Execution, TimedWorkspace, Workspace
 from harness.build.compile import Built
 from harness.cases import Case
-from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError, OutOfMemory
+from harness.errors import (
+    DeviceFault,
+    DeviceLost,
+    HarnessError,
+    LaunchError,
+    NotInstalled,
+    OutOfMemory,
+)
 from harness.problem import Buffer, Problem, numpy_dtype
 from harness.records import Phase, Verified
 from harness.worker.verify import Check, check
 
 DRAWS = (0, 1)
 """Every test is run on two draws of inputs, which a problem may make different in kind."""
+
+
+def draws_when_timed(problem: Problem) -> tuple[int, int]:
+    """What a size that is timed is verified on: the typical draw, then another one."""
+    return problem.timed_draw, next(d for d in reversed(DRAWS) if d != problem.timed_draw)
 
 
 def generator(seed: int, *key: Any) -> np.random.Generator:
@@ -50,7 +62,7 @@ class Inputs:
         try:
             execution = workspace.run(case, built, self.draw)
             result = check(execution, self.reference, self.tolerance)
-        except (DeviceFault, DeviceLost, OutOfMemory):
+        except (DeviceFault, DeviceLost, NotInstalled, OutOfMemory):
             raise
         except HarnessError as error:
             execution, result = Execution({}), Check(False, str(error))
@@ -68,7 +80,7 @@ class Inputs:
         """
         found: float | str | None = None
         if self._usable:
-            with suppress(LaunchError):
+            with suppress(LaunchError):  # which `verify` meets again
                 found = workspace.error(case, built, self.draw)
         if isinstance(found, float):
             return self._verified(case, phase, Check(True, error=found))

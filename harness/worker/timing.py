@@ -17,8 +17,9 @@ import numpy as np
 
 from harness import problem as problems
 from harness.backends.base import Right, TimedWorkspace, TimingBackend
+from harness.build.torch_compile import COMPILE_S
 from harness.cases import Case
-from harness.errors import LaunchError, OutOfMemory
+from harness.errors import LaunchError, NotInstalled, OutOfMemory
 from harness.job import Job, Telling
 from harness.measure import ceilings, event_cost
 from harness.measure.conditions import Sensors
@@ -26,7 +27,7 @@ from harness.measure.rounds import CACHES, Entry, Hooks, measure
 from harness.ncu import ranges
 from harness.problem import Buffer
 from harness.records import EventCost, Outcome, Remark, Verified
-from harness.worker.inputs import DRAWS, Inputs, Scratch, by_group, generator
+from harness.worker.inputs import Inputs, Scratch, by_group, draws_when_timed, generator
 
 
 def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
@@ -37,12 +38,12 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
     scratch = Scratch(job.scratch)
     tell.now("", 600)  # inputs and references of the largest size take a processor a while
     with ThreadPoolExecutor() as pool:
-        draws = list(pool.map(partial(_drawn, job, first), DRAWS))
+        draws = list(pool.map(partial(_drawn, job, first), draws_when_timed(problem)))
     scratch.keep("input", draws[0].values)
     sound, found = list(job.cases), dict[str, Right]()
     with backend.workspace(problem, buffers, draws[0].values) as workspace:
         for inputs in draws:
-            if inputs.draw:
+            if inputs is not draws[0]:
                 workspace.refill(inputs.values)
             workspace.bounds(
                 {name: np.asarray(x, np.float64).reshape(-1)
@@ -70,8 +71,12 @@ def _is_right(
     found: dict[str, Right],
     tell: Telling,
 ) -> bool:
-    tell.now(case.id)
-    verified = inputs.verify_on_device(workspace, case, job.built.get(case.id), "before")
+    tell.now(case.id, COMPILE_S if case.compiled else None)
+    try:
+        verified = inputs.verify_on_device(workspace, case, job.built.get(case.id), "before")
+    except NotInstalled as error:
+        tell.record(Outcome(case.id, "skipped", str(error), again=True))
+        return False
     reason = verified.reason
     if verified.ok:
         right = workspace.right(case, job.built.get(case.id))
@@ -157,7 +162,8 @@ def _give_bounds(
     """What results are held to on the device; worked out here if no case was known to vary."""
     if not scratch.has_bounds(buffers):
         tell.now("", 600)
-        scratch.keep_bounds(_drawn(job, job.cases[0], DRAWS[0]))
+        typical = problems.load(job.kernels / job.cases[0].problem).timed_draw
+        scratch.keep_bounds(_drawn(job, job.cases[0], typical))
     workspace.bounds(scratch.doubles("reference", buffers), scratch.doubles("bound", buffers))
 
 
@@ -187,10 +193,10 @@ def _profile_group(job: Job, cases: Sequence[Case], backend: TimingBackend, tell
     first = cases[0]
     problem = problems.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
-    rng = generator(job.seed, first.group, DRAWS[0])
-    inputs = problem.inputs(first.sizes, first.dtype, rng, DRAWS[0])
+    rng = generator(job.seed, first.group, problem.timed_draw)
+    inputs = problem.inputs(first.sizes, first.dtype, rng, problem.timed_draw)
     with backend.workspace(problem, buffers, inputs) as workspace:
         for case in cases:
-            tell.now(case.id)
+            tell.now(case.id, COMPILE_S if case.compiled else None)
             names = [ranges.name(case.id, step) for step in range(len(case.steps) or 1)]
             workspace.profile(case, job.built.get(case.id), names)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from harness.dtypes import rounded
 from harness.problem import (
     Array,
     Buffer,
@@ -20,6 +21,10 @@ from harness.problem import (
 
 class Attention(Problem):
     title = "o[h] = softmax(q[h] k[h]ᵀ / √d) v[h], each of n × d"
+    timed_inputs = (
+        "normal queries and keys, whose scores then have a spread of 1, as at the start of "
+        "training; values between −1 and 1. No instruction depends on them."
+    )
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         heads, n, d = sizes["heads"], sizes["n"], sizes["d"]
@@ -43,7 +48,7 @@ class Attention(Problem):
         k = rng.standard_normal(shape, dtype=np.float32)
         v = rng.random(shape, dtype=np.float32) * 2 - 1
         made = {"q": q, "k": k, "v": v}
-        return {name: x.reshape(-1).astype(numpy_dtype(dtype)) for name, x in made.items()}
+        return {name: rounded(x.reshape(-1), dtype) for name, x in made.items()}
 
     def reference(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]

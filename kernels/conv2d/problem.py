@@ -11,6 +11,7 @@ from harness.problem import Array, Buffer, Problem, Work, summation_bound
 
 class Conv2d(Problem):
     title = "y[n][o][i][j] = Σ x[n][c][i + a − pad][j + b − pad] weights[o][c][a][b], a, b < k"
+    timed_inputs = "normal images and weights. No instruction depends on them."
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         s = sizes

@@ -3,6 +3,5 @@
 import torch
 
 
-def histc(tensors, stream):
-    with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
-        torch.histc(tensors["input"], bins=256, min=0, max=256, out=tensors["output"])
+def histc(tensors):
+    return torch.histc(tensors["input"], bins=256, min=0, max=256)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from harness.dtypes import rounded
 from harness.problem import Array, Buffer, Problem, Work, numpy_dtype, summation_bound
 
 STEP = 8  # columns that the reference adds up at once
@@ -13,6 +14,10 @@ STEP = 8  # columns that the reference adds up at once
 
 class IndexAdd(Problem):
     title = "output[t][c] = Σ source[r][c] over all r with index[r] = t"
+    timed_inputs = (
+        "rows of numbers between −0.5 and 0.5 with targets by chance. How many rows share a "
+        "target decides the time: rows / targets of them on average, both of which are sizes."
+    )
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         rows, cols, targets = sizes["rows"], sizes["cols"], sizes["targets"]
@@ -39,7 +44,7 @@ class IndexAdd(Problem):
             # -1, 0 and 1: sums are exact in float16 too, so one row too many or too few shows.
             values = rng.integers(-1, 2, rows * cols, dtype=np.int8).astype(np.float32)
         index = rng.integers(0, sizes["targets"], rows, dtype=np.int32)
-        return {"source": values.astype(numpy_dtype(dtype)), "index": index}
+        return {"source": rounded(values, dtype), "index": index}
 
     def reference(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]

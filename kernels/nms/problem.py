@@ -18,6 +18,11 @@ THRESHOLD = 0.5
 
 class Nms(Problem):
     title = "keep[i] = 1 if no kept box j < i has IoU(i, j) > 0.5; boxes sorted by score"
+    timed_inputs = (
+        "crowds of some 256 boxes at each place, as a detector gives them before suppression. How "
+        "many boxes are kept decides the time of the scan; that is no size yet: the chains of the "
+        "other draw are not timed."
+    )
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         n = sizes["n"]

@@ -3,8 +3,7 @@
 import torch
 
 
-def matmul(tensors, stream, m, n, k):
+def matmul(tensors, m, n, k):
     torch.backends.cuda.matmul.allow_tf32 = False
     a, b = tensors["a"].view(m, k), tensors["b"].view(k, n)
-    with torch.cuda.stream(torch.cuda.ExternalStream(stream)):
-        torch.matmul(a, b, out=tensors["c"].view(m, n))
+    return torch.matmul(a, b)

@@ -14,6 +14,7 @@ CHUNK = 4096
 
 class Sgemv(Problem):
     title = "y[i] = Σ a[i][j] x[j], a of m × k, row-major"
+    timed_inputs = "normal factors. No instruction depends on them."
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         m, k = sizes["m"], sizes["k"]

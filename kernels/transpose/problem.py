@@ -13,6 +13,7 @@ STRIP = 64  # rows that the reference moves at once: the columns that it writes 
 
 class Transpose(Problem):
     title = "output[c][r] = input[r][c], r = 0 … rows − 1, c = 0 … cols − 1"
+    timed_inputs = "numbers between −0.5 and 0.5. No instruction depends on them."
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         n = sizes["rows"] * sizes["cols"]

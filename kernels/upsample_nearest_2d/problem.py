@@ -11,6 +11,7 @@ from harness.problem import Array, Buffer, Problem, Work
 
 class UpsampleNearest2d(Problem):
     title = "y[p][i][j] = x[p][i // 2][j // 2], of planes of h × w"
+    timed_inputs = "normal pixels. No instruction depends on them."
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         pixels = sizes["planes"] * sizes["h"] * sizes["w"]

@@ -11,6 +11,7 @@ from harness.problem import Array, Buffer, Problem, Work, summation_bound
 
 class UpsampleNearest2dBackward(Problem):
     title = "dx[p][i][j] = Σ dy[p][2i + a][2j + b], a, b = 0, 1, of planes of h × w"
+    timed_inputs = "normal gradients. No instruction depends on them."
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         pixels = sizes["planes"] * sizes["h"] * sizes["w"]

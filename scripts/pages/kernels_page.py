@@ -23,6 +23,7 @@ from harness.commands.printed.resolved import rows
 from harness.errors import HarnessError
 from harness.matrix import model
 from harness.matrix.variants import Problem, Variant
+from harness.problem import Problem as Computation
 from harness.problem import load as load_problem
 from harness.report import format as fmt
 
@@ -61,18 +62,20 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def page(problems: Sequence[Problem]) -> str:
-    titles = {p.name: load_problem(KERNELS / p.name).title for p in problems}
-    listed = [f"- [{escaped(name)}](#{name}): {_prose(title)}" for name, title in titles.items()]
-    sections = ["\n\n".join(section(p, titles[p.name])) for p in problems]
+    loaded = {p.name: load_problem(KERNELS / p.name) for p in problems}
+    listed = [f"- [{escaped(n)}](#{n}): {_prose(each.title)}" for n, each in loaded.items()]
+    sections = ["\n\n".join(section(p, loaded[p.name])) for p in problems]
     return "\n\n".join([HEAD + "\n" + "\n".join(listed), *sections]) + "\n"
 
 
-def section(problem: Problem, title: str) -> Iterator[str]:
+def section(problem: Problem, loaded: Computation) -> Iterator[str]:
     """What is computed, what it is measured against, where figures come from, and the ladder."""
     yield f"## {escaped(problem.name)}"
-    yield _prose(title)
+    yield _prose(loaded.title)
+    if loaded.timed_inputs:
+        yield f"Timed and counted on {_prose(loaded.timed_inputs)}"
     libraries = [_link(problem, library) for library in problem.libraries.values()]
-    libraries += ["`torch`"] if problem.library else []
+    libraries += [f"`{name}`" for name in problem.library]
     against = f"Baseline: {_code(problem.baseline)}. Libraries: {', '.join(libraries) or 'none'}."
     yield f"{against} Types: {', '.join(problem.dtypes)}."
     folder, found, origins = RUNS / problem.name, list[Ladder](), ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from harness.build import python_call
 from harness.cases import Case
-from harness.errors import LaunchError, ProblemError
+from harness.errors import LaunchError, NotInstalled, ProblemError
 
 CASE = Case(
     "double", "py", "float32", {"n": 4}, {"tile": 2}, kind="python", function="fast.py:twice",
@@ -138,3 +139,111 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
 def test_nothing_here_needs_torch(here: Path) -> None:
     python_call.bind(python_call.load(here, "fast.py:twice"), CASE, tensors(), 0)()
     assert "torch" not in sys.modules
+
+
+# --- what a library returns ----------------------------------------------------------------------
+
+
+@dataclass
+class Memory:
+    start: int
+    size: int
+
+    def data_ptr(self) -> int:
+        return self.start
+
+    def nbytes(self) -> int:
+        return self.size
+
+
+@dataclass
+class Tensor:
+    """As much of torch's as is asked: elements of 4 bytes from `start` on, in its own memory."""
+
+    start: int
+    count: int
+    dtype: str = "float32"
+    memory: Memory | None = None
+
+    def data_ptr(self) -> int:
+        return self.start
+
+    def numel(self) -> int:
+        return self.count
+
+    def element_size(self) -> int:
+        return 4
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.startswith("float")
+
+    def untyped_storage(self) -> Memory:
+        return self.memory or Memory(self.start, 4 * self.count)
+
+
+INPUT, OUTPUT = Tensor(1000, 8), Tensor(2000, 8)
+
+
+def copied(returned: object, outputs: Sequence[str] = ("output",)) -> list[tuple[object, object]]:
+    buffers = {"input": INPUT, "output": OUTPUT, "other": Tensor(3000, 8, "int32")}
+    return python_call.results(returned, CASE, buffers, outputs)
+
+
+def test_a_result_in_memory_of_its_own_is_to_be_copied_into_the_only_output() -> None:
+    result = Tensor(9000, 8)
+    assert copied(result) == [(OUTPUT, result)]
+    assert copied({"output": result}) == [(OUTPUT, result)]
+
+
+def test_what_was_written_where_it_belongs_is_not_copied() -> None:
+    assert copied(None) == []
+    assert copied(Tensor(2000, 8)) == []
+
+
+def test_whole_numbers_may_be_counted_in_wider_ones() -> None:
+    counts = Tensor(9000, 8, "int64")
+    assert [result for _, result in copied({"other": counts}, ("output", "other"))] == [counts]
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        (Tensor(1000, 8), "returns a view of `input` for `output`"),
+        (Tensor(1016, 8, memory=Memory(1000, 64)), "returns a view of `input` for `output`"),
+        (Tensor(9000, 8, memory=Memory(9000, 4)), "a view that repeats elements"),
+        (Tensor(9000, 7), "returns 7 × float32 for `output`, which is 8 × float32"),
+        (Tensor(9000, 8, "float16"), "returns 8 × float16"),
+        (Tensor(9000, 8, "int32"), "returns 8 × int32"),
+        (3.5, "returns a float for `output`; it needs a tensor"),
+        ({"input": Tensor(9000, 8)}, "returns `input`, which is no output"),
+    ],
+)
+def test_what_can_be_no_result_is_refused_above_all_views_which_compute_nothing(
+    returned: object, words: str
+) -> None:
+    with pytest.raises(LaunchError, match=words.replace("(", r"\(")):
+        copied(returned)
+
+
+def test_one_result_for_several_outputs_is_refused() -> None:
+    with pytest.raises(LaunchError, match="one result for several outputs: output, other"):
+        copied(Tensor(9000, 8), ("output", "other"))
+
+
+def test_a_package_that_is_missing_is_told_apart_from_other_faults(here: Path) -> None:
+    (here / "fast.py").write_text("import nothing_of_that_name\n")
+    with pytest.raises(NotInstalled, match=r"fast\.py:1: .*No module named 'nothing_of_that_name'"):
+        python_call.load(here, "fast.py:twice")
+
+    def asks_later(tensors: object) -> None:
+        import nothing_of_that_name  # noqa: F401
+
+    with pytest.raises(NotInstalled):
+        python_call.bind(asks_later, CASE, tensors(), 0)()
+
+
+def test_what_a_compiler_made_of_a_function_is_called_in_its_place(here: Path) -> None:
+    seen = []
+    function = python_call.load(here, "fast.py:twice")
+    python_call.bind(function, CASE, tensors(), 7, by=lambda **given: seen.append(given))()
+    assert set(seen[0]) == {"tensors", "stream", "n", "tile", "rows", "half"}

@@ -82,6 +82,26 @@ def test_functions_are_verified_at_the_test_sizes_and_libraries_are_not(
     assert (case.is_library, case.kind, case.launch) == (True, "host", {})
 
 
+def test_the_same_library_may_stand_there_as_it_is_and_compiled(own: Own, device: Device) -> None:
+    rows = (
+        "library: [torch, torch_compile]\nlibraries:\n"
+        "  fast: {python: 'fast.py:twice', let: {rows: n}, compiled: true}\nvariants:\n"
+    )
+    resolved = found(own("variants:\n", rows), device)
+    told = {v: of(resolved, v)[0] for v in ("torch", "torch_compile", "fast")}
+    assert [(c.kind, c.compiled, c.is_library) for c in told.values()] == [
+        ("library", False, True), ("library", True, True), ("python", True, True),
+    ]  # fmt: skip
+    assert not of(resolved, "v1")[0].compiled
+
+
+def test_a_library_named_as_problem_pys_own_is_refused(own: Own) -> None:
+    rows = (
+        "library: [torch, torch_compile]\nlibraries:\n  torch_compile: {python: 'fast.py:twice'}\n"
+    )
+    assert "another row has this name" in refusal(own("variants:\n", f"{rows}variants:\n"))
+
+
 def test_without_a_gpu_functions_and_libraries_are_skipped_and_say_so(
     own: Own, device: Device
 ) -> None:
@@ -106,6 +126,7 @@ def test_without_a_gpu_functions_and_libraries_are_skipped_and_say_so(
         (PYTHON + "    steps: [twice]\n", "steps", "does not go with `python`"),
         (PYTHON + HOST, "host", "does not go with `python`"),
         (PYTHON + "    flags: [-O1]\n", "flags", "is not compiled by nvcc"),
+        (PYTHON + "    compiled: true\n", "compiled", "a Python function below `libraries:`"),
         (PYTHON + "    args: [n]\n", "args", "called with what its parameters name"),
         ("    args: [n]\n", "args", "belongs into each of the steps, or to `host:`"),
         ("    python: fast.py\n", "python", "write file.py:function, such as sums.py:sum"),

@@ -21,7 +21,7 @@ def test_the_tiny_matrix_is_read_as_written(folder: Path) -> None:
     assert problem.sizes.bench == ({"n": 1024},)
     assert problem.variants["v0"].launch == ({"block": 64}, {"block": 128})
     assert problem.baseline == "v0"
-    assert problem.library is None
+    assert problem.library == ()
     [step] = problem.variants["v0"].steps
     assert (str(step.kernel), step.args) == ("twice", ("input", "output", "n"))
     assert [str(extent) for extent in step.grid] == ["ceil_div(n, block)"]

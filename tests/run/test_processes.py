@@ -233,7 +233,7 @@ def test_servers_of_places_that_were_left_end(
         monkeypatch.chdir(tmp_path / str(number))
         ended, _ = do(Job("describe", "emulator", "sm_80", Path(), 1))
         assert ended.reason == ""
-        servers.append(processes._server("emulator")._child.pid)
+        servers.append(processes._server("cpu")._child.pid)
     assert gone(servers[0])
     assert not gone(servers[-1], within_s=0.1)
 

@@ -34,7 +34,7 @@ from harness.backends.base import (
 )
 from harness.build.compile import Built
 from harness.cases import Case, Device, Flush
-from harness.errors import BackendUnavailable, DeviceFault, OutOfMemory
+from harness.errors import BackendUnavailable, DeviceFault, NotInstalled, OutOfMemory
 from harness.measure.event_cost import IN_AND_OUT_NS
 from harness.problem import Buffer, Problem
 from harness.records import Cache
@@ -122,6 +122,8 @@ class FakeWorkspace:
     def _launch(self, case: Case) -> None:
         self._launches += 1
         self._case = case
+        if case.compiled:
+            raise NotInstalled("torch.compile needs Triton, which is not installed")
         x = self._x["input"]
         self._y = 2 * x
         if case.variant == "wrong_small" and case.sizes["n"] != TIMED:

@@ -26,6 +26,7 @@ problems:
     sizes: {{test: {{n: [1, 33]}}, bench: {{n: {sizes}}}}}
     launch: {{block: [64]}}
     baseline: honest1
+    library: {library}
     defaults:
       let: {{blocks: "ceil_div(n, block)"}}
       steps: {{twice: {{grid: blocks, block: block, args: [input, output, n]}}}}
@@ -44,11 +45,12 @@ class Station:
         self.stopped: HarnessError | None = None
 
     def run(
-        self, *variants: str, sizes: str = "[1024]", limits: str = "{launch_s: 20}", jobs: int = 1
-    ) -> Run:
+        self, *variants: str, sizes: str = "[1024]", limits: str = "{launch_s: 20}", jobs: int = 1,
+        library: str = "null",
+    ) -> Run:  # fmt: skip
         """What stands in the folder after a run; `stopped`: why it went no further."""
         lines = "".join(f"      {name}: {{source: v0.cu}}\n" for name in variants)
-        text = MATRIX.format(variants=lines, sizes=sizes, limits=limits)
+        text = MATRIX.format(variants=lines, sizes=sizes, limits=limits, library=library)
         (self.folder / "bench.yaml").write_text(text)
         bench, out = model.load(self.folder / "bench.yaml"), self.folder / "run"
         there = Folder(out, bench, Choice(), FAKE, device(), datetime.now(timezone.utc))

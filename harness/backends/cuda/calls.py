@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pycuda.driver as cuda
 
-from harness.backends.base import scalar_or_buffer
+from harness.backends.base import POISON, scalar_or_buffer
 from harness.backends.cuda.memory import Allocation
-from harness.build import host, python_call
+from harness.build import host, python_call, torch_compile
 from harness.build.compile import Built, kernel_name
 from harness.build.host import HostFunction
 from harness.build.parameters import Parameter, kernel_parameters
 from harness.cases import Case, Device, Step
 from harness.dtypes import torch_name
-from harness.errors import LaunchError
+from harness.errors import LaunchError, NotInstalled
 from harness.problem import Problem
 
 Call = Callable[[], Any]
@@ -99,6 +100,55 @@ def kernel_call(
     return call
 
 
+class LibraryCall:
+    """A call of a library as its users make it: its result may lie in memory of its own.
+
+    `deliver` copies that into the buffers, after the time is taken; `discard` lets go of it, so
+    that the next call gets the same memory.
+    """
+
+    def __init__(
+        self, call: Call, case: Case, memory: Mapping[str, Allocation], views: Mapping[str, Any],
+        stream: Any,
+    ) -> None:  # fmt: skip
+        import torch
+
+        self._torch, self._shared = torch, torch.cuda.ExternalStream(stream.handle)
+        self._call, self._case, self._views = call, case, views
+        self._outputs = [n for n, each in memory.items() if each.buffer.role == "output"]
+        self._returned: Any = None
+
+    def __call__(self) -> None:
+        with self._torch.cuda.stream(self._shared):
+            self._returned = self._call()
+
+    def deliver(self) -> None:
+        """Enqueued: what is not in the buffers yet. Its memory is spoilt for the next call."""
+        found = python_call.results(self._returned, self._case, self._views, self._outputs)
+        with self._torch.cuda.stream(self._shared):
+            for buffer, result in found:
+                buffer.view(result.shape).copy_(result)
+                result.untyped_storage().fill_(POISON)
+        self.discard()
+
+    def discard(self) -> None:
+        self._returned = None
+
+
+def deliver(steps: Iterable[Call]) -> None:
+    """Enqueued: results that libraries have returned, into the buffers."""
+    for step in steps:
+        if isinstance(step, LibraryCall):
+            step.deliver()
+
+
+def discard(steps: Iterable[Call]) -> None:
+    """Results that nobody looks at."""
+    for step in steps:
+        if isinstance(step, LibraryCall):
+            step.discard()
+
+
 def function_call(
     case: Case,
     problem: Problem | None,
@@ -106,30 +156,29 @@ def function_call(
     memory: Mapping[str, Allocation],
     stream: Any,
 ) -> Call:
-    """A Python function, a host function or problem.py's library(), on the same memory."""
+    """A Python function, a host function or problem.py's library(), on the same memory.
+
+    Raises NotInstalled for what needs a package that is not there.
+    """
     if problem is None:
         raise LaunchError(f"{case.id}: no problem that its function belongs to")
-    if case.kind == "python":
-        function = python_call.load(problem.folder, case.function)
-        return python_call.bind(function, case, tensors(memory), stream.handle)
     if case.kind == "host":
         called = modules.host_function(case, problem.folder.parent)
         addresses = {name: allocation.address for name, allocation in memory.items()}
         return lambda: called(addresses, stream.handle)
-    return _library_call(problem, memory, stream)
-
-
-def _library_call(problem: Problem, memory: Mapping[str, Allocation], stream: Any) -> Call:
-    """problem.py's library(), with torch tensors in the same memory."""
-    import torch
-
-    shared, views = torch.cuda.ExternalStream(stream.handle), tensors(memory)
-
-    def call() -> None:
-        with torch.cuda.stream(shared):
-            problem.library(views)
-
-    return call
+    try:
+        import torch
+    except ImportError:
+        raise NotInstalled(f"{case.variant} needs torch, which is not installed") from None
+    views = tensors(memory)
+    if case.kind == "python":
+        function = python_call.load(problem.folder, case.function)
+        by = torch_compile.compiled(function, torch) if case.compiled else None
+        call = python_call.bind(function, case, views, stream.handle, by)
+    else:
+        own = torch_compile.compiled(problem.library, torch) if case.compiled else problem.library
+        call = partial(own, views)
+    return LibraryCall(call, case, memory, views, stream) if case.is_library else call
 
 
 def tensors(memory: Mapping[str, Allocation]) -> dict[str, Any]:

@@ -31,7 +31,15 @@ from harness.backends.base import (
     fault,
     poison,
 )
-from harness.backends.cuda.calls import Call, Module, Modules, function_call, kernel_call
+from harness.backends.cuda.calls import (
+    Call,
+    Module,
+    Modules,
+    deliver,
+    discard,
+    function_call,
+    kernel_call,
+)
 from harness.backends.cuda.memory import Allocation
 from harness.backends.cuda.references import References
 from harness.backends.cuda.stream import NotHeldError, StreamControl
@@ -183,6 +191,7 @@ class CudaWorkspace:
             self._restore(case, module)
             for step in steps:
                 step()
+            deliver(steps)
             self._stream.synchronize()
             after = {
                 b.name: self._memory[b.name].download() for b in self._buffers if b.role in roles
@@ -211,13 +220,14 @@ class CudaWorkspace:
 
     def ready(self, case: Case, built: Built | None, right: Right) -> str:
         """Launch once, not held, so that code is loaded; why that was not right, or nothing."""
-        module = self._module(built)
+        steps, module = self._calls(case, built), self._module(built)
         if not right.held:
             self._unheld.add(case.id)
         with self._faults_of(case):
             self._fresh(case, module)
-            for step in self._calls(case, built):
+            for step in steps:
                 step()
+            deliver(steps)
             self._stream.synchronize()
             wrong = ""
             if self._watch.hashes(self._outputs) != [right.hashes]:
@@ -294,7 +304,8 @@ class CudaWorkspace:
         """One launch: nanoseconds of all steps together, or with `apart` of each.
 
         A warm one follows another launch, which had outputs and scratch of its own, so that those
-        of the timed one are still poisoned.
+        of the timed one are still poisoned. What a library returns in memory of its own is copied
+        into the outputs after the last event.
         """
         marks = [cuda.Event() for _ in range(len(steps) + 1 if apart else 2)]
         held = self._control.held() if case.id not in self._unheld else contextlib.nullcontext()
@@ -303,6 +314,7 @@ class CudaWorkspace:
                 self._fresh(case, module)
                 for step in warm_up:
                     step()
+                discard(warm_up)
                 if warm_up:
                     self._restore(case, module)
                 else:
@@ -314,6 +326,7 @@ class CudaWorkspace:
                         marks[index + 1].record(self._stream)
                 if not apart:
                     marks[1].record(self._stream)
+                deliver(steps)
         except NotHeldError:
             if case.kind == "kernel":
                 raise
@@ -347,20 +360,17 @@ class CudaWorkspace:
     def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
         """Launch every step once, each alone inside its NVTX range, given by name.
 
-        What a profiler must not count stays outside: the restored inputs, the poison, and the
-        first call of a library, which may launch more than the others do.
+        What a profiler must not count stays outside: the restored inputs and the poison.
         """
         steps, module = self._calls(case, built), self._module(built)
         with self._faults_of(case):
-            self._fresh(case, module)
-            if built is None:
-                steps[0]()
             self._fresh(case, module)
             self._stream.synchronize()
             for name, step in zip(ranges, steps, strict=True):
                 with nvtx.annotate(name, domain=NVTX_DOMAIN):
                     step()
                     self._stream.synchronize()
+            discard(steps)
             self._restore(case, module)
             self._stream.synchronize()
 
@@ -370,14 +380,21 @@ class CudaWorkspace:
         return self._modules.of(built) if built else None
 
     def _calls(self, case: Case, built: Built | None, twins: bool = False) -> list[Call]:
-        """The case's steps, on the buffers or on the twins of those that it writes."""
+        """The case's steps, on the buffers or on the twins of those that it writes.
+
+        A function is bound once and called once before anything is made of it: the first call may
+        compile, try algorithms, and wait for memory, which no launch that is held can do.
+        """
         memory = self._twins if twins else self._memory
         if built is None:
-            key = case.id, twins  # loaded and bound once, as it may compile itself for what it got
+            key = case.id, twins
             if key not in self._functions:
-                self._functions[key] = function_call(
-                    case, self._problem, self._modules, memory, self._stream
-                )
+                call = function_call(case, self._problem, self._modules, memory, self._stream)
+                with self._faults_of(case):
+                    call()
+                    self._stream.synchronize()
+                    discard([call])
+                self._functions[key] = call
             return [self._functions[key]]
         module = self._modules.of(built)
         return [kernel_call(step, module, case.source, memory, self._stream) for step in case.steps]

@@ -75,6 +75,8 @@ class ProblemPage:
     slug: str
     about: str
     """What the problem computes."""
+    inputs: str
+    """What is timed, and why that is typical."""
     stories: list[Story]
     notes: list[str]
     """What a reader must know of the whole page."""
@@ -142,6 +144,7 @@ class Maker:
             problem=problem,
             slug=links.slugs[problem],
             about=str(about.get("title") or ""),
+            inputs=str(about.get("timed_inputs") or ""),
             stories=headline.stories(run, problem, told, links),
             notes=self._notes(ladders),
             panels=panels,
