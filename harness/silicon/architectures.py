@@ -6,8 +6,8 @@ Sizes are in bytes, registers are 32-bit. Where a figure comes from:
              specifications and of shared memory capacity per compute capability.
 [occupancy]  `cuda_occupancy.h` of CUDA 13.0: allocation granularities, blocks per multiprocessor,
              shared memory configurations.
-[cccl]       `libcudacxx/include/cuda/__device/arch_traits.h` of NVIDIA's CUDA Core Compute Libraries
-             (commit efee2cf): for sm_88, of which the guide says nothing.
+[cccl]       `libcudacxx/include/cuda/__device/arch_traits.h` of NVIDIA's CUDA Core
+             Compute Libraries (commit efee2cf): for sm_88, of which the guide says nothing.
 [tuning]     NVIDIA's Turing, Ampere, Ada, Hopper and Blackwell tuning guides: shared memory per
              multiprocessor, and the 1 KiB that CUDA reserves in each block from 8.0 on.
 
