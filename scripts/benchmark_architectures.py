@@ -4,7 +4,8 @@
 
 Writes reports/emulated/architectures.csv: per architecture the cases and how they ended, and how
 many were counted in machine code. A row takes the place of the architecture's earlier one, so that
-a few can be done at a time. Exits with 1 where a case failed or a run did not end.
+a few can be done at a time. Exits with 1 where a case failed or a run did not end. Deadlines are
+far off: whether a kernel is right has nothing to do with how busy this machine is.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import yaml
 
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "reports" / "emulated" / "architectures.csv"
 ALL = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
+DEADLINE_S = 3600
 COLUMNS = ("arch", "cases", "ok", "skipped", "failed", "counted_in_machine_code")
 
 
@@ -50,8 +53,13 @@ def main(
 def measured(arch: str) -> tuple[str, int, int, int, int, int]:
     """One architecture's row."""
     with tempfile.TemporaryDirectory() as folder:
+        matrix = yaml.safe_load((ROOT / "bench.yaml").read_text())
+        matrix["limits"]["qualify_s"] = DEADLINE_S
+        patient = Path(folder, "bench.yaml")
+        patient.write_text(yaml.safe_dump(matrix))
         command = [sys.executable, "-m", "harness", "run", "--quick", "--backend", "emulator",
-                   "--arch", arch, "--out", folder + "/run"]  # fmt: skip
+                   "--arch", arch, "--out", folder + "/run",
+                   "--config", str(patient), "--kernels", str(ROOT / "kernels")]  # fmt: skip
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         results = Path(folder, "run", "results.csv")
         if ended.returncode not in (0, 1) or not results.exists():

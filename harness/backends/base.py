@@ -40,6 +40,9 @@ GUARD_BYTES = 64 << 10
 AROUND = PAGE + 2 * GUARD_BYTES
 """What a buffer takes of the device's memory beyond its own bytes."""
 
+FLUSH_FACTOR = 2
+"""How many times the L2 cache each of two buffers is large that empty it: stream_control.cu."""
+
 OTHER_RESULT = "its result is wrong: not the one that was verified"
 """Why a variant fails whose result was always the same, and is not any more."""
 

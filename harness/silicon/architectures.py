@@ -6,6 +6,8 @@ Sizes are in bytes, registers are 32-bit. Where a figure comes from:
              specifications and of shared memory capacity per compute capability.
 [occupancy]  `cuda_occupancy.h` of CUDA 13.0: allocation granularities, blocks per multiprocessor,
              shared memory configurations.
+[cccl]       `libcudacxx/include/cuda/__device/arch_traits.h` of NVIDIA's CUDA Core
+             Compute Libraries (commit efee2cf): for sm_88, of which the guide says nothing.
 [tuning]     NVIDIA's Turing, Ampere, Ada, Hopper and Blackwell tuning guides: shared memory per
              multiprocessor, and the 1 KiB that CUDA reserves in each block from 8.0 on.
 
@@ -130,7 +132,20 @@ _KNOWN = (
         reserved_shared_bytes_per_block=KIB,
         shared_allocation_bytes=128,
     ),
-    # sm_88, which nvcc 13.0 compiles for, has no row: the guide gives none of its limits.
+    Architecture(
+        name="sm_88",
+        compute_capability=(8, 8),
+        family="Ampere",
+        # All limits are sm_86's: [cccl], with which [occupancy] agrees. NVIDIA names no product, so
+        # that the size of the device is sm_86's, too.
+        representative=Representative("a device of compute capability 8.8", 82, 6 * MIB, 24 * GB),
+        max_threads_per_sm=1536,
+        max_blocks_per_sm=16,
+        shared_bytes_per_sm=100 * KIB,
+        max_shared_bytes_per_block=99 * KIB,
+        reserved_shared_bytes_per_block=KIB,
+        shared_allocation_bytes=128,
+    ),
     Architecture(
         name="sm_89",
         compute_capability=(8, 9),

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from harness.backends.base import FLUSH_FACTOR
 from harness.cases import Device, Room
 from harness.children import host_memory
 from harness.measure import card
 
-UNREAD = 640 << 20
-"""What a worker is taken to hold of the device where NVML does not tell: a context of an H100 with
-what empties its cache."""
+CONTEXT = 440 << 20
+"""What a worker's context is taken to hold of the device where NVML does not tell: an H100's."""
 
 
 def describe(backend: Any, before: Mapping[str, int]) -> Device:
@@ -22,5 +22,7 @@ def describe(backend: Any, before: Mapping[str, int]) -> Device:
         return device
     free: int = backend.free_bytes()
     was, now = card.free_of(device.bus, before), card.free_of(device.bus, card.free_bytes())
-    taken = was - now if was is not None and now is not None and was > now else UNREAD
+    taken = was - now if was is not None and now is not None and was > now else None
+    if taken is None:
+        taken = CONTEXT + 2 * FLUSH_FACTOR * device.l2_bytes
     return replace(device, room=Room(free + taken, taken, host_memory.private()))

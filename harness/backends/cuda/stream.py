@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pycuda.driver as cuda
 
+from harness.backends.base import FLUSH_FACTOR
 from harness.build import compile as compiler
 from harness.build.compile import Unit
 from harness.cases import Device, Flush
 from harness.errors import LaunchError
 
 HOLD_SECONDS = 5
-FLUSH_FACTOR = 2
 SOURCE = Path(__file__).with_name("stream_control.cu")
 
 

@@ -155,7 +155,7 @@ class _Encoder:
             self._register_or_predicate(kind, operand, out, slots)
         elif operand is None:
             return
-        elif kind in "swdhrk":
+        elif kind in "svwdhrk":
             self._source(operand, instruction, out["source"][slots.sources], kind in "wd", kind)
             slots.sources += 1
         elif kind == "g":
@@ -212,7 +212,7 @@ class _Encoder:
         elif kind == "t":
             for number, part in ((2, operand.base), (3, operand.uniform)):
                 if part is not None:
-                    self._source(part, instruction, out["source"][number], False)
+                    self._source(part, instruction, out["source"][number], False, "v")
             out["target"] = operand.offset
         else:
             out["space"], out["immediate"] = operand.number, operand.offset
@@ -220,7 +220,7 @@ class _Encoder:
                 raise _Unknown(f"operand {operand.text}")
             part = operand.base or operand.uniform
             if part is not None:
-                self._source(part, instruction, out["source"][0], False)
+                self._source(part, instruction, out["source"][0], False, "v")
 
     def _label(self, operand: Operand, out: Any) -> None:
         address = operand.number
@@ -280,6 +280,9 @@ class _Encoder:
     def _signs(self, operand: Operand, instruction: Instruction, out: Any, kind: str) -> None:
         known = _parts(instruction, kind)
         out["half"] = next((known[s] for s in operand.suffixes if s in known), 0)
+        signed = operand.negated or operand.inverted or operand.absolute
+        if signed and kind in _AS_IT_STANDS:
+            raise _Unknown(f"operand {operand.text}")
         if kind == "h":
             sign = _SIGNS_OF_HALVES
         elif kind == "d" or instruction.opcode in _FLOAT_OPCODES:
@@ -359,8 +362,10 @@ _KINDS = {
     "x": ("special",),
     "g": ("descriptor",),
 }
-_KINDS["w"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
+_KINDS["v"] = _KINDS["w"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
 _KINDS["r"] = _KINDS["k"] = ("register",)
+_AS_IT_STANDS = "vrka"
+"""Kinds of sources whose definitions read the register and nothing that is done to it before."""
 _ORDERS = {"r": ("ROW",), "k": ("COL",)}
 
 

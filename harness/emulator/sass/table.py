@@ -5,7 +5,8 @@ modifiers mean as flags, and the name of its definition in `machine/*.cpp`. Of t
 modifiers an instruction has, the one with the most counts. An opcode with a U in front that has no
 row of its own is the same instruction on uniform registers.
 
-Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves;
+Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; v a
+source that is taken as it stands, of 32 bits or more: one with a sign is not executed;
 p source predicate, n the same, false where it is missing; i immediate; m memory, t the target of a
 copy, c constant memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence
 barrier; l label; x special register; _ not used. With `?` an operand may be missing.
@@ -234,10 +235,10 @@ ROWS: Sequence[Row] = (
     _row("LD", "R P? m", "LOAD", _LOAD, space=GENERIC),
     _row("LDS", "R m", "LOAD", _LOAD, space=SHARED),
     _row("LDL", "R m", "LOAD", _LOAD, space=LOCAL),
-    _row("STG", "m s", "STORE", _STORE),
-    _row("ST", "m s", "STORE", _STORE, space=GENERIC),
-    _row("STS", "m s", "STORE", _STORE, space=SHARED),
-    _row("STL", "m s", "STORE", _STORE, space=LOCAL),
+    _row("STG", "m v", "STORE", _STORE),
+    _row("ST", "m v", "STORE", _STORE, space=GENERIC),
+    _row("STS", "m v", "STORE", _STORE, space=SHARED),
+    _row("STL", "m v", "STORE", _STORE, space=LOCAL),
     _row("LDSM.16.M88", "R m", "LDSM", always=1 << 4, space=SHARED),
     _row("LDSM.16.M88.2", "R m", "LDSM", always=2 << 4, space=SHARED),
     _row("LDSM.16.M88.4", "R m", "LDSM", always=4 << 4, space=SHARED),
@@ -246,47 +247,47 @@ ROWS: Sequence[Row] = (
     _row("LDSM.16.MT88.4", "R m", "LDSM", always=1 | 4 << 4, space=SHARED),
     _row("LDGSTS", "t m p?", "LDGSTS", _STORE),
     _row("LDC", "R c", flags=_flags("U8 U16 64", {"S8": 1, "S16": 1})),
-    _row("REDG", "m s", "ATOMIC", _ATOMIC),
-    _row("RED", "m s", "ATOMIC", _ATOMIC, space=GENERIC),
-    _row("ATOMG", "P R m s s?", "ATOMIC", _ATOMIC, always=HAS_RESULT),
-    _row("ATOM", "P R m s s?", "ATOMIC", _ATOMIC, always=HAS_RESULT, space=GENERIC),
-    _row("ATOMS", "R m s? s?", "ATOMIC", _ATOMIC, always=HAS_RESULT, space=SHARED),
+    _row("REDG", "m v", "ATOMIC", _ATOMIC),
+    _row("RED", "m v", "ATOMIC", _ATOMIC, space=GENERIC),
+    _row("ATOMG", "P R m v v?", "ATOMIC", _ATOMIC, always=HAS_RESULT),
+    _row("ATOM", "P R m v v?", "ATOMIC", _ATOMIC, always=HAS_RESULT, space=GENERIC),
+    _row("ATOMS", "R m v? v?", "ATOMIC", _ATOMIC, always=HAS_RESULT, space=SHARED),
     _row("ATOMS.POPC.INC", "R m", "ATOMIC", _ATOMIC, always=10, space=SHARED),
     _row("QSPC.E.S", "P R m", "QSPC"),
     # Between lanes, and of themselves
-    _row("SHFL", "P R s s s", flags=_SHUFFLES),
+    _row("SHFL", "P R v v v", flags=_SHUFFLES),
     _row("VOTE", "R? P? p", flags={"ANY": 0, "ALL": 1, "EQ": 2}),
     _row("VOTEU", "R? P? p", "VOTE", {"ANY": 0, "ALL": 1, "EQ": 2}, is_uniform=True),
-    _row("MATCH.ANY", "R s", "MATCH"),
-    _row("MATCH.ALL", "P R s", "MATCH", always=1),
-    _row("REDUX", "R s", flags={"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5,
+    _row("MATCH.ANY", "R v", "MATCH"),
+    _row("MATCH.ALL", "P R v", "MATCH", always=1),
+    _row("REDUX", "R v", flags={"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5,
                                 "S32": 8}, is_uniform=True),
     _row("R2UR", "P? R s", is_uniform=True),
     _row("S2R", "R x"),
     _row("S2UR", "R x", "S2R", is_uniform=True),
     _row("CS2R", "R x", "S2R", always=1 << 8),
     _row("CS2R.32", "R x", "S2R"),
-    _row("HMMA.16816", "R s s s", "HMMA", _MATRIX, always=16 << 8),
-    _row("HMMA.1688", "R s s s", "HMMA", _MATRIX, always=8 << 8),
-    _row("HMMA.1688.F32.TF32", "R s s s", "HMMA", always=2 | 8 << 8),
-    _row("HMMA.1684.F32.TF32", "R s s s", "HMMA", always=2 | 4 << 8),
+    _row("HMMA.16816", "R v v v", "HMMA", _MATRIX, always=16 << 8),
+    _row("HMMA.1688", "R v v v", "HMMA", _MATRIX, always=8 << 8),
+    _row("HMMA.1688.F32.TF32", "R v v v", "HMMA", always=2 | 8 << 8),
+    _row("HMMA.1684.F32.TF32", "R v v v", "HMMA", always=2 | 4 << 8),
     *(
-        _row(f"IMMA.168{depth}.{a}.{b}", "R r k s", "IMMA", {"SAT": _CLAMPS},
+        _row(f"IMMA.168{depth}.{a}.{b}", "R r k v", "IMMA", {"SAT": _CLAMPS},
              always=depth | _factors(a, b))
         for depth in (16, 32) for a in ("U8", "S8") for b in ("U8", "S8")
     ),
-    _row("DMMA.884", "R s s s", "DMMA"),
-    _row("DMMA.8x8x4", "R s s s", "DMMA"),
-    _row("HGMMA", "R s? g s p? _?", "GMMA", {
+    _row("DMMA.884", "R v v v", "DMMA"),
+    _row("DMMA.8x8x4", "R v v v", "DMMA"),
+    _row("HGMMA", "R v? g v p? _?", "GMMA", {
         **_COLUMNS, "F32": 0, "F16": _HALF_SUMS, "BF16": _factors("BF16", "BF16"),
         "TF32": _factors("TF32", "TF32")}),
     *(
-        _row(f"QGMMA.{a}.{b}", "R s? g s p? _?", "GMMA", {**_COLUMNS, "F32": 0, "F16": _HALF_SUMS},
+        _row(f"QGMMA.{a}.{b}", "R v? g v p? _?", "GMMA", {**_COLUMNS, "F32": 0, "F16": _HALF_SUMS},
              always=_factors(a, b))
         for a in ("E4M3", "E5M2") for b in ("E4M3", "E5M2")
     ),
     *(
-        _row(f"IGMMA.{a}.{b}", "R s? g s p? _?", "GMMA", {**_COLUMNS, "SAT": _CLAMPS},
+        _row(f"IGMMA.{a}.{b}", "R v? g v p? _?", "GMMA", {**_COLUMNS, "SAT": _CLAMPS},
              always=_factors(a, b))
         for a in ("U8", "S8") for b in ("U8", "S8")
     ),
@@ -302,26 +303,27 @@ ROWS: Sequence[Row] = (
     # Where lanes go
     _row("BRA", "p? l", "NOTHING", "U", BRANCH),
     _row("BRA.DIV", "s l", "NOTHING", "", BRANCH_DIV),
+    _row("BRA.CONV", "s l", "NOTHING", "", BRANCH_DIV, always=1),
     _row("EXIT", "p?", "NOTHING", "", EXIT),
     _row("CALL.REL.NOINC", "l", "NOTHING", "", CALL),
     _row(CALL_OF_DRIVER, "s", "TRAP"),
     _row("LEPC", "R l"),
-    _row("BRX", "s i", "NOTHING", "", BRANCH_INDEXED),
-    _row("RET.REL.NODEC", "s l", "NOTHING", "", RETURN),
+    _row("BRX", "v i", "NOTHING", "", BRANCH_INDEXED),
+    _row("RET.REL.NODEC", "v l", "NOTHING", "", RETURN),
     _row("BSSY", "b l", "NOTHING", "", SET_BARRIER),
     _row("BSYNC", "b", "NOTHING", "", WAIT_BARRIER),
     _row("BREAK", "b p?", "NOTHING", "", BREAK_BARRIER),
-    _row("BMOV.32", "b s", "BMOV.BARRIER"),
+    _row("BMOV.32", "b v", "BMOV.BARRIER"),
     _row("BMOV.32.CLEAR", "R b", "BMOV.REGISTER"),
-    _row("WARPSYNC", "s", "NOTHING", "", WARP_SYNC),
+    _row("WARPSYNC", "v", "NOTHING", "", WARP_SYNC),
     _row("WARPSYNC.ALL", "", "NOTHING", "", WARP_SYNC),
-    _row("WARPSYNC.EXCLUSIVE", "s", "NOTHING", "", WARP_SYNC_EXCLUSIVE),
-    _row("WARPSYNC.COLLECTIVE", "s l", "NOTHING", "", COLLECTIVE),
+    _row("WARPSYNC.EXCLUSIVE", "v", "NOTHING", "", WARP_SYNC_EXCLUSIVE),
+    _row("WARPSYNC.COLLECTIVE", "v l", "NOTHING", "", COLLECTIVE),
     _row("WARPSYNC.COLLECTIVE.ALL", "l", "NOTHING", "", COLLECTIVE),
     _row("ENDCOLLECTIVE", "", "NOTHING", "", END_COLLECTIVE),
-    _row("BAR.SYNC", "s s?", "NOTHING", "DEFER_BLOCKING", BLOCK_BARRIER),
+    _row("BAR.SYNC", "v v?", "NOTHING", "DEFER_BLOCKING", BLOCK_BARRIER),
     *(
-        _row(f"BAR.RED.{kind}", "s s? p", "NOTHING", "DEFER_BLOCKING", BLOCK_BARRIER, always=flag)
+        _row(f"BAR.RED.{kind}", "v v? p", "NOTHING", "DEFER_BLOCKING", BLOCK_BARRIER, always=flag)
         for kind, flag in (("POPC", 1), ("AND", 3), ("OR", 5))
     ),
     _row("B2R.RESULT", "R P?", "B2R.RESULT"),

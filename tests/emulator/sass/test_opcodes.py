@@ -7,6 +7,7 @@ compiler chooses otherwise.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -144,3 +145,43 @@ def test_what_else_the_driver_would_have_to_call_is_refused_by_name(
 extern "C" __global__ void k(int* out) { if (out[0]) printf("%d", out[0]); }""")
     with pytest.raises(UnknownMachineInstruction, match=r"\.cu:2: .*it may call `vprintf`"):
         launch_machine_code(code, "k", 1, 32, [np.zeros(1, np.int32)])
+
+
+VOTES_AFTER_A_WAIT = """extern "C" __global__ void k(volatile int* flags, int* out) {
+    int flag = 0;
+    if (threadIdx.x < 20) do flag = flags[threadIdx.x]; while (flag == 0);
+    const int votes = __popc(__ballot_sync(0xffffffffu, flag != 7));
+    out[threadIdx.x] = votes + __shfl_xor_sync(0xffffffffu, flag, 16);
+}"""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86"])
+def test_lanes_that_are_apart_meet_for_what_all_of_them_do_together(
+    read_source: ReadSource, arch: str
+) -> None:
+    """Those that wait for a flag yield, and the others come first to the branch for divided warps."""
+    code = read_source(VOTES_AFTER_A_WAIT, arch)
+    for wanted in ("BRA.DIV ~URZ,", "BRA.CONV ~URZ,"):
+        assert any(text.startswith(wanted) for text in texts(code)), texts(code)
+    flags, out = np.arange(1, 33, dtype=np.int32), np.zeros(32, np.int32)
+    report = launch_machine_code(code, "k", 1, 32, [flags, out])
+    assert not report.faults
+    assert any(each.opcode == "BRA.DIV" and each.warps > 1 for each in report.instructions)
+    own = np.where(np.arange(32) < 20, flags, 0)
+    np.testing.assert_array_equal(out, 31 + own[np.arange(32) ^ 16])
+
+
+@pytest.mark.parametrize(("opcode", "operand"), [("SHFL", 2), ("STG", 1), ("WARPSYNC", 0)])
+def test_a_sign_before_a_source_that_is_taken_as_it_stands_is_refused(
+    read_source: ReadSource, opcode: str, operand: int
+) -> None:
+    code = read_source(VOTES_AFTER_A_WAIT, "sm_80")
+    function = code.functions["k"]
+    instructions = list(function.instructions)
+    at = next(n for n, each in enumerate(instructions) if each.opcode == opcode)
+    operands = list(instructions[at].operands)
+    operands[operand] = replace(operands[operand], inverted=True)
+    instructions[at] = replace(instructions[at], operands=tuple(operands))
+    code.functions["k"] = replace(function, instructions=tuple(instructions))
+    with pytest.raises(UnknownMachineInstruction, match=f"{opcode}.*operand"):
+        launch_machine_code(code, "k", 1, 32, [np.ones(32, np.int32), np.zeros(32, np.int32)])

@@ -8,8 +8,11 @@
 #pragma once
 
 #include "replays.h"
+#include "rows_of.h"
 
 namespace sass {
+
+enum : i32 { IF_CONVERGED = 1 };  // of BRA.CONV, which is BRA.DIV the other way round
 
 class Parts {
    public:
@@ -26,8 +29,9 @@ class Parts {
             case BRANCH_DIV: {
                 c.counts.branches[part.at]++;
                 c.counts.on[part.at] += __builtin_popcount(part.lanes & ~on);  // on, whatever its guard
-                const u32 wanted = c.source(n.source[0])[__builtin_ctz(part.lanes)];
-                part.at = on && (wanted & ~part.lanes & ~warp.exited) ? n.target : next;
+                const u32 wanted = operand(c, n, 0)[__builtin_ctz(part.lanes)];  // ~URZ, before sm_90
+                const bool divided = wanted & ~part.lanes & ~warp.exited;
+                part.at = on && divided != (n.flags == IF_CONVERGED) ? n.target : next;
                 return true;
             }
             case CALL: return parted(warp, index, on, n.target, next);
