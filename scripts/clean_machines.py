@@ -36,6 +36,8 @@ from pathlib import Path
 
 import gpu_packages
 
+from harness.build import drivers
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = "python3,python3-venv,python3-dev,make,g++,git,ca-certificates"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -206,7 +208,7 @@ def stub_driver(world: World, root: Path, wheels: Path) -> None:
 
 def lay_toolkit(world: World, root: Path, wheels: Path) -> None:
     """The world's toolkit in /usr/local/cuda; nvcc on PATH as a wrapper where it is wrapped."""
-    folder = root / gpu_packages.USUAL_ROOT.lstrip("/")
+    folder = root / drivers.USUAL_ROOT.lstrip("/")
     is_13 = world.toolkit.startswith("13")
     for wheel in wheels.glob("*.whl"):
         if ("_cu12-" in wheel.name) is not is_13:
@@ -214,10 +216,10 @@ def lay_toolkit(world: World, root: Path, wheels: Path) -> None:
     if not is_13:
         script(folder / "bin/nvcc",
                f"echo 'Cuda compilation tools, release {world.toolkit}, V{world.toolkit}.93'\n"
-               f"echo '#$ _HERE_={gpu_packages.USUAL_ROOT}/bin' >&2; echo '#$ TOP=..' >&2\n"
+               f"echo '#$ _HERE_={drivers.USUAL_ROOT}/bin' >&2; echo '#$ TOP=..' >&2\n"
                'case "$*" in *--version*|*--dryrun*) ;; *) exit 1 ;; esac')  # fmt: skip
     if world.wrapped:
-        script(root / "usr/local/bin/nvcc", f'exec {gpu_packages.USUAL_ROOT}/bin/nvcc "$@"')
+        script(root / "usr/local/bin/nvcc", f'exec {drivers.USUAL_ROOT}/bin/nvcc "$@"')
 
 
 def unpack(wheel: Path, folder: Path) -> None:
