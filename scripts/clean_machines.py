@@ -15,15 +15,21 @@ of what is not there:
 Needs root, debootstrap, mounts, and Debian's mirror and PyPI as apt and pip are set up here. Where
 it may not mount or has no debootstrap, it says so and ends with 3: nothing was tried.
 
+A row of the table names the files that decide what `make setup` does, by a hash: while it is that
+of today's files, --unless-known tries the machine no second time.
+
     python3 scripts/clean_machines.py [--only NAME]... [--stand-in-torch] [--keep] [--out FOLDER]
+    python3 scripts/clean_machines.py --only driver-580 --stand-in-torch --setup-only --unless-known
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -39,6 +45,9 @@ import gpu_packages
 from harness.build import drivers
 
 ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "reports/setup/machines.csv"
+DECIDE = ("Makefile", "pyproject.toml", "constraints.txt", "scripts/setup.py",
+          "scripts/gpu_packages.py", "harness/build/drivers.py")  # fmt: skip
 PACKAGES = "python3,python3-venv,python3-dev,make,g++,git,ca-certificates"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 NOT_TRIED = 3
@@ -48,6 +57,8 @@ HEADERS_12 = ("nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-profiler-api-cu1
 EMULATE = "make bench ARGS='--backend emulator --only relu --quick'"
 INCLUDED = r"grep -sohE -- '-I\S*(nvidia|cuda)\S*/include' .venv/setup-gpu.log | sort -u | xargs"
 TEST = "make test ARGS=tests/test_setup.py"
+REPORT = "make report"
+DOCTOR = "COLUMNS=100 .venv/bin/python -m harness doctor"
 
 
 @dataclass(frozen=True)
@@ -73,8 +84,8 @@ WORLDS = (
 )
 """580 runs CUDA 13.0, 575 12.9, 535 12.2 (CUDA Toolkit Release Notes, table of drivers)."""
 
-COLUMNS = ("machine", "driver", "toolkit", "torch", "seconds", "exit", "pycuda", "built_against",
-           "emulates", "tests", "as_expected")  # fmt: skip
+COLUMNS = ("machine", "driver", "toolkit", "torch", "seconds", "processor_s", "exit", "pycuda",
+           "built_against", "emulates", "reports", "tests", "as_expected", "files")  # fmt: skip
 
 
 class CannotTry(Exception):
@@ -88,7 +99,15 @@ def main() -> int:
     ask.add_argument("--keep", action="store_true", help="keep the roots")
     ask.add_argument("--work", type=Path, help="where the roots are made (25 GB with torch)")
     ask.add_argument("--out", type=Path, help="where machines.csv and the logs are written")
+    ask.add_argument("--setup-only", action="store_true", help="emulate and test nothing there")
+    ask.add_argument("--unless-known", action="store_true",
+                     help="leave out what the committed table has for today's files")  # fmt: skip
     given = ask.parse_args()
+    chosen = [world for world in WORLDS if not given.only or world.name in given.only]
+    if given.unless_known:
+        chosen = [world for world in chosen if not is_known(world)]
+        if not chosen:
+            return 0
     try:
         check()
     except CannotTry as error:
@@ -99,13 +118,25 @@ def main() -> int:
         os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
     work = given.work or Path(tempfile.mkdtemp(prefix="clean-machines-"))
     work.mkdir(parents=True, exist_ok=True)
-    chosen = [world for world in WORLDS if not given.only or world.name in given.only]
     try:
-        rows = list(tried(chosen, work, given.stand_in_torch, given.out))
+        rows = list(tried(chosen, work, given))
     finally:
         if not given.keep:
             shutil.rmtree(work, ignore_errors=True)
     return 0 if all(row["as_expected"] == "yes" for row in rows) else 1
+
+
+def is_known(world: World) -> bool:
+    """Whether the machine did as expected with the very files that decide it today; says so."""
+    of = {row["machine"]: row for row in rows_of(TABLE)}.get(world.name, {})
+    if (of.get("as_expected"), of.get("files")) != ("yes", digest_of_files()):
+        return False
+    said(f"{world.name}: tried with these very files before ({TABLE.relative_to(ROOT)})")
+    return True
+
+
+def digest_of_files() -> str:
+    return hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in DECIDE)).hexdigest()[:16]
 
 
 def check() -> None:
@@ -124,7 +155,7 @@ def check() -> None:
 
 
 def tried(
-    worlds: Sequence[World], work: Path, stands_in: bool, out: Path | None
+    worlds: Sequence[World], work: Path, given: argparse.Namespace
 ) -> Iterator[dict[str, str]]:
     """A row of the table for each world, once all was tried there."""
     base = work / "base"
@@ -136,15 +167,15 @@ def tried(
         run(
             sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", work / "wheels", wheel
         )
-    if stands_in:
+    if given.stand_in_torch:
         stand_in_torch(work / "find")
     for world in worlds:
         said(f"{world.name} …")
         root = laid_out(world, work)
-        row, log = set_up(world, root, stands_in)
-        if out:
-            write_log(out / f"{world.name}.log", log)
-            write(out / "machines.csv", [row])
+        row, log = set_up(world, root, given.stand_in_torch, given.setup_only)
+        if given.out:
+            write_log(given.out / f"{world.name}.log", log)
+            write(given.out / "machines.csv", [row])
         print("\n".join(f"  {line}" for line in log.splitlines()))
         said(f"{world.name}: " + ", ".join(f"{k} {row[k]}" for k in COLUMNS[4:]))
         for folder in ("repo", "root/.cache/pip", "find", "dev", "proc", ""):
@@ -249,27 +280,32 @@ def stand_in_torch(folder: Path) -> None:
             wheel.writestr(f"{info}/RECORD", "")
 
 
-def set_up(world: World, root: Path, stands_in: bool) -> tuple[dict[str, str], str]:
+def set_up(
+    world: World, root: Path, stands_in: bool, setup_only: bool
+) -> tuple[dict[str, str], str]:
     """Run what a user would type first; the row of the table, and all that was said."""
-    begun = time.monotonic()
+    begun, spent = time.monotonic(), processor_seconds()
     code, log = inside(root, "make setup", stands_in)
-    seconds = time.monotonic() - begun
+    seconds, spent = time.monotonic() - begun, processor_seconds() - spent
     again = inside(root, "make setup", stands_in)[1]
     loads, how = inside(root, ".venv/bin/python -c 'import pycuda.driver'", stands_in)
     pycuda = "imports" if not loads else (how.strip().splitlines() or ["?"])[-1]
     against = inside(root, INCLUDED, stands_in)[1].strip()
-    emulates, emulation = inside(root, EMULATE, stands_in)
-    tests, tested = inside(root, TEST, stands_in)
-    expected = (code, tests) == (0, 0) and world.has_pycuda is (loads == 0)
-    expected = expected and (emulates == 0 or world.toolkit == "12.8")
+    parts = {"make setup": log, "make setup, again": again, "import pycuda.driver": how}
+    expected = code == 0 and world.has_pycuda is (loads == 0)
+    ended = dict.fromkeys((EMULATE, REPORT, TEST), "–")
+    for command in () if setup_only else (DOCTOR, EMULATE, REPORT, TEST):
+        failed, text = inside(root, command, stands_in)
+        parts[command] = "\n".join(text.splitlines()[-12:]) if command != DOCTOR else text
+        ended[command] = yes(failed == 0)
+        # The stand-in of nvcc 12.8 compiles nothing, so there is nothing to emulate.
+        expected = expected and (failed == 0 or world.toolkit == "12.8")
     row = dict(zip(COLUMNS, (
         world.name, world.driver or "none", world.toolkit or "none",
-        "stand-in" if stands_in else "real", f"{seconds:.0f}", str(code), pycuda, against or "–",
-        yes(emulates == 0), yes(tests == 0), yes(expected),
+        "stand-in" if stands_in else "real", f"{seconds:.0f}", f"{spent:.0f}", str(code), pycuda,
+        against or "–", ended[EMULATE], ended[REPORT], ended[TEST], yes(expected),
+        digest_of_files(),
     ), strict=True))  # fmt: skip
-    parts = {"make setup": log, "make setup, again": again, "import pycuda.driver": how,
-             EMULATE: "\n".join(emulation.splitlines()[-12:]),
-             TEST: "\n".join(tested.splitlines()[-3:])}  # fmt: skip
     return row, "".join(f"$ {command}\n{text.rstrip()}\n" for command, text in parts.items())
 
 
@@ -306,17 +342,29 @@ def script(path: Path, text: str) -> None:
 def write(path: Path, rows: Sequence[dict[str, str]]) -> None:
     """The table, rows of machines that were not tried now kept as they were."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    old = list(csv.DictReader(path.open())) if path.exists() else []
-    table = {row["machine"]: row for row in [*old, *rows]}
+    table = {row["machine"]: row for row in [*rows_of(path), *rows]}
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(table[world.name] for world in WORLDS if world.name in table)
 
 
+def rows_of(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def write_log(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+
+
+def processor_seconds() -> float:
+    """Of all that was run here and has ended."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def yes(is_so: bool) -> str:
