@@ -113,9 +113,7 @@ def main() -> int:
     except CannotTry as error:
         print(f"NOT TRIED: {error}\n  nothing is known of `make setup` on a clean machine")
         return NOT_TRIED
-    if "CLEAN_MACHINES_INSIDE" not in os.environ:  # mounts end with the namespace
-        os.environ["CLEAN_MACHINES_INSIDE"] = "1"
-        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
+    in_own_mounts()
     work = given.work or Path(tempfile.mkdtemp(prefix="clean-machines-"))
     work.mkdir(parents=True, exist_ok=True)
     try:
@@ -124,6 +122,13 @@ def main() -> int:
         if not given.keep:
             shutil.rmtree(work, ignore_errors=True)
     return 0 if all(row["as_expected"] == "yes" for row in rows) else 1
+
+
+def in_own_mounts() -> None:
+    """Go on where no other process sees what is mounted, and all of it ends with this one."""
+    if "IN_OWN_MOUNTS" not in os.environ:
+        os.environ["IN_OWN_MOUNTS"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
 
 
 def is_known(world: World) -> bool:
@@ -195,16 +200,10 @@ def mirror() -> str:
 
 def laid_out(world: World, work: Path) -> Path:
     """The root folder of a world, all that it needs mounted."""
-    own = work / world.name
-    root = own / "root"
-    for folder in (root, own / "upper", own / "work", work / "pip", work / "find"):
-        folder.mkdir(parents=True, exist_ok=True)
-    over = f"lowerdir={work / 'base'},upperdir={own / 'upper'},workdir={own / 'work'}"
-    run("mount", "-t", "overlay", "none", "-o", over, root)
-    run("mount", "-t", "proc", "proc", root / "proc")
-    run("mount", "--rbind", "/dev", root / "dev")
+    root = overlaid(work / "base", work / world.name)
     for inside, outside in (("root/.cache/pip", work / "pip"), ("find", work / "find")):
-        (root / inside).mkdir(parents=True, exist_ok=True)
+        for folder in (root / inside, outside):
+            folder.mkdir(parents=True, exist_ok=True)
         run("mount", "--bind", outside, root / inside)
     for file in (Path("/etc/resolv.conf"), Path("/etc/hosts"), CERTIFICATES):
         if file.exists():  # the network as it is here, a proxy's certificate with it
@@ -214,6 +213,18 @@ def laid_out(world: World, work: Path) -> Path:
         stub_driver(world, root, work / "wheels")
     if world.toolkit:
         lay_toolkit(world, root, work / "wheels")
+    return root
+
+
+def overlaid(base: Path, own: Path) -> Path:
+    """A root folder over a base that stays as it is, with /proc and /dev."""
+    root = own / "root"
+    for folder in (root, own / "upper", own / "work"):
+        folder.mkdir(parents=True, exist_ok=True)
+    over = f"lowerdir={base},upperdir={own / 'upper'},workdir={own / 'work'}"
+    run("mount", "-t", "overlay", "none", "-o", over, root)
+    run("mount", "-t", "proc", "proc", root / "proc")
+    run("mount", "--rbind", "/dev", root / "dev")
     return root
 
 
