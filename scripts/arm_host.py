@@ -57,7 +57,8 @@ def main() -> int:
     ask.add_argument("--out", type=Path, help="where arm.csv and arm.log are written")
     given = ask.parse_args()
     try:
-        check()
+        check(given.work or Path(tempfile.gettempdir()))
+        debian = machines.mirror()
     except CannotTry as error:
         print(f"NOT TRIED: {error}\n  nothing is known of the emulator on an Arm machine")
         return machines.NOT_TRIED
@@ -66,7 +67,7 @@ def main() -> int:
     work.mkdir(parents=True, exist_ok=True)
     registered = register()
     try:
-        return compared(work, given)
+        return compared(work, debian, given)
     finally:
         if registered:
             (FORMATS / "qemu-aarch64").write_text("-1")
@@ -74,9 +75,9 @@ def main() -> int:
             shutil.rmtree(work, ignore_errors=True)
 
 
-def check() -> None:
+def check(place: Path) -> None:
     """Raises CannotTry."""
-    machines.check()
+    machines.check(place)
     for tool, package in (
         ("qemu-aarch64-static", "qemu-user-static"),
         ("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu"),
@@ -97,12 +98,12 @@ def register() -> bool:
     return True
 
 
-def compared(work: Path, given: argparse.Namespace) -> int:
+def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
     base, repository = work / "arm-base", work / "repo"
     if not (base / "usr/bin/g++").exists():
         said("a clean Debian of arm64 (its programs are executed by QEMU: a quarter of an hour) …")
         run("debootstrap", "--arch=arm64", "--variant=minbase",
-            f"--include={machines.PACKAGES}", "bookworm", base, machines.mirror())  # fmt: skip
+            f"--include={machines.PACKAGES}", "bookworm", base, debian)  # fmt: skip
     if repository.exists():
         run("git", "-C", repository, "fetch", "-q", ROOT, "HEAD")
         run("git", "-C", repository, "checkout", "-q", "--detach", "FETCH_HEAD")
@@ -170,7 +171,7 @@ def inside(root: Path, work: Path, command: str, given: argparse.Namespace) -> s
     """What a command says on the Arm machine; ends the program where it fails."""
     site = work / "arm-wheels"
     there = {
-        "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
+        "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8",
         "PYTHONPATH": f"{work / 'repo'}:{site}", "NVCC": str(only(site, "nvcc")),
         "NVDISASM": str(only(site, "nvdisasm")),
         "CXX": "g++" if given.native_compiler else "/usr/bin/aarch64-linux-gnu-g++",

@@ -99,7 +99,8 @@ def main() -> int:
     ask.add_argument("--keep", action="store_true", help="keep the roots")
     ask.add_argument("--work", type=Path, help="where the roots are made (25 GB with torch)")
     ask.add_argument("--out", type=Path, help="where machines.csv and the logs are written")
-    ask.add_argument("--setup-only", action="store_true", help="emulate and test nothing there")
+    ask.add_argument("--setup-only", action="store_true",
+                     help="emulate and test nothing there; PyCUDA is built unoptimised")  # fmt: skip
     ask.add_argument("--unless-known", action="store_true",
                      help="leave out what the committed table has for today's files")  # fmt: skip
     given = ask.parse_args()
@@ -109,7 +110,8 @@ def main() -> int:
         if not chosen:
             return 0
     try:
-        check()
+        check(given.work or Path(tempfile.gettempdir()))
+        debian = mirror()
     except CannotTry as error:
         print(f"NOT TRIED: {error}\n  nothing is known of `make setup` on a clean machine")
         return NOT_TRIED
@@ -117,7 +119,7 @@ def main() -> int:
     work = given.work or Path(tempfile.mkdtemp(prefix="clean-machines-"))
     work.mkdir(parents=True, exist_ok=True)
     try:
-        rows = list(tried(chosen, work, given))
+        rows = list(tried(chosen, work, debian, given))
     finally:
         if not given.keep:
             shutil.rmtree(work, ignore_errors=True)
@@ -144,29 +146,31 @@ def digest_of_files() -> str:
     return hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in DECIDE)).hexdigest()[:16]
 
 
-def check() -> None:
-    """Raises CannotTry."""
+def check(place: Path) -> None:
+    """Whether roots can be made in a folder there. Raises CannotTry."""
     if os.geteuid() != 0:
         raise CannotTry("only root can make the root folder of another machine")
     if not shutil.which("debootstrap"):
         raise CannotTry("debootstrap is not installed (Debian: apt install debootstrap)")
-    mounts = "mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w /mnt/m && mount -t overlay none -o"
-    mounts += " lowerdir=/etc,upperdir=/mnt/u,workdir=/mnt/w /mnt/m"
-    may = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", mounts], capture_output=True, text=True, check=False
-    )
+    place.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        mounts = "mkdir u w m && mount -t overlay none -o lowerdir=/etc,upperdir=u,workdir=w m"
+        may = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", f"{mounts} && chroot / true"],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
     if may.returncode:
-        raise CannotTry(f"overlays cannot be mounted here: {may.stderr.strip()}")
+        raise CannotTry(f"overlays cannot be mounted in {place}: {may.stderr.strip()}")
 
 
 def tried(
-    worlds: Sequence[World], work: Path, given: argparse.Namespace
+    worlds: Sequence[World], work: Path, debian: str, given: argparse.Namespace
 ) -> Iterator[dict[str, str]]:
     """A row of the table for each world, once all was tried there."""
     base = work / "base"
     if not (base / "usr/bin/g++").exists():
         said("a clean Debian …")
-        run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", base, mirror())
+        run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", base, debian)
     said("the wheels that its toolkits and its driver are made of …")
     for wheel in (*TOOLKIT_13, *HEADERS_12):
         run(
@@ -190,11 +194,11 @@ def tried(
 
 
 def mirror() -> str:
-    """The mirror of Debian that apt uses on this machine."""
+    """The mirror of Debian that apt uses on this machine. Raises CannotTry."""
     sites = run("apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN) $(CODENAME)")
     found = re.search(r"^(\S+) Debian bookworm$", sites, re.MULTILINE)
     if not found:
-        raise SystemExit("apt names no mirror of Debian bookworm here; run apt-get update")
+        raise CannotTry("apt names no mirror of Debian bookworm here (try apt-get update)")
     return found[1]
 
 
@@ -296,7 +300,8 @@ def set_up(
 ) -> tuple[dict[str, str], str]:
     """Run what a user would type first; the row of the table, and all that was said."""
     begun, spent = time.monotonic(), processor_seconds()
-    code, log = inside(root, "make setup", stands_in)
+    quickly = "CFLAGS=-O0 " if setup_only else ""
+    code, log = inside(root, f"{quickly}make setup", stands_in)
     seconds, spent = time.monotonic() - begun, processor_seconds() - spent
     again = inside(root, "make setup", stands_in)[1]
     loads, how = inside(root, ".venv/bin/python -c 'import pycuda.driver'", stands_in)
