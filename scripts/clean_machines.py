@@ -100,7 +100,7 @@ def main() -> int:
     ask.add_argument("--work", type=Path, help="where the roots are made (25 GB with torch)")
     ask.add_argument("--out", type=Path, help="where machines.csv and the logs are written")
     ask.add_argument("--setup-only", action="store_true",
-                     help="emulate and test nothing there; PyCUDA is built unoptimised")  # fmt: skip
+                     help="emulate and test nothing; PyCUDA is built unoptimised")  # fmt: skip
     ask.add_argument("--unless-known", action="store_true",
                      help="leave out what the committed table has for today's files")  # fmt: skip
     given = ask.parse_args()
