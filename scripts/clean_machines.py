@@ -49,6 +49,9 @@ TABLE = ROOT / "reports/setup/machines.csv"
 DECIDE = ("Makefile", "pyproject.toml", "constraints.txt", "scripts/setup.py",
           "scripts/gpu_packages.py", "harness/build/drivers.py")  # fmt: skip
 PACKAGES = "python3,python3-venv,python3-dev,make,g++,git,ca-certificates"
+SHARED = {"root/.cache/pip": "pip", "root/.cache/kernel-harness": "engines", "find": "find"}
+"""What machines share: downloads, and the emulator's engines, which the first has compiled."""
+
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 NOT_TRIED = 3
 TOOLKIT_13 = (*gpu_packages.HEADERS, "nvidia-cuda-nvcc==13.0.88", "nvidia-cuda-crt==13.0.88",
@@ -187,7 +190,7 @@ def tried(
             write(given.out / "machines.csv", [row])
         print("\n".join(f"  {line}" for line in log.splitlines()))
         said(f"{world.name}: " + ", ".join(f"{k} {row[k]}" for k in COLUMNS[4:]))
-        for folder in ("repo", "root/.cache/pip", "find", "dev", "proc", ""):
+        for folder in (*SHARED, "dev", "proc", ""):
             subprocess.run(["umount", "-l", root / folder], check=False, capture_output=True)
         shutil.rmtree(work / world.name, ignore_errors=True)
         yield row
@@ -205,10 +208,10 @@ def mirror() -> str:
 def laid_out(world: World, work: Path) -> Path:
     """The root folder of a world, all that it needs mounted."""
     root = overlaid(work / "base", work / world.name)
-    for inside, outside in (("root/.cache/pip", work / "pip"), ("find", work / "find")):
-        for folder in (root / inside, outside):
+    for inside, outside in SHARED.items():
+        for folder in (root / inside, work / outside):
             folder.mkdir(parents=True, exist_ok=True)
-        run("mount", "--bind", outside, root / inside)
+        run("mount", "--bind", work / outside, root / inside)
     for file in (Path("/etc/resolv.conf"), Path("/etc/hosts"), CERTIFICATES):
         if file.exists():  # the network as it is here, a proxy's certificate with it
             shutil.copy(file, root / str(file).lstrip("/"))
