@@ -15,15 +15,21 @@ of what is not there:
 Needs root, debootstrap, mounts, and Debian's mirror and PyPI as apt and pip are set up here. Where
 it may not mount or has no debootstrap, it says so and ends with 3: nothing was tried.
 
+A row of the table names the files that decide what `make setup` does, by a hash: while it is that
+of today's files, --unless-known tries the machine no second time.
+
     python3 scripts/clean_machines.py [--only NAME]... [--stand-in-torch] [--keep] [--out FOLDER]
+    python3 scripts/clean_machines.py --only driver-580 --stand-in-torch --setup-only --unless-known
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -36,8 +42,16 @@ from pathlib import Path
 
 import gpu_packages
 
+from harness.build import drivers
+
 ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "reports/setup/machines.csv"
+DECIDE = ("Makefile", "pyproject.toml", "constraints.txt", "scripts/setup.py",
+          "scripts/gpu_packages.py", "harness/build/drivers.py")  # fmt: skip
 PACKAGES = "python3,python3-venv,python3-dev,make,g++,git,ca-certificates"
+SHARED = {"root/.cache/pip": "pip", "root/.cache/kernel-harness": "engines", "find": "find"}
+"""What machines share: downloads, and the emulator's engines, which the first has compiled."""
+
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 NOT_TRIED = 3
 TOOLKIT_13 = (*gpu_packages.HEADERS, "nvidia-cuda-nvcc==13.0.88", "nvidia-cuda-crt==13.0.88",
@@ -46,6 +60,8 @@ HEADERS_12 = ("nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-profiler-api-cu1
 EMULATE = "make bench ARGS='--backend emulator --only relu --quick'"
 INCLUDED = r"grep -sohE -- '-I\S*(nvidia|cuda)\S*/include' .venv/setup-gpu.log | sort -u | xargs"
 TEST = "make test ARGS=tests/test_setup.py"
+REPORT = "make report"
+DOCTOR = "COLUMNS=100 .venv/bin/python -m harness doctor"
 
 
 @dataclass(frozen=True)
@@ -71,8 +87,8 @@ WORLDS = (
 )
 """580 runs CUDA 13.0, 575 12.9, 535 12.2 (CUDA Toolkit Release Notes, table of drivers)."""
 
-COLUMNS = ("machine", "driver", "toolkit", "torch", "seconds", "exit", "pycuda", "built_against",
-           "emulates", "tests", "as_expected")  # fmt: skip
+COLUMNS = ("machine", "driver", "toolkit", "torch", "seconds", "processor_s", "exit", "pycuda",
+           "built_against", "emulates", "reports", "tests", "as_expected", "files")  # fmt: skip
 
 
 class CannotTry(Exception):
@@ -86,93 +102,116 @@ def main() -> int:
     ask.add_argument("--keep", action="store_true", help="keep the roots")
     ask.add_argument("--work", type=Path, help="where the roots are made (25 GB with torch)")
     ask.add_argument("--out", type=Path, help="where machines.csv and the logs are written")
+    ask.add_argument("--setup-only", action="store_true",
+                     help="emulate and test nothing; PyCUDA is built unoptimised")  # fmt: skip
+    ask.add_argument("--unless-known", action="store_true",
+                     help="leave out what the committed table has for today's files")  # fmt: skip
     given = ask.parse_args()
+    chosen = [world for world in WORLDS if not given.only or world.name in given.only]
+    if given.unless_known:
+        chosen = [world for world in chosen if not is_known(world)]
+        if not chosen:
+            return 0
     try:
-        check()
+        check(given.work or Path(tempfile.gettempdir()))
+        debian = mirror()
     except CannotTry as error:
         print(f"NOT TRIED: {error}\n  nothing is known of `make setup` on a clean machine")
         return NOT_TRIED
-    if "CLEAN_MACHINES_INSIDE" not in os.environ:  # mounts end with the namespace
-        os.environ["CLEAN_MACHINES_INSIDE"] = "1"
-        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
+    in_own_mounts()
     work = given.work or Path(tempfile.mkdtemp(prefix="clean-machines-"))
     work.mkdir(parents=True, exist_ok=True)
-    chosen = [world for world in WORLDS if not given.only or world.name in given.only]
     try:
-        rows = list(tried(chosen, work, given.stand_in_torch, given.out))
+        rows = list(tried(chosen, work, debian, given))
     finally:
         if not given.keep:
             shutil.rmtree(work, ignore_errors=True)
     return 0 if all(row["as_expected"] == "yes" for row in rows) else 1
 
 
-def check() -> None:
-    """Raises CannotTry."""
+def in_own_mounts() -> None:
+    """Go on where no other process sees what is mounted, and all of it ends with this one."""
+    if "IN_OWN_MOUNTS" not in os.environ:
+        os.environ["IN_OWN_MOUNTS"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
+
+
+def is_known(world: World) -> bool:
+    """Whether the machine did as expected with the very files that decide it today; says so."""
+    of = {row["machine"]: row for row in rows_of(TABLE)}.get(world.name, {})
+    if (of.get("as_expected"), of.get("files")) != ("yes", digest_of_files()):
+        return False
+    said(f"{world.name}: tried with these very files before ({TABLE.relative_to(ROOT)})")
+    return True
+
+
+def digest_of_files() -> str:
+    return hashlib.sha256(b"".join((ROOT / name).read_bytes() for name in DECIDE)).hexdigest()[:16]
+
+
+def check(place: Path) -> None:
+    """Whether roots can be made in a folder there. Raises CannotTry."""
     if os.geteuid() != 0:
         raise CannotTry("only root can make the root folder of another machine")
     if not shutil.which("debootstrap"):
         raise CannotTry("debootstrap is not installed (Debian: apt install debootstrap)")
-    mounts = "mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w /mnt/m && mount -t overlay none -o"
-    mounts += " lowerdir=/etc,upperdir=/mnt/u,workdir=/mnt/w /mnt/m"
-    may = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", mounts], capture_output=True, text=True, check=False
-    )
+    place.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        mounts = "mkdir u w m && mount -t overlay none -o lowerdir=/etc,upperdir=u,workdir=w m"
+        may = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", f"{mounts} && chroot / true"],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
     if may.returncode:
-        raise CannotTry(f"overlays cannot be mounted here: {may.stderr.strip()}")
+        raise CannotTry(f"overlays cannot be mounted in {place}: {may.stderr.strip()}")
 
 
 def tried(
-    worlds: Sequence[World], work: Path, stands_in: bool, out: Path | None
+    worlds: Sequence[World], work: Path, debian: str, given: argparse.Namespace
 ) -> Iterator[dict[str, str]]:
     """A row of the table for each world, once all was tried there."""
     base = work / "base"
     if not (base / "usr/bin/g++").exists():
         said("a clean Debian …")
-        run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", base, mirror())
+        run("debootstrap", "--variant=minbase", f"--include={PACKAGES}", "bookworm", base, debian)
     said("the wheels that its toolkits and its driver are made of …")
     for wheel in (*TOOLKIT_13, *HEADERS_12):
         run(
             sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", work / "wheels", wheel
         )
-    if stands_in:
+    if given.stand_in_torch:
         stand_in_torch(work / "find")
     for world in worlds:
         said(f"{world.name} …")
         root = laid_out(world, work)
-        row, log = set_up(world, root, stands_in)
-        if out:
-            write_log(out / f"{world.name}.log", log)
-            write(out / "machines.csv", [row])
+        row, log = set_up(world, root, given.stand_in_torch, given.setup_only)
+        if given.out:
+            write_log(given.out / f"{world.name}.log", log)
+            write(given.out / "machines.csv", [row])
         print("\n".join(f"  {line}" for line in log.splitlines()))
         said(f"{world.name}: " + ", ".join(f"{k} {row[k]}" for k in COLUMNS[4:]))
-        for folder in ("repo", "root/.cache/pip", "find", "dev", "proc", ""):
+        for folder in (*SHARED, "dev", "proc", ""):
             subprocess.run(["umount", "-l", root / folder], check=False, capture_output=True)
         shutil.rmtree(work / world.name, ignore_errors=True)
         yield row
 
 
 def mirror() -> str:
-    """The mirror of Debian that apt uses on this machine."""
+    """The mirror of Debian that apt uses on this machine. Raises CannotTry."""
     sites = run("apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN) $(CODENAME)")
     found = re.search(r"^(\S+) Debian bookworm$", sites, re.MULTILINE)
     if not found:
-        raise SystemExit("apt names no mirror of Debian bookworm here; run apt-get update")
+        raise CannotTry("apt names no mirror of Debian bookworm here (try apt-get update)")
     return found[1]
 
 
 def laid_out(world: World, work: Path) -> Path:
     """The root folder of a world, all that it needs mounted."""
-    own = work / world.name
-    root = own / "root"
-    for folder in (root, own / "upper", own / "work", work / "pip", work / "find"):
-        folder.mkdir(parents=True, exist_ok=True)
-    over = f"lowerdir={work / 'base'},upperdir={own / 'upper'},workdir={own / 'work'}"
-    run("mount", "-t", "overlay", "none", "-o", over, root)
-    run("mount", "-t", "proc", "proc", root / "proc")
-    run("mount", "--rbind", "/dev", root / "dev")
-    for inside, outside in (("root/.cache/pip", work / "pip"), ("find", work / "find")):
-        (root / inside).mkdir(parents=True, exist_ok=True)
-        run("mount", "--bind", outside, root / inside)
+    root = overlaid(work / "base", work / world.name)
+    for inside, outside in SHARED.items():
+        for folder in (root / inside, work / outside):
+            folder.mkdir(parents=True, exist_ok=True)
+        run("mount", "--bind", work / outside, root / inside)
     for file in (Path("/etc/resolv.conf"), Path("/etc/hosts"), CERTIFICATES):
         if file.exists():  # the network as it is here, a proxy's certificate with it
             shutil.copy(file, root / str(file).lstrip("/"))
@@ -181,6 +220,18 @@ def laid_out(world: World, work: Path) -> Path:
         stub_driver(world, root, work / "wheels")
     if world.toolkit:
         lay_toolkit(world, root, work / "wheels")
+    return root
+
+
+def overlaid(base: Path, own: Path) -> Path:
+    """A root folder over a base that stays as it is, with /proc and /dev."""
+    root = own / "root"
+    for folder in (root, own / "upper", own / "work"):
+        folder.mkdir(parents=True, exist_ok=True)
+    over = f"lowerdir={base},upperdir={own / 'upper'},workdir={own / 'work'}"
+    run("mount", "-t", "overlay", "none", "-o", over, root)
+    run("mount", "-t", "proc", "proc", root / "proc")
+    run("mount", "--rbind", "/dev", root / "dev")
     return root
 
 
@@ -206,7 +257,7 @@ def stub_driver(world: World, root: Path, wheels: Path) -> None:
 
 def lay_toolkit(world: World, root: Path, wheels: Path) -> None:
     """The world's toolkit in /usr/local/cuda; nvcc on PATH as a wrapper where it is wrapped."""
-    folder = root / gpu_packages.USUAL_ROOT.lstrip("/")
+    folder = root / drivers.USUAL_ROOT.lstrip("/")
     is_13 = world.toolkit.startswith("13")
     for wheel in wheels.glob("*.whl"):
         if ("_cu12-" in wheel.name) is not is_13:
@@ -214,10 +265,10 @@ def lay_toolkit(world: World, root: Path, wheels: Path) -> None:
     if not is_13:
         script(folder / "bin/nvcc",
                f"echo 'Cuda compilation tools, release {world.toolkit}, V{world.toolkit}.93'\n"
-               f"echo '#$ _HERE_={gpu_packages.USUAL_ROOT}/bin' >&2; echo '#$ TOP=..' >&2\n"
+               f"echo '#$ _HERE_={drivers.USUAL_ROOT}/bin' >&2; echo '#$ TOP=..' >&2\n"
                'case "$*" in *--version*|*--dryrun*) ;; *) exit 1 ;; esac')  # fmt: skip
     if world.wrapped:
-        script(root / "usr/local/bin/nvcc", f'exec {gpu_packages.USUAL_ROOT}/bin/nvcc "$@"')
+        script(root / "usr/local/bin/nvcc", f'exec {drivers.USUAL_ROOT}/bin/nvcc "$@"')
 
 
 def unpack(wheel: Path, folder: Path) -> None:
@@ -247,27 +298,33 @@ def stand_in_torch(folder: Path) -> None:
             wheel.writestr(f"{info}/RECORD", "")
 
 
-def set_up(world: World, root: Path, stands_in: bool) -> tuple[dict[str, str], str]:
+def set_up(
+    world: World, root: Path, stands_in: bool, setup_only: bool
+) -> tuple[dict[str, str], str]:
     """Run what a user would type first; the row of the table, and all that was said."""
-    begun = time.monotonic()
-    code, log = inside(root, "make setup", stands_in)
-    seconds = time.monotonic() - begun
+    begun, spent = time.monotonic(), processor_seconds()
+    quickly = "CFLAGS=-O0 " if setup_only else ""
+    code, log = inside(root, f"{quickly}make setup", stands_in)
+    seconds, spent = time.monotonic() - begun, processor_seconds() - spent
     again = inside(root, "make setup", stands_in)[1]
     loads, how = inside(root, ".venv/bin/python -c 'import pycuda.driver'", stands_in)
     pycuda = "imports" if not loads else (how.strip().splitlines() or ["?"])[-1]
     against = inside(root, INCLUDED, stands_in)[1].strip()
-    emulates, emulation = inside(root, EMULATE, stands_in)
-    tests, tested = inside(root, TEST, stands_in)
-    expected = (code, tests) == (0, 0) and world.has_pycuda is (loads == 0)
-    expected = expected and (emulates == 0 or world.toolkit == "12.8")
+    parts = {"make setup": log, "make setup, again": again, "import pycuda.driver": how}
+    expected = code == 0 and world.has_pycuda is (loads == 0)
+    ended = dict.fromkeys((EMULATE, REPORT, TEST), "–")
+    for command in () if setup_only else (DOCTOR, EMULATE, REPORT, TEST):
+        failed, text = inside(root, command, stands_in)
+        parts[command] = "\n".join(text.splitlines()[-12:]) if command != DOCTOR else text
+        ended[command] = yes(failed == 0)
+        # The stand-in of nvcc 12.8 compiles nothing, so there is nothing to emulate.
+        expected = expected and (failed == 0 or world.toolkit == "12.8")
     row = dict(zip(COLUMNS, (
         world.name, world.driver or "none", world.toolkit or "none",
-        "stand-in" if stands_in else "real", f"{seconds:.0f}", str(code), pycuda, against or "–",
-        yes(emulates == 0), yes(tests == 0), yes(expected),
+        "stand-in" if stands_in else "real", f"{seconds:.0f}", f"{spent:.0f}", str(code), pycuda,
+        against or "–", ended[EMULATE], ended[REPORT], ended[TEST], yes(expected),
+        digest_of_files(),
     ), strict=True))  # fmt: skip
-    parts = {"make setup": log, "make setup, again": again, "import pycuda.driver": how,
-             EMULATE: "\n".join(emulation.splitlines()[-12:]),
-             TEST: "\n".join(tested.splitlines()[-3:])}  # fmt: skip
     return row, "".join(f"$ {command}\n{text.rstrip()}\n" for command, text in parts.items())
 
 
@@ -304,17 +361,29 @@ def script(path: Path, text: str) -> None:
 def write(path: Path, rows: Sequence[dict[str, str]]) -> None:
     """The table, rows of machines that were not tried now kept as they were."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    old = list(csv.DictReader(path.open())) if path.exists() else []
-    table = {row["machine"]: row for row in [*old, *rows]}
+    table = {row["machine"]: row for row in [*rows_of(path), *rows]}
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(table[world.name] for world in WORLDS if world.name in table)
 
 
+def rows_of(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def write_log(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+
+
+def processor_seconds() -> float:
+    """Of all that was run here and has ended."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def yes(is_so: bool) -> str:

@@ -1,16 +1,12 @@
 """What a GPU needs beside the rest of `.venv`: torch as its driver runs it, and PyCUDA, built here.
 
 PyCUDA has no wheels on PyPI, so it is compiled against the headers of the CUDA toolkit that nvcc
-belongs to, or of PyPI's wheels where there is no toolkit. The driver decides the rest: a driver of
-CUDA 12 runs nothing that the compiler of CUDA 13 makes (CUDA Compatibility, "Minor Version
-Compatibility"). Run with the system's Python, so it may use the standard library only.
+belongs to, or of PyPI's wheels where there is no toolkit. The driver decides the rest
+(harness/build/drivers.py). Run with the system's Python, so it may use the standard library only.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import os
 import re
 import shutil
 import subprocess
@@ -18,8 +14,12 @@ import sys
 import tarfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+
+from harness.build import drivers
+from harness.build.drivers import SetupError, Toolkit
 
 HEADERS = ("nvidia-cuda-runtime==13.0.96", "nvidia-cuda-profiler-api==13.0.85")
 """cuda.h and cudaProfiler.h, as torch and the compiler from PyPI want them, too."""
@@ -29,109 +29,8 @@ TORCH_OF_CUDA_12 = "torch==2.10.*"
 """The last whose wheels on PyPI are built with CUDA 12 (12.8), which every driver from 525 on runs:
 CUDA Compatibility, table "CUDA Toolkit 12.x"."""
 
-USUAL_ROOT = "/usr/local/cuda"
-"""Where NVIDIA's installers put a toolkit, on PATH or not."""
-
-OLDEST_NVCC = (12, 4)
 SAY_EVERY_S = 15
-
-
-class SetupError(Exception):
-    """What failed, why, and what to do: a line each.
-
-    settled: nothing is to be expected of another try before something has changed.
-    """
-
-    def __init__(self, what: str, why: str, remedy: str, settled: bool = True) -> None:
-        super().__init__(f"{what}\n  {why}\n  {remedy}")
-        self.what, self.why, self.remedy = what, why, remedy
-        self.settled = settled
-
-
-@dataclass(frozen=True)
-class Toolkit:
-    """A CUDA toolkit of the machine's own: its nvcc, release and root folder."""
-
-    nvcc: str
-    release: tuple[int, int]
-    root: Path
-
-
-def _driver() -> ctypes.CDLL | None:
-    """Load the driver's library, from WSL's folder if need be; None where there is no driver."""
-    for name in ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"):
-        with contextlib.suppress(OSError):
-            return ctypes.CDLL(name)
-    return None
-
-
-def driver() -> tuple[int, int] | None:
-    """The CUDA release that the driver runs, such as (12, 2); None where it does not tell."""
-    library, found = _driver(), ctypes.c_int(0)
-    with contextlib.suppress(AttributeError):
-        if library and library.cuDriverGetVersion(ctypes.byref(found)) == 0 and found.value:
-            return found.value // 1000, found.value % 1000 // 10
-    return None
-
-
-def driver_library() -> Path | None:
-    """The driver's library as a file."""
-    if _driver() is None:
-        return None
-    found = re.search(r"(/\S*/libcuda\.so\S*)", Path("/proc/self/maps").read_text())
-    return Path(found[1]) if found else None
-
-
-def own(tool: str) -> str | None:
-    """Where this machine has a tool of the CUDA toolkit: the harness searches the same places."""
-    home = os.environ.get("CUDA_HOME")
-    named = [os.environ.get(tool.upper()), home and str(Path(home) / "bin" / tool), tool,
-             f"{USUAL_ROOT}/bin/{tool}"]  # fmt: skip
-    return next((found for name in named if name and (found := shutil.which(name))), None)
-
-
-def toolkit() -> Toolkit | None:
-    """The toolkit that the machine's nvcc belongs to, also where that is a wrapper script."""
-    nvcc = own("nvcc")
-    if nvcc is None:
-        return None
-    version = re.search(r"release (\d+)\.(\d+)", _said(nvcc, "--version"))
-    # Of its dry run the line `#$ TOP=…` names the toolkit, `_HERE_` the folder of the real nvcc.
-    dry = _said(nvcc, "--dryrun", "x.cu")
-    here = re.search(r"^#\$ _HERE_=(.+)$", dry, re.MULTILINE)
-    top = re.search(r"^#\$ TOP=(.+)$", dry, re.MULTILINE)
-    if not version:
-        return None
-    folder = Path(here[1].strip()) if here else Path(nvcc).resolve().parent
-    root = (folder / ".." if not top else folder / Path(top[1].strip())).resolve()
-    return Toolkit(nvcc, (int(version[1]), int(version[2])), root)
-
-
-def obstacle(cuda: tuple[int, int] | None, ours: Toolkit | None) -> SetupError | None:
-    """Why nothing can be timed here, told before anything is downloaded; None where it can."""
-    goes_on = "until then kernels are emulated: make bench ARGS='--backend emulator', make test"
-    if cuda is None:
-        return SetupError(
-            "the GPU cannot be used: its driver does not load",
-            "libcuda.so.1 is missing, or does not say which CUDA it runs",
-            f"mend the driver until nvidia-smi lists the GPU; {goes_on}",
-        )
-    said = f"{cuda[0]}.{cuda[1]}"
-    if ours and ours.release < OLDEST_NVCC:
-        return SetupError(
-            f"the GPU cannot be used: nvcc {ours.release[0]}.{ours.release[1]} is too old",
-            f"{ours.nvcc} is what is compiled with; 12.4 is the oldest that works",
-            f"install a newer CUDA toolkit and name its nvcc in NVCC; {goes_on}",
-        )
-    release = ours.release if ours else (13, 0)
-    if release[0] > cuda[0]:
-        whose = f"{ours.nvcc} is" if ours else "the only compiler on PyPI is"
-        return SetupError(
-            f"the GPU cannot be used: its driver runs CUDA {said} and older",
-            f"{whose} of CUDA {release[0]}.{release[1]}, whose code needs driver 580 or newer",
-            f"update the driver to 580, or install the CUDA toolkit 12.4 to 12.9; {goes_on}",
-        )
-    return None
+GOES_ON = "kernels are emulated all the same: make bench ARGS='--backend emulator', make test"
 
 
 def torch_for(cuda: tuple[int, int], pinned: str) -> str:
@@ -143,21 +42,6 @@ def without_cuda_13(constraints: str) -> str:
     """The pins that hold with an older torch, too: none of torch's own parts."""
     ours = re.compile(r"^(torch|triton|nvidia-(?!ml-py|cuda-nvdisasm)|cuda-)")
     return "".join(line for line in constraints.splitlines(True) if not ours.match(line))
-
-
-def missing_for_building() -> SetupError | None:
-    """What the machine lacks for compiling PyCUDA."""
-    import sysconfig
-
-    if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
-        version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        return SetupError(
-            "PyCUDA cannot be built: Python.h is missing",
-            f"{sys.executable} came without the headers that extensions are compiled with",
-            f"install them (Debian: apt install python3-dev or python{version}-dev), and run make "
-            "again; emulation, tests and reports work without",
-        )
-    return None
 
 
 def headers(ours: Toolkit | None, packages: Path) -> list[Path]:
@@ -195,7 +79,9 @@ def build_pycuda(
     shutil.rmtree(work, ignore_errors=True)
     (work / "links").mkdir(parents=True)
     packages = Path(
-        _said(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+        drivers.said(
+            str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"
+        ).strip()
     )
     include = headers(ours, packages)
     for name in ("cuda.h", "cudaProfiler.h"):
@@ -206,7 +92,7 @@ def build_pycuda(
                 f"{whose} has none in its include folder",
                 "install the toolkit's headers (cuda-driver-dev, cuda-profiler-api); make again",
             )
-    library = driver_library()
+    library = drivers.driver_library()
     if library is None:
         raise SetupError(
             "PyCUDA cannot be built: libcuda.so.1 is not found",
@@ -279,12 +165,10 @@ def _step(
 
 def install(python: Path, root: Path, log: Path) -> None:
     """All that timing needs, into the environment of that Python. Raises SetupError."""
-    cuda, ours = driver(), toolkit()
-    if found := obstacle(cuda, ours):
-        raise found
+    cuda, ours = drivers.driver(), drivers.toolkit()
+    if found := drivers.obstacle(cuda, ours) or drivers.missing_for_building():
+        raise SetupError(found.what, found.why, f"{found.remedy}, and run make again; {GOES_ON}")
     assert cuda is not None
-    if missing := missing_for_building():
-        raise missing
     log.write_text("")
     constraints = root / "constraints.txt"
     pinned = next(
@@ -303,18 +187,3 @@ def install(python: Path, root: Path, log: Path) -> None:
                   *([] if ours else HEADERS)]  # fmt: skip
         _step([*pip, *wanted], "downloading torch: about 3 GB", output, log)
     build_pycuda(python, ours, log.parent / "pycuda", log, constraints)
-
-
-def _said(*command: str) -> str:
-    try:
-        ended = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return ended.stdout + ended.stderr

@@ -15,10 +15,14 @@ from pathlib import Path
 
 import gpu_packages
 
+from harness.build import drivers
+
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PINS = [ROOT / "pyproject.toml", ROOT / "constraints.txt", Path(__file__)]
-GPU_PINS = [ROOT / "constraints.txt", Path(gpu_packages.__file__)]
+GPU_PINS = [
+    ROOT / "constraints.txt", Path(gpu_packages.__file__), Path(drivers.__file__),
+]  # fmt: skip
 _TAIL = 4
 
 
@@ -30,8 +34,8 @@ def main() -> None:
     if sys.version_info < (3, 10):  # noqa: UP036 - said to those who have an older one
         sys.exit(f"Python 3.10 or newer is needed; {sys.executable} is {sys.version.split()[0]}. "
                  "Name another: make PYTHON=python3.12 bench")  # fmt: skip
-    extras = ["dev", "cluster", *(["compiler"] if not gpu_packages.own("nvcc") else []),
-              *(["disassembler"] if not gpu_packages.own("nvdisasm") else [])]  # fmt: skip
+    extras = ["dev", "cluster", *(["compiler"] if not drivers.own("nvcc") else []),
+              *(["disassembler"] if not drivers.own("nvdisasm") else [])]  # fmt: skip
     python = f"{sys.version} {sys.base_prefix} {VENV}"
     _base(python, extras)
     if has_driver():
@@ -78,9 +82,9 @@ def _make_environment() -> None:
 
 def _gpu(python: str) -> None:
     """What timing needs. A failure is told each time, and tried again once something changed."""
-    own = gpu_packages.toolkit()
-    built = gpu_packages.missing_for_building() is None
-    facts = f"{python} {gpu_packages.driver()} {own} {built} {_digest(GPU_PINS)}"
+    own = drivers.toolkit()
+    built = drivers.missing_for_building() is None
+    facts = f"{python} {drivers.driver()} {own} {built} {_digest(GPU_PINS)}"
     stamp = VENV / "installed-gpu"
     known, _, failure = stamp.read_text().partition("\n") if stamp.exists() else ("", "", "")
     state = hashlib.sha256(facts.encode()).hexdigest()

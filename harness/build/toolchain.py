@@ -16,11 +16,10 @@ from functools import cache
 from pathlib import Path
 
 from harness import children
+from harness.build.drivers import USUAL_ROOT
 from harness.errors import CompileError
 
 _ANSWER_S = 60
-USUAL_ROOT = "/usr/local/cuda"
-"""Where NVIDIA's installers put a toolkit, on PATH or not."""
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
 from harness import children
-from harness.build import toolchain
+from harness.build import drivers, toolchain
 from harness.errors import HarnessError
 from harness.measure import card
 from harness.ncu import tool as ncu
@@ -22,7 +20,14 @@ from harness.progress import console
 from harness.run.devices import cuda_device
 
 _RESTRICTED = Path("/proc/driver/nvidia/params")
-_DECIDES = Path(__file__).parents[2] / "scripts" / "gpu_packages.py"
+_SETUP = Path(__file__).parents[2] / "scripts" / "setup.py"
+"""Where this is a clone, and no installed package."""
+
+
+_BY_PIP = (
+    "pip install 'kernel-harness[gpu]'; PyCUDA is compiled against a CUDA toolkit's headers then "
+    "(`make setup` in a clone needs none)"
+)
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,8 @@ def examine() -> Iterator[Finding]:
     yield _disassembler()
     driver = _driver()
     yield driver
-    if driver.ok and _DECIDES.exists():  # an installed package has no `make setup`
-        yield _timing(_setup())
+    if driver.ok:
+        yield _timing()
     yield _package("pycuda", "PyCUDA", driver.ok)
     yield _package("torch", "torch", driver.ok)
     yield from _gpu(driver.ok)
@@ -111,22 +116,14 @@ def _driver() -> Finding:
     return Finding("driver", True, said.replace("\n", "; "))
 
 
-def _setup() -> Any:
-    """The module by which `make setup` decides what the driver and the toolkit allow."""
-    spec = importlib.util.spec_from_file_location("gpu_packages", _DECIDES)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # a dataclass looks its module up there
-    spec.loader.exec_module(module)
-    return module
-
-
-def _timing(setup: Any) -> Finding:
+def _timing() -> Finding:
     """Whether the driver and the toolkit fit each other, as `make setup` finds it."""
-    cuda, ours = setup.driver(), setup.toolkit()
-    obstacle = setup.obstacle(cuda, ours) or setup.missing_for_building()
-    if obstacle:
+    cuda, ours = drivers.driver(), drivers.toolkit()
+    obstacle = drivers.obstacle(cuda, ours)
+    if obstacle is None and not importlib.util.find_spec("pycuda"):
+        obstacle = drivers.missing_for_building()
+    if obstacle or cuda is None:
+        assert obstacle is not None  # where the driver does not tell, that is one
         return Finding("to time", False, f"{obstacle.what}: {obstacle.why}", obstacle.remedy)
     own = f"toolkit {ours.release[0]}.{ours.release[1]} in {ours.root}" if ours else "no toolkit"
     return Finding("to time", True, f"the driver runs CUDA {cuda[0]}.{cuda[1]}; {own}")
@@ -135,7 +132,8 @@ def _timing(setup: Any) -> Finding:
 def _package(module: str, name: str, needed: bool) -> Finding:
     if importlib.util.find_spec(module):
         return Finding(name, True, "installed")
-    remedy = "make bench installs it where a driver is present" if needed else "not needed here"
+    installs = "make bench installs it where a driver is present" if _SETUP.exists() else _BY_PIP
+    remedy = installs if needed else "not needed here"
     return Finding(name, not needed, "not installed", remedy)
 
 

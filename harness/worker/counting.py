@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from harness.backends.base import Backend, Workspace
 from harness.backends.machine_code import MachineCodeWorkspace, both, in_ptx_alone, list_together
 from harness.build.compile import Built
 from harness.cases import Case
+from harness.emulator import LaunchError
+from harness.emulator.engine.compiled_library import COMPILING_S
+from harness.emulator.sass import library as machine_code
 from harness.job import Job, Telling
 from harness.problem import Problem
 from harness.records import Record, Remark
@@ -19,6 +23,9 @@ def count(
     job: Job, backend: Backend, problem: Problem, cases: Sequence[Case], tell: Telling
 ) -> None:
     """Verify and count at the sizes of the matrix, from PTX and from machine code."""
+    tell.now("", COMPILING_S)
+    with suppress(LaunchError):  # said of each case that needs it
+        machine_code.load()
     told = set[Remark]()
     list_together(job.built[case.id] for case in cases)
     for group in by_group(cases):

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from harness import problem as problems
 from harness.backends.base import Backend
 from harness.cases import Case, Device, Shape
+from harness.emulator.engine import library as engine
+from harness.emulator.engine.compiled_library import COMPILING_S
 from harness.job import Job, Telling
 from harness.problem import Problem
 from harness.records import Verified
@@ -23,6 +25,9 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
 
     A launch shape is given up at its first failure: one reason is enough.
     """
+    tell.now("", COMPILING_S)
+    engine.load()
+    tell.now("")
     problem = problems.load(job.kernels / (job.tests or job.cases)[0].problem)
     given_up, named = set[Shape](), set[Shape]()
     for group in by_group(job.tests):

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.build import drivers
 from harness.commands import doctor
 from harness.measure import card
 
@@ -15,23 +16,21 @@ from harness.measure import card
 def test_what_make_setup_refuses_doctor_refuses_in_the_same_words(
     release: tuple[int, int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    setup = doctor._setup()
-    monkeypatch.setattr(setup, "driver", lambda: release)
-    monkeypatch.setattr(setup, "toolkit", lambda: None)
-    what, why, remedy = map(str.strip, str(setup.obstacle(release, None)).splitlines())
-    found = doctor._timing(setup)
+    monkeypatch.setattr(drivers, "driver", lambda: release)
+    monkeypatch.setattr(drivers, "toolkit", lambda: None)
+    what, why, remedy = map(str.strip, str(drivers.obstacle(release, None)).splitlines())
+    found = doctor._timing()
     assert (found.ok, found.found, found.remedy) == (False, f"{what}: {why}", remedy)
 
 
 def test_what_can_be_timed_names_the_drivers_cuda_and_the_toolkit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    setup = doctor._setup()
-    own = setup.Toolkit("/opt/bin/nvcc", (12, 6), Path("/opt"))
-    monkeypatch.setattr(setup, "driver", lambda: (12, 9))
-    monkeypatch.setattr(setup, "toolkit", lambda: own)
-    monkeypatch.setattr(setup, "missing_for_building", lambda: None)
-    found = doctor._timing(setup)
+    own = drivers.Toolkit("/opt/bin/nvcc", (12, 6), Path("/opt"))
+    monkeypatch.setattr(drivers, "driver", lambda: (12, 9))
+    monkeypatch.setattr(drivers, "toolkit", lambda: own)
+    monkeypatch.setattr(drivers, "missing_for_building", lambda: None)
+    found = doctor._timing()
     assert found.ok
     assert found.found == "the driver runs CUDA 12.9; toolkit 12.6 in /opt"
 
@@ -48,3 +47,13 @@ def test_what_a_card_does_to_times_is_a_line_with_what_to_do(
         "a display is drawn by this card", "persistence mode is off",
     ]  # fmt: skip
     assert lines[1].remedy == "nvidia-smi -pm 1 keeps them"
+
+
+@pytest.mark.parametrize("is_clone", [True, False])
+def test_an_installed_package_is_not_told_to_run_make(
+    is_clone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_clone:
+        monkeypatch.setattr(doctor, "_SETUP", tmp_path / "scripts/setup.py")
+    remedy = doctor._package("no_such_package", "PyCUDA", needed=True).remedy
+    assert remedy.startswith("make bench" if is_clone else "pip install 'kernel-harness[gpu]'")

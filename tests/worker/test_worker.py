@@ -14,6 +14,7 @@ from harness.backends.emulated import EmulatorBackend
 from harness.build import compile as compiler
 from harness.build.compile import Built
 from harness.cases import Case
+from harness.emulator.engine.compiled_library import COMPILING_S
 from harness.job import DEVICE, JOB, Job
 from harness.records import Counted, Record, Verified, from_json, to_json
 from harness.worker import __main__ as worker
@@ -68,7 +69,7 @@ def test_a_right_variant_is_verified_on_both_draws_and_counted(
     folder: Path, built: Built, piped: Piped, double: Callable[..., Case]
 ) -> None:
     small = [double(n=1), double(n=33), double(n=33, block=128)]
-    records, lines = run(folder, built, piped, small, [double(n=256)])
+    records, _ = run(folder, built, piped, small, [double(n=256)])
     verified = [r for r in records if isinstance(r, Verified)]
     assert [(v.sizes["n"], v.launch["block"], v.phase, v.draw) for v in verified] == [
         (1, 64, "test", 0), (1, 64, "test", 1),
@@ -78,7 +79,17 @@ def test_a_right_variant_is_verified_on_both_draws_and_counted(
     assert all(v.ok and v.reason == "" and v.error == 0 for v in verified)
     counts = [r for r in records if isinstance(r, Counted)]
     assert {(c.case, c.step, c.kernel) for c in counts} == {(double(n=256).id, 0, "twice")}
-    assert lines[0] == f"now {double(n=1).id}"
+
+
+def test_compiling_the_emulator_takes_nothing_off_the_deadline_of_a_case(
+    folder: Path, built: Built, piped: Piped, double: Callable[..., Case]
+) -> None:
+    small, large = double(n=1), double(n=256)
+    _, lines = run(folder, built, piped, [small], [large])
+    told = [line for line in lines if line.startswith("now ")]
+    own = f"now  {COMPILING_S:.3f}"
+    assert told[:3] == [own, "now ", f"now {small.id}"]  # what executes PTX
+    assert told[-2:] == [own, f"now {large.id}"]  # and what executes machine code
 
 
 def test_a_wrong_launch_shape_is_given_up_at_its_first_failure_and_the_others_go_on(

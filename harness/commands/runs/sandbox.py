@@ -126,11 +126,15 @@ def _real(path: Path) -> Path:
 def _inside(
     program: str, asked: Asked, writable: Sequence[Path], caches: Path, arguments: Sequence[str]
 ) -> int:
+    from harness.emulator import LaunchError
     from harness.emulator.engine import library
+    from harness.emulator.sass import library as machine_code
 
     for path in (caches / "compile", caches / "home", cache.CACHE):
         path.mkdir(parents=True, exist_ok=True)
-    library.load()  # the emulator's own, made outside and lent: inside it would take a minute
+    library.load()  # the emulator's own, made outside and lent: inside it would take minutes
+    with suppress(LaunchError):  # without a compiler; inside, whoever needs it says so
+        machine_code.load()
     told, tells = os.pipe()
     rules, ruling = os.pipe()
     command = [program, "--info-fd", str(tells), "--seccomp", str(rules),

@@ -25,6 +25,9 @@ FLAGS = (
     "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
 )  # fmt: skip
 
+COMPILING_S = 600.0
+"""What that takes at most on busy cores: it is not to be taken off another deadline."""
+
 
 def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
     """The first folder's sources as a loaded library, or why there is none.

@@ -181,7 +181,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
         self._warp(op, "syncwarp")
 
     def _op_fence(self, op: Op) -> None:
-        """Memory is consistent after every instruction; a fence only excuses races."""
+        """Memory is consistent after every instruction of a job; a fence excuses races."""
         name = self.program.sites[op.site].opcode
         excuses = name.startswith(("fence", "membar")) and not name.startswith("fence.proxy")
         self.emit("fence", [], [], site=op.site, count=int(excuses))

@@ -171,6 +171,12 @@ std::vector<Entry> texture_entries();
 std::vector<Entry> system_entries();
 const std::vector<Entry>& entries();  // all of them
 
+// What a job did to memory before, others see before what it does next: an Arm host would otherwise
+// show them one without the other.
+inline void in_order(const Context& c) {
+    if (c.launch->jobs > 1) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 // The lanes whose value in a row of masks is set.
 inline u32 lanes_set(const i32* row) {
     u32 set = 0;

@@ -151,8 +151,8 @@ void read_written(Context& c, const Op& op) {
     });
 }
 
-// Memory is consistent after every instruction here.
-void fence(Context&, const Op&) {}
+// Memory is consistent after every instruction of a job; the order that others see is the host's.
+void fence(Context& c, const Op&) { in_order(c); }
 
 }  // namespace
 

@@ -52,7 +52,9 @@ template <class U, class F> u64 replaced(u8* at, F f) {
     return old;
 }
 
-inline f32 plus(f32 a, f32 b) { return machine::flush(machine::flush(a) + machine::flush(b)); }
+inline f32 plus(f32 a, f32 b) {
+    return canonical(machine::flush(machine::flush(a) + machine::flush(b)));
+}
 
 u64 applied(i32 type, i32 operation, u8* at, u64 value, u64 other) {
     switch (type) {
@@ -62,7 +64,8 @@ u64 applied(i32 type, i32 operation, u8* at, u64 value, u64 other) {
         case S64: return whole_number<i64>(operation, at, value, other);
         case F64:
             return replaced<u64>(at, [&](u64 old) {
-                return bits_of<u64>(bits_of<f64>(old) + bits_of<f64>(value));
+                const f64 a = bits_of<f64>(old), b = bits_of<f64>(value);
+                return bits_of<u64>(canonical(a + b, a, b));
             });
         case F16X2:
             return replaced<u32>(at, [&](u32 old) {

@@ -37,7 +37,7 @@ inline f32 rounded(f64 exact, i32 flags) {
 inline f32 finished(f32 value, i32 flags) {
     if (flags & FLUSHES) value = machine::flush(value);
     if (flags & SATURATES) value = machine::saturate(value);
-    return value;
+    return canonical(value);
 }
 
 inline f32 number(u32 raw, i32 flags) {
@@ -48,7 +48,7 @@ inline f32 number(u32 raw, i32 flags) {
 void fadd(Context& c, const Instruction& n) {
     const i32 flags = n.flags;
     if (!flags) {
-        map2(c, n, [](u32 a, u32 b) { return bits_of<u32>(bits_of<f32>(a) + bits_of<f32>(b)); });
+        map2(c, n, [](u32 a, u32 b) { return bits_of<u32>(canonical(bits_of<f32>(a) + bits_of<f32>(b))); });
         return;
     }
     map2(c, n, [&](u32 a, u32 b) {
@@ -61,7 +61,7 @@ void fadd(Context& c, const Instruction& n) {
 void fmul(Context& c, const Instruction& n) {
     const i32 flags = n.flags;
     if (!flags) {
-        map2(c, n, [](u32 a, u32 b) { return bits_of<u32>(bits_of<f32>(a) * bits_of<f32>(b)); });
+        map2(c, n, [](u32 a, u32 b) { return bits_of<u32>(canonical(bits_of<f32>(a) * bits_of<f32>(b))); });
         return;
     }
     map2(c, n, [&](u32 a, u32 b) {
@@ -74,7 +74,8 @@ void ffma(Context& c, const Instruction& n) {
     const i32 flags = n.flags;
     if (!flags) {
         map3(c, n, [](u32 a, u32 b, u32 d) {
-            return bits_of<u32>(std::fma(bits_of<f32>(a), bits_of<f32>(b), bits_of<f32>(d)));
+            return bits_of<u32>(
+                canonical(std::fma(bits_of<f32>(a), bits_of<f32>(b), bits_of<f32>(d))));
         });
         return;
     }
@@ -142,7 +143,8 @@ inline u32 flushed(u32 raw) { return raw & 0x7F800000u ? raw : raw & 0x80000000u
 template <bool LEAST> inline u32 extreme(u32 a, u32 b, bool keeps_nan) {
     const bool first = LEAST ? in_order(a) < in_order(b) : in_order(a) > in_order(b);
     const u32 number = first ? a : b, of_nan_a = keeps_nan ? a : b, of_nan_b = keeps_nan ? b : a;
-    return is_nan(a) ? of_nan_a : is_nan(b) ? of_nan_b : number;
+    const u32 chosen = is_nan(a) ? of_nan_a : is_nan(b) ? of_nan_b : number;
+    return is_nan(chosen) ? 0x7FFFFFFF : chosen;
 }
 
 template <bool LEAST> void extremes(Context& c, const Instruction& n) {
@@ -199,21 +201,17 @@ void mufu(Context& c, const Instruction& n) {
     if (which >= RCP64H) {  // of a double's upper half, into one
         map1(c, n, [&](u32 a) {
             const f64 x = bits_of<f64>(static_cast<u64>(a) << 32);
-            const f64 out = which == RCP64H ? 1 / x : 1 / std::sqrt(x);
+            const f64 out = canonical(which == RCP64H ? 1 / x : 1 / std::sqrt(x), x);
             return static_cast<u32>(bits_of<u64>(out) >> 32);
         });
         return;
     }
-    map1(c, n, [&](u32 a) { return bits_of<u32>(approximated(which, bits_of<f32>(a))); });
+    map1(c, n, [&](u32 a) { return bits_of<u32>(canonical(approximated(which, bits_of<f32>(a)))); });
 }
 
 // --- double precision ---------------------------------------------------------------------------
 
-#ifdef __SIZEOF_FLOAT128__
-using Exact = __float128;
-#else
-using Exact = long double;
-#endif
+using Exact = machine::Quad;
 
 // To nearest is done already; any other way is a step from there, by the side that it is off to.
 inline u64 rounded_double(f64 nearest, Exact exact, i32 flags) {
@@ -227,23 +225,24 @@ inline u64 rounded_double(f64 nearest, Exact exact, i32 flags) {
 void dadd(Context& c, const Instruction& n) {
     const Wide a = wide(c, n, 0), b = wide(c, n, 1);
     write_wide(c, n, [&](int i) {
-        const f64 x = a.number(i), y = b.number(i);
-        return n.flags ? rounded_double(x + y, static_cast<Exact>(x) + y, n.flags) : bits_of<u64>(x + y);
+        const f64 x = a.number(i), y = b.number(i), nearest = canonical(x + y, x, y);
+        return n.flags ? rounded_double(nearest, static_cast<Exact>(x) + y, n.flags) : bits_of<u64>(nearest);
     });
 }
 
 void dmul(Context& c, const Instruction& n) {
     const Wide a = wide(c, n, 0), b = wide(c, n, 1);
     write_wide(c, n, [&](int i) {
-        const f64 x = a.number(i), y = b.number(i);
-        return n.flags ? rounded_double(x * y, static_cast<Exact>(x) * y, n.flags) : bits_of<u64>(x * y);
+        const f64 x = a.number(i), y = b.number(i), nearest = canonical(x * y, x, y);
+        return n.flags ? rounded_double(nearest, static_cast<Exact>(x) * y, n.flags) : bits_of<u64>(nearest);
     });
 }
 
 void dfma(Context& c, const Instruction& n) {
     const Wide a = wide(c, n, 0), b = wide(c, n, 1), d = wide(c, n, 2);
     write_wide(c, n, [&](int i) {
-        const f64 x = a.number(i), y = b.number(i), z = d.number(i), nearest = std::fma(x, y, z);
+        const f64 x = a.number(i), y = b.number(i), z = d.number(i);
+        const f64 nearest = canonical(std::fma(x, y, z), x, y, z);
         return n.flags ? rounded_double(nearest, static_cast<Exact>(x) * y + z, n.flags)
                        : bits_of<u64>(nearest);
     });

@@ -50,7 +50,8 @@ template <class H> void hadd2(Context& c, const Instruction& n) {
     const Pairs a = pairs(c, n, 0), b = pairs(c, n, 1);
     if (n.flags & TO_FLOAT) {
         write(c, c.result(n), [&](int i) {
-            return bits_of<u32>(static_cast<f32>(of<H>(a[i], false) + of<H>(b[i], false)));
+            const f64 x = of<H>(a[i], false), y = of<H>(b[i], false);
+            return bits_of<u32>(static_cast<f32>(canonical(x + y, x, y)));
         });
         return;
     }

@@ -57,7 +57,7 @@ void dmma(Context& c, const Instruction& n) {
             f64 sum = number(2, e, i);
             for (int k = 0; k < DEPTH; k++)
                 sum = std::fma(number(0, 0, i / 4 * 4 + k), number(1, 0, (i % 4 * 2 + e) * 4 + k), sum);
-            sums[e][i] = bits_of<u64>(sum);
+            sums[e][i] = bits_of<u64>(canonical(sum));
         }
     for (int word = 0; word < 4; word++)
         write(c, c.result(n, 0, word), [&](int i) {

@@ -118,7 +118,7 @@ struct Sums {
         return whole ? f64{bits_of<i32>(raw)} : f64{bits_of<f32>(raw)};
     }
     u32 rounded(f64 sum) const {
-        if (!whole) return bits_of<u32>(static_cast<f32>(sum));
+        if (!whole) return bits_of<u32>(canonical(static_cast<f32>(sum)));
         const i64 exact = static_cast<i64>(sum);
         return static_cast<u32>(clamps ? std::clamp<i64>(exact, INT32_MIN, INT32_MAX) : exact);
     }

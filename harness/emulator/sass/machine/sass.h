@@ -15,6 +15,7 @@
 namespace sass {
 
 using machine::bits_of;
+using machine::canonical;
 using machine::each_lane;
 using machine::EVERYBODY;
 using machine::f32;

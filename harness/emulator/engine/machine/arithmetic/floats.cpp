@@ -15,9 +15,12 @@ namespace {
 #define THROUGH_DOUBLE(FUNCTION) static_cast<f32>(FUNCTION(static_cast<f64>(a)))
 
 #define FLOATS1_SINGLE(NAME, EXPRESSION)                                              \
-    OP1(NAME "/f32", f32, f32, EXPRESSION)                                            \
+    OP1(NAME "/f32", f32, f32, canonical(EXPRESSION))                                 \
     {NAME ".ftz/f32", [](Context& c, const Op& op) {                                  \
-         map<f32, f32>(c, op, [](f32 a) { a = flush(a); return flush(EXPRESSION); }); \
+         map<f32, f32>(c, op, [](f32 a) {                                             \
+             a = flush(a);                                                            \
+             return canonical(flush(EXPRESSION));                                     \
+         });                                                                          \
      }},
 
 #define FLOATS1(NAME, EXPRESSION, F64_EXPRESSION)                                     \
@@ -25,17 +28,17 @@ namespace {
     OP1(NAME "/f64", f64, f64, F64_EXPRESSION)
 
 #define FLOATS2_SINGLE(NAME, EXPRESSION)                                                         \
-    OP2(NAME "/f32", f32, f32, f32, EXPRESSION)                                                  \
+    OP2(NAME "/f32", f32, f32, f32, canonical(EXPRESSION))                                       \
     {NAME ".ftz/f32", [](Context& c, const Op& op) {                                             \
          map<f32, f32, f32>(c, op, [](f32 a, f32 b) {                                            \
              a = flush(a), b = flush(b);                                                         \
-             return flush(EXPRESSION);                                                           \
+             return canonical(flush(EXPRESSION));                                                \
          });                                                                                     \
      }},
 
 #define FLOATS2(NAME, EXPRESSION)                                                                \
     FLOATS2_SINGLE(NAME, EXPRESSION)                                                             \
-    OP2(NAME "/f64", f64, f64, f64, EXPRESSION)
+    OP2(NAME "/f64", f64, f64, f64, canonical(EXPRESSION, a, b))
 
 #define SATURATING2(NAME, EXPRESSION)                                                            \
     OP2(NAME ".sat/f32", f32, f32, f32, saturate(EXPRESSION))                                    \
@@ -47,12 +50,13 @@ namespace {
      }},
 
 #define FUSED(NAME)                                                                              \
-    OP3(NAME "/f32", f32, f32, f32, f32, std::fma(a, b, c))                                      \
+    OP3(NAME "/f32", f32, f32, f32, f32, canonical(std::fma(a, b, c)))                           \
     OP3(NAME ".sat/f32", f32, f32, f32, f32, saturate(std::fma(a, b, c)))                        \
-    OP3(NAME ".ftz/f32", f32, f32, f32, f32, flush(std::fma(flush(a), flush(b), flush(c))))      \
+    OP3(NAME ".ftz/f32", f32, f32, f32, f32,                                                     \
+        canonical(flush(std::fma(flush(a), flush(b), flush(c)))))                                \
     OP3(NAME ".ftz.sat/f32", f32, f32, f32, f32,                                                 \
         flush(saturate(std::fma(flush(a), flush(b), flush(c)))))                                 \
-    OP3(NAME "/f64", f64, f64, f64, f64, std::fma(a, b, c))
+    OP3(NAME "/f64", f64, f64, f64, f64, canonical(std::fma(a, b, c), a, b, c))
 
 #define UNORDERED(N, T)                                                  \
     OP2("setp.equ/" N, Predicate, T, T, !(a < b || a > b))               \
@@ -86,14 +90,15 @@ std::vector<Entry> float_entries() {
         OP2("copysign/f32", f32, f32, f32, std::copysign(b, a))
         OP2("copysign/f64", f64, f64, f64, std::copysign(b, a))
         FLOATS1("neg", -a, -a) FLOATS1("abs", std::fabs(a), std::fabs(a))
-        FLOATS1("rcp", 1.0f / a, 1.0 / a)
-        FLOATS1("sqrt", std::sqrt(a), std::sqrt(a))
-        FLOATS1("rsqrt", static_cast<f32>(1.0 / std::sqrt(static_cast<f64>(a))), 1.0 / std::sqrt(a))
+        FLOATS1("rcp", 1.0f / a, canonical(1.0 / a, a))
+        FLOATS1("sqrt", std::sqrt(a), canonical(std::sqrt(a), a))
+        FLOATS1("rsqrt", static_cast<f32>(1.0 / std::sqrt(static_cast<f64>(a))),
+                canonical(1.0 / std::sqrt(a), a))
         FLOATS1_SINGLE("ex2", THROUGH_DOUBLE(std::exp2))
         FLOATS1_SINGLE("lg2", THROUGH_DOUBLE(std::log2))
         FLOATS1_SINGLE("sin", THROUGH_DOUBLE(std::sin))
         FLOATS1_SINGLE("cos", THROUGH_DOUBLE(std::cos))
-        OP1("tanh/f32", f32, f32, THROUGH_DOUBLE(std::tanh))
+        OP1("tanh/f32", f32, f32, canonical(THROUGH_DOUBLE(std::tanh)))
         COMPARED("f32", f32) COMPARED("f64", f64) UNORDERED("f32", f32) UNORDERED("f64", f64)
         TESTED("f32", f32) TESTED("f64", f64)
     };

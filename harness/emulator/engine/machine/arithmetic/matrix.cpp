@@ -69,7 +69,7 @@ template <class T> struct Single {
         for (int i = 0; i < LANES; i++) out[i] = static_cast<f64>(row[i]);
     }
     static void write(Word* row, const f64* in, bool) {
-        for (int i = 0; i < LANES; i++) row[i] = static_cast<T>(in[i]);
+        for (int i = 0; i < LANES; i++) row[i] = canonical(static_cast<T>(in[i]));
     }
 };
 

@@ -9,13 +9,6 @@
 namespace machine {
 namespace {
 
-#ifdef __SIZEOF_FLOAT128__
-using Quad = __float128;
-#else
-using Quad = long double;
-static_assert(std::numeric_limits<Quad>::digits >= 106);
-#endif
-
 template <class T> using Wide = std::conditional_t<sizeof(T) == 8, Quad, f64>;
 
 // To nearest, the sign of that less the exact result, and whether an exact zero would be -0 when
@@ -75,7 +68,10 @@ template <class T> inline T finished(const Found<T>& found, i64 how) {
 #define DIRECTED1(NAME, N, T, FOUND)                                                       \
     {NAME ".directed/" N, [](Context& c, const Op& op) {                                   \
          const i64 how = op.immediate;                                                     \
-         map<T, T>(c, op, [=](T a) { a = GIVEN(a); return finished<T>(FOUND, how); });     \
+         map<T, T>(c, op, [=](T a) {                                                       \
+             a = GIVEN(a);                                                                 \
+             return canonical(finished<T>(FOUND, how), a);                                 \
+         });                                                                               \
      }},
 
 #define DIRECTED2(NAME, N, T, FOUND)                                                       \
@@ -83,7 +79,7 @@ template <class T> inline T finished(const Found<T>& found, i64 how) {
          const i64 how = op.immediate;                                                     \
          map<T, T, T>(c, op, [=](T a, T b) {                                               \
              a = GIVEN(a), b = GIVEN(b);                                                   \
-             return finished<T>(FOUND, how);                                               \
+             return canonical(finished<T>(FOUND, how), a, b);                              \
          });                                                                               \
      }},
 
@@ -92,7 +88,7 @@ template <class T> inline T finished(const Found<T>& found, i64 how) {
          const i64 how = op.immediate;                                                     \
          map<T, T, T, T>(ctx, op, [=](T a, T b, T c) {                                     \
              a = GIVEN(a), b = GIVEN(b), c = GIVEN(c);                                     \
-             return finished<T>(FOUND, how);                                               \
+             return canonical(finished<T>(FOUND, how), a, b, c);                           \
          });                                                                               \
      }},
 

@@ -110,6 +110,7 @@ void load(Context& c, const Op& op) {
         read_filled(c, op, buffer, access, sizeof(T));
         count_global(c, op, buffer, access, sectors_of(c, op, access), READ);
         fetch<T>(c, op, access, buffer.data - buffer.base);
+        if (op.kind != PLAIN) in_order(c);
     }
 }
 
@@ -146,6 +147,7 @@ void store(Context& c, const Op& op) {
     } else {
         Buffer& buffer = buffer_of(c, op, access, sizeof(T) * op.count, WRITE);
         count_global(c, op, buffer, access, sectors_of(c, op, access), WRITE);
+        if (op.kind != PLAIN) in_order(c);
         put_global(c, op, buffer, access, bytes);
         fill(c, buffer, access);
     }
@@ -203,10 +205,10 @@ void atomic(Context& c, const Op& op, F applied) {
         const T first = Stored<T>::get(firsts[i]), second = Stored<T>::get(seconds[i]);
         if (others) {
             T* word = reinterpret_cast<T*>(place);
-            __atomic_load(word, &old, __ATOMIC_RELAXED);
+            __atomic_load(word, &old, __ATOMIC_SEQ_CST);
             do made = applied(old, first, second);
-            while (!__atomic_compare_exchange(word, &old, &made, false, __ATOMIC_RELAXED,
-                                              __ATOMIC_RELAXED));
+            while (!__atomic_compare_exchange(word, &old, &made, false, __ATOMIC_SEQ_CST,
+                                              __ATOMIC_SEQ_CST));
         } else {
             std::memcpy(&old, place, sizeof(T));
             made = applied(old, first, second);
@@ -282,8 +284,8 @@ std::vector<Entry> memory_entries() {
         ATOMIC_BITS("u32", u32) ATOMIC_BITS("u64", u64)
         ATOMIC_ORDER("u32", u32) ATOMIC_ORDER("s32", i32)
         ATOMIC_ORDER("u64", u64) ATOMIC_ORDER("s64", i64)
-        ATOMIC_OP("atom.add/f32", float, a + b)
-        ATOMIC_OP("atom.add/f64", double, a + b)
+        ATOMIC_OP("atom.add/f32", float, canonical(a + b))
+        ATOMIC_OP("atom.add/f64", double, canonical(a + b, a, b))
         ATOMIC_OP("atom.inc/u32", u32, a >= b ? 0 : a + 1)
         ATOMIC_OP("atom.dec/u32", u32, a == 0 || a > b ? b : a - 1)
         ATOMIC_OP("atom.cas/u16", u16, a == b ? d : a)

@@ -37,7 +37,7 @@ const std::vector<BulkReduction>& bulk_reductions() {
         ORDER("u32", u32) ORDER("s32", i32) ORDER("u64", u64) ORDER("s64", i64)
         REDUCTION("inc/u32", u32, a >= b ? 0 : a + 1)
         REDUCTION("dec/u32", u32, a == 0 || a > b ? b : a - 1)
-        REDUCTION("add/f32", f32, a + b) REDUCTION("add/f64", f64, a + b)
+        REDUCTION("add/f32", f32, canonical(a + b)) REDUCTION("add/f64", f64, canonical(a + b, a, b))
         REDUCTION("add/f16", u16, sum<F16>(a, b)) REDUCTION("add/bf16", u16, sum<BF16>(a, b))
     };
     return all;

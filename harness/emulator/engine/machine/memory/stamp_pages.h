@@ -8,6 +8,7 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <deque>
@@ -24,10 +25,12 @@ class StampPages {
     static constexpr size_t FIRST_MOST = size_t(1) << 14;  // pages that lie there as they are
 
     explicit StampPages(const Launch& launch)
-        : launch_(launch), buffers_(launch.buffer_count), folds_(launch.jobs == 1) {}
+        : launch_(launch), buffers_(launch.buffer_count),
+          folds_(launch.jobs == 1 && STAMPS * sizeof(u64) % memory_page() == 0) {}
 
     // `count` stamps for the writes and as many for the reads of a buffer; all zero. Where several
-    // jobs stamp at the same time, nothing is folded.
+    // jobs stamp at the same time, nothing is folded; nor where the system's own pages hold more (64 KiB
+    // on many Arm hosts), for one is given back whole.
     void add(Buffer& buffer, i64 count) {
         const i64 pages = (count >> PAGE_SHIFT) + 1;
         OfBuffer& mine = of(buffer);
@@ -62,8 +65,12 @@ class StampPages {
 
     static constexpr int STAMPS = 1 << PAGE_SHIFT, MOST_STEPS = 16, STEPS_IN_A_WORD = 16;
     static constexpr int CODE_WORDS = STAMPS / STEPS_IN_A_WORD;
-    static constexpr size_t MEMORY_PAGE = 4096;
     static constexpr int AGAIN_A_LOOK = 1 << 12;
+
+    static size_t memory_page() {
+        static const size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+        return bytes;
+    }
 
     struct Folded {
         u64 codes[CODE_WORDS] = {};
@@ -77,10 +84,10 @@ class StampPages {
         std::vector<Held<u64>> folded;  // codes and then steps; null for a page of zeros
 
         void reserve(i64 pages) {
-            const size_t more = MEMORY_PAGE / sizeof(u64);
+            const size_t page = memory_page(), more = page / sizeof(u64);
             memory = zeros<u64>((pages << PAGE_SHIFT) + more);
             const uintptr_t first = reinterpret_cast<uintptr_t>(memory.get());
-            stamps = reinterpret_cast<u64*>((first + MEMORY_PAGE - 1) / MEMORY_PAGE * MEMORY_PAGE);
+            stamps = reinterpret_cast<u64*>((first + page - 1) / page * page);
             folded.resize(pages);
         }
 

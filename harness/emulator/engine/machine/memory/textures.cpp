@@ -214,7 +214,7 @@ Texel filtered(const Texture& t, const Fetch& f) {
     }
     Texel out;
     for (int n = 0; n < t.channels; n++)
-        out.value[n] = t.linear ? narrowed(t, sum[n]) : static_cast<float>(sum[n]);
+        out.value[n] = t.linear ? canonical(narrowed(t, sum[n])) : static_cast<float>(sum[n]);
     if (t.format == TEXEL_S8 || t.format == TEXEL_S16)  // whose least number is one below -1
         for (float& value : out.value) value = std::max(value, -1.0f);
     return out;

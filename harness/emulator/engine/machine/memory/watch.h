@@ -75,7 +75,7 @@ inline void note_read(const Context& c, const Op& op, int lane, bool alone, cons
             words.read[w] = mine;
             continue;
         }
-        u64 before = __atomic_load_n(&words.read[w], __ATOMIC_RELAXED);
+        u64 before = __atomic_load_n(&words.read[w], __ATOMIC_SEQ_CST);
         if (simple && checks.says_it_all(before, mine) && may_be_read(checks, words, w, mine))
             continue;
         if (words.own) {
@@ -83,7 +83,7 @@ inline void note_read(const Context& c, const Op& op, int lane, bool alone, cons
         } else if (others_stamp(c, words)) {
             while (!__atomic_compare_exchange_n(&words.read[w], &before,
                                                 checks.joined(before, mine), false,
-                                                __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+                                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
             }
         } else {
             words.read[w] = checks.joined(before, mine);

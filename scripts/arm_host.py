@@ -1,0 +1,239 @@
+"""Emulate on an Arm machine, and hold what it computes and counts to what this machine does.
+
+The Arm machine is a Debian 12 of arm64 in a root folder, whose programs QEMU executes (qemu-user),
+so none is needed. What runs in it:
+
+- Python, and every dependency from PyPI's own aarch64 wheels, which are unpacked from outside
+- the emulator's engines, compiled for aarch64 by g++-aarch64-linux-gnu, which is mounted from
+  outside (the machine's own g++ takes QEMU an hour: --native-compiler)
+- nvcc and nvdisasm for aarch64, which tell their versions; PTX, cubins and listings are this
+  machine's, through the compile cache, which keeps them by content
+- scripts/emulated_digests.py, on both machines: per operation and per case a hash of the outputs'
+  bits and one of all counters
+
+QEMU does not show how an Arm processor orders memory between threads. Needs root, debootstrap,
+qemu-user-static, g++-aarch64-linux-gnu, binfmt_misc, and Debian's mirror and PyPI.
+
+    python3 scripts/arm_host.py [--only PROBLEM]... [--bench] [--native-compiler] [--out FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import clean_machines as machines
+import tomllib
+from clean_machines import ROOT, CannotTry, run, said
+
+FORMATS = Path("/proc/sys/fs/binfmt_misc")
+FORMAT = Path("/usr/lib/binfmt.d/qemu-aarch64.conf")
+"""What Debian's qemu-user-static would have the system register at its start."""
+
+CROSS = ("/usr/aarch64-linux-gnu", "/usr/lib/gcc-cross", "/usr/lib/x86_64-linux-gnu", "/lib64")
+"""The cross compiler's files, and the libraries that it runs with: arm64's are in other folders."""
+
+PLATFORMS = ("manylinux2014", *(f"manylinux_2_{minor}" for minor in range(17, 37)))
+"""Whose wheels Debian 12, with glibc 2.36, runs."""
+
+COLUMNS = ("what", "rows", "same_inputs", "same_outputs", "same_counts")
+
+
+def main() -> int:
+    ask = argparse.ArgumentParser(description="the emulator on an Arm machine, beside this one")
+    ask.add_argument("--only", action="append", default=[], help="of the matrix, as everywhere")
+    ask.add_argument("--bench", action="store_true", help="also at a quick run's size")
+    ask.add_argument("--native-compiler", action="store_true", help="the root's own g++, by QEMU")
+    ask.add_argument("--work", type=Path, help="where the root is made, and kept")
+    ask.add_argument("--out", type=Path, help="where arm.csv and arm.log are written")
+    given = ask.parse_args()
+    try:
+        check(given.work or Path(tempfile.gettempdir()))
+        debian = machines.mirror()
+    except CannotTry as error:
+        print(f"NOT TRIED: {error}\n  nothing is known of the emulator on an Arm machine")
+        return machines.NOT_TRIED
+    machines.in_own_mounts()
+    work = given.work or Path(tempfile.mkdtemp(prefix="arm-host-"))
+    work.mkdir(parents=True, exist_ok=True)
+    registered = register()
+    try:
+        return compared(work, debian, given)
+    finally:
+        if registered:
+            (FORMATS / "qemu-aarch64").write_text("-1")
+        if not given.work:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def check(place: Path) -> None:
+    """Raises CannotTry."""
+    machines.check(place)
+    for tool, package in (
+        ("qemu-aarch64-static", "qemu-user-static"),
+        ("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu"),
+    ):
+        if not shutil.which(tool):
+            raise CannotTry(f"{tool} is not installed (Debian: apt install {package})")
+    if not (FORMATS / "register").exists():
+        subprocess.run(["mount", "-t", "binfmt_misc", "none", FORMATS], check=False)
+    if not (FORMATS / "register").exists():
+        raise CannotTry("the kernel has no binfmt_misc, by which QEMU executes another's programs")
+
+
+def register() -> bool:
+    """Have the kernel hand arm64's programs to QEMU; whether it did not before."""
+    if (FORMATS / "qemu-aarch64").exists():
+        return False
+    (FORMATS / "register").write_text(FORMAT.read_text().strip())
+    return True
+
+
+def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
+    base, repository = work / "arm-base", work / "repo"
+    if not (base / "usr/bin/g++").exists():
+        said("a clean Debian of arm64 (its programs are executed by QEMU: a quarter of an hour) …")
+        run("debootstrap", "--arch=arm64", "--variant=minbase",
+            f"--include={machines.PACKAGES}", "bookworm", base, debian)  # fmt: skip
+    if repository.exists():
+        run("git", "-C", repository, "fetch", "-q", ROOT, "HEAD")
+        run("git", "-C", repository, "checkout", "-q", "--detach", "FETCH_HEAD")
+    else:
+        run("git", "clone", "-q", ROOT, repository)
+    said("the wheels of aarch64 …")
+    wheels(work / "arm-wheels")
+    root = laid_out(base, work)
+    about = inside(root, work, "uname -m; python3 -V; $NVCC --version | tail -2; "
+                   "$CXX --version | head -1; getconf PAGESIZE", given)  # fmt: skip
+    said(about)
+    asked = [*(word for name in given.only for word in ("--only", name)),
+             *(["--bench"] if given.bench else [])]  # fmt: skip
+    tables, seconds = {}, {}
+    for host in ("x86", "arm"):
+        said(f"what the emulator computes and counts on {host} …")
+        tables[host], begun = work / f"{host}.csv", time.monotonic()
+        command = ["scripts/emulated_digests.py", tables[host], *asked]
+        if host == "x86":
+            natively(repository, command)
+        else:
+            inside(root, work, " ".join(["python3", *map(str, command)]), given)
+        seconds[host] = time.monotonic() - begun
+    rows, unlike = beside(*map(read, tables.values()))
+    took = ", ".join(f"{host} {spent:.0f} s" for host, spent in seconds.items())
+    log = f"{about}{took}\n{table(rows)}" + "".join(f"UNLIKE {line}\n" for line in unlike)
+    print(log)
+    if given.out:
+        machines.write_log(given.out / "arm.log", log)
+        write(given.out / "arm.csv", rows)
+    return 1 if unlike else 0
+
+
+def wheels(into: Path) -> None:
+    """Every dependency, and NVIDIA's compiler and disassembler, as PyPI has them for aarch64."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    if into.exists():
+        return
+    run(
+        sys.executable, "-m", "pip", "install", "-q", "--target", into.with_suffix(".part"),
+        "-c", ROOT / "constraints.txt", "--only-binary=:all:", "--implementation", "cp",
+        "--python-version", "3.11",
+        *(word for name in PLATFORMS for word in ("--platform", f"{name}_aarch64")),
+        *project["dependencies"], *extras["compiler"], *extras["disassembler"],
+    )  # fmt: skip
+    into.with_suffix(".part").rename(into)
+
+
+def laid_out(base: Path, work: Path) -> Path:
+    """The root, with this repository, the wheels and the cross compiler where they are here."""
+    root = machines.overlaid(base, work / "arm")
+    for folder in (*CROSS, str(work)):
+        there = root / folder.lstrip("/")
+        there.mkdir(parents=True, exist_ok=True)
+        run("mount", "--bind", Path(folder).resolve(), there)
+    for program in Path("/usr/bin").glob("aarch64-linux-gnu-*"):
+        there = root / "usr/bin" / program.name
+        if not there.exists():
+            shutil.copy(program.resolve(), there)
+    return root
+
+
+def inside(root: Path, work: Path, command: str, given: argparse.Namespace) -> str:
+    """What a command says on the Arm machine; ends the program where it fails."""
+    site = work / "arm-wheels"
+    there = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8",
+        "PYTHONPATH": f"{work / 'repo'}:{site}", "NVCC": str(only(site, "nvcc")),
+        "NVDISASM": str(only(site, "nvdisasm")),
+        "CXX": "g++" if given.native_compiler else "/usr/bin/aarch64-linux-gnu-g++",
+        # A cross compiler knows no processor to be native on; the last one given holds.
+        "CXXFLAGS": "" if given.native_compiler else "-march=armv8.2-a",
+    }  # fmt: skip
+    ended = subprocess.run(
+        ["chroot", root, "sh", "-c", f"cd {work / 'repo'} && {command}"], env=there, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    )  # fmt: skip
+    if ended.returncode:
+        raise SystemExit(f"on the Arm machine {command} failed\n{ended.stdout[-3000:]}")
+    return ended.stdout
+
+
+def only(site: Path, tool: str) -> Path:
+    [found] = sorted(site.glob(f"nvidia/*/bin/{tool}"))
+    return found
+
+
+def natively(repository: Path, command: Sequence[object]) -> None:
+    python = ROOT / ".venv/bin/python"
+    subprocess.run([python, *map(str, command)], cwd=repository, check=True,
+                   env=os.environ | {"PYTHONPATH": str(repository)})  # fmt: skip
+
+
+Rows = dict[tuple[str, str], dict[str, str]]
+
+
+def read(path: Path) -> Rows:
+    with path.open(newline="") as file:
+        return {(row["what"], row["front_end"]): row for row in csv.DictReader(file)}
+
+
+def beside(x86: Rows, arm: Rows) -> tuple[list[dict[str, object]], list[str]]:
+    """Per problem how many rows are the same on both, and each that is not."""
+    found: dict[str, dict[str, object]] = defaultdict(lambda: dict.fromkeys(COLUMNS, 0))
+    unlike = [f"{' '.join(key)}: only one machine has it" for key in x86.keys() ^ arm.keys()]
+    for key in [key for key in x86 if key in arm]:
+        name = key[0].partition("/")[0] if "/v" in key[0] else "operations"
+        row, same = found[name], {}
+        row["what"], row["rows"] = name, int(str(row["rows"])) + 1
+        for column in ("inputs", "outputs", "counts"):
+            same[column] = x86[key][column] == arm[key][column]
+            row[f"same_{column}"] = int(str(row[f"same_{column}"])) + same[column]
+        if not all(same.values()):
+            differ = ", ".join(column for column, is_same in same.items() if not is_same)
+            unlike.append(f"{' '.join(key)}: {differ}")
+    return list(found.values()), unlike
+
+
+def table(rows: Sequence[dict[str, object]]) -> str:
+    lines = [COLUMNS, *([str(row[column]) for column in COLUMNS] for row in rows)]
+    return "".join(f"{line[0]:24}{''.join(f'{cell:>14}' for cell in line[1:])}\n" for line in lines)
+
+
+def write(path: Path, rows: Sequence[dict[str, object]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""What the emulator computes and counts here, as hashes, to hold two hosts to each other.
+
+A row per operation of the warp machine (on the operands of its tests) and per case, at its test
+sizes and, with --bench, at that of a quick run: of its inputs, of what PTX and machine code leave
+in its outputs, bit for bit, and of all that both count.
+
+    python scripts/emulated_digests.py FILE [--only PROBLEM]... [--bench] [--no-operations]
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from harness import problem as problems
+from harness.backends.base import Execution
+from harness.backends.emulated_device import emulated_device
+from harness.cases import Case
+from harness.errors import CompileError
+from harness.matrix import filters, model
+from harness.run.emulate import by_front_end
+from harness.run.runner import Runner
+from harness.worker.inputs import Inputs
+
+ROOT = Path(__file__).resolve().parents[1]
+COLUMNS = ("what", "front_end", "inputs", "outputs", "counts")
+ARCH = "sm_90"
+NOTHING = "–"
+
+Row = tuple[str, str, str, str, str]
+
+
+def main(
+    out: Path,
+    only: list[str] = [],  # noqa: B006
+    bench: Annotated[bool, typer.Option("--bench", help="Also at a quick run's size.")] = False,
+    operations: bool = True,
+) -> None:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with out.open("w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(COLUMNS)
+        for row in chain(of_operations() if operations else (), of_cases(only, bench)):
+            table.writerow(row)
+            file.flush()
+
+
+def of_operations() -> Iterator[Row]:
+    """Each group of instructions of the tests' that compare the engine with NumPy."""
+    sys.path[:0] = [str(ROOT / "tests/emulator"), str(ROOT / "tests/emulator/engine/native")]
+    from machine_cases import GROUPS
+    from operation_cases import BLOCKS, kernel, operands, size_of
+
+    from harness.emulator import launch
+
+    for group in GROUPS:
+        given = operands(group)
+        size = max(size_of(group.result), 2)
+        results = [np.full(group.count, 0xA5, f"u{size}") for _ in group.instructions]
+        report = launch(kernel(group), "k", BLOCKS, group.threads, [*given, *results])
+        counts = [(c.name, c.value, c.provenance) for c in report.counters]
+        yield group.name, "ptx", hashed(given), hashed(results), hashed(counts)
+
+
+def of_cases(only: list[str], bench_sizes: bool) -> Iterator[Row]:
+    whole = model.load(ROOT / "bench.yaml")
+    bench = filters.narrowed(whole, filters.Choice(tuple(only), quick=True), "emulator")
+    run = Runner(bench, emulated_device(ARCH), "emulator", only, ROOT)
+    counted = [case for case in run.cases if not run.over_budget(case)]
+    for case in (*run.tests, *(counted if bench_sizes else ())):
+        if case.skip or case.refusal or case.is_library:
+            continue
+        yield from of_case(bench, case)
+
+
+def of_case(bench: model.Bench, case: Case) -> Iterator[Row]:
+    try:
+        ptx, machine = by_front_end(bench, case, ARCH)
+    except CompileError:
+        return  # so it is on the other host
+    found = problems.load(bench.kernels / case.problem)
+    inputs = hashed(Inputs(found, case, bench.timing.seed, 0).values.values())
+    yield case.id, "ptx", inputs, *of_execution(ptx)
+    if isinstance(machine, str):
+        yield case.id, "machine code", inputs, machine, NOTHING
+    else:
+        yield case.id, "machine code", inputs, *of_execution(machine)
+
+
+def of_execution(found: Execution) -> tuple[str, str]:
+    outputs = hashed(array for _, array in sorted(found.outputs.items()))
+    return outputs, hashed([found.faults, found.counts, found.lines, found.machine_code])
+
+
+def hashed(parts: Iterable[object]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+    return digest.hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    typer.run(main)
