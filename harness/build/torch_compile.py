@@ -26,12 +26,14 @@ def settle() -> None:
     """Where torch and Triton keep what they compile, and that they start no processes for it.
 
     Their pool of compiling processes takes longer to start than one kernel to compile, and a fork
-    does not survive it. What the user has set stays.
+    does not survive it. Nor does it survive the driver, which importing the compiler starts unless
+    torch asks NVML whether there is a GPU. What the user has set stays.
     """
     place = (CACHE / "torch").absolute()
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(place))
     os.environ.setdefault("TRITON_CACHE_DIR", str(place / "triton"))
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
 
 
 def lacking() -> str:
