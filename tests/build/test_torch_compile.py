@@ -14,7 +14,10 @@ import pytest
 from harness.build import cache, torch_compile
 from harness.errors import NotInstalled
 
-OURS = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_COMPILE_THREADS")
+OURS = (
+    "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_COMPILE_THREADS",
+    "PYTORCH_NVML_BASED_CUDA_CHECK",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +59,7 @@ def test_what_is_compiled_lies_beside_what_nvcc_compiled_where_a_sandbox_has_its
         assert place.is_absolute()
         assert below in place.resolve().parents
     assert os.environ["TORCHINDUCTOR_COMPILE_THREADS"] == "1"  # no pool of processes
+    assert os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] == "1"  # no driver, before a fork
 
 
 def test_a_place_that_the_user_or_the_sandbox_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
