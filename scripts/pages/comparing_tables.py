@@ -48,7 +48,8 @@ def simulated() -> Iterator[str]:
     with SIMULATED.open(newline="") as file:
         rows = list(csv.DictReader(file))
     yield (f"| sides | noise, {rows[0]['pairs']} pairs each | equal kernels: any is blamed "
-           "| the gate opens | 2 % slower: is found | nobody can tell | intervals, on average |")  # fmt: skip
+           "| the gate opens | 2 % slower: is found | nobody can tell "
+           "| intervals, on average |")  # fmt: skip
     yield "|---|---|--:|--:|--:|--:|--:|"
     for row in rows:
         shares = [f"{100 * float(row[key]):.1f} %"
