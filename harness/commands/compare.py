@@ -12,13 +12,19 @@ import typer
 
 from harness import run_files, tables
 from harness.commands import completion
-from harness.commands.options import ComparisonJson, ComparisonJunit, ComparisonMarkdown, Gate
+from harness.commands.options import (
+    ComparisonJson,
+    ComparisonJunit,
+    ComparisonMarkdown,
+    Gate,
+    MinEffect,
+)
 from harness.commands.printed import results
 from harness.commands.printed.results import Cell, Sheet
 from harness.comparison import Judgement, judge
 from harness.comparison.baselines import resolve
 from harness.comparison.changes import Change
-from harness.comparison.judgement import CLOSED, FINE
+from harness.comparison.judgement import CLOSED, FINE, MIN_EFFECT
 from harness.comparison.pairs import suffix_of
 from harness.errors import UsageError
 from harness.progress import console
@@ -50,6 +56,7 @@ def compare(
             help="Compare runs of different machines by what each says against its own baseline.",
         ),
     ] = False,
+    min_effect: MinEffect = MIN_EFFECT,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print the answer alone.")] = False,
     as_json: ComparisonJson = None,
     as_markdown: ComparisonMarkdown = None,
@@ -66,7 +73,10 @@ def compare(
     """
     wanted = Wanted(as_json, as_markdown, as_junit, out)
     wanted.check()
-    code = carry_out(*_runs(base, new), wanted, across_machines=across_machines, quiet=quiet)
+    code = carry_out(
+        *_runs(base, new), wanted, across_machines=across_machines, min_effect=min_effect,
+        quiet=quiet,
+    )  # fmt: skip
     raise typer.Exit(code if gate else FINE)
 
 
@@ -116,10 +126,11 @@ class Wanted:
 
 
 def carry_out(
-    base: Run, new: Run, wanted: Wanted, *, across_machines: bool = False, quiet: bool = False
-) -> int:
+    base: Run, new: Run, wanted: Wanted, *, across_machines: bool = False,
+    min_effect: float = MIN_EFFECT, quiet: bool = False,
+) -> int:  # fmt: skip
     """Compare, print, write; the gate's exit code. base is new where one run has both sides."""
-    judgement = judge(base, new, across_machines=across_machines)
+    judgement = judge(base, new, across_machines=across_machines, min_effect=min_effect)
     home = wanted.write(judgement)
     if not quiet:
         _tell(judgement)

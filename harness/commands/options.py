@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,6 +124,28 @@ Gate = Annotated[
     typer.Option(
         "--gate", help="Exit with 1 where something is slower, worse or newly faulty, and with 3 "
         "where nobody can tell.",
+    ),
+]  # fmt: skip
+
+
+def _share(given: str | float) -> float:
+    """`2%` or `0.02`."""
+    text = str(given)
+    try:
+        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < 1:
+        raise typer.BadParameter(f"{text} is no part of a time; write 2% or 0.02")
+    return found
+
+
+MinEffect = Annotated[
+    float,
+    typer.Option(
+        "--min-effect", parser=_share, metavar="SHARE",
+        help="The slowdown that is to be found or excluded; where neither is certain nobody can "
+        "tell.",
     ),
 ]  # fmt: skip
 

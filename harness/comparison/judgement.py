@@ -1,13 +1,15 @@
 """Two runs judged: every change, what was looked at, and whether a gate opens.
 
 0: nothing is slower, newly faulty or worse. 1: something is. 3: nobody can tell, because the runs
-are of different machines, or have too little in common, or a case was not run again.
+are of different machines, or have too little in common, or a case was not run again, or a slowdown
+of what was to be found is not excluded.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.readings import Readings
@@ -15,11 +17,15 @@ from harness.comparison import changes, times
 from harness.comparison.changes import Change
 from harness.comparison.machines import Setting, setting
 from harness.comparison.pairs import Pair, between, suffix_of, within
+from harness.comparison.run_level import FEWEST_WITNESSES
 from harness.comparison.times import Looked
 from harness.tables import Run
 
 FINE, CLOSED, UNTOLD = 0, 1, 3
 """Exit codes; 2 is a mistake on the command line."""
+
+MIN_EFFECT = 0.02
+"""The slowdown, as a part of the time, that a comparison is to find or exclude."""
 
 ENOUGH = 0.5
 """The part of the cases that were sound in the base that must be compared, or nobody can tell."""
@@ -41,6 +47,7 @@ class Judgement:
     withheld: str
     untold: Sequence[str]
     """Why nobody can tell; empty where one can."""
+    min_effect: float = MIN_EFFECT
 
     @property
     def is_timed(self) -> bool:
@@ -63,8 +70,13 @@ class Judgement:
         return [change for change in self.changes if change.kind not in changes.APART]
 
 
-def judge(base: Run, new: Run, *, across_machines: bool = False) -> Judgement:
-    """Compare two runs; the same run twice if it has both sides, interleaved."""
+def judge(
+    base: Run, new: Run, *, across_machines: bool = False, min_effect: float = MIN_EFFECT
+) -> Judgement:
+    """Compare two runs; the same run twice if it has both sides, interleaved.
+
+    min_effect: the slowdown, as a part of the time, that must be found or excluded.
+    """
     in_rounds = base is new and bool(suffix_of(new))
     pairs = within(new) if in_rounds else between(base, new)
     around = Setting() if in_rounds else setting(base, new)
@@ -76,8 +88,9 @@ def judge(base: Run, new: Run, *, across_machines: bool = False) -> Judgement:
         codes = dict.fromkeys(codes, "unknown")
     identical = frozenset(i for i, code in codes.items() if code == "identical")
     found, looked = times.changes(
-        pairs, identical, in_rounds=in_rounds, relative=relative, why=withheld
-    )
+        pairs, identical, in_rounds=in_rounds, relative=relative, why=withheld,
+        min_effect=min_effect,
+    )  # fmt: skip
     readings = Readings(base), Readings(new)
     comparable = not around.machine and not around.method
     told = [
@@ -90,8 +103,14 @@ def judge(base: Run, new: Run, *, across_machines: bool = False) -> Judgement:
         for i, pair in enumerate(pairs)
     ]  # fmt: skip
     told.sort(key=lambda change: change.weight)
-    untold = list(_untold(pairs, told, around, across_machines and both_timed))
-    return Judgement(base, new, told, around, looked, in_rounds, relative, withheld, untold)
+    untold = [
+        *_untold(pairs, told, around, across_machines and both_timed),
+        *_moved_as_a_whole(looked, min_effect),
+        *_not_excluded(told, min_effect),
+    ]
+    return Judgement(
+        base, new, told, around, looked, in_rounds, relative, withheld, untold, min_effect
+    )
 
 
 def _withheld(around: Setting, across_machines: bool) -> str:
@@ -126,3 +145,29 @@ def _untold(
         apart = Counter(t.reason for change in told for t in change.times if t.reason)
         why = f": {apart.most_common(1)[0][0]}" if apart else ""
         yield f"only {len(compared)} of the base's {len(sound)} sound cases could be compared{why}"
+
+
+def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
+    """Where most kernels changed by as much, and no unchanged code tells whose doing that is."""
+    for (group, cache), level in looked.levels.items():
+        if not level.witnesses and abs(math.expm1(level.moved)) > min_effect:
+            longer = "longer" if level.moved > 0 else "less"
+            yield (
+                f"most of {' '.join(group)}, {cache}, takes {abs(math.expm1(level.moved)):.1%} "
+                f"{longer}, and fewer than {FEWEST_WITNESSES} cases of unchanged code are among it "
+                "to tell the kernels from the machine"
+            )
+
+
+def _not_excluded(told: Sequence[Change], min_effect: float) -> Iterator[str]:
+    """Cases that may have become slower by what is to be found, though nothing is certain."""
+    timed = [c for c in told if any(t.ratio and t.verdict != "identical" for t in c.times)]
+    hiding = {c.name: max(t.hides for t in c.times) for c in timed
+              if c.kind != "slower" and max(t.hides for t in c.times) > min_effect}  # fmt: skip
+    if hiding:
+        worst = max(hiding, key=hiding.__getitem__)
+        yield (
+            f"{min_effect:.1%} longer is not excluded in {len(hiding)} of {len(timed)} cases, "
+            f"up to {hiding[worst]:.1%} in {worst}; more placements, or both sides in one run, "
+            "may tell"
+        )

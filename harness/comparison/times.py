@@ -6,19 +6,23 @@ as everything else is. All comparisons together are one family (Holm), whatever 
 size, launch shape and cache state, so that at most one judgement in twenty of a kernel with itself
 calls anything slower or faster (at a confidence of 95 %).
 
-A change must be certain, and its whole interval beyond the floor: what the baseline's two batches
-differed by within either run, and what identical machine code differed by between the two.
+What a run adds of its own, to all cases and to each, is taken off and allowed for (`run_level`). A
+change must be certain, and its whole interval beyond the floor: what the baseline's two batches
+differed by within either run, what identical machine code differed by between the two, and between
+runs of few variants what nobody asked to be told (`min_effect`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from harness.comparison import machines
+from harness.comparison import machines, run_level
 from harness.comparison.machines import Difference
 from harness.comparison.pairs import Pair, Side
+from harness.comparison.run_level import Level
 from harness.measure.statistics import Estimate, Interval, certain, difference
 from harness.measure.timings import Group, group_of
 
@@ -29,6 +33,13 @@ Key = tuple[int, str]
 """A pair's number, and the cache state."""
 
 CACHES = ("cold", "warm")
+
+MOST_OF_A_RUN = 0.1
+"""A larger change is not the run's own, whatever tells: no run moved all kernels of a card at one
+clock by as much."""
+
+At = tuple[Group, str]
+"""A size, and the cache state."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,9 @@ class TimeChange:
     base_gbps: float | None = None
     new_gbps: float | None = None
     """Compulsory bytes over the time."""
+    hides: float = 0.0
+    """The largest slowdown, as a part of the time, that is not excluded among all comparisons; 0
+    where nothing was compared."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +69,21 @@ class Looked:
 
     family: int = 0
     confidence: float | None = None
-    floors: Mapping[tuple[Group, str], float] | None = None
+    floors: Mapping[At, float] | None = None
     """Of each size and cache state, what a change must exceed; those of 0 are left out."""
+    levels: Mapping[At, Level] = field(default_factory=dict)
+    """Of each size and cache state, what the new run moved as a whole. Empty within one run."""
 
 
 def changes(
-    pairs: Sequence[Pair], identical: frozenset[int], *, in_rounds: bool, relative: bool, why: str
-) -> tuple[dict[int, list[TimeChange]], Looked]:
+    pairs: Sequence[Pair], identical: frozenset[int], *, in_rounds: bool, relative: bool, why: str,
+    min_effect: float,
+) -> tuple[dict[int, list[TimeChange]], Looked]:  # fmt: skip
     """Pair → its changes, by cache state, of the pairs that both sides timed.
 
     identical: the pairs of the same machine code. in_rounds: one run has both sides. relative:
     compare what each run says against its own baseline. why: why nothing may be compared at all.
+    min_effect: the slowdown, as a part of the time, that is to be found.
     """
     timed = {
         (i, cache): (pair.base, pair.new)
@@ -94,9 +112,15 @@ def changes(
         if not withheld[key]
         and (estimate := _estimate(base, new, key[1], in_rounds=in_rounds, relative=relative))
     }
+    levels: dict[At, Level] = {}
+    if not (in_rounds or relative):
+        unchanged = identical | {i for (i, _), both in timed.items() if _same_library(*both)}
+        estimates, levels = _without_the_runs_own(timed, groups, estimates, unchanged)
     family = {key: e.p_value() for key, e in estimates.items() if key[0] not in identical}
     real = certain(family, error)
     floors = _floors(timed, groups, estimates, identical, error)
+    assumed = {at: _assumed(level, min_effect) for at, level in levels.items()}
+    each = 1 - error / max(len(family), 1)
     found: dict[int, list[TimeChange]] = {}
     for key, (base, new) in timed.items():
         number, cache = key
@@ -107,13 +131,50 @@ def changes(
         elif change.ratio is None:
             change = replace(change, reason=withheld[key] or "too little was measured")
         else:
-            floor = floors.get((groups[key], cache), 0.0)
+            at = groups[key], cache
+            floor = floors.get(at, 0.0)
+            beyond = max(floor, assumed.get(at, 0.0))
             change = replace(
-                change, verdict=_verdict(change.ratio, key in real, floor, same_within)
-            )
+                change, verdict=_verdict(change.ratio, key in real, beyond, same_within),
+                hides=max(estimates[key].interval(each).high / (1 + floor) - 1, 0.0),
+            )  # fmt: skip
         found.setdefault(number, []).append(change)
-    beyond = {at: floor for at, floor in floors.items() if floor}
-    return found, Looked(len(family), 1 - error, beyond)
+    exceeded = {at: max(floor, assumed.get(at, 0.0)) for at, floor in floors.items()}
+    exceeded = {at: floor for at, floor in exceeded.items() if floor}
+    return found, Looked(len(family), 1 - error, exceeded, levels)
+
+
+def _same_library(base: Side, new: Side) -> bool:
+    """Whether both call a library, in the same versions of all packages."""
+    versions = [side.run.info.get("versions") or {} for side in (base, new)]
+    return base.planned.is_library and new.planned.is_library and versions[0] == versions[1]
+
+
+def _without_the_runs_own(
+    timed: Mapping[Key, tuple[Side, Side]],
+    groups: Mapping[Key, Group],
+    estimates: Mapping[Key, Estimate],
+    unchanged: frozenset[int],
+) -> tuple[dict[Key, Estimate], dict[At, Level]]:
+    """The changes of two runs without what the new run moved as a whole; and what that was."""
+    by_size: dict[At, dict[int, Estimate]] = {}
+    for key, found in estimates.items():
+        by_size.setdefault((groups[key], key[1]), {})[key[0]] = found
+    left: dict[Key, Estimate] = {}
+    levels: dict[At, Level] = {}
+    for (group, cache), raw in by_size.items():
+        sides = {i: timed[i, cache] for i in raw}
+        own, levels[group, cache] = run_level.taken_off(sides, cache, raw, unchanged)
+        left |= {(i, cache): found for i, found in own.items()}
+    return left, levels
+
+
+def _assumed(level: Level, min_effect: float) -> float:
+    """What a change must exceed where too few variants tell what the run adds to each."""
+    if level.luck is not None:
+        return 0.0
+    moved = 0.0 if level.witnesses else math.expm1(abs(level.moved))
+    return min(max(min_effect, moved), MOST_OF_A_RUN)
 
 
 def _sound(side: Side, cache: str) -> bool:
@@ -167,11 +228,11 @@ def _told(base: Side, new: Side, cache: str, ratio: Interval | None) -> TimeChan
     was, now = (side.run.time(side.case, cache) for side in (base, new))
     assert was is not None
     assert now is not None
-    rates = [
+    base_gbps, new_gbps = (
         side.planned.bytes / time.value if side.planned.bytes else None
         for side, time in ((base, was), (new, now))
-    ]
-    return TimeChange(cache, was, now, ratio, "not compared", "", *rates)
+    )
+    return TimeChange(cache, was, now, ratio, "not compared", "", base_gbps, new_gbps)
 
 
 def _floors(
@@ -180,11 +241,11 @@ def _floors(
     estimates: Mapping[Key, Estimate],
     identical: frozenset[int],
     error: float,
-) -> dict[tuple[Group, str], float]:
+) -> dict[At, float]:
     """What equal kernels were seen to differ by: within either run, and from run to run."""
-    floors: dict[tuple[Group, str], float] = {}
+    floors: dict[At, float] = {}
 
-    def raise_to(at: tuple[Group, str], value: float) -> None:
+    def raise_to(at: At, value: float) -> None:
         floors[at] = max(floors.get(at, 0.0), value)
 
     for key, (base, new) in timed.items():

@@ -1,12 +1,16 @@
-"""How often two runs of the same kernels are said to differ, and how small a slowdown is found.
+"""How often a gate blames equal kernels, and whether it lets a slowdown of 2 % pass: simulated.
 
-    python scripts/timing/comparisons.py --pairs 400 --out reports/h200/timing/comparisons.csv
+    python scripts/timing/comparisons.py --pairs 60 --out reports/simulated/gate.csv
 
-Two simulated runs of the same ladder (verdicts.py) are compared as `python -m harness compare
---gate` does. One row per noise model and slowdown of one variant. passed: pairs that exit with 0;
-without a slowdown that should be 0.95 or more. found: pairs in which that variant is called slower
-at one launch shape or more. others: pairs in which anything else is called slower or faster. half:
-half the width of an interval of a change, as a part of the time, on average.
+A table of 20 variants is measured by the harness's own rounds and looks, on times that are made up
+(verdicts.py has the models of noise), and judged as `python -m harness compare --gate` does: two
+runs, or both sides in one. Besides the noise of one run, a run may be slower as a whole, and every
+kernel may have a luck in it that all of its placements share.
+
+One row per mode and noise. false: pairs of equal kernels in which any is called slower or faster.
+found_2pct: pairs in which one variant takes 2 % longer and is called slower. cannot_tell: pairs of
+those in which it is not, and the gate ends with 3. passed: pairs of equal kernels for which the
+gate opens. half: half the width of an interval of a change, as a part of the time, on average.
 """
 
 from __future__ import annotations
@@ -14,59 +18,127 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import runs
 import verdicts
 
 from harness.comparison import judge
-from harness.comparison.judgement import FINE
+from harness.comparison.judgement import FINE, UNTOLD, Judgement
 from harness.matrix.model import Timing
 from harness.records import Outcome
 from harness.run.measurement import Effort, Measurement
 from harness.tables import Run
 
-SLOWED = "v7"
+VARIANTS, SLOWED, SUFFIX = 20, "v7", "__base"
+SLOWDOWN = 0.02
+TABLE = runs.ROOT / "reports" / "simulated" / "gate.csv"
 
 
-def run_of(noise: Any, slowdown: float, seed: list[int], drift: float = 0.0) -> Run:
-    """One simulated run. drift: the logarithm by which all of it takes longer."""
-    cases, planned = verdicts.ladder()
+class Noise(NamedTuple):
+    """Of a pair of runs. as_a_whole: the part by which all of the new one is longer. luck: the
+    standard deviation of what every kernel has in either."""
+
+    model: Any
+    as_a_whole: float = 0.0
+    luck: float = 0.0
+
+
+def run_of(noise: Noise, slowdown: float, seed: int, *sides: str) -> Run:
+    """One simulated run. sides: "base", "new" or both, whose variants then end in __base."""
+    rng = np.random.default_rng([seed, len("".join(sides))])
+    names, effects = [], {}
+    for side in sides:
+        longer = math.log1p(noise.as_a_whole) if side == "new" and len(sides) == 1 else 0.0
+        for v in range(VARIANTS):
+            names.append(f"v{v}" + (SUFFIX if side == "base" and len(sides) > 1 else ""))
+            effects[names[-1]] = noise.luck * rng.standard_normal() - longer
+    if "new" in sides:
+        effects[SLOWED] -= math.log1p(slowdown)
+    cases, planned = verdicts.ladder(names, (256,))
     timing = Timing()
     settings = {**timing.model_dump(mode="json"), "looks": len(timing.looks)}
-    effects = {case.variant: -drift for case in cases} if drift else {}
-    effects[SLOWED] = -drift - math.log1p(slowdown)
-    device = verdicts.Device(np.random.default_rng(seed), noise, effects, planned, settings)
+    device = verdicts.Device(rng, noise.model, effects, planned, settings)
     effort = Effort(timing.looks, timing.choosing, timing.rounds_per_placement, timing.batch,
                     timing.interval, math.inf, ("cold",))  # fmt: skip
-    Measurement(device, cases, "v0", effort).carry_out()
+    Measurement(device, cases, names[0], effort).carry_out()
     records = [*planned.values(), *(Outcome(case, "ok") for case in planned), *device.rounds]
-    info = {"id": f"simulated {seed}", "backend": "cuda", "timing": settings,
-            "device": {"name": "a device that exists nowhere"}, "driver": "none"}  # fmt: skip
+    info: dict[str, Any] = {
+        "id": f"simulated {seed}", "backend": "cuda", "timing": settings,
+        "device": {"name": "a device that exists nowhere"}, "driver": "none",
+    }  # fmt: skip
+    if len(sides) > 1:
+        info["beside"] = {"base": "git:main", "commit": "", "suffix": SUFFIX}
     return Run(Path("nowhere"), info, records)
 
 
-def compared(noise: Any, slowdown: float, seed: int) -> dict[str, float]:
-    """One pair: the base, and a new run in which one variant is slower."""
-    judgement = judge(run_of(noise, 0.0, [seed, 1]), run_of(noise, slowdown, [seed, 2]))
-    told = [(c.pair.new, c.kind) for c in judgement.changes if c.kind in {"slower", "faster"}]
-    slowed = [(side, kind) for side, kind in told
-              if slowdown and side and side.planned.variant == SLOWED]  # fmt: skip
+def judged(mode: str, noise: Noise, slowdown: float, seed: int) -> Judgement:
+    """A pair in which one variant takes so much longer."""
+    if mode == "one run":
+        both = run_of(noise, slowdown, seed, "new", "base")
+        return judge(both, both)
+    return judge(run_of(noise, 0.0, 2 * seed, "base"), run_of(noise, slowdown, 2 * seed + 1, "new"))
+
+
+def simulated(mode: str, name: str, seed: int) -> dict[str, float]:
+    """Of one seed: a pair of equal kernels, and a pair in which one takes 2 % longer."""
+    noise = noises()[name]
+    equal, slowed = (judged(mode, noise, part, seed) for part in (0.0, SLOWDOWN))
+    found = any(
+        change.kind == "slower" and change.pair.variant == SLOWED for change in slowed.changes
+    )
     widths = [math.sqrt(t.ratio.high / t.ratio.low) - 1
-              for c in judgement.changes for t in c.times if t.ratio]  # fmt: skip
+              for change in equal.changes for t in change.times if t.ratio]  # fmt: skip
     return {
-        "passed": judgement.code == FINE,
-        "found": any(kind == "slower" for _, kind in slowed),
-        "others": len(told) > len(slowed),
+        "false": bool(equal.counts["slower"] or equal.counts["faster"]),
+        "found_2pct": found,
+        "cannot_tell": not found and slowed.code == UNTOLD,
+        "passed": equal.code == FINE,
         "half": float(np.mean(widths)),
+    }
+
+
+@cache
+def noises() -> dict[str, Noise]:
+    """Textbook noise within a run, that of the committed runs, and what a run adds of its own."""
+    verdicts.models()  # reads the committed runs
+    white = verdicts.MODELS["white"]
+    every = {name: Noise(model) for name, model in verdicts.MODELS.items()}
+    every |= {name: Noise(found.drawn) for name, found in verdicts.recorded_noise().items()}
+    return every | {
+        "3 % slower as a whole": Noise(white, as_a_whole=0.03),
+        "luck of 0.2 % each": Noise(white, luck=0.002),
+        "luck of 0.5 % each": Noise(white, luck=0.005),
     }
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--pairs", type=int, default=400)
-    return verdicts.tabulate(parser, arguments, compared, "slowdown", "pairs")
+    parser.add_argument("--pairs", type=int, default=60)
+    parser.add_argument("--out", type=Path, default=TABLE)
+    parser.add_argument("--noises", nargs="*")
+    options = parser.parse_args(arguments)
+    rows = []
+    with ProcessPoolExecutor() as pool:
+        for mode in ("two runs", "one run"):
+            for name in options.noises or noises():
+                if mode == "one run" and (noises()[name].as_a_whole or noises()[name].luck):
+                    continue  # both sides share what a run adds
+                seeds = range(options.pairs)
+                found = list(pool.map(simulated, repeat(mode), repeat(name), seeds))
+                shares = {key: float(np.mean([each[key] for each in found])) for key in found[0]}
+                rows.append({
+                    "mode": mode, "noise": name, "pairs": options.pairs,
+                    **{key: f"{share:.4f}" for key, share in shares.items()},
+                })  # fmt: skip
+                print(*rows[-1].values(), flush=True)
+    runs.write(options.out, rows, is_simulated=True)
+    return 0
 
 
 if __name__ == "__main__":

@@ -87,9 +87,22 @@ def clock_levels(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
     return white(rng, rounds, slots) + 0.04 * level.reshape(rounds, slots)
 
 
+def walk(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
+    """White, and everything drifts by a random walk, 3 % from the first batch to the last."""
+    steps_taken = rng.standard_normal(rounds * slots) * 0.03 / math.sqrt(rounds * slots)
+    return white(rng, rounds, slots) + np.cumsum(steps_taken).reshape(rounds, slots)
+
+
+def slow_placements(rng: np.random.Generator, rounds: int, slots: int) -> Noise:
+    """White, and in one placement of six every case is longer, by up to 10 %, each by its own."""
+    is_slow = rng.random() < 1 / 6
+    return white(rng, rounds, slots) + is_slow * rng.uniform(0, 0.1, slots)
+
+
 MODELS = {
     "white": white, "steps": steps, "outliers": outliers, "student t2": student,
     "autocorrelated": autocorrelated, "clock levels": clock_levels,
+    "random walk": walk, "slow placements": slow_placements,
 }  # fmt: skip
 
 
@@ -175,16 +188,19 @@ class Device:
         return Timings(self.rounds, self.planned, outcomes, self.timing)
 
 
-def ladder() -> tuple[list[Case], dict[str, Planned]]:
-    """v0 … v15 at three blocks; each variant builds on the one before it."""
+def ladder(
+    names: Sequence[str] = tuple(f"v{v}" for v in range(VARIANTS)),
+    blocks: Sequence[int] = (128, 256, 512),
+) -> tuple[list[Case], dict[str, Planned]]:
+    """v0 … v15 at three blocks; each variant builds on the one before it, the first is baseline."""
     cases, planned = [], {}
-    for v in range(VARIANTS):
-        for block in (128, 256, 512):
-            case = Case("sum", f"v{v}", "float32", {"n": 1}, {"block": block})
+    for v, name in enumerate(names):
+        for block in blocks:
+            case = Case("sum", name, "float32", {"n": 1}, {"block": block})
             cases.append(case)
             planned[case.id] = Planned(case.id, "sum", case.variant, "float32", case.sizes,
                                        case.launch, 4, 1, v == 0, False,
-                                       builds_on=f"v{v - 1}" if v else "")  # fmt: skip
+                                       builds_on=names[v - 1] if v else "")  # fmt: skip
     return cases, planned
 
 
@@ -240,6 +256,11 @@ def models() -> list[str]:
     for cache in ("cold", "warm"):
         _RECORDED.update(recorded(folders, cache))
     return [*MODELS, *_RECORDED]
+
+
+def recorded_noise() -> dict[str, Recorded]:
+    """The committed runs' noise, by size and cache state, once `models` has read it."""
+    return _RECORDED
 
 
 def noise_of(model: str) -> Any:

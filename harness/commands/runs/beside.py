@@ -28,6 +28,7 @@ from harness.commands.options import (
     Jobs,
     Kernels,
     Launch,
+    MinEffect,
     Only,
     Out,
     Quick,
@@ -40,6 +41,7 @@ from harness.comparison import beside as two_sides
 from harness.comparison import commits
 from harness.comparison.beside import SUFFIX, Sides
 from harness.comparison.commits import Commit
+from harness.comparison.judgement import MIN_EFFECT
 from harness.errors import UsageError
 from harness.matrix import model
 from harness.matrix.filters import Choice
@@ -55,6 +57,7 @@ class Comparing:
 
     wanted: compare.Wanted
     gate: bool = False
+    min_effect: float = MIN_EFFECT
     quiet: bool = False
 
 
@@ -90,6 +93,7 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
             ),
         ] = False,
         gate: Gate = False,
+        min_effect: MinEffect = MIN_EFFECT,
         quiet: Quiet = False,
         as_json: ComparisonJson = None,
         as_markdown: ComparisonMarkdown = None,
@@ -104,7 +108,7 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
         told = results.Wanted(quiet=True)  # the comparison tells
         asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
         wanted = compare.Wanted(as_json, as_markdown, as_junit)
-        comparing = Comparing(wanted, gate, quiet)
+        comparing = Comparing(wanted, gate, min_effect, quiet)
         raise typer.Exit(_beside(base, asked, carry_out, comparing, changed_only, uncommitted))
 
 
@@ -200,7 +204,9 @@ def _refuse_another(folder: Path, commit: Commit) -> None:
 def _compared(folder: Path, comparing: Comparing, code: int) -> int:
     """What the run says of its two sides: the gate's exit code where one is asked for."""
     run = tables.load(folder)
-    judged = compare.carry_out(run, run, comparing.wanted, quiet=comparing.quiet)
+    judged = compare.carry_out(
+        run, run, comparing.wanted, min_effect=comparing.min_effect, quiet=comparing.quiet
+    )
     if not comparing.gate:
         return code
     broken = any(check.status == "broken" for check in budgets.checks(run))

@@ -6,6 +6,7 @@ had to go or to mean something else, `form` would be another number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 from xml.etree import ElementTree
@@ -52,6 +53,19 @@ def as_data(judgement: Judgement) -> dict[str, Any]:
         "floors": [
             {"problem": problem, "dtype": dtype, "sizes": sizes, "cache": cache, "floor": floor}
             for ((problem, dtype, sizes), cache), floor in (looked.floors or {}).items()
+        ],
+        "min_effect": judgement.min_effect,
+        "run_levels": [
+            {
+                "problem": problem,
+                "dtype": dtype,
+                "sizes": sizes,
+                "cache": cache,
+                "moved": math.expm1(level.moved),
+                "witnesses": level.witnesses,
+                "luck": level.luck,
+            }
+            for ((problem, dtype, sizes), cache), level in looked.levels.items()
         ],
         "counts": dict(judgement.counts),
         "cases": [_case(change) for change in judgement.changes],
@@ -111,6 +125,7 @@ def _time(t: TimeChange) -> dict[str, Any]:
         "cache": t.cache, "verdict": t.verdict, "reason": t.reason or None,
         "base_ns": _interval(t.base), "new_ns": _interval(t.new),
         "ratio": _interval(t.ratio) if t.ratio else None,
+        "hides": t.hides if t.ratio and t.verdict != "identical" else None,
         "base_gbps": t.base_gbps, "new_gbps": t.new_gbps,
     }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from harness.comparison.changes import Change, Fact
 from harness.comparison.gauges import Moved
 from harness.comparison.judgement import CLOSED, FINE, Judgement
 from harness.comparison.machines import Difference
+from harness.comparison.run_level import Level
 from harness.comparison.times import TimeChange
 from harness.measure.statistics import Interval
 from harness.report import format as fmt
@@ -68,7 +70,18 @@ def headline(judgement: Judgement) -> str:
     good = [_are(counts[kind], kind) for kind in ("faster", "better", "mended") if counts[kind]]
     none = f"none is {'slower' if judgement.is_timed else 'worse'} or newly faulty"
     parts = [", ".join(bad) or none, *([", ".join(good)] if good else [])]
-    return f"Of {n} {'case' if n == 1 else 'cases'} compared, {'; '.join(parts)}"
+    return f"Of {n} {'case' if n == 1 else 'cases'} compared, {'; '.join(parts)}{_told(judgement)}"
+
+
+def _told(judgement: Judgement) -> str:
+    """How much of what was to be found could be told, where some could not."""
+    timed = [c for c in judgement.compared if any(t.hides for t in c.times)]
+    unsure = [c for c in timed if max(t.hides for t in c.times) > judgement.min_effect
+              and c.kind != "slower"]  # fmt: skip
+    if not unsure:
+        return ""
+    least = f"{100 * judgement.min_effect:g}{fmt.THIN}%"
+    return f"; {least} slower is not excluded in {len(unsure)} of {len(timed)}"
 
 
 def _are(count: int, kind: str) -> str:
@@ -210,14 +223,28 @@ def looked_at(judgement: Judgement) -> Iterator[str]:
         )
     for (group, cache), floor in (looked.floors or {}).items():
         yield (
-            f"equal kernels differed by up to {fmt.percent(100 * floor)} at "
-            f"{' '.join(filter(None, group))}, {cache}: a change there must exceed that"
+            f"a change of {' '.join(filter(None, group))}, {cache}, must exceed "
+            f"{fmt.percent(100 * floor)}: equal kernels differed by that, or too few variants tell "
+            "what a run adds to each"
         )
+    for (group, cache), level in looked.levels.items():
+        if level.luck is not None:
+            yield (
+                f"the new run as a whole is {_moved(level)} at "
+                f"{' '.join(filter(None, group))}, {cache}, and adds "
+                f"{fmt.percent(100 * level.luck)} to each case by chance; the first is taken off, "
+                "the second allowed for"
+            )
     sides = [("base", judgement.base), ("new run", judgement.new)]
     for name, run in sides[judgement.in_rounds :]:
         yield from (f"{name}: {text}" for text in run.info.get("warnings") or [])
     if judgement.withheld:
         yield f"no time is held against another: {judgement.withheld}"
+
+
+def _moved(level: Level) -> str:
+    part = math.expm1(level.moved)
+    return f"{fmt.percent(100 * abs(part))} {'slower' if part > 0 else 'faster'}"
 
 
 def differences(found: Iterable[Difference]) -> list[str]:

@@ -1,0 +1,175 @@
+"""What a run changes of its own: in all cases together, and in each by chance.
+
+Two runs of the same kernels differ. A card that is warmer, or holds its buffers elsewhere, makes
+everything longer by the same part: the run's **level**. Each kernel besides has a luck of its own
+in a run, which its placements share and its interval therefore does not know.
+
+Within one run both can be seen, as long as most kernels did not change. A case is set against the
+others of its round, so that whatever moves all of them is gone, drift and jumping clocks with it.
+What is left of the changes scatters more than their intervals say by as much as a run's luck is;
+that is estimated, and allowed for in every interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.comparison.pairs import Side
+from harness.measure.statistics import Estimate, Key, Times, difference, estimate, over_placements
+
+FEWEST_VARIANTS = 6
+"""With fewer at a size their scatter tells nothing of a run's luck."""
+
+FEWEST_WITNESSES = 2
+"""Cases of code that did not change: so many tell a run's level from a change of the kernels."""
+
+_TRIMMED = 0.1
+"""The part of a case's placements that is left out at either end, from five on."""
+
+_EFFICIENCY = 0.82
+"""Of `qn`, against the standard deviation of normal numbers: what its degrees of freedom are
+multiplied by."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """How all of a run stands to all of another, at one size and cache state.
+
+    moved: the logarithm of the new times over the base's, in the median case. witnesses: cases of
+    unchanged code that it was read from; 0 where there are too few, and all cases tell it.
+    luck: the standard deviation of what a run adds to each case; None where too few tell.
+    """
+
+    moved: float
+    witnesses: int
+    luck: float | None
+
+
+def taken_off(
+    pairs: Mapping[int, tuple[Side, Side]],
+    cache: str,
+    raw: Mapping[int, Estimate],
+    unchanged: Collection[int],
+) -> tuple[dict[int, Estimate], Level]:
+    """Changes at one size and cache state, without the run's level and with its luck allowed for.
+
+    pairs: number → base and new side. raw: the logarithm of new over base of each, as it stands.
+    unchanged: the numbers of those whose code is the same. With few variants `raw` comes back.
+    """
+    told_by = [number for number in raw if number in unchanged]
+    if len(told_by) < FEWEST_WITNESSES:
+        told_by = []
+    moved = median(raw[number].mean for number in told_by or raw)
+    variants = len({pairs[number][1].planned.variant for number in raw})
+    if variants < FEWEST_VARIANTS:
+        return dict(raw), Level(moved, len(told_by), None)
+    sides = [
+        beside_others({
+            pair[side].case: pair[side].run.timings.times(pair[side].case, cache)
+            for number, pair in pairs.items() if number in raw
+        })
+        for side in (0, 1)
+    ]  # fmt: skip
+    found = {}
+    for number, as_it_stands in raw.items():
+        base, new = pairs[number]
+        was, now = _trimmed(sides[0][base.case]), _trimmed(sides[1][new.case])
+        if was and now:
+            found[number] = replace(
+                difference(now, was),
+                resolution=as_it_stands.resolution, bias=as_it_stands.bias,
+            )  # fmt: skip
+    if len(found) < FEWEST_VARIANTS:
+        return dict(raw), Level(moved, len(told_by), None)
+    centre = median(found[number].mean for number in told_by or found if number in found)
+    scatter = qn([each.mean for each in found.values()])
+    luck = max(scatter**2 - median(each.error**2 for each in found.values()), 0.0)
+    of_centre = math.pi / 2 * scatter**2 / len(told_by or found)  # of a median of so many
+    freedom = _EFFICIENCY * (variants - 1)
+    return (
+        {number: _with(each, centre, luck, of_centre, freedom) for number, each in found.items()},
+        Level(moved, len(told_by), math.sqrt(luck)),
+    )
+
+
+def _with(
+    change: Estimate, centre: float, luck: float, of_centre: float, freedom: float
+) -> Estimate:
+    """A change less the run's level, its error with the luck of the run (Welch–Satterthwaite)."""
+    own = change.error**2
+    apart = (own**2 / change.freedom if own else 0.0) + luck**2 / freedom
+    degrees = (own + luck) ** 2 / apart if apart else change.freedom
+    return replace(
+        change, mean=change.mean - centre, error=math.sqrt(own + luck + of_centre),
+        degrees=degrees,
+    )  # fmt: skip
+
+
+def _trimmed(logs: Times) -> Estimate | None:
+    """The mean over placements without the outer ones: one that others disturbed has no say.
+
+    Yuen, "The two-sample trimmed t for unequal population variances", 1974.
+    """
+    whole = estimate(logs)
+    units = sorted(over_placements(logs))
+    cut = round(_TRIMMED * len(units))
+    if whole is None or not cut:
+        return whole
+    left = len(units) - 2 * cut
+    pulled_in = np.clip(units, units[cut], units[-cut - 1])
+    squares = float(np.var(pulled_in)) * len(units)
+    error = math.sqrt(squares / (left * (left - 1)))
+    return Estimate(fmean(units[cut:-cut]), error, left)
+
+
+def beside_others(times: Mapping[str, Times]) -> dict[str, dict[Key, float]]:
+    """Case → round → the logarithm of its time over what the other cases of the round take.
+
+    The others' level in a round is the median of what each of them is off its own usual time. It
+    is known up to a constant of the run, which falls out of differences between cases. A round in
+    which fewer than two others were timed is left out.
+    """
+    keys = sorted({key for of_case in times.values() for key in of_case})
+    column = {key: number for number, key in enumerate(keys)}
+    logs = np.full((len(times), len(keys)), np.nan)
+    for row, of_case in enumerate(times.values()):
+        for key, ns in of_case.items():
+            logs[row, column[key]] = math.log(ns)
+    off = logs - np.nanmedian(logs, axis=1, keepdims=True)
+    found: dict[str, dict[Key, float]] = defaultdict(dict)
+    for row, case in enumerate(times):
+        others = np.delete(off, row, axis=0)
+        enough = (np.isfinite(others).sum(axis=0) >= 2) & np.isfinite(logs[row])
+        level = _medians(others[:, enough])
+        for at, value in zip(np.flatnonzero(enough), logs[row, enough] - level, strict=True):
+            found[case][keys[at]] = float(value)
+    return {case: found[case] for case in times}
+
+
+def _medians(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Of each column, without what is missing."""
+    if not values.size:
+        return np.zeros(values.shape[1])
+    found: npt.NDArray[np.float64] = np.nanmedian(values, axis=0)
+    return found
+
+
+def qn(values: Sequence[float]) -> float:
+    """A standard deviation that holds where up to half of the values are far off.
+
+    Rousseeuw and Croux, "Alternatives to the median absolute deviation", 1993, with the corrections
+    for few values of Croux and Rousseeuw, 1992: a quantile of all differences between two values.
+    """
+    n = len(values)
+    every = np.asarray(values, float)
+    apart = np.sort(np.abs(every[:, None] - every)[np.triu_indices(n, 1)])
+    half = n // 2 + 1
+    small = n / (n + 1.4) if n % 2 else n / (n + 3.8)
+    return float(2.2219 * small * apart[half * (half - 1) // 2 - 1])
