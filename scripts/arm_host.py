@@ -42,6 +42,7 @@ FORMAT = Path("/usr/lib/binfmt.d/qemu-aarch64.conf")
 CROSS = ("/usr/aarch64-linux-gnu", "/usr/lib/gcc-cross", "/usr/lib/x86_64-linux-gnu", "/lib64")
 """The cross compiler's files, and the libraries that it runs with: arm64's are in other folders."""
 
+CROSS_COMPILER = "/usr/bin/cross-g++"
 PLATFORMS = ("manylinux2014", *(f"manylinux_2_{minor}" for minor in range(17, 37)))
 """Whose wheels Debian 12, with glibc 2.36, runs."""
 
@@ -160,10 +161,8 @@ def laid_out(base: Path, work: Path) -> Path:
         there = root / folder.lstrip("/")
         there.mkdir(parents=True, exist_ok=True)
         run("mount", "--bind", Path(folder).resolve(), there)
-    for program in Path("/usr/bin").glob("aarch64-linux-gnu-*"):
-        there = root / "usr/bin" / program.name
-        if not there.exists():
-            shutil.copy(program.resolve(), there)
+    # The root has a compiler of its own by that name.
+    shutil.copy(Path("/usr/bin/aarch64-linux-gnu-g++").resolve(), root / CROSS_COMPILER.lstrip("/"))
     return root
 
 
@@ -174,7 +173,7 @@ def inside(root: Path, work: Path, command: str, given: argparse.Namespace) -> s
         "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8",
         "PYTHONPATH": f"{work / 'repo'}:{site}", "NVCC": str(only(site, "nvcc")),
         "NVDISASM": str(only(site, "nvdisasm")),
-        "CXX": "g++" if given.native_compiler else "/usr/bin/aarch64-linux-gnu-g++",
+        "CXX": "g++" if given.native_compiler else CROSS_COMPILER,
         # A cross compiler knows no processor to be native on; the last one given holds.
         "CXXFLAGS": "" if given.native_compiler else "-march=armv8.2-a",
     }  # fmt: skip
