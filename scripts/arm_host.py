@@ -157,10 +157,12 @@ def wheels(into: Path) -> None:
 def laid_out(base: Path, work: Path) -> Path:
     """The root, with this repository, the wheels and the cross compiler where they are here."""
     root = machines.overlaid(base, work / "arm")
-    for folder in (*CROSS, str(work)):
-        there = root / folder.lstrip("/")
+    (work / "arm-engines").mkdir(exist_ok=True)
+    bound = {folder: folder for folder in (*CROSS, str(work))}
+    for inside, outside in {**bound, "/root/.cache/kernel-harness": f"{work}/arm-engines"}.items():
+        there = root / inside.lstrip("/")
         there.mkdir(parents=True, exist_ok=True)
-        run("mount", "--bind", Path(folder).resolve(), there)
+        run("mount", "--bind", Path(outside).resolve(), there)
     # The root has a compiler of its own by that name.
     shutil.copy(Path("/usr/bin/aarch64-linux-gnu-g++").resolve(), root / CROSS_COMPILER.lstrip("/"))
     return root
@@ -174,8 +176,9 @@ def inside(root: Path, work: Path, command: str, given: argparse.Namespace) -> s
         "PYTHONPATH": f"{work / 'repo'}:{site}", "NVCC": str(only(site, "nvcc")),
         "NVDISASM": str(only(site, "nvdisasm")),
         "CXX": "g++" if given.native_compiler else CROSS_COMPILER,
-        # A cross compiler knows no processor to be native on; the last one given holds.
-        "CXXFLAGS": "" if given.native_compiler else "-march=armv8.2-a",
+        # A cross compiler knows no processor to be native on; the last one given holds. It is the
+        # machine's own linker that links, which cannot load the cross compiler's plugin.
+        "CXXFLAGS": "" if given.native_compiler else "-march=armv8.2-a -fno-use-linker-plugin",
     }  # fmt: skip
     ended = subprocess.run(
         ["chroot", root, "sh", "-c", f"cd {work / 'repo'} && {command}"], env=there, text=True,
