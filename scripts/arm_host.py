@@ -32,7 +32,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import clean_machines as machines
-import tomllib
 from clean_machines import ROOT, CannotTry, run, said
 
 FORMATS = Path("/proc/sys/fs/binfmt_misc")
@@ -140,6 +139,8 @@ def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
 
 def wheels(into: Path) -> None:
     """Every dependency, and NVIDIA's compiler and disassembler, as PyPI has them for aarch64."""
+    import tomllib  # Python 3.11 and newer
+
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     if into.exists():
@@ -158,11 +159,12 @@ def laid_out(base: Path, work: Path) -> Path:
     """The root, with this repository, the wheels and the cross compiler where they are here."""
     root = machines.overlaid(base, work / "arm")
     (work / "arm-engines").mkdir(exist_ok=True)
-    bound = {folder: folder for folder in (*CROSS, str(work))}
-    for inside, outside in {**bound, "/root/.cache/kernel-harness": f"{work}/arm-engines"}.items():
-        there = root / inside.lstrip("/")
+    bound = {folder: Path(folder).resolve() for folder in (*CROSS, str(work))}
+    bound["/root/.cache/kernel-harness"] = work / "arm-engines"
+    for place, outside in bound.items():
+        there = root / place.lstrip("/")
         there.mkdir(parents=True, exist_ok=True)
-        run("mount", "--bind", Path(outside).resolve(), there)
+        run("mount", "--bind", outside, there)
     # The root has a compiler of its own by that name.
     shutil.copy(Path("/usr/bin/aarch64-linux-gnu-g++").resolve(), root / CROSS_COMPILER.lstrip("/"))
     return root
