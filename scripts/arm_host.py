@@ -32,7 +32,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import clean_machines as machines
-import tomllib
 from clean_machines import ROOT, CannotTry, run, said
 
 FORMATS = Path("/proc/sys/fs/binfmt_misc")
@@ -42,6 +41,7 @@ FORMAT = Path("/usr/lib/binfmt.d/qemu-aarch64.conf")
 CROSS = ("/usr/aarch64-linux-gnu", "/usr/lib/gcc-cross", "/usr/lib/x86_64-linux-gnu", "/lib64")
 """The cross compiler's files, and the libraries that it runs with: arm64's are in other folders."""
 
+CROSS_COMPILER = "/usr/bin/cross-g++"
 PLATFORMS = ("manylinux2014", *(f"manylinux_2_{minor}" for minor in range(17, 37)))
 """Whose wheels Debian 12, with glibc 2.36, runs."""
 
@@ -139,6 +139,8 @@ def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
 
 def wheels(into: Path) -> None:
     """Every dependency, and NVIDIA's compiler and disassembler, as PyPI has them for aarch64."""
+    import tomllib  # Python 3.11 and newer
+
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     if into.exists():
@@ -156,14 +158,15 @@ def wheels(into: Path) -> None:
 def laid_out(base: Path, work: Path) -> Path:
     """The root, with this repository, the wheels and the cross compiler where they are here."""
     root = machines.overlaid(base, work / "arm")
-    for folder in (*CROSS, str(work)):
-        there = root / folder.lstrip("/")
+    (work / "arm-engines").mkdir(exist_ok=True)
+    bound = {folder: Path(folder).resolve() for folder in (*CROSS, str(work))}
+    bound["/root/.cache/kernel-harness"] = work / "arm-engines"
+    for place, outside in bound.items():
+        there = root / place.lstrip("/")
         there.mkdir(parents=True, exist_ok=True)
-        run("mount", "--bind", Path(folder).resolve(), there)
-    for program in Path("/usr/bin").glob("aarch64-linux-gnu-*"):
-        there = root / "usr/bin" / program.name
-        if not there.exists():
-            shutil.copy(program.resolve(), there)
+        run("mount", "--bind", outside, there)
+    # The root has a compiler of its own by that name.
+    shutil.copy(Path("/usr/bin/aarch64-linux-gnu-g++").resolve(), root / CROSS_COMPILER.lstrip("/"))
     return root
 
 
@@ -174,9 +177,10 @@ def inside(root: Path, work: Path, command: str, given: argparse.Namespace) -> s
         "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": "/root", "LANG": "C.UTF-8",
         "PYTHONPATH": f"{work / 'repo'}:{site}", "NVCC": str(only(site, "nvcc")),
         "NVDISASM": str(only(site, "nvdisasm")),
-        "CXX": "g++" if given.native_compiler else "/usr/bin/aarch64-linux-gnu-g++",
-        # A cross compiler knows no processor to be native on; the last one given holds.
-        "CXXFLAGS": "" if given.native_compiler else "-march=armv8.2-a",
+        "CXX": "g++" if given.native_compiler else CROSS_COMPILER,
+        # A cross compiler knows no processor to be native on; the last one given holds. It is the
+        # machine's own linker that links, which cannot load the cross compiler's plugin.
+        "CXXFLAGS": "" if given.native_compiler else "-march=armv8.2-a -fno-use-linker-plugin",
     }  # fmt: skip
     ended = subprocess.run(
         ["chroot", root, "sh", "-c", f"cd {work / 'repo'} && {command}"], env=there, text=True,

@@ -197,6 +197,6 @@ def test_a_refusal_is_an_error_line_and_an_exit_code(
     assert worker.main(["worker", str(path), str(writing)]) == 1
     with os.fdopen(reading, "rb") as file:
         said = os.read(file.fileno(), 1 << 16).decode()
-    _, error = said.splitlines()
+    *_, error = said.splitlines()
     assert error.startswith("error ")
     assert "problem.py:1: ZeroDivisionError" in error

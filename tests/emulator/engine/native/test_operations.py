@@ -76,7 +76,7 @@ def _expected(
 
 
 def _canonical(type_: str, raw: np.ndarray) -> np.ndarray:
-    """All NaNs alike: their payloads are not modelled."""
+    """All NaNs alike: NumPy's are the host's. What ours are is tested in test_not_a_number.py."""
     if type_.endswith("x2") and type_ != "u16x2":
         return _canonical(type_.removesuffix("x2"), raw.view(np.uint16))
     if type_ not in _NOT_NUMBERS:
