@@ -83,7 +83,9 @@ class _Merger:
             needs=self._needs(own), **merged.common(), **merged.compiled(), places=merged.places,
         ))  # fmt: skip
 
-    def _function(self, name: str, own: written.Library, place: Place, as_library: bool) -> Variant:
+    def _function(
+        self, name: str, own: written.Function, place: Place, as_library: bool
+    ) -> Variant:
         """A Python or a host function, as a variant or as a library."""
         if own.says("python") == own.says("host"):
             raise place.error(
@@ -101,8 +103,9 @@ class _Merger:
                         "is not compiled by nvcc"
                     )  # fmt: skip
                     raise place.at(key).error(f"does not go with `python`: the function {what}")
-        if own.compiled and not (as_library and kind == "python"):
-            raise place.at("compiled").error("is for a Python function below `libraries:`")
+        by_torch = isinstance(own, written.Library) and own.compiled
+        if by_torch and kind == "host":
+            raise place.at("compiled").error("does not go with `host`: torch compiles Python")
         merged.places["function",] = place.at(kind)
         function = own.python or own.host
         return self._checked(Variant(
@@ -110,10 +113,10 @@ class _Merger:
             source=function.partition(":")[0] if kind == "host" else "", args=tuple(own.args),
             expect=merged.expect(defaults=False), builds_on=getattr(own, "builds_on", ""),
             needs=self._needs(own), **merged.common(), **compiled,
-            as_library=as_library, compiled=own.compiled, places=merged.places,
+            as_library=as_library, compiled=by_torch, places=merged.places,
         ))  # fmt: skip
 
-    def _needs(self, own: written.Library) -> Needs:
+    def _needs(self, own: written.Function) -> Needs:
         """What the problem requires and what the variant does, both."""
         features: list[Feature] = []
         for each in (self.body.requires, own.requires):

@@ -132,19 +132,24 @@ class Requires(Strict):
     """By the names of harness/silicon/features.py."""
 
 
-class Library(Common):
-    """Something that the variants are measured against: a Python or a host function."""
+class Function(Common):
+    """A Python or a host function."""
 
     requires: Requires = Requires()
     python: PythonFunction = ""
     host: HostFunction = ""
     args: Annotated[list[Argument], Field(max_length=100)] = []
     """Of a host function: buffers of the problem by name, or expressions; the stream follows."""
+
+
+class Library(Function):
+    """Something that the variants are measured against."""
+
     compiled: bool = False
-    """Of a library's Python function: torch.compile makes kernels of it."""
+    """Of a Python function: torch.compile makes kernels of it."""
 
 
-class Variant(Library):
+class Variant(Function):
     """One way to compute the problem: a .cu file with steps, a Python or a host function."""
 
     source: Source = ""

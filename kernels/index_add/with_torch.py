@@ -5,7 +5,7 @@ import torch
 
 def index_add(tensors, rows, cols, targets):
     source = tensors["source"].view(rows, cols)
-    return source.new_zeros(targets, cols).index_add(0, tensors["index"], source)
+    return source.new_zeros(targets, cols).index_add_(0, tensors["index"], source)
 
 
 def segments(tensors, rows, cols, targets):

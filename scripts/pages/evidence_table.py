@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import sections
+from yardsticks import is_today
 
-from harness import load, source_text
+from harness import load
 from harness.run.renewal import harness_hash
 from harness.tables import Run
 
@@ -62,11 +63,7 @@ def changed_sources(run: Run) -> list[str]:
         for name, digest in case.made_from.items()
         if Path(name).suffix in {".cu", ".cuh", ".h", ".hpp", ".py"}
     }
-    return sorted({name for name, digest in made_from if not _is_today(KERNELS / name, digest)})
-
-
-def _is_today(path: Path, digest: str) -> bool:
-    return path.is_file() and source_text.is_of(path.read_bytes(), digest)
+    return sorted({name for name, digest in made_from if not is_today(name, digest)})
 
 
 if __name__ == "__main__":

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from readme_table import ROOT, origin
+from yardsticks import WHAT_THEY_ARE, is_older
 
 from harness import load
-from harness.analysis.ladder import Ladder, Rung, ladders, short_names
+from harness.analysis.ladder import Ladder, Rung, inverse, ladders, short_names
 from harness.commands.printed.resolved import rows
 from harness.errors import HarnessError
 from harness.matrix import model
@@ -76,15 +77,22 @@ def section(problem: Problem, loaded: Computation) -> Iterator[str]:
         yield f"Timed and counted on {_prose(loaded.timed_inputs)}"
     libraries = [_link(problem, library) for library in problem.libraries.values()]
     libraries += [f"`{name}`" for name in problem.library]
-    against = f"Baseline: {_code(problem.baseline)}. Libraries: {', '.join(libraries) or 'none'}."
-    yield f"{against} Types: {', '.join(problem.dtypes)}."
+    compared = f"Baseline: {_code(problem.baseline)}. Libraries: {', '.join(libraries) or 'none'}."
+    yield f"{compared} Types: {', '.join(problem.dtypes)}."
     folder, found, origins = RUNS / problem.name, list[Ladder](), ""
     if (folder / "results.csv").exists():
         run = load(folder)
         own = [ladder for ladder in ladders(run) if ladder.problem == problem.name]
         largest = {ladder.dtype: ladder for ladder in reversed(own)}
         found, origins = list(largest.values())[::-1], origin(dict(run.info), folder, DOCS)
+        if is_older(run, problem.name):
+            origins += (
+                " The files of its inputs and libraries have changed since "
+                f"([what they are]({WHAT_THEY_ARE})); it is not measured anew yet."
+            )
     yield origins if found else "This problem has not been measured yet."
+    if said := [text for ladder in found if (text := against(ladder, len(found) > 1))]:
+        yield f"Against the fastest library: {'; '.join(said)}."
     yield "\n".join(table(problem, found))
 
 
@@ -112,6 +120,21 @@ def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:
                 _link(problem, library) if is_own else _code(library.name), "", "A library.",
                 *_figures_of_all(found, library),
             ])  # fmt: skip
+
+
+def against(ladder: Ladder, typed: bool) -> str:
+    """`v12` is 1.01× as fast as `cub`; empty where there is nothing to compare."""
+    if not ladder.libraries or ladder.winner is None:
+        return ""
+    best = ladder.libraries[0]
+    versus = inverse(best.versus_winner)
+    if versus is None or versus.ratio is None:
+        return ""
+    of = f" in {ladder.dtype}" if typed else ""
+    return (
+        f"{_code(ladder.winner.planned.variant)} is {fmt.times(versus.ratio)} as fast as "
+        f"{_code(best.planned.variant)}{of}"
+    )
 
 
 def tree(problem: Problem, name: str = "", depth: int = 0) -> Iterator[tuple[int, Variant]]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import sections
+from yardsticks import WHAT_THEY_ARE, is_older
 
 from harness import load
 from harness.analysis.ladder import Ladder, Rung, inverse, ladders
@@ -29,6 +30,9 @@ from harness.tables import Run
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = ("problem", "size", "first variant", "fastest variant", "× first", "library", "× library",
         "of ceiling")  # fmt: skip
+VERSUS = HEAD.index("× library") - 1
+"""Of the cells behind the first."""
+OLDER = "†"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -62,18 +66,30 @@ def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
     yield _row(HEAD)
     yield "|---|---|---|---|---:|---|---:|---:|"
     measured: dict[str, list[str]] = defaultdict(list)
+    any_older = False
     for run in runs:
         largest = {(x.problem, x.dtype): x for x in reversed(ladders(run))}
         types = Counter(problem for problem, _ in largest)
         report = f"{Path(os.path.relpath(run.folder, relative_to)).as_posix()}/report.html"
         for (problem, dtype), ladder in sorted(largest.items()):
             name = f"{problem} {dtype}" if types[problem] > 1 else problem
-            yield _row([f"[{name}]({report})", *_cells(ladder)])
+            cells = _cells(ladder)
+            if cells[VERSUS] and is_older(run, problem):
+                cells[VERSUS] += OLDER
+                any_older = True
+            yield _row([f"[{name}]({report})", *cells])
         measured[_occasion(run.info)] += sorted(types)
     yield ""
     yield (
         f"Times are with a cold L2 cache, ± half the width of their interval, {_confidence(runs)}\n"
     )
+    page = f"{Path(os.path.relpath(ROOT / 'docs', relative_to)).as_posix()}/{WHAT_THEY_ARE}"
+    yield f"`× library` is against the fastest of [the libraries]({page}), named before it.\n"
+    if any_older:
+        yield (
+            f"{OLDER} Measured before the files of its inputs or libraries changed, and not anew "
+            "yet: most of these ratios will fall.\n"
+        )
     yield "Measured on"
     for occasion, problems in measured.items():
         yield f"- {occasion}: {', '.join(problems)}"

@@ -95,6 +95,16 @@ def test_the_same_library_may_stand_there_as_it_is_and_compiled(own: Own, device
     assert not of(resolved, "v1")[0].compiled
 
 
+def test_only_a_librarys_python_function_is_compiled_by_torch(own: Own) -> None:
+    row = "libraries:\n  lib: {host: 'host.cu:twice', args: [output], compiled: true}\nvariants:\n"
+    assert "does not go with `host`: torch compiles Python" in refusal(own("variants:\n", row))
+
+
+def test_a_variant_is_not_compiled_by_torch(own: Own) -> None:
+    text = f"{PYTHON}    compiled: true\n  v2:"
+    assert "compiled" in refusal(own("    source: v0.cu\n  v2:", text))
+
+
 def test_a_library_named_as_problem_pys_own_is_refused(own: Own) -> None:
     rows = (
         "library: [torch, torch_compile]\nlibraries:\n  torch_compile: {python: 'fast.py:twice'}\n"
@@ -126,7 +136,6 @@ def test_without_a_gpu_functions_and_libraries_are_skipped_and_say_so(
         (PYTHON + "    steps: [twice]\n", "steps", "does not go with `python`"),
         (PYTHON + HOST, "host", "does not go with `python`"),
         (PYTHON + "    flags: [-O1]\n", "flags", "is not compiled by nvcc"),
-        (PYTHON + "    compiled: true\n", "compiled", "a Python function below `libraries:`"),
         (PYTHON + "    args: [n]\n", "args", "called with what its parameters name"),
         ("    args: [n]\n", "args", "belongs into each of the steps, or to `host:`"),
         ("    python: fast.py\n", "python", "write file.py:function, such as sums.py:sum"),

@@ -95,7 +95,7 @@ class Overview:
 _TIMED = [
     ("fastest", "of our variants, at its best launch shape"),
     ("against the baseline", "how many times faster than the baseline"),
-    ("against the library", "how many times faster than the fastest library"),
+    ("against the library", "how many times faster than the fastest library, which it names"),
     ("of ceiling", "of the ceiling that binds the problem, measured in this run"),
     ("runner-up", "the fastest that is certainly slower, and by how much"),
 ]

@@ -1,0 +1,53 @@
+"""Whether a committed run was measured against today's libraries, on today's inputs."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from harness import source_text
+from harness.errors import HarnessError
+from harness.matrix import model
+from harness.tables import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "kernels"
+WHAT_THEY_ARE = "measurement.md#the-yardsticks"
+"""In docs/."""
+
+
+def is_older(run: Run, problem: str) -> bool:
+    """Whether the problem has other libraries today, or files that make its inputs or libraries.
+
+    A problem that is not in kernels/ has none to differ from.
+    """
+    if problem not in _today():
+        return False
+    planned = [p for p in run.planned.values() if p.problem == problem]
+    there = {p.variant for p in planned if p.is_library}
+    made_from = {
+        (name, digest)
+        for p in planned
+        for name, digest in p.made_from.items()
+        if name == f"{problem}/problem.py" or (p.is_library and name.startswith(f"{problem}/"))
+    }
+    return there != _today()[problem] or any(not is_today(*each) for each in made_from)
+
+
+def is_today(name: str, digest: str) -> bool:
+    """Whether a file below kernels/ still has this hash."""
+    path = KERNELS / name
+    return path.is_file() and source_text.is_of(path.read_bytes(), digest)
+
+
+@cache
+def _today() -> dict[str, set[str]]:
+    """Problem → its libraries."""
+    try:
+        problems = model.load(ROOT / "bench.yaml", KERNELS).problems
+    except HarnessError:  # whoever reads the matrix says what is wrong with it
+        return {}
+    return {
+        name: {v.name for v in problem.everything() if v.as_library}
+        for name, problem in problems.items()
+    }

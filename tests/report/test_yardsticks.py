@@ -1,0 +1,68 @@
+"""A committed run with other inputs or libraries than today's is marked as such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harness import source_text
+from harness.matrix import model
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def script(script_of: Callable[[str], ModuleType]) -> ModuleType:
+    return script_of("yardsticks")
+
+
+def run(libraries: list[str], **digests: str) -> Any:
+    """Of transpose, made from the files of today, but for what is named."""
+    names = ("problem.py", "with_torch.py", "v0_naive.cu")
+    made_from = {
+        f"transpose/{name}": digests.get(
+            name.partition(".")[0],
+            source_text.sha256((ROOT / "kernels" / "transpose" / name).read_bytes())[:16],
+        )
+        for name in names
+    }
+    problem = made_from["transpose/problem.py"]
+    planned = [SimpleNamespace(problem="transpose", variant=v, is_library=True, made_from=made_from)
+               for v in libraries]  # fmt: skip
+    planned.append(SimpleNamespace(
+        problem="transpose", variant="v0_naive", is_library=False,
+        made_from={"transpose/problem.py": problem, "transpose/v0_naive.cu": "other"},
+    ))  # fmt: skip
+    return SimpleNamespace(planned={p.variant: p for p in planned})
+
+
+TODAY = [v.name for v in model.load(ROOT / "bench.yaml").problems["transpose"].everything()
+         if v.as_library]  # fmt: skip
+
+
+def test_a_run_with_todays_libraries_and_inputs_is_not_older_whatever_its_variants_are(
+    script: ModuleType,
+) -> None:
+    assert not script.is_older(run(TODAY), "transpose")
+
+
+def test_one_without_a_library_of_today_or_with_other_files_is_older(script: ModuleType) -> None:
+    assert script.is_older(run(TODAY[1:]), "transpose")
+    assert script.is_older(run(TODAY, problem="other"), "transpose")
+    assert script.is_older(run(TODAY, with_torch="other"), "transpose")
+
+
+def test_a_problem_that_is_gone_has_nothing_to_differ_from(script: ModuleType) -> None:
+    assert not script.is_older(run(TODAY), "no_such_problem")
+
+
+def test_readme_and_kernels_page_mark_the_runs_with_older_yardsticks() -> None:
+    readme, page = ((ROOT / name).read_text() for name in ("README.md", "docs/kernels.md"))
+    marked = [line for line in readme.splitlines() if "×† |" in line]
+    assert bool(marked) == ("† Measured before the files" in readme)
+    if marked:
+        assert "not measured anew yet" in page
