@@ -50,8 +50,10 @@ def rows(problem: Problem, variant: Variant) -> Iterator[Row]:
     role = "baseline" if variant.name == problem.baseline else ""
     role = "library" if variant.as_library else role
     yield "", f"{role or 'variant'}, {_KINDS[variant.kind]}", ()
-    if variant.builds_on:
-        yield "builds_on", variant.builds_on, ("builds_on",)
+    aim = "trap" if variant.is_trap else "idea"
+    for key, said in (("builds_on", variant.builds_on), (aim, variant.idea)):
+        if said:
+            yield key, said, (key,)
     if variant.function:
         yield variant.kind, variant.function, ("function",)
     elif variant.source:
