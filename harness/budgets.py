@@ -23,9 +23,10 @@ QUANTITIES: tuple[str, ...] = (
     "l2_bytes", "instructions", "instructions_per_kib", "tensor_share", "acting_threads",
     "active_threads", "branch_uniformity", "global_lanes_per_address", "shared_lanes_per_address",
     "barriers", "barrier_density", "barrier_stalls", "barrier_cycles", "barrier_share",
-    "dispatch_share", "memory_share", "wait_per_sector", "achieved_occupancy",
-    "theoretical_occupancy", "waves", "threads", "wave_fill", "machine_fill", "launches",
-    "registers", "shared", "spills", "dram_throughput", "l1_hits", "l2_hits",
+    "dispatch_share", "memory_share", "wait_per_sector", "shared_wait", "special_functions",
+    "achieved_occupancy", "theoretical_occupancy", "waves", "threads", "wave_fill",
+    "machine_fill", "launches", "registers", "shared", "spills", "dram_throughput", "l1_hits",
+    "l2_hits",
 )  # fmt: skip
 
 COUNTERS: tuple[str, ...] = (

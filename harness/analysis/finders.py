@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 from harness.analysis.readings import (
@@ -179,40 +180,43 @@ def stall_share(reason: str) -> Find:
 
 
 def wait_cycles(*reasons: str) -> Find:
-    """Cycles that all warps together waited for these reasons, over all launches.
-
-    A stall's figure is the warps that wait for it on average while one instruction is issued.
-    """
+    """Cycles that all warps together waited for these reasons, over all launches."""
 
     def find(readings: Readings, p: Planned) -> Answer:
-        found: list[Reading] = []
-        for step in readings.steps(p.case):
-            issued = readings.at(p.case, step, "smsp__inst_issued")
-            waiting = [readings.at(p.case, step, STALL.format(reason)) for reason in reasons]
-            for each in (issued, *waiting):
-                if isinstance(each, Missing):
-                    return each
-            assert isinstance(issued, Reading)
-            read = [each for each in waiting if isinstance(each, Reading)]
-            cycles = issued.value * sum(each.value for each in read)
-            found.append(Reading(cycles, weakest([issued, *read])))
-        if not found:
-            return Missing(NOT_COLLECTED)
-        return Reading(sum(each.value for each in found), weakest(found))
+        answers = [_waited(readings, p.case, step, reasons) for step in readings.steps(p.case)]
+        known = [each for each in answers if isinstance(each, Reading)]
+        if len(known) < len(answers) or not known:
+            return next((a for a in answers if isinstance(a, Missing)), Missing(NOT_COLLECTED))
+        return Reading(sum(each.value for each in known), weakest(known))
 
     return find
 
 
-def over(above: Find, below: Find, scale: float = 1) -> Find:
+def wait_cycles_per(metric: str, *reasons: str, scale: float = 1) -> Find:
+    """The same over something that was waited for, in the main launch: a launch of few warps would
+    not be seen beside one of many, however long it takes."""
+
+    def find(readings: Readings, p: Planned) -> Answer:
+        waited = _waited(readings, p.case, readings.main_step(p.case), reasons)
+        found = ratio(waited, readings.main(p.case, metric))
+        return found if isinstance(found, Missing) else replace(found, value=scale * found.value)
+
+    return find
+
+
+def _waited(readings: Readings, case: str, step: int, reasons: Sequence[str]) -> Answer:
+    """A stall's figure is the warps that wait for it on average while one instruction is issued."""
+    issued = readings.at(case, step, "smsp__inst_issued")
+    waiting = [readings.at(case, step, STALL.format(reason)) for reason in reasons]
+    read = [each for each in (issued, *waiting) if isinstance(each, Reading)]
+    if len(read) <= len(waiting):
+        return next(each for each in (issued, *waiting) if isinstance(each, Missing))
+    return Reading(read[0].value * sum(each.value for each in read[1:]), weakest(read))
+
+
+def over(above: Find, below: Find) -> Find:
     """One quantity over another."""
-
-    def find(readings: Readings, p: Planned) -> Answer:
-        found = ratio(above(readings, p), below(readings, p))
-        if isinstance(found, Missing):
-            return found
-        return Reading(scale * found.value, found.provenance)
-
-    return find
+    return lambda readings, p: ratio(above(readings, p), below(readings, p))
 
 
 def either(*finds: Find) -> Find:

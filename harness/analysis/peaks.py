@@ -5,7 +5,8 @@ saved. Bytes are held against the bandwidths measured in the same run. The other
 every NVIDIA GPU since Volta, for each multiprocessor and cycle: four warp instructions, one for
 each scheduler ("SM Architecture" in the CUDA C++ Programming Guide); one warp's request to the
 load/store units, 32 lanes; four sectors through the L1 cache and one wavefront of shared memory,
-128 bytes each ("Memory Tables" in the Nsight Compute Kernel Profiling Guide).
+128 bytes each ("Memory Tables" in the Nsight Compute Kernel Profiling Guide); 16 lanes of special
+functions ("Arithmetic Instructions" in the CUDA C++ Programming Guide).
 
 Atomics on one address are served one after the other, by the slice of the L2 cache that holds it: a
 lane a cycle at the worst. What meets where is seldom counted, so that this is the most that they
@@ -23,6 +24,7 @@ from harness.tables import Run
 
 PER_CYCLE = {
     "instructions": 4.0, "requests": 1.0, "shared-requests": 1.0, "sectors": 4.0, "wavefronts": 1.0,
+    "special-functions": 0.5,
 }  # fmt: skip
 """Quantity → how many of it a multiprocessor manages in a cycle."""
 _CEILINGS = {"dram-bytes": "read_bandwidth", "l2-bytes": "l2_bandwidth"}

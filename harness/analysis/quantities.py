@@ -173,9 +173,10 @@ QUANTITIES: Sequence[Quantity] = (
              "Work done for each 1,024 bytes that any implementation must move.", "lower",
              "cause", per_compulsory(INST, scale=1024), "instructions"),
     Quantity("tensor-share", "Tensor-core instructions, of all", "tensor-core instructions",
-             "ratio", "The part of warp instructions that went to the tensor cores' pipe. Those "
-             "are few: each is a product of small matrices.", "neutral", "extent",
-             quotient("sm__inst_executed_pipe_tensor", INST)),
+             "ratio", "The part of warp instructions that went to the tensor cores' pipe. "
+             "Products of small matrices are more than 3 %; below that stands what else goes "
+             "there.", "neutral", "extent",
+             quotient("sm__inst_executed_pipe_tensor", INST), least=0.03),
     Quantity("acting-threads", "Acting threads per warp instruction",
              "acting threads per warp instruction", "threads",
              "Of 32; fewer means that threads wait while others of their warp work.", "higher",
@@ -229,9 +230,17 @@ QUANTITIES: Sequence[Quantity] = (
              "cycles of waiting for memory per sector", "cycles",
              "Cycles that warps wait for data from global memory (long scoreboard), over the "
              "32-byte sectors that went through the L1 cache: what is under way together is "
-             "waited for once.", "lower", "extent",
-             finders.over(finders.wait_cycles("long_scoreboard"),
-                          total("l1tex__t_bytes", scale=1 / SECTOR_BYTES))),
+             "waited for once. Of the main launch.", "lower", "extent",
+             finders.wait_cycles_per("l1tex__t_bytes", "long_scoreboard", scale=SECTOR_BYTES)),
+    Quantity("shared-wait", "Waiting for shared memory per wavefront",
+             "cycles of waiting for shared memory per wavefront", "cycles",
+             "Cycles that warps wait for shared memory, or for a place in the queue to it, over "
+             "its wavefronts. Waits for special functions are among them. Of the main launch.",
+             "lower", "extent",
+             finders.wait_cycles_per(WAVES, "short_scoreboard", "mio_throttle")),
+    Quantity("special-functions", "Special-function instructions", "special-function instructions",
+             "", "Warp instructions for exponentials, reciprocals, sines and conversions.",
+             "lower", "extent", total("sm__inst_executed_pipe_xu")),
     Quantity("achieved-occupancy", "Achieved occupancy", "achieved occupancy", "ratio",
              "Resident warps on average, of the most that fit a multiprocessor, in the main "
              "launch.", "higher", "cause", main("sm__warps_active"), "occupancy"),

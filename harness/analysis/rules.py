@@ -197,7 +197,7 @@ PRICED = (
          "fewer passes through shared memory", ("register-tiling",), amount="wavefronts",
          waits=("shared",)),
     Rule("shared-requests", "shared-requests", "lower", 1.25, 0.0,
-         "fewer accesses to shared memory", ("register-tiling",),
+         "fewer passes through shared memory", ("register-tiling",),
          needs=(("wavefronts-ideal", "lower", 1.1),), amount="shared-requests",
          waits=("shared", *_ISSUE)),
     Rule("wider-shared", "shared-width", "higher", 1.25, 1.25, "wider accesses to shared memory",
@@ -215,6 +215,9 @@ FILL = (
     Rule("in-flight", "wait-per-sector", "lower", 1.25, 0.0,
          "more under way while a warp waits for memory", ("latency-hidden",), waits=("memory",),
          only_waits=True, below_roof=True),
+    Rule("shared-in-flight", "shared-wait", "lower", 1.25, 0.0,
+         "more under way while a warp waits for shared memory", ("latency-hidden",),
+         waits=("shared",), only_waits=True),
     Rule("barrier-cycles", "barrier-cycles", "lower", 1.25, 0.0, "less waiting at barriers",
          ("barriers",), waits=("barrier",), only_waits=True),
     Rule("barriers", "barrier-share", "lower", 1.25, 0.1, "less waiting at barriers",
@@ -247,6 +250,11 @@ def causes(pairs: Mapping[str, Pair], saving: Saving, among: Sequence[Rule] = RU
 def relieved(pairs: Mapping[str, Pair]) -> list[Rule]:
     """The rules whose quantities are better on the second side, whatever that did to the time."""
     return _once(rule for rule in RULES if rule.moved(pairs))
+
+
+def shown(pairs: Mapping[str, Pair]) -> frozenset[str]:
+    """The ideas that these quantities can show, by one rule at least."""
+    return frozenset(idea for rule in RULES if rule.quantity in pairs for idea in rule.ideas)
 
 
 def _once(rules: Iterable[Rule]) -> list[Rule]:

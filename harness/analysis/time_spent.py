@@ -54,14 +54,18 @@ UNITS: Mapping[str, str] = {
     "requests": "the load/store units",
     "wavefronts": "shared memory",
     "instructions": "the issue of instructions",
+    "special-functions": "the special function units",
+    "arithmetic": "the arithmetic units",
 }
-"""Quantity of work → the unit that does it."""
+"""Quantity of work → the unit that does it; for arithmetic the flops of all types together."""
 TO_MEMORY = ("dram-bytes", "l2-bytes", "sectors", "requests")
 NEAR = 0.8
 """From this part of a unit's peak on it may be what limits a kernel: more in flight is no help."""
 BUSIER = 1.05
 """By how many times busier it is elsewhere if it was not."""
 
+TENSOR = 0.03
+"""From this part of a kernel's instructions on, those of the tensor pipe are matrix products."""
 _KNOWN = 0.9
 """The part of the time whose launches must have been sampled."""
 
@@ -110,12 +114,29 @@ def spent(readings: Readings, p: Planned, peaks: Mapping[str, float]) -> Spent |
     if time is None:
         return None
     busy = {}
-    for key in UNITS:
+    for key in UNITS.keys() & peaks.keys():
         work = BY_KEY[key].find(readings, p)
-        if isinstance(work, Reading) and work.judges and key in peaks:
+        if isinstance(work, Reading) and work.judges:
             busy[key] = work.value / peaks[key]
+    if least := _arithmetic(readings, p):
+        busy["arithmetic"] = least
     shares = _shares(readings, p)
     return Spent(time.value, busy, {name: time.value * part for name, part in shares.items()})
+
+
+def _arithmetic(readings: Readings, p: Planned) -> float:
+    """The least time of the flops counted, each type at its measured rate; of tensor cores, whose
+    flops are not counted, that of the problem's own count. 0 where neither is known."""
+    ceilings, least = readings.run.ceilings, 0.0
+    on_tensor_cores = BY_KEY["tensor-share"].find(readings, p)
+    if isinstance(on_tensor_cores, Reading) and on_tensor_cores.value >= TENSOR:
+        rate = readings.run.rate(p.problem, p.dtype)
+        return 1e9 * p.flops / rate.value if rate else 0.0
+    for kind in ("fp32", "fp64", "fp16"):
+        flops, rate = readings.total(p.case, f"flops_{kind}"), ceilings.get(f"{kind}_rate")
+        if isinstance(flops, Reading) and flops.judges and rate:
+            least += 1e9 * flops.value / rate.value
+    return least
 
 
 def _shares(readings: Readings, p: Planned) -> Mapping[str, float]:

@@ -96,6 +96,8 @@ class Finding:
     verdict: str
     causes: Sequence[Cause] = ()
     other_way: Sequence[Cause] = ()
+    shown: frozenset[str] = frozenset()
+    """The ideas that could have been found, as far as their quantities are known."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,11 @@ class Step:
         yes: it is among what made it faster, or of a trap, slower. no: something else is. Where it
         is slower, or a trap faster: outweighed, if it is better at what it says, and something else
         costs more; no gain, if it is no better at that; against, if that is what made it slower.
-        Empty where nothing was stated or found.
+        Empty where nothing was stated or found, or no counter could have shown the idea.
         """
         idea, finding = self.idea, self.finding
-        if idea in ("", "none") or not finding.causes:
+        able = idea in finding.shown or _bears_out(idea, finding.causes)  # launches need no counter
+        if idea in ("", "none") or not finding.causes or not able:
             return ""
         among = _bears_out(idea, finding.causes)
         gained = self.speed is None or self.speed.verdict == "faster"
@@ -227,7 +230,7 @@ class Explainer:
         found = self._launches(slow, fast) + _named(held)
         other_way = _named(rules.relieved({key: pair.turned for key, pair in pairs.items()}))
         if found:
-            return Finding("supported", found, other_way)
+            return Finding("supported", found, other_way, rules.shown(pairs))
         counted = any(c.counted for c in changes)
         return Finding("unexplained" if counted else "uncounted")
 
@@ -271,7 +274,8 @@ def untimed(judged: Mapping[str, tuple[float, float]]) -> Finding:
     after, of what was counted exactly, whether read or emulated."""
     pairs = {key: rules.Pair(*pair) for key, pair in judged.items()}
     turned = {key: pair.turned for key, pair in pairs.items()}
-    return Finding("untimed", _named(rules.relieved(pairs)), _named(rules.relieved(turned)))
+    relieved, in_return = (_named(rules.relieved(each)) for each in (pairs, turned))
+    return Finding("untimed", relieved, in_return, rules.shown(pairs))
 
 
 def _bears_out(idea: str, causes: Sequence[Cause]) -> bool:

@@ -114,8 +114,8 @@ def rates(steps: Sequence[Step]) -> Iterator[str]:
     yield (
         f"the idea is among the causes: {part(agree, len(gained))} of the steps that went the way "
         f"that was meant ({by_chance(gained):.0%} if the ideas are dealt out at random); "
-        f"{part(agree, len(stated))} of all that state one, and in {outweighed} more the variant is "
-        "better at it and slower by something else"
+        f"{part(agree, len(stated))} of all that state one, and in {outweighed} more it is better "
+        "at it and slower by something else"
     )
     yield f"a cause contradicts the idea: {len(against)}"
     yield from (f"  {described(step)}" for step in against)

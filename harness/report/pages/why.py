@@ -144,20 +144,19 @@ def cause(step: Step, before: str, after: str) -> str:
         "unexplained": "No counter that was collected explains this.",
         "identical": f"{same}, launched in the same way: the kernel is not the cause.",
         "nothing": f"{same or 'The two are not told apart'}, so there is nothing to explain.",
-        "untimed": f"{same}." if same else _exchange(finding, after),
+        "untimed": f"{same}." if same else _exchange(finding, before, after),
         "uncounted": f"{same}." if same and not alike else "",
     }[finding.verdict]
 
 
-def _exchange(finding: Finding, after: str) -> str:
+def _exchange(finding: Finding, before: str, after: str) -> str:
     """What a step without times relieved, and what for; of speed it says nothing."""
-    gained, paid = (
-        _listed([each.text for each in causes][:MOST])
-        for causes in (finding.causes, finding.other_way)
-    )
-    if gained and paid:
-        return f"{after} has {gained}. What it builds on has {paid}."
-    return f"{after} has {gained}." if gained else f"What it builds on has {paid}." if paid else ""
+    sides = [
+        f"{name} has {_listed([each.text for each in causes][:MOST])}"
+        for name, causes in ((after, finding.causes), (before, finding.other_way))
+        if causes
+    ]
+    return "; ".join(sides) + "." if sides else ""
 
 
 def idea(step: Step, after: str) -> str:
@@ -165,6 +164,7 @@ def idea(step: Step, after: str) -> str:
     word = step.idea
     if word in ("", "none"):
         return ""
+    unseen = "" if word in step.finding.shown else ", which nothing that was counted shows"
     if step.after.is_trap:
         return {
             "yes": f"It is a trap, and that is what it spoils: {word}.",
@@ -177,7 +177,7 @@ def idea(step: Step, after: str) -> str:
         "outweighed": f"It is better at its idea, {word}, which something else outweighs.",
         "no gain": f"Its idea, {word}, gained nothing that was counted.",
         "against": f"Its idea is {word}, and that is what it is worse at here.",
-    }.get(step.agrees, f"The idea of {after} is {word}.")
+    }.get(step.agrees, f"The idea of {after} is {word}{unseen}.")
 
 
 def limits(step: Step, before: str, after: str) -> str:
