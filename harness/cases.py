@@ -31,6 +31,7 @@ IDEAS = {
     "divergence": "fewer lanes of a warp wait while others work",
     "atomics": "fewer atomics, or fewer of them on one address at a time",
     "latency-hidden": "more is under way while a warp waits",
+    "spills": "fewer values are spilled from registers to memory",
     "occupancy": "more warps are resident",
     "barriers": "fewer or shorter waits at barriers",
     "balance": "the grid fills the GPU, to its last wave",

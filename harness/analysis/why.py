@@ -137,8 +137,7 @@ class Step:
         Empty where nothing was stated or found, or no counter could have shown the idea.
         """
         idea, finding = self.idea, self.finding
-        able = idea in finding.shown or _bears_out(idea, finding.causes)  # launches need no counter
-        if idea in ("", "none") or not finding.causes or not able:
+        if idea in ("", "none") or not finding.causes or idea not in finding.shown:
             return ""
         among = _bears_out(idea, finding.causes)
         gained = self.speed is None or self.speed.verdict == "faster"
@@ -230,7 +229,8 @@ class Explainer:
         found = self._launches(slow, fast) + _named(held)
         other_way = _named(rules.relieved({key: pair.turned for key, pair in pairs.items()}))
         if found:
-            return Finding("supported", found, other_way, rules.shown(pairs))
+            shown = rules.shown(pairs) | ({"launches"} if slow.kernels and fast.kernels else set())
+            return Finding("supported", found, other_way, shown)
         counted = any(c.counted for c in changes)
         return Finding("unexplained" if counted else "uncounted")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cases import IDEAS
 from harness.matrix import model
 
 ROOT = Path(__file__).parents[2]
@@ -58,3 +59,8 @@ def test_what_the_heads_say_was_measured_is_what_the_committed_runs_say() -> Non
         capture_output=True, text=True,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
+
+
+def test_the_page_on_adding_a_kernel_lists_every_idea_in_the_same_words() -> None:
+    page = (ROOT / "docs" / "adding-a-kernel.md").read_text()
+    assert "\n".join(f"| `{idea}` | {words} |" for idea, words in IDEAS.items()) in page
