@@ -5,7 +5,7 @@ ARGS   ?=
 # Images of containers often set it. A run starts many processes, and each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-cluster cluster-table readme kernels-page timing-tables evidence-table reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-cluster cluster-table readme kernels-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -80,6 +80,9 @@ kernels-page: setup     ## write docs/kernels.md from kernels/ and reports/h200/
 
 timing-tables: setup    ## write docs/measurement.md's tables from reports/h200/timing/
 	@$(RUN) scripts/pages/timing_tables.py
+
+causes: setup           ## write reports/h200/causes.csv: what each step gained, and by what; say how many are explained
+	@$(RUN) scripts/pages/causes.py $(ARGS)
 
 evidence-table: setup   ## write docs/measurement.md's table of which code made which committed run
 	@$(RUN) scripts/pages/evidence_table.py

@@ -15,15 +15,18 @@ BANK_CONFLICTS = "bank_conflicts"
 """Shared-memory wavefronts beyond the ideal."""
 
 QUANTITIES: tuple[str, ...] = (
-    "wavefronts_over_ideal", "wavefronts", "wavefronts_ideal", "sectors_per_load", "load_width",
-    "load_sectors", "sectors_per_store", "sectors_per_request", "sectors", "requests",
+    "wavefronts_over_ideal", "wavefronts", "wavefronts_ideal", "shared_requests", "shared_width",
+    "sectors_per_load", "load_width", "load_sectors", "sectors_per_store", "store_width",
+    "store_sectors", "store_requests", "sectors_per_request", "sectors", "requests",
     "sectors_over_compulsory", "compulsory_bytes", "distinct_bytes", "distinct_over_compulsory",
-    "load_requests", "global_atomics", "dram_over_compulsory", "dram_bytes", "instructions",
-    "instructions_per_kib", "acting_threads", "active_threads", "branch_uniformity",
-    "global_lanes_per_address", "shared_lanes_per_address", "barriers", "barrier_density",
-    "barrier_stalls", "barrier_share", "dispatch_share", "memory_share", "achieved_occupancy",
-    "theoretical_occupancy", "waves", "wave_fill", "machine_fill", "launches", "registers",
-    "shared", "spills", "dram_throughput", "l1_hits", "l2_hits",
+    "load_requests", "global_atomics", "atomic_passes", "dram_over_compulsory", "dram_bytes",
+    "l2_bytes", "instructions", "instructions_per_kib", "tensor_share", "acting_threads",
+    "active_threads", "branch_uniformity", "global_lanes_per_address", "shared_lanes_per_address",
+    "barriers", "barrier_density", "barrier_stalls", "barrier_cycles", "barrier_share",
+    "dispatch_share", "memory_share", "wait_per_sector", "shared_wait", "special_functions",
+    "achieved_occupancy", "theoretical_occupancy", "waves", "threads", "wave_fill",
+    "machine_fill", "launches", "registers", "shared", "spills", "dram_throughput", "l1_hits",
+    "l2_hits",
 )  # fmt: skip
 
 COUNTERS: tuple[str, ...] = (

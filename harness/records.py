@@ -54,6 +54,10 @@ class Planned:
     the case is done anew."""
     expect: dict[str, str] = field(default_factory=dict)
     """What has to come of counting it: names and limits, as harness/budgets.py reads them."""
+    idea: str = ""
+    """What it says that it does better, one of `IDEAS` in harness/cases.py; of a trap, what it
+    spoils. Empty where nothing was said."""
+    is_trap: bool = False
     kind: Literal["planned"] = "planned"
 
     @property

@@ -106,12 +106,15 @@ def test_each_variant_of_the_matrix_has_one_row_after_what_it_builds_on(
 def test_each_row_says_what_the_variant_builds_on_and_its_idea(shown: dict[str, Table]) -> None:
     for name, problem in BENCH.problems.items():
         for row in ours(shown, name):
-            parent = problem.variants[row[0].strip()].builds_on
+            variant = problem.variants[row[0].strip()]
+            parent = variant.builds_on
+            word, _, sentence = row[2].rpartition(f"{variant.idea}. " if parent else "no idea. ")
+            assert word.strip() == ("spoils" if variant.is_trap else ""), row
             assert parent.startswith(row[1]), row
             assert bool(parent) == bool(row[1]), row
             assert len(row[2]) > 10, row
             assert "does not say" not in row[2], row
-            assert row[2].startswith("As ") or len(row[2]) <= 202, row  # two lines, and " …"
+            assert sentence.startswith("As ") or len(sentence) <= 202, row  # two lines, and " …"
 
 
 def test_each_name_leads_to_the_file_of_its_variant_and_each_link_to_something() -> None:

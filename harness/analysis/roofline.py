@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from harness.analysis.quantities import SECTOR_BYTES
+from harness.analysis.finders import SECTOR_BYTES
 from harness.analysis.readings import Answer, Missing, Reading, Readings, weakest
 from harness.measure.statistics import Interval
 from harness.records import Planned

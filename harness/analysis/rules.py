@@ -4,21 +4,23 @@ A counter that moved is not yet a cause. A rule names a cause only where
 
 - its quantity moved in the direction that explains the faster case, by at least its threshold, from
   a level at which it matters;
-- it moved by at least half as much as the time did, both as logarithms: 2 % fewer instructions do
-  not explain a kernel that is twice as fast;
-- what was saved of it would take the machine at least a tenth of the time that was saved, however
-  fast it went about it: bank conflicts of a kernel that hardly uses shared memory explain nothing.
+- the time was saved there. Of the waits that it bears on, those that it can have saved (no more
+  than its own change would save in proportion, and no more than was saved) are a fifth of the time
+  saved. Or it moved by at least half as much as the time did, both as logarithms: 2 % fewer
+  instructions do not explain a kernel that is twice as fast; and what was saved of it would take
+  the machine a tenth of the time that was saved, however fast it went about it.
 
-Several may hold at once. Those that name one mistake come first, in the order of the table; then
-what has a price at the machine's peak, the largest saving first; then what keeps the machine from
-being filled. Only what was measured, or counted exactly, is held against a rule.
+Amounts are those of the whole problem, all launches together, so that two launch shapes can be
+compared. Several causes may hold at once. Those that name one mistake come first, in the order of
+the table; then what has a price, the largest saving first; then what keeps the machine from being
+filled. Only what was measured, or counted exactly, is held against a rule.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 SHARE = 0.5
 """What part of the time's change, as a logarithm, a quantity's own change must reach."""
@@ -26,8 +28,8 @@ SHARE = 0.5
 WORTH = 0.1
 """What part of the time saved the amount saved must take at the machine's peak."""
 
-STEADY = 1.1
-"""By how many times a quantity may differ that a rule wants unchanged."""
+WAITED = 0.2
+"""What part of the time saved must be waits that the quantity can have saved."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,10 @@ class Pair:
         over, under = (self.slow, self.fast) if good == "lower" else (self.fast, self.slow)
         return over / under if under else math.inf
 
+    @property
+    def turned(self) -> Pair:
+        return Pair(self.fast, self.slow)
+
 
 @dataclass(frozen=True)
 class Saving:
@@ -53,6 +59,10 @@ class Saving:
     ns: float
     peaks: Mapping[str, float]
     """Quantity → how many of it the machine manages in a nanosecond."""
+    waits: Mapping[str, Pair] = field(default_factory=dict)
+    """Class of harness/analysis/time_spent.py → nanoseconds; empty where warps were not sampled."""
+    at_roof: bool = False
+    """Whether a unit on the way to memory limited the slower case."""
 
 
 @dataclass(frozen=True)
@@ -67,13 +77,21 @@ class Rule:
     matters: float
     """From this level on (of the slower case where lower is better, else of the faster)."""
     cause: str
+    ideas: tuple[str, ...] = ()
+    """Those of harness/cases.py that it bears out."""
     needs: tuple[tuple[str, str, float], ...] = ()
-    steady: tuple[str, ...] = ()
-    """Quantities that must not have changed: else the cause is another one."""
+    outdoes: tuple[str, ...] = ()
+    """Quantities, lower being better, that must have improved by less: else they are the cause."""
     proportional: bool = True
     """Whether the change must come near the time's: not where the quantity is a part of a whole."""
     amount: str = ""
     """The quantity whose saving must be worth a part of the time; empty where no peak is known."""
+    waits: tuple[str, ...] = ()
+    """The waits that it bears on, as harness/analysis/time_spent.py calls them."""
+    only_waits: bool = False
+    """Whether nothing but waits can show it."""
+    below_roof: bool = False
+    """Whether it is no help to a case that a unit on the way to memory limits."""
 
     @property
     def condition(self) -> str:
@@ -83,23 +101,33 @@ class Rule:
         return f"{end} {share} of the slower case's"
 
     def holds(self, pairs: Mapping[str, Pair], saving: Saving) -> bool:
+        """Whether it explains the time that was saved."""
+        if not self.moved(pairs) or (self.below_roof and saving.at_roof):
+            return False
+        waited = self.waited(pairs, saving)
+        if self.only_waits:
+            return waited is not None and waited >= WAITED
+        if waited is not None and waited >= WAITED:
+            return True
+        better = pairs[self.quantity].times(self.good)
+        if self.proportional and math.log(better) < SHARE * math.log(saving.speedup):
+            return False
+        worth = self.worth(pairs, saving)
+        return worth is None or worth >= WORTH
+
+    def moved(self, pairs: Mapping[str, Pair]) -> bool:
+        """Whether it was relieved, whatever that did to the time."""
         pair = pairs.get(self.quantity)
         if pair is None:
             return False
         level = pair.slow if self.good == "lower" else pair.fast
-        better = pair.times(self.good)
-        if level < self.matters or better < self.threshold:
-            return False
-        if self.proportional and math.log(better) < SHARE * math.log(saving.speedup):
-            return False
-        worth = self.worth(pairs, saving)
-        if worth is not None and worth < WORTH:
+        if level < self.matters or pair.times(self.good) < self.threshold:
             return False
         return all(
             key in pairs and pairs[key].times(good) >= least for key, good, least in self.needs
         ) and all(
-            key in pairs and 1 / STEADY <= pairs[key].times("lower") <= STEADY
-            for key in self.steady
+            key in pairs and pairs[key].times("lower") < pair.times(self.good)
+            for key in self.outdoes
         )
 
     def worth(self, pairs: Mapping[str, Pair], saving: Saving) -> float | None:
@@ -109,47 +137,102 @@ class Rule:
         saved = pairs[self.amount].slow - pairs[self.amount].fast
         return saved / saving.peaks[self.amount] / saving.ns
 
+    def waited(self, pairs: Mapping[str, Pair], saving: Saving) -> float | None:
+        """What part of the time saved are waits that it can have saved."""
+        known = [saving.waits[name] for name in self.waits if name in saving.waits]
+        if not known:
+            return None
+        most = 1 - 1 / pairs[self.quantity].times(self.good)
+        saved = sum(min(pair.slow - pair.fast, most * pair.slow) for pair in known)
+        return saved / saving.ns
 
+    def price(self, pairs: Mapping[str, Pair], saving: Saving) -> float:
+        """What it is ranked by."""
+        return max(self.worth(pairs, saving) or 0.0, self.waited(pairs, saving) or 0.0)
+
+
+_MEMORY = ("memory", "queue", "exit")
+_ISSUE = ("ready", "latency", "pipe", "fetch")
 MISTAKES = (
-    Rule("spills", "spills", "lower", 1.5, 8.0, "fewer spilled registers"),
+    Rule("spills", "spills", "lower", 1.5, 8.0, "fewer spilled registers", ("spills",),
+         waits=_MEMORY),
     Rule("shared-atomics", "shared-lanes-per-address", "lower", 1.5, 2.0,
-         "fewer atomics of a warp on one address of shared memory"),
+         "fewer atomics of a warp on one address of shared memory", ("atomics",),
+         waits=("shared",)),
     Rule("global-lanes", "global-lanes-per-address", "lower", 1.5, 2.0,
-         "fewer atomics of a warp on one address of global memory"),
+         "fewer atomics of a warp on one address of global memory", ("atomics",), waits=_MEMORY),
     Rule("global-atomics", "global-atomics", "lower", 1.5, 0.0, "fewer atomics in global memory",
-         amount="global-atomics"),
-    Rule("wider-loads", "load-width", "higher", 1.5, 1.5, "wider loads",
-         needs=(("load-requests", "lower", 1.5),), steady=("load-sectors",)),
+         ("atomics",), amount="atomic-passes", waits=_MEMORY),
+    Rule("tensor-cores", "tensor-share", "higher", 1.5, 0.03, "products by the tensor cores",
+         ("tensor-cores",), needs=(("instructions", "lower", 1.1),), amount="instructions",
+         waits=(*_ISSUE, "shared")),
+    Rule("wider-loads", "load-width", "higher", 1.5, 1.5, "wider loads", ("vector-access",),
+         needs=(("load-requests", "lower", 1.5),), outdoes=("load-sectors",),
+         waits=(*_MEMORY, *_ISSUE)),
+    Rule("wider-stores", "store-width", "higher", 1.5, 1.5, "wider stores", ("vector-access",),
+         needs=(("store-requests", "lower", 1.5),), outdoes=("store-sectors",),
+         waits=(*_MEMORY, *_ISSUE)),
 )  # fmt: skip
 PRICED = (
     Rule("coalescing", "sectors-per-request", "lower", 1.1, 4.4, "better coalesced accesses",
-         needs=(("sectors", "lower", 1.1),), amount="sectors"),
+         ("coalescing",), needs=(("sectors", "lower", 1.1),), amount="sectors", waits=_MEMORY),
+    Rule("coalesced-loads", "sectors-per-load", "lower", 1.1, 4.4, "better coalesced accesses",
+         ("coalescing",), needs=(("load-sectors", "lower", 1.1),), amount="sectors",
+         waits=_MEMORY),
+    Rule("coalesced-stores", "sectors-per-store", "lower", 1.1, 4.4, "better coalesced accesses",
+         ("coalescing",), needs=(("store-sectors", "lower", 1.1),), amount="sectors",
+         waits=_MEMORY),
     Rule("redundant-accesses", "sectors-over-compulsory", "lower", 1.1, 1.1,
-         "fewer accesses to global memory for the same data",
-         needs=(("requests", "lower", 1.1),), amount="sectors"),
-    Rule("bank-conflicts", "wavefronts-over-ideal", "lower", 1.25, 1.25, "fewer bank conflicts",
-         needs=(("wavefronts", "lower", 1.1),), amount="wavefronts"),
-    Rule("shared-accesses", "wavefronts-ideal", "lower", 1.25, 0.0,
-         "fewer passes through shared memory", amount="wavefronts"),
-    Rule("divergence", "acting-threads", "higher", 1.25, 0.0, "less divergence",
-         needs=(("instructions", "lower", 1.1),), amount="instructions"),
-    Rule("instructions", "instructions", "lower", 1.1, 0.0, "fewer instructions",
-         amount="instructions"),
+         "fewer accesses to global memory for the same data", ("traffic",),
+         needs=(("requests", "lower", 1.1),), amount="sectors", waits=_MEMORY),
+    Rule("l2-traffic", "l2-bytes", "lower", 1.1, 0.0, "less traffic through the L2 cache",
+         ("traffic", "caching"), amount="l2-bytes", waits=_MEMORY),
     Rule("memory-traffic", "dram-over-compulsory", "lower", 1.1, 1.05,
-         "less traffic to the device's memory", amount="dram-bytes"),
+         "less traffic to the device's memory", ("traffic", "caching"), amount="dram-bytes",
+         waits=_MEMORY),
+    Rule("bank-conflicts", "wavefronts-over-ideal", "lower", 1.25, 1.25, "fewer bank conflicts",
+         ("bank-conflicts",), needs=(("wavefronts", "lower", 1.1),), amount="wavefronts",
+         waits=("shared",)),
+    Rule("shared-accesses", "wavefronts-ideal", "lower", 1.25, 0.0,
+         "fewer passes through shared memory", ("register-tiling",), amount="wavefronts",
+         waits=("shared",)),
+    Rule("shared-requests", "shared-requests", "lower", 1.25, 0.0,
+         "fewer passes through shared memory", ("register-tiling",),
+         needs=(("wavefronts-ideal", "lower", 1.1),), amount="shared-requests",
+         waits=("shared", *_ISSUE)),
+    Rule("wider-shared", "shared-width", "higher", 1.25, 1.25, "wider accesses to shared memory",
+         ("vector-access",), needs=(("shared-requests", "lower", 1.25),),
+         amount="shared-requests", waits=("shared", *_ISSUE)),
+    Rule("divergence", "acting-threads", "higher", 1.1, 0.0, "less divergence", ("divergence",),
+         needs=(("instructions", "lower", 1.05),), amount="instructions", waits=_ISSUE),
+    Rule("instructions", "instructions", "lower", 1.05, 0.0, "fewer instructions",
+         ("fewer-instructions",), amount="instructions", waits=_ISSUE),
+    Rule("threads", "threads", "lower", 1.5, 1.0, "fewer threads to start", ("coarsening",),
+         needs=(("instructions", "lower", 1.1),), amount="instructions",
+         waits=(*_ISSUE, "exit")),
 )  # fmt: skip
 FILL = (
+    Rule("in-flight", "wait-per-sector", "lower", 1.25, 0.0,
+         "more under way while a warp waits for memory", ("latency-hidden",), waits=("memory",),
+         only_waits=True, below_roof=True),
+    Rule("shared-in-flight", "shared-wait", "lower", 1.25, 0.0,
+         "more under way while a warp waits for shared memory", ("latency-hidden",),
+         waits=("shared",), only_waits=True),
+    Rule("barrier-cycles", "barrier-cycles", "lower", 1.25, 0.0, "less waiting at barriers",
+         ("barriers",), waits=("barrier",), only_waits=True),
     Rule("barriers", "barrier-share", "lower", 1.25, 0.1, "less waiting at barriers",
-         proportional=False),
+         ("barriers",), proportional=False),
     Rule("dispatch", "dispatch-share", "lower", 1.25, 0.1, "less waiting to be dispatched",
-         proportional=False),
-    Rule("barrier-count", "barrier-density", "lower", 1.5, 0.02, "fewer barriers",
+         ("bank-conflicts",), proportional=False),
+    Rule("barrier-count", "barrier-density", "lower", 1.5, 0.02, "fewer barriers", ("barriers",),
          needs=(("barriers", "lower", 1.5),)),
-    Rule("machine-fill", "machine-fill", "higher", 1.1, 0.0, "a grid that fills more of the GPU"),
-    Rule("wave-fill", "wave-fill", "higher", 1.1, 0.0, "a fuller last wave"),
-    Rule("occupancy", "achieved-occupancy", "higher", 1.15, 0.0, "higher occupancy"),
+    Rule("machine-fill", "machine-fill", "higher", 1.1, 0.0, "a grid that fills more of the GPU",
+         ("balance",)),
+    Rule("wave-fill", "wave-fill", "higher", 1.02, 0.0, "a fuller last wave", ("balance",)),
+    Rule("occupancy", "achieved-occupancy", "higher", 1.15, 0.0, "higher occupancy",
+         ("occupancy",)),
     Rule("theoretical-occupancy", "theoretical-occupancy", "higher", 1.15, 0.0,
-         "higher occupancy"),
+         "higher occupancy", ("occupancy",)),
 )  # fmt: skip
 RULES = MISTAKES + PRICED + FILL
 
@@ -159,11 +242,24 @@ LAUNCH_SHARE = (0.5, 2.0)
 
 def causes(pairs: Mapping[str, Pair], saving: Saving, among: Sequence[Rule] = RULES) -> list[Rule]:
     """The rules that hold for a faster case, in the order in which they are named."""
+    priced = sorted(PRICED, key=lambda rule: -rule.price(pairs, saving) if rule.moved(pairs) else 0)
+    ordered = [*MISTAKES, *priced, *FILL]
+    return _once(rule for rule in ordered if rule in among and rule.holds(pairs, saving))
 
-    def price(rule: Rule) -> float:
-        return -(rule.worth(pairs, saving) or 0.0)
 
-    ordered = [*MISTAKES, *sorted(PRICED, key=price), *FILL]
-    found = [rule for rule in ordered if rule in among and rule.holds(pairs, saving)]
-    words = [rule.cause for rule in found]
-    return [rule for i, rule in enumerate(found) if rule.cause not in words[:i]]
+def relieved(pairs: Mapping[str, Pair]) -> list[Rule]:
+    """The rules whose quantities are better on the second side, whatever that did to the time."""
+    return _once(rule for rule in RULES if rule.moved(pairs))
+
+
+def shown(pairs: Mapping[str, Pair]) -> frozenset[str]:
+    """The ideas that these quantities can show, by one rule at least."""
+    return frozenset(idea for rule in RULES if rule.quantity in pairs for idea in rule.ideas)
+
+
+def _once(rules: Iterable[Rule]) -> list[Rule]:
+    """The first of those that name the same cause."""
+    found: dict[str, Rule] = {}
+    for rule in rules:
+        found.setdefault(rule.cause, rule)
+    return list(found.values())

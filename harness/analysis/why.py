@@ -15,6 +15,7 @@ from harness.analysis import rules
 from harness.analysis.peaks import peaks_of
 from harness.analysis.quantities import QUANTITIES, Quantity
 from harness.analysis.readings import Answer, Missing, Reading, Readings
+from harness.analysis.time_spent import Spent, spent
 from harness.measure.timings import Comparison, Group
 from harness.records import Planned
 from harness.tables import Run
@@ -70,10 +71,12 @@ class Change:
 
 @dataclass(frozen=True)
 class Cause:
-    """Something that the faster case has: `quantity` is the key of what shows it."""
+    """Something that the faster case has: `quantity` is the key of what shows it, `ideas` what of
+    harness/cases.py it bears out."""
 
     text: str
     quantity: str
+    ideas: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,10 +87,17 @@ class Finding:
     identical: the same machine code, launched in the same way. Of the same code launched in another
     way, only what fills the GPU differently can be a cause. `causes` are those of the rules that
     hold, the first named first.
+
+    `other_way` is what the slower case is better at nonetheless. Of an untimed step, `causes` are
+    what the later case was relieved of and `other_way` what the earlier one is better at: which of
+    them matter, only a time can say.
     """
 
     verdict: str
     causes: Sequence[Cause] = ()
+    other_way: Sequence[Cause] = ()
+    shown: frozenset[str] = frozenset()
+    """The ideas that could have been found, as far as their quantities are known."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +114,38 @@ class Step:
     """Whether both run the same machine code."""
     moved: Sequence[Change]
     """What moved most, the causes' quantities first."""
+    spent: tuple[Spent | None, Spent | None] = (None, None)
+    """Where the time of each goes."""
 
     @property
     def same_shape(self) -> bool:
         return self.before.launch == self.after.launch
+
+    @property
+    def idea(self) -> str:
+        """What the later case says that it is for, beside what it builds on; empty for any other
+        step."""
+        return self.after.idea if self.before.variant == self.after.builds_on else ""
+
+    @property
+    def agrees(self) -> str:
+        """What the causes say of the idea that the later case states.
+
+        yes: it is among what made it faster, or of a trap, slower. no: something else is. Where it
+        is slower, or a trap faster: outweighed, if it is better at what it says, and something else
+        costs more; no gain, if it is no better at that; against, if that is what made it slower.
+        Empty where nothing was stated or found, or no counter could have shown the idea.
+        """
+        idea, finding = self.idea, self.finding
+        if idea in ("", "none") or not finding.causes or idea not in finding.shown:
+            return ""
+        among = _bears_out(idea, finding.causes)
+        gained = self.speed is None or self.speed.verdict == "faster"
+        if gained != self.after.is_trap:
+            return "yes" if among else "no"
+        if among:
+            return "against"
+        return "outweighed" if _bears_out(idea, finding.other_way) else "no gain"
 
     def change(self, quantity: str) -> Change | None:
         return next((c for c in self.changes if c.quantity.key == quantity), None)
@@ -129,11 +167,12 @@ class Explainer:
             for q in QUANTITIES
         ]
         same = identical(run, before, after)
-        finding = self._finding(before, after, speed, changes, same)
+        both = (spent(self.readings, before, self._peaks), spent(self.readings, after, self._peaks))
+        finding = self._finding(before, after, speed, changes, same, both)
         shown = [c for c in changes if speed is None or c.quantity.key != "launches"]
         return Step(
             before, after, speed, changes, finding, same,
-            most_moved(shown, [cause.quantity for cause in finding.causes]),
+            most_moved(shown, [cause.quantity for cause in finding.causes]), both,
         )  # fmt: skip
 
     def steps(self, group: Group) -> list[Step]:
@@ -172,29 +211,37 @@ class Explainer:
         speed: Comparison | None,
         changes: Sequence[Change],
         same: bool,
+        both: tuple[Spent | None, Spent | None],
     ) -> Finding:
+        judged = {c.quantity.key: c.pair for c in changes if c.pair is not None and c.judges}
         if speed is None:
-            return Finding("untimed")
+            return untimed(judged)
         if speed.ratio is None or speed.verdict not in {"faster", "slower"}:
             return Finding("nothing")
         if same and _launched_alike(self.run, before, after):
             return Finding("identical")
         faster = speed.verdict == "faster"
         slow, fast = (before, after) if faster else (after, before)
-        launches = self._launches(slow, fast)
-        pairs = {
-            c.quantity.key: rules.Pair(*(c.pair if faster else c.pair[::-1]))
-            for c in changes
-            if c.pair is not None and c.judges
-        }
+        pairs = {key: rules.Pair(*(pair if faster else pair[::-1])) for key, pair in judged.items()}
         factor = speed.ratio.value if faster else 1 / speed.ratio.value
-        saving = rules.Saving(factor, self._saved(slow, fast), self._peaks)
+        saving = self._saving(factor, slow, fast, *(both if faster else both[::-1]))
         held = rules.causes(pairs, saving, rules.FILL if same else rules.RULES)
-        causes = launches + [Cause(rule.cause, rule.quantity) for rule in held]
-        if causes:
-            return Finding("supported", causes)
+        found = self._launches(slow, fast) + _named(held)
+        other_way = _named(rules.relieved({key: pair.turned for key, pair in pairs.items()}))
+        if found:
+            shown = rules.shown(pairs) | ({"launches"} if slow.kernels and fast.kernels else set())
+            return Finding("supported", found, other_way, shown)
         counted = any(c.counted for c in changes)
         return Finding("unexplained" if counted else "uncounted")
+
+    def _saving(
+        self, factor: float, slow: Planned, fast: Planned, was: Spent | None, now: Spent | None
+    ) -> rules.Saving:
+        waits = {}
+        if was and now and was.waits and now.waits:
+            waits = {name: rules.Pair(ns, now.waits[name]) for name, ns in was.waits.items()}
+        at_roof = bool(was and now and was.held_by_memory(now))
+        return rules.Saving(factor, self._saved(slow, fast), self._peaks, waits, at_roof)
 
     def _saved(self, slow: Planned, fast: Planned) -> float:
         """Nanoseconds."""
@@ -202,16 +249,41 @@ class Explainer:
         return times[0].value - times[1].value if times[0] and times[1] else math.inf
 
     def _launches(self, slow: Planned, fast: Planned) -> list[Cause]:
-        """Whether the launches that were saved had cost about what was saved."""
+        """Whether what was saved is about what launches beside the longest had cost."""
+        if not slow.kernels or not fast.kernels:
+            return []  # what a Python or a host function launches is not known
         steps, fewer = (self.run.timings.step_times(p.case, "cold") for p in (slow, fast))
-        lost = (len(slow.kernels) or len(steps)) - (len(fast.kernels) or max(len(fewer), 1))
-        if lost < 1 or len(steps) < 2:
+        lost = len(slow.kernels) - len(fast.kernels)
+        if lost < 0 or len(steps) < 2:
             return []
-        cost, saved = sum(sorted(steps)[:lost]), self._saved(slow, fast)
+        if lost:
+            cost = sum(sorted(steps)[:lost])
+            words = "one launch fewer" if lost == 1 else f"{lost} launches fewer"
+        else:
+            cost = sum(sorted(steps)[:-1]) - sum(sorted(fewer)[:-1])
+            words = "less time in the launches beside the longest"
+        saved = self._saved(slow, fast)
         low, high = rules.LAUNCH_SHARE
-        if not low * cost <= saved <= high * cost:
-            return []
-        return [Cause("one launch fewer" if lost == 1 else f"{lost} launches fewer", "launches")]
+        return (
+            [Cause(words, "launches", ("launches",))] if low * cost <= saved <= high * cost else []
+        )
+
+
+def untimed(judged: Mapping[str, tuple[float, float]]) -> Finding:
+    """What the later case was relieved of, and what it does more of. judged: quantity → before and
+    after, of what was counted exactly, whether read or emulated."""
+    pairs = {key: rules.Pair(*pair) for key, pair in judged.items()}
+    turned = {key: pair.turned for key, pair in pairs.items()}
+    relieved, in_return = (_named(rules.relieved(each)) for each in (pairs, turned))
+    return Finding("untimed", relieved, in_return, rules.shown(pairs))
+
+
+def _bears_out(idea: str, causes: Sequence[Cause]) -> bool:
+    return any(idea in cause.ideas for cause in causes)
+
+
+def _named(held: Sequence[rules.Rule]) -> list[Cause]:
+    return [Cause(rule.cause, rule.quantity, rule.ideas) for rule in held]
 
 
 def most_moved(changes: Sequence[Change], causes: Sequence[str], most: int = 3) -> list[Change]:

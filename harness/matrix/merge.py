@@ -80,6 +80,7 @@ class _Merger:
         return self._checked(Variant(
             name, "kernel", launch=tuple(merged.take("launch", ({},))), source=source, steps=steps,
             expect=merged.expect(defaults=True), builds_on=own.builds_on,
+            idea=own.idea or own.trap, is_trap=bool(own.trap),
             needs=self._needs(own), **merged.common(), **merged.compiled(), places=merged.places,
         ))  # fmt: skip
 
@@ -107,11 +108,13 @@ class _Merger:
         if by_torch and kind == "host":
             raise place.at("compiled").error("does not go with `host`: torch compiles Python")
         merged.places["function",] = place.at(kind)
+        idea, trap = (getattr(own, key, "") for key in ("idea", "trap"))
         function = own.python or own.host
         return self._checked(Variant(
             name, kind, launch=tuple(merged.take("launch", ({},))), function=function,
             source=function.partition(":")[0] if kind == "host" else "", args=tuple(own.args),
             expect=merged.expect(defaults=False), builds_on=getattr(own, "builds_on", ""),
+            idea=idea or trap, is_trap=bool(trap),
             needs=self._needs(own), **merged.common(), **compiled,
             as_library=as_library, compiled=by_torch, places=merged.places,
         ))  # fmt: skip
@@ -305,7 +308,9 @@ class _Values:
     ) -> None:
         self._merger, self._own, self._place, self._without = merger, own, place, without
         written_here = [
-            key for key in ("source", "args", "builds_on") if key in own.model_fields_set
+            key
+            for key in ("source", "args", "builds_on", "idea", "trap")
+            if key in own.model_fields_set
         ]
         self.places: dict[tuple[Key, ...], Place] = {
             (): place, **{(key,): place.at(key) for key in written_here},

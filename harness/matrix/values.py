@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from harness.budgets import NAMES, NONE, RELATIONS, Budget
-from harness.cases import DEVICE_FACTS
+from harness.cases import DEVICE_FACTS, IDEAS
 from harness.dtypes import BY_NAME
 from harness.errors import ConfigError
 from harness.matrix.expressions import FUNCTIONS, QUOTE_IT, Expression, Number, is_cut
@@ -335,8 +335,17 @@ def _feature(value: str) -> str:
     return value
 
 
+def _idea(value: str) -> str:
+    if value not in IDEAS:
+        raise ValueError(
+            f"`{value}` is not an idea{did_you_mean(value, IDEAS)}; known: {', '.join(IDEAS)}"
+        )
+    return value
+
+
 AFeature = Annotated[str, AfterValidator(_feature)]
 ACapability = Annotated[tuple[int, int] | None, BeforeValidator(_capability)]
+AnIdea = Annotated[str, AfterValidator(_idea)]
 AnExpression = Annotated[Expression, BeforeValidator(_expression)]
 ANumber = Annotated[Number, BeforeValidator(number)]
 Argument = Annotated[str | int | float, BeforeValidator(_argument)]

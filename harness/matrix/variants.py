@@ -100,6 +100,9 @@ class Variant:
     """What has to come of counting it, by the names of harness/budgets.py."""
     needs: Needs = Needs()
     builds_on: str = ""
+    idea: str = ""
+    """What it does better than what it builds on; of a trap, what it spoils."""
+    is_trap: bool = False
     as_library: bool = False
     compiled: bool = False
     places: Mapping[tuple[Key, ...], Place] = field(default_factory=dict, repr=False, compare=False)

@@ -27,6 +27,7 @@ from harness.matrix.values import (
     ACapability,
     AFeature,
     AnExpression,
+    AnIdea,
     ANumber,
     Argument,
     Axes,
@@ -159,6 +160,16 @@ class Variant(Function):
     """What has to come of counting it; null lifts a default."""
     builds_on: str = ""
     """The variant of which this one is a step further."""
+    idea: AnIdea = ""
+    """What it does better than that one, by the names of harness/cases.py."""
+    trap: AnIdea = ""
+    """In place of an idea: what it is there to spoil."""
+
+    @model_validator(mode="after")
+    def _one_purpose(self) -> Variant:
+        if self.idea and self.trap:
+            raise ValueError("trap: a variant has an idea or is a trap, not both")
+        return self
 
 
 class Sizes(Strict):

@@ -130,16 +130,18 @@ class Runner:
         origins = renewal.Origins(
             self.bench, self.tests, self.device.arch, self.is_timed, self.driver
         )
-        return [
-            Planned(
+        found = []
+        for case in self.cases:
+            variant = self.bench.problems[case.problem].variants.get(case.variant)
+            said = (variant.idea, variant.is_trap) if variant else ("", False)
+            found.append(Planned(
                 case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch,
                 self.plan.works[case.group].bytes, self.plan.works[case.group].flops,
                 case.variant == self.bench.problems[case.problem].baseline, case.is_library,
                 tuple(step.kernel for step in case.steps), case.builds_on,
-                origins.of(case, counted=not self.over_budget(case)), self._expected(case),
-            )
-            for case in self.cases
-        ]  # fmt: skip
+                origins.of(case, counted=not self.over_budget(case)), self._expected(case), *said,
+            ))  # fmt: skip
+        return found
 
     def _expected(self, case: Case) -> dict[str, str]:
         """The budgets of the case's variant; a library has none."""

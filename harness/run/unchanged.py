@@ -47,7 +47,7 @@ def variants(both: Bench, suffix: str, base: Bench, pairs: Iterable[Pair]) -> li
 
 def _said(variant: Variant) -> Variant:
     """What decides the machine code and its launches: not the place in a ladder, nor budgets."""
-    return replace(variant, builds_on="", expect={}, places={})
+    return replace(variant, builds_on="", idea="", is_trap=False, expect={}, places={})
 
 
 def _files(origins: dict[str, str], suffix: str) -> dict[str, str]:

@@ -110,7 +110,7 @@ def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:
         yield _row([
             "&nbsp;" * 4 * depth + _link(problem, variant),
             _code(shorts[variant.builds_on]) if variant.builds_on else "",
-            idea(problem, variant),
+            " ".join([*purpose(variant), idea(problem, variant)]),
             *_figures_of_all(found, variant),
         ])  # fmt: skip
     for library in problem.everything():
@@ -173,6 +173,12 @@ def over_parent(rung: Rung, variant: Variant) -> str:
     return f"{fmt.times(versus.ratio)}{unsure}"
 
 
+def purpose(variant: Variant) -> Iterator[str]:
+    """The word of bench.yaml for what it does better, or of a trap for what it spoils."""
+    if variant.idea not in ("", "none"):
+        yield f"*{'spoils ' if variant.is_trap else ''}{variant.idea}.*"
+
+
 def idea(problem: Problem, variant: Variant) -> str:
     """The head's idea, or in what a variant differs from the first one of the same file."""
     first = next(v for v in problem.variants.values() if _file(v) == _file(variant))
@@ -180,7 +186,7 @@ def idea(problem: Problem, variant: Variant) -> str:
         return _prose(shortened(of_head(KERNELS / problem.name / _file(variant))))
     theirs = {path: value for _, value, path in rows(problem, first)}
     own = {path: (key, value) for key, value, path in rows(problem, variant)
-           if path[:1] not in {(), ("builds_on",), ("expect",)}
+           if path[:1] not in {(), ("builds_on",), ("expect",), ("idea",), ("trap",)}
            and theirs.get(path) != value}  # fmt: skip
     plain = {"flags", "dtypes", "kernel"}
     told = [_code(v if plain & {path[0], path[-1]} else f"{key.split('.')[-1].strip()} = {v}")

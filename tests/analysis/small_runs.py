@@ -42,6 +42,8 @@ class Variant:
     is_library: bool = False
     provenance: Any = "ncu"
     builds_on: str = ""
+    idea: str = ""
+    is_trap: bool = False
 
 
 def run_of(
@@ -81,7 +83,8 @@ def _case(
     kernels = tuple(f"kernel_{i}" for i in range(max(len(v.steps), 1)))
     records: list[Record] = [
         Planned(case, problem, name, "float32", {"n": n}, {"block": block}, 4 * n, v.flops,
-                is_baseline, v.is_library, kernels, v.builds_on),
+                is_baseline, v.is_library, kernels, v.builds_on, idea=v.idea,
+                is_trap=v.is_trap),
         Outcome(case, "ok"),
     ]  # fmt: skip
     for step, kernel in enumerate(kernels if not v.is_library else ()):

@@ -271,7 +271,7 @@ def test_a_ratio_with_nothing_to_divide_by_does_not_apply() -> None:
 
 def test_every_rule_speaks_of_quantities_that_exist() -> None:
     for rule in rules.RULES:
-        own = {rule.quantity, *(key for key, _, _ in rule.needs), *rule.steady}
+        own = {rule.quantity, *(key for key, _, _ in rule.needs), *rule.outdoes}
         assert own | ({rule.amount} - {""}) <= set(BY_KEY)
         assert rule.threshold > 1
 
@@ -287,14 +287,15 @@ def test_no_rule_holds_just_below_its_threshold(rule: rules.Rule) -> None:
             key: rules.Pair(1e6, 1.0) if good == "lower" else rules.Pair(1.0, 1e6)
             for key, good, _ in rule.needs
         }
-        steady = {key: rules.Pair(1.0, 1.0) for key in rule.steady}
-        return {**needs, **steady, rule.quantity: worse}
+        outdone = {key: rules.Pair(1.0, 1.0) for key in rule.outdoes}
+        return {**needs, **outdone, rule.quantity: worse}
 
-    saving = rules.Saving(1.01, 1.0, {})
+    waits = {name: rules.Pair(2.0, 1.0) for name in rule.waits} if rule.only_waits else {}
+    saving = rules.Saving(1.01, 1.0, {}, waits)
     assert rule.holds(pairs(rule.threshold * 1.01), saving)
     assert not rule.holds(pairs(rule.threshold * 0.99), saving)
-    moved = pairs(rule.threshold * 1.01) | {key: rules.Pair(1.0, 1.2) for key in rule.steady}
-    assert rule.holds(moved, saving) == (not rule.steady)
+    better = {key: rules.Pair(2 * rule.threshold, 1.0) for key in rule.outdoes}
+    assert rule.holds(pairs(rule.threshold * 1.01) | better, saving) == (not rule.outdoes)
 
 
 def test_a_source_is_shown_only_if_it_is_what_was_measured(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cases import IDEAS
 from harness.matrix import model
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +32,20 @@ def test_every_variant_but_the_first_says_what_it_builds_on(problem: str) -> Non
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
+def test_every_variant_but_the_first_says_its_idea_in_a_word(problem: str) -> None:
+    silent = [v.name for v in PROBLEMS[problem].variants.values() if v.builds_on and not v.idea]
+    assert not silent
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_a_variant_is_a_trap_in_the_matrix_where_the_head_of_its_file_says_so(problem: str) -> None:
+    for variant in PROBLEMS[problem].variants.values():
+        if variant.source:
+            head = (ROOT / "kernels" / problem / variant.source).read_text().split("\n\n")[0]
+            assert variant.is_trap == ("// A trap: " in head), variant.name
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
 def test_the_head_of_every_source_says_operation_idea_contract_and_origin(problem: str) -> None:
     for path in (ROOT / "kernels" / problem).glob("v*.cu"):
         head = path.read_text().split("\n\n")[0]
@@ -44,3 +59,8 @@ def test_what_the_heads_say_was_measured_is_what_the_committed_runs_say() -> Non
         capture_output=True, text=True,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
+
+
+def test_the_page_on_adding_a_kernel_lists_every_idea_in_the_same_words() -> None:
+    page = (ROOT / "docs" / "adding-a-kernel.md").read_text()
+    assert "\n".join(f"| `{idea}` | {words} |" for idea, words in IDEAS.items()) in page

@@ -127,6 +127,16 @@ def test_every_value_knows_the_line_that_it_was_written_on(own: Own) -> None:
     assert found.place("steps", 0, "grid").key == "defaults.steps.twice.grid"
 
 
+def test_a_variant_says_its_idea_or_that_it_is_a_trap_and_where(own: Own) -> None:
+    found = variants(own("builds_on: v0", "builds_on: v0\n    idea: traffic",
+                         "builds_on: v1", "builds_on: v1\n    trap: coalescing"))  # fmt: skip
+    assert [(v.idea, v.is_trap) for v in found.values()] == [
+        ("", False), ("traffic", False), ("coalescing", True),
+    ]  # fmt: skip
+    assert found["v1"].place("idea").line == 16
+    assert found["v2"].place("trap").line == 20
+
+
 @pytest.mark.parametrize(
     ("old", "new", "where", "words"),
     [
@@ -147,6 +157,11 @@ def test_every_value_knows_the_line_that_it_was_written_on(own: Own) -> None:
         ("builds_on: v0", "builds_on: v9", "15: variants.v1.builds_on", "`v9` is not a variant"),
         ("builds_on: v0", "builds_on: v1", "15: variants.v1.builds_on", "itself: v1 → v1"),
         ("builds_on: v0", "builds_on: v2", "18: variants.v2.builds_on", "v1 → v2 → v1"),
+        # --- what it is for
+        ("builds_on: v0", "builds_on: v0\n    idea: coalesing", "16: variants.v1.idea",
+         "`coalesing` is not an idea; did you mean coalescing?"),
+        ("builds_on: v0", "builds_on: v0\n    idea: traffic\n    trap: traffic",
+         "17: variants.v1.trap", "a variant has an idea or is a trap, not both"),
         # --- what nobody takes
         ("    steps: {twice: {shared: 0}}", "    steps: [twice]\n    launch: {n: 1}",
          "22: variants.v2.launch", "a launch key has the name of a size"),

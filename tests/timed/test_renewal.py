@@ -255,7 +255,7 @@ def test_a_deleted_outcome_is_found_out_anew(
     assert not any("run again to resume" in o.reason for o in again.of(Outcome))
 
 
-def test_a_changed_flag_renews_its_variant_and_what_it_builds_on_does_not(
+def test_a_changed_flag_renews_its_variant_and_its_place_and_idea_do_not(
     again: Again, first: Run, folder: Path
 ) -> None:
     assert first.planned[case("honest2", 1024)].builds_on == "honest1"
@@ -263,7 +263,11 @@ def test_a_changed_flag_renews_its_variant_and_what_it_builds_on_does_not(
     second = again()
     assert not second.of(Renewed)
     assert second.planned[case("honest2", 1024)].builds_on == "honest3"
-    edit(folder / "bench.yaml", "{builds_on: honest3}", "{builds_on: honest3, flags: [-O2]}")
+    edit(folder / "bench.yaml", "{builds_on: honest3}", "{builds_on: honest3, idea: traffic}")
+    third = again()
+    assert not third.of(Renewed)
+    assert third.planned[case("honest2", 1024)].idea == "traffic"
+    edit(folder / "bench.yaml", "idea: traffic}", "flags: [-O2]}")
     renewed = again().of(Renewed)
     assert {r.variant for r in renewed if r.what == "case"} == {"honest2"}
 

@@ -50,8 +50,7 @@ def rows(problem: Problem, variant: Variant) -> Iterator[Row]:
     role = "baseline" if variant.name == problem.baseline else ""
     role = "library" if variant.as_library else role
     yield "", f"{role or 'variant'}, {_KINDS[variant.kind]}", ()
-    if variant.builds_on:
-        yield "builds_on", variant.builds_on, ("builds_on",)
+    yield from _in_the_ladder(variant)
     if variant.function:
         yield variant.kind, variant.function, ("function",)
     elif variant.source:
@@ -77,6 +76,15 @@ def rows(problem: Problem, variant: Variant) -> Iterator[Row]:
         yield "args", ", ".join(map(str, variant.args)), ("args",)
     for index, step in enumerate(variant.steps):
         yield from _step(index, step)
+
+
+def _in_the_ladder(variant: Variant) -> Iterator[Row]:
+    """Its place, and what it is for."""
+    if variant.builds_on:
+        yield "builds_on", variant.builds_on, ("builds_on",)
+    if variant.idea:
+        key = "trap" if variant.is_trap else "idea"
+        yield key, variant.idea, (key,)
 
 
 def _step(index: int, step: Step) -> Iterator[Row]:

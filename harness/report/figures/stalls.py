@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from harness.analysis.finders import stall_reasons
 from harness.analysis.ladder import short_names
-from harness.analysis.quantities import stall_reasons
 from harness.analysis.readings import Missing, Reading, Readings
 from harness.records import Planned
 from harness.report import format as fmt

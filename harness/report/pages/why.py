@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.analysis import rules
-from harness.analysis.quantities import BY_KEY
+from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Reading
 from harness.analysis.sources import Difference, difference
-from harness.analysis.why import Change, Step
+from harness.analysis.time_spent import WORDS
+from harness.analysis.why import Change, Finding, Step
 from harness.measure.timings import Comparison
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
@@ -54,6 +55,8 @@ class Block:
     """At which launch shapes the two are compared."""
     moved: list[Moved]
     cause: str
+    limits: str
+    """What each is nearest to the roof of, and what its warps wait for."""
     table: Table
     unchanged: list[str]
     """Quantities that both have alike."""
@@ -71,7 +74,8 @@ def block(run: Run, step: Step, shorts: Mapping[str, str], with_diff: bool) -> B
         verdict=step.speed.verdict if step.speed else "",
         note=_note(step, before, after),
         moved=moved(step),
-        cause=cause(step, before, after),
+        cause=" ".join(filter(None, (cause(step, before, after), idea(step, after)))),
+        limits=limits(step, before, after),
         table=_changes(step, before, after),
         unchanged=[c.quantity.title for c in step.changes if _alike(c)],
         diff=difference(run, step.before, step.after) if with_diff else None,
@@ -102,11 +106,26 @@ def moved(step: Step) -> list[Moved]:
     for change in step.moved:
         assert change.pair is not None
         before, after = change.pair
-        q = change.quantity
-        verb = "rose" if after > before else "fell"
-        text = f"{q.words} {verb} from {show(q, before)} to {show(q, after)}"
-        found.append(Moved(text, not change.judges))
+        found.append(Moved(_told(change.quantity, before, after), not change.judges))
     return found
+
+
+def relieved(step: Step) -> str:
+    """The quantity of the first cause, in words that can be checked; empty where none is named.
+
+    Of a step without times, what the later case was relieved of; of a timed one, what the slower
+    case has more of.
+    """
+    for each in step.finding.causes:
+        change = step.change(each.quantity)
+        if change is not None and change.pair is not None:
+            return _told(change.quantity, *change.pair)
+    return ""
+
+
+def _told(q: Quantity, before: float, after: float) -> str:
+    verb = "rose" if after > before else "fell"
+    return f"{q.words} {verb} from {show(q, before)} to {show(q, after)}"
 
 
 def cause(step: Step, before: str, after: str) -> str:
@@ -125,9 +144,53 @@ def cause(step: Step, before: str, after: str) -> str:
         "unexplained": "No counter that was collected explains this.",
         "identical": f"{same}, launched in the same way: the kernel is not the cause.",
         "nothing": f"{same or 'The two are not told apart'}, so there is nothing to explain.",
-        "untimed": f"{same}." if same else "",
+        "untimed": f"{same}." if same else _exchange(finding, before, after),
         "uncounted": f"{same}." if same and not alike else "",
     }[finding.verdict]
+
+
+def _exchange(finding: Finding, before: str, after: str) -> str:
+    """What a step without times relieved, and what for; of speed it says nothing."""
+    sides = [
+        f"{name} has {_listed([each.text for each in causes][:MOST])}"
+        for name, causes in ((after, finding.causes), (before, finding.other_way))
+        if causes
+    ]
+    return "; ".join(sides) + "." if sides else ""
+
+
+def idea(step: Step, after: str) -> str:
+    """What the causes say of the idea that the later case states."""
+    word = step.idea
+    if word in ("", "none"):
+        return ""
+    unseen = "" if word in step.finding.shown else ", which nothing that was counted shows"
+    if step.after.is_trap:
+        return {
+            "yes": f"It is a trap, and that is what it spoils: {word}.",
+            "against": f"It is a trap that is to spoil {word}, and is better at it here.",
+            "outweighed": f"It is a trap that spoils {word}, which something else outweighs here.",
+        }.get(step.agrees, f"It is a trap that is to spoil {word}.")
+    return {
+        "yes": f"That is the idea of {after}: {word}.",
+        "no": f"The idea of {after}, {word}, is not among them.",
+        "outweighed": f"It is better at its idea, {word}, which something else outweighs.",
+        "no gain": f"Its idea, {word}, gained nothing that was counted.",
+        "against": f"Its idea is {word}, and that is what it is worse at here.",
+    }.get(step.agrees, f"The idea of {after} is {word}{unseen}.")
+
+
+def limits(step: Step, before: str, after: str) -> str:
+    """What each is nearest to the roof of, and what its warps wait for most."""
+    told = []
+    for name, spent in zip((before, after), step.spent, strict=True):
+        if spent is None or not (limit := spent.limit):
+            continue
+        text = f"{name} keeps {limit[0]} busy for {fmt.percent(100 * limit[1])} of its time"
+        if wait := spent.longest_wait:
+            text += f", and its warps wait most for {wait[0]} ({fmt.percent(100 * wait[1])})"
+        told.append(text)
+    return "; ".join(told) + "." if told else ""
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -208,10 +271,14 @@ def rules_table() -> Table:
         also = [
             f"{BY_KEY[key].title.lower()} {least:g} times {good}" for key, good, least in rule.needs
         ]
-        also += [f"{BY_KEY[key].title.lower()} the same" for key in rule.steady]
+        also += [f"{BY_KEY[key].title.lower()} improved by less" for key in rule.outdoes]
         if rule.amount:
             words = BY_KEY[rule.amount].title.lower()
             also.append(f"the {words} saved take a tenth of the time saved at the GPU's peak")
+        if rule.waits:
+            told = _listed([WORDS[name] for name in rule.waits])
+            either = "" if rule.only_waits else "or, in place of the change of the time, "
+            also.append(f"{either}a fifth of the time saved was waiting for {told}")
         if not rule.proportional:
             also.append("whatever part of the time's change it is")
         rows.append(

@@ -1,0 +1,237 @@
+"""How each quantity is found: functions that take a case's readings to a number, or to its absence.
+
+A finder is made by what it does: the sum of counters over a case's launches, the quotient of two
+such sums, a counter of the main launch. harness/analysis/quantities.py says what each stands for.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+
+from harness.analysis.readings import (
+    NOT_APPLICABLE,
+    NOT_COLLECTED,
+    Answer,
+    Missing,
+    Reading,
+    Readings,
+    ratio,
+    weakest,
+)
+from harness.ncu.metrics import catalogue
+from harness.records import Planned
+
+SECTOR_BYTES, WARP = 32, 32
+Find = Callable[[Readings, Planned], Answer]
+
+LD, ST = (f"l1tex__t_{{}}_pipe_lsu_mem_global_op_{op}" for op in ("ld", "st"))
+OPERATIONS = ("ld", "st", "red", "atom")
+SECTORS, REQUESTS = (
+    tuple(f"l1tex__t_{what}_pipe_lsu_mem_global_op_{op}" for op in OPERATIONS)
+    for what in ("sectors", "requests")
+)
+ATOMICS = REQUESTS[2:]
+INST = "smsp__inst_executed"
+WAVES, IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
+BRANCHES = "smsp__sass_branch_targets"
+DISTINCT = "distinct_sectors_read", "distinct_sectors_written"
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active"
+
+
+def element_bytes(dtype: str) -> int | None:
+    """The size of one element, by the bits in its type's name; None where it has none."""
+    bits = re.search(r"\d+", dtype)
+    return int(bits[0]) // 8 if bits else 1 if dtype == "bool" else None
+
+
+def total(*metrics: str, scale: float = 1) -> Find:
+    def find(readings: Readings, p: Planned) -> Answer:
+        found = readings.total(p.case, *metrics)
+        if isinstance(found, Missing):
+            return found
+        return Reading(scale * found.value, found.provenance)
+
+    return find
+
+
+def atomic(space: str) -> tuple[str, str]:
+    return f"{space}_atomic_lanes", f"{space}_atomic_addresses"
+
+
+def compulsory(readings: Readings, p: Planned) -> Answer:
+    """The problem's own count, where counted sectors stand beside it."""
+    counted = readings.total(p.case, *DISTINCT)
+    return counted if isinstance(counted, Missing) else Reading(p.bytes, "measured")
+
+
+def main(metric: str) -> Find:
+    return lambda readings, p: readings.main(p.case, metric)
+
+
+def quotient(over: str | tuple[str, ...], under: str | tuple[str, ...], instead: str = "") -> Find:
+    """Of two sums; where they were not collected, the main launch's own ratio."""
+    overs, unders = ((x,) if isinstance(x, str) else x for x in (over, under))
+
+    def find(readings: Readings, p: Planned) -> Answer:
+        found = ratio(readings.total(p.case, *overs), readings.total(p.case, *unders))
+        if isinstance(found, Missing) and instead:
+            read = readings.main(p.case, instead)
+            return read if isinstance(read, Reading) else found
+        return found
+
+    return find
+
+
+def per_compulsory(*metrics: str, scale: float) -> Find:
+    def find(readings: Readings, p: Planned) -> Answer:
+        found = readings.total(p.case, *metrics)
+        if isinstance(found, Missing):
+            return found
+        if not p.bytes:
+            return Missing(f"{NOT_APPLICABLE}: the problem moves no byte")
+        return Reading(found.value * scale / p.bytes, found.provenance)
+
+    return find
+
+
+def width(accesses: str) -> Find:
+    """Sectors per load or store, as elements for each of the 32 lanes."""
+
+    def find(readings: Readings, p: Planned) -> Answer:
+        own = quotient(accesses.format("sectors"), accesses.format("requests"))(readings, p)
+        if isinstance(own, Missing):
+            return own
+        size = element_bytes(p.dtype)
+        if size is None:
+            return Missing(f"{NOT_APPLICABLE}: the size of a {p.dtype} is not known")
+        return Reading(own.value * SECTOR_BYTES / (WARP * size), own.provenance)
+
+    return find
+
+
+def made(attribute: str) -> Find:
+    def find(readings: Readings, p: Planned) -> Answer:
+        made = readings.compiled(p.case)
+        if made is None:
+            ours = bool(p.kernels) and not p.is_library
+            return Missing(NOT_COLLECTED if ours else f"{NOT_APPLICABLE}: not compiled by us")
+        return Reading(float(getattr(made, attribute)), "measured")
+
+    return find
+
+
+def launches(readings: Readings, p: Planned) -> Answer:
+    steps = len(p.kernels) or len(readings.run.compiled.get(p.case, []))
+    return Reading(steps, "measured") if steps else Missing(NOT_COLLECTED)
+
+
+def waves(readings: Readings, p: Planned) -> Answer:
+    """As ncu says, or else as follows from registers, shared memory and the shape of the launch."""
+    told = readings.main(p.case, "launch__waves_per_multiprocessor")
+    made = readings.compiled(p.case)
+    if isinstance(told, Reading) or made is None or made.waves is None:
+        return told
+    return Reading(made.waves, "measured")
+
+
+def last_wave(readings: Readings, p: Planned) -> Answer:
+    """How full the waves are on average: 2.1 waves take the time of 3. One begun wave is full."""
+    rounds = waves(readings, p)
+    if isinstance(rounds, Missing):
+        return rounds
+    fill = rounds.value / math.ceil(rounds.value) if rounds.value > 1 else 1.0
+    return Reading(fill, rounds.provenance)
+
+
+def filled(readings: Readings, p: Planned) -> Answer:
+    rounds = waves(readings, p)
+    return (
+        rounds if isinstance(rounds, Missing) else Reading(min(rounds.value, 1), rounds.provenance)
+    )
+
+
+@cache
+def stall_reasons() -> Mapping[str, str]:
+    """Counter → what it is called, for every reason but issuing itself."""
+    prefix, suffix = STALL.split("{}")
+    return {
+        key: metric.title
+        for key, metric in catalogue().metrics.items()
+        if key.startswith(prefix) and key.endswith(suffix) and key != STALL.format("selected")
+    }
+
+
+def stall_share(reason: str) -> Find:
+    """The part of all waiting that is for one reason, in the main launch."""
+
+    def find(readings: Readings, p: Planned) -> Answer:
+        answers = [readings.main(p.case, metric) for metric in stall_reasons()]
+        known = [a for a in answers if isinstance(a, Reading)]
+        own = readings.main(p.case, STALL.format(reason))
+        if isinstance(own, Missing):
+            return own
+        return ratio(own, Reading(sum(a.value for a in known), weakest(known)))
+
+    return find
+
+
+def wait_cycles(*reasons: str) -> Find:
+    """Cycles that all warps together waited for these reasons, over all launches."""
+
+    def find(readings: Readings, p: Planned) -> Answer:
+        answers = [_waited(readings, p.case, step, reasons) for step in readings.steps(p.case)]
+        known = [each for each in answers if isinstance(each, Reading)]
+        if len(known) < len(answers) or not known:
+            return next((a for a in answers if isinstance(a, Missing)), Missing(NOT_COLLECTED))
+        return Reading(sum(each.value for each in known), weakest(known))
+
+    return find
+
+
+def wait_cycles_per(metric: str, *reasons: str, scale: float = 1) -> Find:
+    """The same over something that was waited for, in the main launch: a launch of few warps would
+    not be seen beside one of many, however long it takes."""
+
+    def find(readings: Readings, p: Planned) -> Answer:
+        waited = _waited(readings, p.case, readings.main_step(p.case), reasons)
+        found = ratio(waited, readings.main(p.case, metric))
+        return found if isinstance(found, Missing) else replace(found, value=scale * found.value)
+
+    return find
+
+
+def _waited(readings: Readings, case: str, step: int, reasons: Sequence[str]) -> Answer:
+    """A stall's figure is the warps that wait for it on average while one instruction is issued."""
+    issued = readings.at(case, step, "smsp__inst_issued")
+    waiting = [readings.at(case, step, STALL.format(reason)) for reason in reasons]
+    read = [each for each in (issued, *waiting) if isinstance(each, Reading)]
+    if len(read) <= len(waiting):
+        return next(each for each in (issued, *waiting) if isinstance(each, Missing))
+    return Reading(read[0].value * sum(each.value for each in read[1:]), weakest(read))
+
+
+def over(above: Find, below: Find) -> Find:
+    """One quantity over another."""
+    return lambda readings, p: ratio(above(readings, p), below(readings, p))
+
+
+def either(*finds: Find) -> Find:
+    """The first that is known: ncu and the emulator have counters of their own for some things."""
+
+    def find(readings: Readings, p: Planned) -> Answer:
+        answers = [each(readings, p) for each in finds]
+        return next((a for a in answers if isinstance(a, Reading)), answers[0])
+
+    return find
+
+
+def threads(readings: Readings, p: Planned) -> Answer:
+    """Threads started, over those that the GPU holds at once, in the main launch."""
+    rounds, made_of = waves(readings, p), readings.compiled(p.case)
+    if isinstance(rounds, Missing) or made_of is None:
+        return rounds
+    return Reading(rounds.value * made_of.occupancy, rounds.provenance)

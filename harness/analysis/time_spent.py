@@ -1,0 +1,164 @@
+"""Where a case's time goes: what each unit needs for its work at its peak, and what warps wait for.
+
+Two accounts of the same nanoseconds, for both sides of a step:
+
+- A unit's least time is its amount of work over its peak. The unit whose least time is the largest
+  part of the kernel's is what the kernel is nearest to the roof of ("Speed of Light" in Nsight
+  Compute). A kernel far below every roof waits for latencies.
+- Nsight Compute samples what each resident warp waits for. The time divides among these reasons as
+  the warps' waiting does, so that what a step saved of each can be said in nanoseconds.
+
+Sources: "Warp Stall Reasons" and "Pipelines" in the Nsight Compute Kernel Profiling Guide, for what
+each reason means. Peaks: harness/analysis/peaks.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.analysis.finders import STALL
+from harness.analysis.quantities import BY_KEY
+from harness.analysis.readings import Reading, Readings
+from harness.records import Planned
+
+REASONS: Mapping[str, tuple[str, ...]] = {
+    "memory": ("long_scoreboard",),
+    "queue": ("lg_throttle", "tex_throttle"),
+    "exit": ("drain",),
+    "shared": ("mio_throttle", "short_scoreboard"),
+    "barrier": ("barrier", "membar"),
+    "pipe": ("math_pipe_throttle", "dispatch_stall"),
+    "latency": ("wait",),
+    "ready": ("selected", "not_selected"),
+    "fetch": ("no_instruction", "branch_resolving", "imc_miss"),
+    "other": ("sleeping", "misc", "gmma"),
+}
+"""Class of waits → Nsight Compute's reasons: for data from global memory; for a place in the queue
+to it; for stores at the end; for shared memory and special functions; at barriers; for a pipe of
+arithmetic; for the fixed latency of the instruction before; for a turn, though ready; for
+instructions and constants."""
+
+WORDS: Mapping[str, str] = {
+    "memory": "data from global memory", "queue": "the queue to global memory",
+    "exit": "stores to end", "shared": "shared memory and special functions",
+    "barrier": "barriers", "pipe": "an arithmetic pipe", "latency": "the instruction before",
+    "ready": "their turn to issue", "fetch": "instructions and constants", "other": "other things",
+}  # fmt: skip
+"""What warps wait for, in a sentence."""
+
+UNITS: Mapping[str, str] = {
+    "dram-bytes": "the device's memory",
+    "l2-bytes": "the L2 cache",
+    "sectors": "the L1 cache",
+    "requests": "the load/store units",
+    "wavefronts": "shared memory",
+    "instructions": "the issue of instructions",
+    "special-functions": "the special function units",
+    "arithmetic": "the arithmetic units",
+}
+"""Quantity of work → the unit that does it; for arithmetic the flops of all types together."""
+TO_MEMORY = ("dram-bytes", "l2-bytes", "sectors", "requests")
+NEAR = 0.8
+"""From this part of a unit's peak on it may be what limits a kernel: more in flight is no help."""
+BUSIER = 1.05
+"""By how many times busier it is elsewhere if it was not."""
+
+TENSOR = 0.03
+"""From this part of a kernel's instructions on, those of the tensor pipe are matrix products."""
+_KNOWN = 0.9
+"""The part of the time whose launches must have been sampled."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A case's time in nanoseconds; what is not known is left out."""
+
+    ns: float
+    busy: Mapping[str, float] = field(default_factory=dict)
+    """Quantity of `UNITS` → the least time of its unit."""
+    waits: Mapping[str, float] = field(default_factory=dict)
+    """Class of `REASONS` → its part of the time; empty where warps were not sampled."""
+
+    def part(self, unit: str) -> float:
+        """What part of its peak a unit works at."""
+        return self.busy.get(unit, 0.0) / self.ns
+
+    def held_by_memory(self, other: Spent) -> bool:
+        """Whether a unit on the way to memory is near its peak, and hardly busier in the other."""
+        return any(
+            self.part(unit) >= NEAR and other.part(unit) < BUSIER * self.part(unit)
+            for unit in TO_MEMORY
+        )
+
+    @property
+    def limit(self) -> tuple[str, float] | None:
+        """What the case is nearest to the roof of, in words, and what part of the roof."""
+        if not self.busy or not self.ns:
+            return None
+        key = max(self.busy, key=lambda each: self.busy[each])
+        return UNITS[key], self.busy[key] / self.ns
+
+    @property
+    def longest_wait(self) -> tuple[str, float] | None:
+        """What warps wait for most, in words, and what part of the time."""
+        if not self.waits or not self.ns:
+            return None
+        name = max(self.waits, key=lambda each: self.waits[each])
+        return WORDS[name], self.waits[name] / self.ns
+
+
+def spent(readings: Readings, p: Planned, peaks: Mapping[str, float]) -> Spent | None:
+    """None for a case without a time."""
+    time = readings.run.time(p.case)
+    if time is None:
+        return None
+    busy = {}
+    for key in UNITS.keys() & peaks.keys():
+        work = BY_KEY[key].find(readings, p)
+        if isinstance(work, Reading) and work.judges:
+            busy[key] = work.value / peaks[key]
+    if least := _arithmetic(readings, p):
+        busy["arithmetic"] = least
+    shares = _shares(readings, p)
+    return Spent(time.value, busy, {name: time.value * part for name, part in shares.items()})
+
+
+def _arithmetic(readings: Readings, p: Planned) -> float:
+    """The least time of the flops counted, each type at its measured rate; of tensor cores, whose
+    flops are not counted, that of the problem's own count. 0 where neither is known."""
+    ceilings, least = readings.run.ceilings, 0.0
+    on_tensor_cores = BY_KEY["tensor-share"].find(readings, p)
+    if isinstance(on_tensor_cores, Reading) and on_tensor_cores.value >= TENSOR:
+        rate = readings.run.rate(p.problem, p.dtype)
+        return 1e9 * p.flops / rate.value if rate else 0.0
+    for kind in ("fp32", "fp64", "fp16"):
+        flops, rate = readings.total(p.case, f"flops_{kind}"), ceilings.get(f"{kind}_rate")
+        if isinstance(flops, Reading) and flops.judges and rate:
+            least += 1e9 * flops.value / rate.value
+    return least
+
+
+def _shares(readings: Readings, p: Planned) -> Mapping[str, float]:
+    """What part of the time each class of waits takes: of each launch, weighted by its duration."""
+    found, known, every = dict.fromkeys(REASONS, 0.0), 0.0, 0.0
+    steps = readings.steps(p.case)
+    for step in steps:
+        lasted = readings.at(p.case, step, "gpu__time_duration")
+        weight = lasted.value if isinstance(lasted, Reading) else 1.0 if len(steps) == 1 else 0.0
+        every += weight
+        waiting = {name: _waiting(readings, p.case, step, each) for name, each in REASONS.items()}
+        total = sum(waiting.values())
+        if total:
+            known += weight
+            for name, value in waiting.items():
+                found[name] += weight * value / total
+    if not known or known < _KNOWN * every:
+        return {}
+    return {name: value / known for name, value in found.items()}
+
+
+def _waiting(readings: Readings, case: str, step: int, reasons: tuple[str, ...]) -> float:
+    """Warps that wait for these, per instruction issued; none where that was not sampled."""
+    read = [readings.at(case, step, STALL.format(reason)) for reason in reasons]
+    return sum(each.value for each in read if isinstance(each, Reading) and each.judges)

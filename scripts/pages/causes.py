@@ -1,0 +1,150 @@
+"""Write reports/h200/causes.csv: what each step of the committed runs gained, and by what.
+
+    python scripts/pages/causes.py            write the file, and say how many steps are explained
+    python scripts/pages/causes.py --check    exit 1 if it is out of date
+
+Reads the journals, whose counters Nsight Compute read; no GPU is needed. The ideas are those of
+bench.yaml today: the runs are older than the key. `agrees` says what the causes say of the idea:
+yes, no, outweighed (the variant is better at it, and slower by something else), no gain, or against
+(it is slower because it is worse at what it is for).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import math
+import random
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness import load
+from harness.analysis.ladder import short_names
+from harness.analysis.readings import Readings
+from harness.analysis.why import Explainer, Step
+from harness.matrix import model
+from harness.matrix.variants import Problem
+from harness.records import Planned
+from harness.report import format as fmt
+from harness.tables import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS = ROOT / "reports" / "h200"
+TABLE = RUNS / "causes.csv"
+COLUMNS = ("problem", "dtype", "size", "step", "speedup", "idea", "causes", "agrees")
+WORTH_SAYING = 1.05
+"""The rates are of steps that changed the time by this factor at least."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
+    options = parser.parse_args(arguments)
+    problems = model.load(ROOT / "bench.yaml", ROOT / "kernels").problems
+    steps = [
+        step
+        for path in sorted(RUNS.glob("*/results.csv"))
+        for step in steps_of(with_ideas(load(path.parent), problems))
+    ]
+    wanted = table(steps)
+    if options.check:
+        if TABLE.exists() and TABLE.read_text(encoding="utf-8") == wanted:
+            return 0
+        print(f"{TABLE} is out of date: make causes", file=sys.stderr)
+        return 1
+    TABLE.write_text(wanted, encoding="utf-8")
+    print("\n".join(rates(steps)))
+    return 0
+
+
+def with_ideas(run: Run, problems: Mapping[str, Problem]) -> Run:
+    """The run, its cases with the ideas that their variants state today."""
+    records = []
+    for record in run.records:
+        if isinstance(record, Planned) and record.problem in problems:
+            said = problems[record.problem].variants.get(record.variant)
+            if said:
+                record = replace(record, idea=said.idea, is_trap=said.is_trap)  # noqa: PLW2901
+        records.append(record)
+    return Run(run.folder, run.info, records)
+
+
+def steps_of(run: Run) -> list[Step]:
+    """Those whose two sides are told apart."""
+    explainer = Explainer(Readings(run))
+    found = [step for group in run.groups() for step in explainer.steps(group)]
+    return [s for s in found if s.speed and s.speed.verdict in ("faster", "slower")]
+
+
+def table(steps: Sequence[Step]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for step in steps:
+        after = step.after
+        names = short_names([step.before.variant, after.variant])
+        writer.writerow([
+            after.problem, after.dtype, fmt.assignments(after.sizes),
+            f"{names[step.before.variant]} → {names[after.variant]}", f"{speedup(step):.4g}",
+            f"spoils {step.idea}" if after.is_trap else step.idea,
+            "; ".join(cause.text for cause in step.finding.causes), step.agrees,
+        ])  # fmt: skip
+    return text.getvalue()
+
+
+def speedup(step: Step) -> float:
+    assert step.speed is not None
+    assert step.speed.ratio is not None
+    return step.speed.ratio.value
+
+
+def rates(steps: Sequence[Step]) -> Iterator[str]:
+    """How many steps are explained, how often by the idea stated, and what contradicts one."""
+    large = [s for s in steps if abs(math.log(speedup(s))) >= math.log(WORTH_SAYING)]
+    stated = [s for s in large if s.idea not in ("", "none")]
+    gained = [s for s in stated if (speedup(s) > 1) != s.after.is_trap]
+    against = [s for s in stated if s.agrees == "against"]
+    outweighed = sum(s.agrees == "outweighed" for s in stated)
+    agree = sum(s.agrees == "yes" for s in gained)
+    yield f"steps of {WORTH_SAYING - 1:.0%} and more: {len(large)}"
+    yield f"explained: {part(sum(bool(s.finding.causes) for s in large), len(large))}"
+    yield (
+        f"the idea is among the causes: {part(agree, len(gained))} of the steps that went the way "
+        f"that was meant ({by_chance(gained):.0%} if the ideas are dealt out at random); "
+        f"{part(agree, len(stated))} of all that state one, and in {outweighed} more it is better "
+        "at it and slower by something else"
+    )
+    yield f"a cause contradicts the idea: {len(against)}"
+    yield from (f"  {described(step)}" for step in against)
+    yield "not explained:"
+    yield from (f"  {described(step)}" for step in large if not step.finding.causes)
+
+
+def by_chance(steps: Sequence[Step], draws: int = 200) -> float:
+    """How often an idea is among the causes of a step that it was not written for."""
+    chance = random.Random(1)
+    ideas, hits = [step.idea for step in steps], 0
+    for _ in range(draws):
+        chance.shuffle(ideas)
+        hits += sum(
+            any(idea in cause.ideas for cause in step.finding.causes)
+            for idea, step in zip(ideas, steps, strict=True)
+        )
+    return hits / (draws * len(steps)) if steps else 0.0
+
+
+def part(count: int, of: int) -> str:
+    return f"{count} of {of} ({count / of:.1%})" if of else "0 of 0"
+
+
+def described(step: Step) -> str:
+    p = step.after
+    sizes = fmt.assignments(p.sizes)
+    return f"{p.problem} {p.dtype}, {sizes}: {p.builds_on} → {p.variant}, {speedup(step):.3g}×"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
