@@ -80,7 +80,7 @@ def taken_off(
     found = {}
     for number, as_it_stands in raw.items():
         base, new = pairs[number]
-        was, now = _trimmed(sides[0][base.case]), _trimmed(sides[1][new.case])
+        was, now = trimmed(sides[0][base.case]), trimmed(sides[1][new.case])
         if was and now:
             found[number] = replace(
                 difference(now, was),
@@ -112,7 +112,7 @@ def _with(
     )  # fmt: skip
 
 
-def _trimmed(logs: Times) -> Estimate | None:
+def trimmed(logs: Times) -> Estimate | None:
     """The mean over placements without the outer ones: one that others disturbed has no say.
 
     Yuen, "The two-sample trimmed t for unequal population variances", 1974.

@@ -208,14 +208,26 @@ def _estimate(
     base: Side, new: Side, cache: str, *, in_rounds: bool, relative: bool
 ) -> Estimate | None:
     """The logarithm of the new time over the base's."""
-    if in_rounds:  # how many times faster the base is than the new one
-        return new.run.timings.log_speedup(base.case, new.case, cache)
+    if in_rounds:
+        return _within_rounds(base, new, cache)
     if relative:
         found = [_over_its_baseline(side, cache) for side in (base, new)]
     else:
         found = [side.run.timings.log_time(side.case, cache) for side in (new, base)]
     one, other = found
     return difference(one, other) if one and other else None
+
+
+def _within_rounds(base: Side, new: Side, cache: str) -> Estimate | None:
+    """Of the rounds that both sides have, each compared within itself."""
+    timings = new.run.timings
+    now, was = timings.paired(new.case, base.case, cache)
+    told = timings.log_speedup(base.case, new.case, cache)
+    logs = {at: math.log(now[at] / was[at]) for at in was.keys() & now.keys()}
+    found = run_level.trimmed(logs) if told else None
+    if told is None or found is None:
+        return None
+    return replace(found, resolution=told.resolution, bias=told.bias)
 
 
 def _over_its_baseline(side: Side, cache: str) -> Estimate | None:

@@ -329,9 +329,9 @@ class Timings:
     def log_speedup(self, case: str, against: str, cache: str = "cold") -> Estimate | None:
         """The logarithm of how many times faster `case` is, round by round; None with too few."""
         hidden = math.hypot(self._hidden(case, cache), self._hidden(against, cache))
-        return speedup(*self._paired(against, case, cache), hidden, self._in_doubt(cache))
+        return speedup(*self.paired(against, case, cache), hidden, self._in_doubt(cache))
 
-    def _paired(self, against: str, case: str, cache: str) -> tuple[Times, Times]:
+    def paired(self, against: str, case: str, cache: str) -> tuple[Times, Times]:
         """Both cases' times, each batch of the one beside each batch of the other in its round.
 
         A baseline has two batches, so a round has two ratios to it, and a median over them bears
