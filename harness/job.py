@@ -36,6 +36,8 @@ class Job:
     """Case id → what was compiled for it; the library's cases have none."""
     jobs: int = 1
     """Blocks of an emulated launch that may run at the same time."""
+    most_bytes: int | None = None
+    """Of the machine's memory that the worker may take; None for all that there is."""
     fresh: int = 0
     """Of this run alone: what is timed has inputs that no kernel can have met before."""
     scratch: Path = Path()

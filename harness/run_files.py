@@ -21,6 +21,7 @@ from typing import BinaryIO
 LARGEST = 1 << 32
 """Bytes of any file that is read from a run's folder, unless the caller says less."""
 
+_PART = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 _WHAT = {
@@ -211,10 +212,13 @@ def _check(handle: int, path: Path, most: int | None) -> None:
 
 
 def _content(file: BinaryIO, path: Path, most: int) -> bytes:
-    content = file.read(most + 1)
-    if len(content) > most:  # it has grown since, or tells no size
-        raise _too_large(path, most)
-    return content
+    parts, length = [], 0
+    while part := file.read(_PART):  # what is asked for at once is allocated at once
+        parts.append(part)
+        length += len(part)
+        if length > most:  # it has grown since, or tells no size
+            raise _too_large(path, most)
+    return b"".join(parts)
 
 
 def _too_large(path: Path, most: int) -> OSError:

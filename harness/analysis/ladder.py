@@ -183,16 +183,26 @@ def measure_of(run: Run, problem: str, dtype: str) -> Measure:
 
 
 def ladders(run: Run) -> list[Ladder]:
-    """Every problem and type's ladders, the largest size first; none without times."""
+    """Every problem and type's ladders; none without times.
+
+    The largest size comes first of those that ran: behind them what was skipped for every variant,
+    because the card has no memory for it, say.
+    """
     found: list[Ladder] = []
     groups = run.groups() if run.is_timed else {}
     above = above_ceiling(run) if groups else set()
     for pair in dict.fromkeys(key[:2] for key in groups):
         keys = [key for key in groups if key[:2] == pair]
-        ordered = sorted(keys, key=lambda key: -max(p.bytes for p in groups[key]))
+        ordered = sorted(
+            keys, key=lambda key: (_skipped(run, groups[key]), -max(p.bytes for p in groups[key]))
+        )
         measure = measure_of(run, *pair)
         found += [_ladder(run, key, measure, above) for key in ordered]
     return found
+
+
+def _skipped(run: Run, cases: list[Planned]) -> bool:
+    return all(run.outcomes[p.case].status == "skipped" for p in cases)
 
 
 def above_ceiling(run: Run) -> set[str]:

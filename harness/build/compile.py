@@ -21,6 +21,7 @@ from harness.build.clusters import declare, symbol_of
 from harness.build.toolchain import Toolchain
 from harness.build.units import Unit, explained, unit
 from harness.cases import Device, Step
+from harness.children import host_memory
 from harness.errors import CompileError
 from harness.silicon.architectures import Limits
 from harness.silicon.occupancy import Occupancy, theoretical_occupancy
@@ -30,6 +31,9 @@ __all__ = [
     "resources", "unit",
 ]  # fmt: skip
 
+
+COMPILING = 512 << 20
+"""Bytes that nvcc may take for one file: 360 MB were seen, for one that includes all of CUB."""
 
 Result = TypeVar("Result")
 
@@ -85,7 +89,7 @@ def in_parallel(
     """What becomes of every distinct unit, or why nothing does."""
     compiler = toolchain.find()
     results: dict[Unit, Result | CompileError] = {}
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with ThreadPoolExecutor(max_workers=_at_a_time()) as pool:
         pending = {pool.submit(make, one, compiler): one for one in dict.fromkeys(units)}
         try:
             for future in as_completed(pending):
@@ -99,6 +103,12 @@ def in_parallel(
             children.kill_until(lambda: all(future.done() for future in pending))
             raise
     return results
+
+
+def _at_a_time() -> int:
+    """As many compilers as there are cores, and as have room in the machine's memory."""
+    cores, available = os.cpu_count() or 1, host_memory.available()
+    return cores if available is None else max(1, min(cores, available // COMPILING))
 
 
 def build(one: Unit, compiler: Toolchain | None = None) -> Built:

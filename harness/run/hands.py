@@ -64,6 +64,7 @@ class OwnCores:
         found = {}
         with ThreadPoolExecutor(max_workers=self._cores.total) as pool:
             self._cores.expect(len(pieces))
+            site.slots.at_most(self._cores.total)
             try:
                 pending = {pool.submit(self._on_some, site, each): each for each in pieces}
                 for future in as_completed(pending):

@@ -36,8 +36,8 @@ torch.compile is part of."""
 
 _POLL_S = 0.05
 
-ERRORS = ("error", "memory", "outside", "lost")
-"""The words with which a worker says why it cannot go on; `worker.py` says which is which."""
+ERRORS = ("error", "memory", "machine", "outside", "lost")
+"""The words with which a worker says why it cannot go on; harness.worker says which is which."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class Ended:
     late: bool = False
     killed: bool = False
     no_memory: bool = False
+    part_too_small: bool = False
+    """Of the machine's memory it could have no more than it was given."""
     lost: bool = False
     crowded: bool = False
     """Killed or without memory beside other workers, of which there are fewer from now on."""
@@ -198,8 +200,8 @@ class _Worker:
         if self._cause:
             return Ended(
                 self._error, self._at, self._device, right=self._right,
-                killed=self._cause == "outside", no_memory=self._cause == "memory",
-                lost=self._cause == "lost",
+                killed=self._cause == "outside", no_memory=self._cause in ("memory", "machine"),
+                part_too_small=self._cause == "machine", lost=self._cause == "lost",
             )  # fmt: skip
         if code:
             size = self._output.seek(0, os.SEEK_END)

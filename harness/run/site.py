@@ -169,12 +169,18 @@ class Site:
     def _beside_others(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
         """Do a job as soon as there is a slot for its worker.
 
-        One that finds no memory beside others makes room for fewer of them. If it had not begun, it
-        is begun anew; else whoever asked for it knows what is still to be done.
+        One that finds no memory beside others makes room for fewer of them; one whose part of the
+        machine's memory was too small waits until it can have all. If it had not begun, it is begun
+        anew; else whoever asked for it knows what is still to be done.
         """
+        alone = False
         while True:
-            with self.slots.one() as slot:
-                ended = self.workers.do(job, deadline_s, keep)
+            with self.slots.one(alone) as slot:
+                part = slot.part if job.task == "qualify" else None  # all others have no company
+                ended = self.workers.do(replace(job, most_bytes=part), deadline_s, keep)
+                if ended.part_too_small and part is not None:
+                    alone = True
+                    continue
                 short = ended.no_memory or (ended.killed and not self.workers.stopped)
                 if not (short and slot.had_company):
                     return ended

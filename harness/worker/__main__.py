@@ -73,8 +73,9 @@ def _do(job: Job, pipe: Pipe) -> None:
         return
     backend: Any = backends.open_backend(job.backend, job.arch, job.jobs)
     try:
-        if (available := host_memory.available()) is not None:
-            host_memory.hold(available)
+        bounds = [b for b in (host_memory.available(), job.most_bytes) if b is not None]
+        if bounds:
+            host_memory.hold(min(bounds))
         # What a task needs takes a while to import: to count takes the emulator, to time does not.
         module, function = _TASKS[job.task]
         getattr(importlib.import_module(module), function)(job, backend, pipe)
@@ -130,7 +131,7 @@ def main(arguments: list[str]) -> int:
     except MemoryError as error:
         # Inputs and references take the memory here, and all variants share them.
         pipe.now("")
-        pipe.error(_of_the_machine(error), "memory")
+        pipe.error(_of_the_machine(error), "machine")
         return 1
     except (HarnessError, ImportError) as error:
         pipe.error(str(error))

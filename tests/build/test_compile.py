@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -154,6 +156,28 @@ def test_one_failure_costs_no_other_unit_and_equal_units_are_built_once(
     assert isinstance(results[bad], CompileError)
     assert "this text" in str(results[bad])
     assert sorted(seen, key=str) == sorted([unit, bad], key=str)
+
+
+def test_no_more_compilers_run_at_once_than_have_room_in_memory(
+    unit: Unit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiler.os, "cpu_count", lambda: 16)
+    monkeypatch.setattr(compiler.host_memory, "available", lambda: 2 * compiler.COMPILING + 1)
+    running, most, lock = 0, 0, threading.Lock()
+
+    def make(one: Unit, compiler: object) -> int:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.05)
+        with lock:
+            running -= 1
+        return 1
+
+    units = [replace(unit, defines=(("N", str(n)),)) for n in range(8)]
+    assert list(compiler.in_parallel(units, make).values()) == [1] * 8
+    assert most == 2
 
 
 def test_a_compiler_that_cannot_be_started_is_an_error_of_its_own(unit: Unit) -> None:

@@ -77,3 +77,43 @@ def test_after_a_failure_for_lack_of_memory_there_are_fewer_and_never_none() -> 
     slots.shrink()
     slots.shrink()
     assert slots.most == 1
+
+
+def test_each_has_an_equal_part_of_the_machines_memory_and_the_last_one_all() -> None:
+    slots = Slots(46, 24 * GIB)
+    slots.at_most(2)
+    with slots.one() as slot:
+        assert slot.part == 12 * GIB
+    slots.at_most(1)
+    with slots.one() as slot:
+        assert slot.part is None
+
+
+def test_who_wants_to_be_alone_waits_for_all_and_all_wait_for_it() -> None:
+    slots, order = Slots(4, 4 * GIB), []
+    held, let_go, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def alone() -> None:
+        with slots.one(alone=True) as slot:
+            order.append(("alone", slot.part))
+            held.set()
+            let_go.wait(10)
+            order.append(("ends", None))
+
+    def beside() -> None:
+        with slots.one() as slot:
+            order.append(("beside", slot.part))
+        ended.set()
+
+    with slots.one():
+        first = threading.Thread(target=alone)
+        first.start()
+        assert not held.wait(0.1)
+    assert held.wait(10)
+    second = threading.Thread(target=beside)
+    second.start()
+    assert not ended.wait(0.1)
+    let_go.set()
+    first.join(10)
+    second.join(10)
+    assert order == [("alone", None), ("ends", None), ("beside", GIB)]

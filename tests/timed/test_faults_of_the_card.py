@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from station import Station
 
+from harness.analysis.ladder import ladders
 from harness.errors import DeviceLost
 from harness.records import Outcome, Round
 from harness.tables import Run
@@ -93,7 +94,8 @@ def test_what_was_killed_from_outside_is_tried_again_by_the_next_run(
 
 @pytest.mark.fault(
     "a size that the device has no memory for",
-    outcome="That size is skipped for all variants, with the reason; the other sizes are timed.",
+    outcome="That size is skipped for all variants, with the reason; the others are timed, and the "
+    "largest of them is the headline.",
 )
 def test_a_size_without_memory_is_skipped_for_all_variants(
     station: Station, outcome: Ended
@@ -106,9 +108,11 @@ def test_a_size_without_memory_is_skipped_for_all_variants(
         assert status == "skipped"
         assert reason.startswith("skipped for all variants, as there is no memory for this size")
         assert "`input` needs 16,384 bytes; 17 are free" in reason
+    assert [ladder.sizes["n"] for ladder in ladders(run)] == [1024, 4096]
     station.flag("full-4096").unlink()
     again = station.run("honest1", "honest2", sizes="[1024, 4096]")
     assert outcome(again, "honest2", 4096) == ("ok", "")
+    assert [ladder.sizes["n"] for ladder in ladders(again)] == [4096, 1024]
     assert rounds(again, "honest2")[: len(rounds(run, "honest2"))] == rounds(run, "honest2")
 
 

@@ -159,7 +159,7 @@ VOTES_AFTER_A_WAIT = """extern "C" __global__ void k(volatile int* flags, int* o
 def test_lanes_that_are_apart_meet_for_what_all_of_them_do_together(
     read_source: ReadSource, arch: str
 ) -> None:
-    """Those that wait for a flag yield, and others come first to the branch for divided warps."""
+    """Those that wait for a flag yield; the others come first to the branch for divided warps."""
     code = read_source(VOTES_AFTER_A_WAIT, arch)
     for wanted in ("BRA.DIV ~URZ,", "BRA.CONV ~URZ,"):
         assert any(text.startswith(wanted) for text in texts(code)), texts(code)

@@ -1,0 +1,90 @@
+"""More cores than the machine's memory has room for: no worker is killed for it."""
+
+from __future__ import annotations
+
+import csv
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from memory_groups import group_of
+from tiny_problem import PROBLEM
+
+MIB = 1 << 20
+VARIANTS = 4
+COMMAND = """\
+from harness.report import site
+site.write_pages = lambda run: run.folder / "report.html"  # they take seconds
+from harness.__main__ import main
+main()
+"""
+
+
+@pytest.fixture
+def tmp_path(same_place: Path) -> Path:
+    return same_place
+
+
+@pytest.fixture
+def emulate(folder: Path, importable: None) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Four variants on sixteen cores, each of which takes so much memory for a while."""
+
+    def run(mib: int, before: Callable[[], None]) -> subprocess.CompletedProcess[str]:
+        hungry = "    def reference(self, sizes, dtype, inputs):\n"
+        more = (
+            "        import numpy, time\n"
+            f"        held = numpy.ones({mib} << 17 if sizes['n'] == 1 else 1)\n"
+            "        time.sleep(0.2)\n"
+        )
+        (folder / "kernels/double/problem.py").write_text(PROBLEM.replace(hungry, hungry + more))
+        matrix, variant = (folder / "bench.yaml").read_text().split("      v0:\n")
+        steps, rest = variant.split("timing:\n")
+        variants = "".join(f"      v{number}:\n{steps}" for number in range(VARIANTS))
+        (folder / "bench.yaml").write_text(
+            f"{matrix}{variants}timing:\n{rest}".replace("block: [64, 128]", "block: [64]")
+        )
+        command = [sys.executable, "-c", COMMAND, "run", "--backend", "emulator", "--jobs", "16"]
+        return subprocess.run(
+            [*command, "--out", "run"], cwd=folder, capture_output=True, text=True,
+            preexec_fn=before, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+def statuses(folder: Path) -> Mapping[str, str]:
+    with (folder / "run/results.csv").open(newline="") as file:
+        return {row["variant"]: row["status"] for row in csv.DictReader(file)}
+
+
+ALL_RIGHT = dict.fromkeys((f"v{number}" for number in range(VARIANTS)), "ok")
+
+
+@pytest.mark.fault(
+    "sixteen cores and memory for three workers, by a cgroup",
+    outcome="No more workers run at once than have room; the kernel kills none, and all is right.",
+)
+@pytest.mark.parametrize("mib", [500, 700])
+def test_in_a_small_cgroup_the_kernel_kills_no_worker(
+    emulate: Callable[..., subprocess.CompletedProcess[str]], folder: Path, mib: int
+) -> None:
+    """Of 500 MiB all four would be too many at once; of 700 even three are."""
+    with group_of(1700 * MIB) as group:
+        ended = emulate(mib, group.enter)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        assert group.killed == 0
+    assert statuses(folder) == ALL_RIGHT
+
+
+def test_under_a_limit_of_each_process_a_worker_that_fits_ends_well(
+    emulate: Callable[..., subprocess.CompletedProcess[str]], folder: Path
+) -> None:
+    def hold() -> None:
+        resource.setrlimit(resource.RLIMIT_DATA, (900 * MIB, 900 * MIB))
+
+    ended = emulate(400, hold)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert statuses(folder) == ALL_RIGHT
