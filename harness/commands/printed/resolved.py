@@ -49,7 +49,8 @@ def rows(problem: Problem, variant: Variant) -> Iterator[Row]:
     """What a variant comes to: each key, its value, and its path in Variant.places."""
     role = "baseline" if variant.name == problem.baseline else ""
     role = "library" if variant.as_library else role
-    yield "", f"{role or 'variant'}, {_KINDS[variant.kind]}", ()
+    how = ", compiled by torch.compile" if variant.compiled else ""
+    yield "", f"{role or 'variant'}, {_KINDS[variant.kind]}{how}", ()
     yield from _in_the_ladder(variant)
     if variant.function:
         yield variant.kind, variant.function, ("function",)
