@@ -175,6 +175,5 @@ def test_the_page_says_what_each_side_is_nearest_to_the_roof_of() -> None:
     assert page.limits(step, "v0", "v1").replace("\u202f", " ") == (
         "v0 keeps the device's memory busy for 25.0 % of its time, and its warps wait most for "
         "data from global memory (80.0 %); v1 keeps the device's memory busy for 50.0 % of its "
-        "time, and "
-        "its warps wait most for data from global memory (50.0 %)."
+        "time, and its warps wait most for data from global memory (50.0 %)."
     )
