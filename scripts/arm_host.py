@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -202,18 +202,25 @@ def natively(repository: Path, command: Sequence[object]) -> None:
                    env=os.environ | {"PYTHONPATH": str(repository)})  # fmt: skip
 
 
-Rows = dict[tuple[str, str], dict[str, str]]
+Rows = dict[tuple[str, str, int], dict[str, str]]
 
 
 def read(path: Path) -> Rows:
+    """The rows by what they are of, and how many of the same came before."""
+    found: Rows = {}
+    seen: Counter[tuple[str, str]] = Counter()
     with path.open(newline="") as file:
-        return {(row["what"], row["front_end"]): row for row in csv.DictReader(file)}
+        for row in csv.DictReader(file):
+            key = row["what"], row["front_end"]
+            found[(*key, seen[key])] = row
+            seen[key] += 1
+    return found
 
 
 def beside(x86: Rows, arm: Rows) -> tuple[list[dict[str, object]], list[str]]:
     """Per problem how many rows are the same on both, and each that is not."""
     found: dict[str, dict[str, object]] = defaultdict(lambda: dict.fromkeys(COLUMNS, 0))
-    unlike = [f"{' '.join(key)}: only one machine has it" for key in x86.keys() ^ arm.keys()]
+    unlike = [f"{' '.join(key[:2])}: only one machine has it" for key in x86.keys() ^ arm.keys()]
     for key in [key for key in x86 if key in arm]:
         name = key[0].partition("/")[0] if "/v" in key[0] else "operations"
         row, same = found[name], {}
@@ -223,7 +230,7 @@ def beside(x86: Rows, arm: Rows) -> tuple[list[dict[str, object]], list[str]]:
             row[f"same_{column}"] = int(str(row[f"same_{column}"])) + same[column]
         if not all(same.values()):
             differ = ", ".join(column for column, is_same in same.items() if not is_same)
-            unlike.append(f"{' '.join(key)}: {differ}")
+            unlike.append(f"{' '.join(key[:2])}: {differ}")
     return list(found.values()), unlike
 
 
