@@ -14,7 +14,7 @@ so none is needed. What runs in it:
 QEMU does not show how an Arm processor orders memory between threads. Needs root, debootstrap,
 qemu-user-static, g++-aarch64-linux-gnu, binfmt_misc, and Debian's mirror and PyPI.
 
-    python3 scripts/arm_host.py [--only PROBLEM]... [--bench] [--native-compiler] [--out FOLDER]
+    python3 scripts/arm_host.py [--only PROBLEM]... [--bench] [--no-operations] [--out FOLDER]
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -52,6 +52,7 @@ def main() -> int:
     ask = argparse.ArgumentParser(description="the emulator on an Arm machine, beside this one")
     ask.add_argument("--only", action="append", default=[], help="of the matrix, as everywhere")
     ask.add_argument("--bench", action="store_true", help="also at a quick run's size")
+    ask.add_argument("--no-operations", action="store_true", help="cases of the matrix only")
     ask.add_argument("--native-compiler", action="store_true", help="the root's own g++, by QEMU")
     ask.add_argument("--work", type=Path, help="where the root is made, and kept")
     ask.add_argument("--out", type=Path, help="where arm.csv and arm.log are written")
@@ -116,7 +117,8 @@ def compared(work: Path, debian: str, given: argparse.Namespace) -> int:
                    "$CXX --version | head -1; getconf PAGESIZE", given)  # fmt: skip
     said(about)
     asked = [*(word for name in given.only for word in ("--only", name)),
-             *(["--bench"] if given.bench else [])]  # fmt: skip
+             *(["--bench"] if given.bench else []),
+             *(["--no-operations"] if given.no_operations else [])]  # fmt: skip
     tables, seconds = {}, {}
     for host in ("x86", "arm"):
         said(f"what the emulator computes and counts on {host} …")
@@ -202,18 +204,25 @@ def natively(repository: Path, command: Sequence[object]) -> None:
                    env=os.environ | {"PYTHONPATH": str(repository)})  # fmt: skip
 
 
-Rows = dict[tuple[str, str], dict[str, str]]
+Rows = dict[tuple[str, str, int], dict[str, str]]
 
 
 def read(path: Path) -> Rows:
+    """The rows by what they are of, and how many of the same came before."""
+    found: Rows = {}
+    seen: Counter[tuple[str, str]] = Counter()
     with path.open(newline="") as file:
-        return {(row["what"], row["front_end"]): row for row in csv.DictReader(file)}
+        for row in csv.DictReader(file):
+            key = row["what"], row["front_end"]
+            found[(*key, seen[key])] = row
+            seen[key] += 1
+    return found
 
 
 def beside(x86: Rows, arm: Rows) -> tuple[list[dict[str, object]], list[str]]:
     """Per problem how many rows are the same on both, and each that is not."""
     found: dict[str, dict[str, object]] = defaultdict(lambda: dict.fromkeys(COLUMNS, 0))
-    unlike = [f"{' '.join(key)}: only one machine has it" for key in x86.keys() ^ arm.keys()]
+    unlike = [f"{' '.join(key[:2])}: only one machine has it" for key in x86.keys() ^ arm.keys()]
     for key in [key for key in x86 if key in arm]:
         name = key[0].partition("/")[0] if "/v" in key[0] else "operations"
         row, same = found[name], {}
@@ -223,7 +232,7 @@ def beside(x86: Rows, arm: Rows) -> tuple[list[dict[str, object]], list[str]]:
             row[f"same_{column}"] = int(str(row[f"same_{column}"])) + same[column]
         if not all(same.values()):
             differ = ", ".join(column for column, is_same in same.items() if not is_same)
-            unlike.append(f"{' '.join(key)}: {differ}")
+            unlike.append(f"{' '.join(key[:2])}: {differ}")
     return list(found.values()), unlike
 
 
@@ -233,6 +242,9 @@ def table(rows: Sequence[dict[str, object]]) -> str:
 
 
 def write(path: Path, rows: Sequence[dict[str, object]]) -> None:
+    """The table, rows of what was not compared now kept as they were."""
+    known: dict[object, dict[str, object]] = {row["what"]: row for row in machines.rows_of(path)}
+    rows = list((known | {row["what"]: row for row in rows}).values())
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()

@@ -24,10 +24,11 @@ _SETUP = Path(__file__).parents[2] / "scripts" / "setup.py"
 """Where this is a clone, and no installed package."""
 
 
-_BY_PIP = (
-    "pip install 'kernel-harness[gpu]'; PyCUDA is compiled against a CUDA toolkit's headers then "
-    "(`make setup` in a clone needs none)"
-)
+_INSTALLS = {
+    True: "make bench installs it where a driver is present",
+    False: "pip install 'kernel-harness[gpu]'; PyCUDA is compiled against a CUDA toolkit's headers "
+    "then (`make setup` in a clone needs none)",
+}
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,13 @@ def examine() -> Iterator[Finding]:
     yield _disassembler()
     driver = _driver()
     yield driver
+    installs = "not needed here"
     if driver.ok:
-        yield _timing()
-    yield _package("pycuda", "PyCUDA", driver.ok)
-    yield _package("torch", "torch", driver.ok)
+        timing = _timing()
+        yield timing
+        installs = _INSTALLS[_SETUP.exists()] if timing.ok else "mend what is said of timing first"
+    yield _package("pycuda", "PyCUDA", driver.ok, installs)
+    yield _package("torch", "torch", driver.ok, installs)
     yield from _gpu(driver.ok)
     yield _ncu()
     yield _ncu_permission(driver.ok)
@@ -129,12 +133,10 @@ def _timing() -> Finding:
     return Finding("to time", True, f"the driver runs CUDA {cuda[0]}.{cuda[1]}; {own}")
 
 
-def _package(module: str, name: str, needed: bool) -> Finding:
+def _package(module: str, name: str, needed: bool, installs: str) -> Finding:
     if importlib.util.find_spec(module):
         return Finding(name, True, "installed")
-    installs = "make bench installs it where a driver is present" if _SETUP.exists() else _BY_PIP
-    remedy = installs if needed else "not needed here"
-    return Finding(name, not needed, "not installed", remedy)
+    return Finding(name, not needed, "not installed", installs)
 
 
 def _gpu(driver: bool) -> Iterator[Finding]:

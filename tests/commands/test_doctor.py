@@ -49,11 +49,25 @@ def test_what_a_card_does_to_times_is_a_line_with_what_to_do(
     assert lines[1].remedy == "nvidia-smi -pm 1 keeps them"
 
 
-@pytest.mark.parametrize("is_clone", [True, False])
-def test_an_installed_package_is_not_told_to_run_make(
-    is_clone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("is_clone", "fits", "remedy"),
+    [
+        (True, True, "make bench installs it"),
+        (False, True, "pip install 'kernel-harness[gpu]'"),
+        (True, False, "mend what is said of timing first"),
+        (False, False, "mend what is said of timing first"),
+    ],
+)
+def test_a_missing_package_is_installed_by_what_is_there_and_only_where_it_would_help(
+    is_clone: bool, fits: bool, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not is_clone:
         monkeypatch.setattr(doctor, "_SETUP", tmp_path / "scripts/setup.py")
-    remedy = doctor._package("no_such_package", "PyCUDA", needed=True).remedy
-    assert remedy.startswith("make bench" if is_clone else "pip install 'kernel-harness[gpu]'")
+    found = doctor.Finding("found", True, "")
+    for look in ("_compiler", "_emulator", "_disassembler", "_driver", "_ncu"):
+        monkeypatch.setattr(doctor, look, lambda: found)
+    monkeypatch.setattr(doctor, "_timing", lambda: doctor.Finding("to time", fits, ""))
+    monkeypatch.setattr(doctor, "_gpu", lambda driver: [])
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda module: None)
+    packages = {each.what: each for each in doctor.examine()}
+    assert packages["PyCUDA"].remedy.startswith(remedy)
