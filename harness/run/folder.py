@@ -256,6 +256,7 @@ def _about(runner: Runner, choice: Choice) -> dict[str, Any]:
                 "baseline": bench.problems[name].baseline,
                 "library": bench.problems[name].library,
                 "arithmetic": problem.arithmetic,
+                "no_roof": problem.no_roof,
             }
             for name, problem in runner.problems.items()
         },

@@ -133,12 +133,14 @@ class Runner:
         return [
             Planned(
                 case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch,
-                self.plan.works[case.group].bytes, self.plan.works[case.group].flops,
+                work.bytes, work.flops,
                 case.variant == self.bench.problems[case.problem].baseline, case.is_library,
                 tuple(step.kernel for step in case.steps), case.builds_on,
                 origins.of(case, counted=not self.over_budget(case)), self._expected(case),
+                work.written_bytes, work.reread_bytes, work.exponentials,
             )
             for case in self.cases
+            for work in [self.plan.works[case.group]]
         ]  # fmt: skip
 
     def _expected(self, case: Case) -> dict[str, str]:

@@ -18,6 +18,7 @@ THRESHOLD = 0.5
 
 class Nms(Problem):
     title = "keep[i] = 1 if no kept box j < i has IoU(i, j) > 0.5; boxes sorted by score"
+    no_roof = "which pairs have to be compared depends on the boxes, and its decisions are a chain"
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         n = sizes["n"]

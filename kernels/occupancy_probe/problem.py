@@ -11,6 +11,7 @@ from harness.problem import Array, Buffer, Problem, Work
 
 class OccupancyProbe(Problem):
     title = "output[i] = input[i], i = 0 … n − 1, at chosen occupancies"
+    no_roof = "it is held below what a copy reaches, to see what occupancy is worth"
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         n = sizes["n"]

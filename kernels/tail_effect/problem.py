@@ -11,6 +11,7 @@ from harness.problem import Array, Buffer, Problem, Work, machine_epsilon
 
 class TailEffect(Problem):
     title = "y ← y / 2 + input[i], `rounds` times from y = input[i], for n numbers"
+    no_roof = "n is chosen for how full the last wave of blocks is, which sets the time"
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         n = sizes["n"]

@@ -42,6 +42,10 @@ class Variant:
     is_library: bool = False
     provenance: Any = "ncu"
     builds_on: str = ""
+    written_bytes: int | None = None
+    """Of 4 n; None as older runs have it."""
+    reread_bytes: int = 0
+    exponentials: int = 0
 
 
 def run_of(
@@ -81,7 +85,8 @@ def _case(
     kernels = tuple(f"kernel_{i}" for i in range(max(len(v.steps), 1)))
     records: list[Record] = [
         Planned(case, problem, name, "float32", {"n": n}, {"block": block}, 4 * n, v.flops,
-                is_baseline, v.is_library, kernels, v.builds_on),
+                is_baseline, v.is_library, kernels, v.builds_on, written_bytes=v.written_bytes,
+                reread_bytes=v.reread_bytes, exponentials=v.exponentials),
         Outcome(case, "ok"),
     ]  # fmt: skip
     for step, kernel in enumerate(kernels if not v.is_library else ()):
