@@ -5,7 +5,7 @@ ARGS   ?=
 # Images of containers often set it. A run starts many processes, and each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-cluster benchmark-memory cluster-table readme kernels-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-cluster benchmark-memory cluster-table readme kernels-page claims-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -80,6 +80,9 @@ readme: setup           ## write README.md's results table from reports/h200/
 
 kernels-page: setup     ## write docs/kernels.md from kernels/ and reports/h200/
 	@$(RUN) scripts/pages/kernels_page.py
+
+claims-page: setup      ## write docs/claims.md from harness/analysis/claims.yaml and reports/h200/
+	@$(RUN) scripts/pages/claims_page.py
 
 timing-tables: setup    ## write docs/measurement.md's tables from reports/h200/timing/
 	@$(RUN) scripts/pages/timing_tables.py

@@ -88,11 +88,15 @@ class Work:
 
     read_bytes and written_bytes: each input once, each output once (compulsory traffic).
     flops: the arithmetic of the definition, an addition or multiplication counting one.
+    reread_bytes: what has to be read a second time unless the chip holds it meanwhile, because
+    every output depends on all of it first. exponentials: those among the operations.
     """
 
     read_bytes: int
     written_bytes: int
     flops: int
+    reread_bytes: int = 0
+    exponentials: int = 0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -120,6 +124,9 @@ class Problem(ABC):
 
     arithmetic: str = ""
     """What its flops are done in, where its type does not tell: "tf32", by tensor cores."""
+
+    no_roof: str = ""
+    """Why no limit of the machine is what its kernels are held to, in a clause; else empty."""
 
     folder: Path = Path()
     """Where its problem.py lies; told when it is loaded."""
@@ -240,6 +247,9 @@ class Checked(Problem):
         self.timed_inputs = problem.timed_inputs
         if not isinstance(self.timed_inputs, str):
             raise ProblemError(f"{path}: timed_inputs is {self.timed_inputs!r}; it needs text")
+        self.no_roof = problem.no_roof
+        if not isinstance(self.no_roof, str):
+            raise ProblemError(f"{path}: no_roof is {self.no_roof!r}; it needs a reason, as text")
         self.partly_read = problem.partly_read
         listed = isinstance(self.partly_read, Sequence) and not isinstance(self.partly_read, str)
         if not listed or not all(isinstance(name, str) for name in self.partly_read):
@@ -286,8 +296,9 @@ class Checked(Problem):
         if not isinstance(found, Work):
             given = f"it gives a {type(found).__name__}; it needs Work(...)"
             raise self._wrong("work", given, (sizes, dtype))
-        work = Work(int(found.read_bytes), int(found.written_bytes), int(found.flops))
-        for name, value in (("bytes", work.bytes), ("flops", work.flops)):
+        work = Work(**{name: int(value) for name, value in vars(found).items()})
+        limited = ("bytes", "flops", "reread_bytes", "exponentials")
+        for name, value in ((name, getattr(work, name)) for name in limited):
             if value >= _MOST:
                 large = f"{value:,} {name}; a run records fewer than 2^63: remove the size"
                 raise self._wrong("work", large, (sizes, dtype))

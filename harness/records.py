@@ -34,7 +34,7 @@ def group_name(problem: str, dtype: str, sizes: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True)
 class Planned:
-    """A case that the run sets out to measure, with its work model (bytes, flops)."""
+    """A case that the run sets out to measure, with its work model (see harness/problem.py)."""
 
     case: str
     problem: str
@@ -58,6 +58,10 @@ class Planned:
     """What it says that it does better, one of `IDEAS` in harness/cases.py; of a trap, what it
     spoils. Empty where nothing was said."""
     is_trap: bool = False
+    written_bytes: Whole | None = None
+    """Of `bytes`; None in older runs, which recorded the sum alone."""
+    reread_bytes: Whole = 0
+    exponentials: Whole = 0
     kind: Literal["planned"] = "planned"
 
     @property
@@ -297,8 +301,9 @@ class Remark:
 class Ceiling:
     """A limit of the machine, measured in this run by a small kernel of ours.
 
-    name: read_bandwidth, copy_bandwidth, l2_bandwidth, shared_bandwidth (byte/s); fp32_rate,
-    fp64_rate, fp16_rate, tensor_rate, tf32_rate (flop/s); empty_kernel (ns).
+    name: those of harness/measure/mixes.py, l2_bandwidth, shared_bandwidth (byte/s); fp32_rate,
+    fp64_rate, fp16_rate, tensor_rate, bf16_tensor_rate, tf32_rate (flop/s); exponential_rate (1/s);
+    empty_kernel (ns).
     """
 
     name: str
@@ -311,7 +316,7 @@ class Ceiling:
     case: str = ""
     """Of the rounds in which other placements measured it again."""
     work: Real = 0.0
-    """Of one launch: bytes or flops."""
+    """Of one launch: bytes, flops or exponentials."""
     kind: Literal["ceiling"] = "ceiling"
 
 

@@ -150,8 +150,14 @@ def test_a_measured_problem_has_the_figures_of_its_run_and_no_other_has_any(
         for rung in ladder.rungs:
             row = by_name[rung.planned.variant]
             assert row[3] == fmt.time_interval(rung.time)
-            assert rung.percent is not None
-            assert row[5] == fmt.percent(rung.percent)
+            if ladder.measure.no_roof:
+                assert row[5] == ""
+                assert f"No roof: {ladder.measure.no_roof}." in section
+            else:
+                assert rung.percent is not None
+                assert row[5] == fmt.share(rung.percent)
+                assert ladder.measure.roof is not None
+                assert rows[0][5] == f"of {ladder.measure.roof.name}"
             if rung.versus_parent and rung.versus_parent.ratio:
                 assert row[4].split(" (")[0] == fmt.times(rung.versus_parent.ratio)
 

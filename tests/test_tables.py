@@ -324,7 +324,7 @@ def test_the_columns_are_those_promised_in_their_order(run: Run) -> None:
         "pct_of_ceiling", "speedup", "speedup_low", "speedup_high", "verdict", "registers",
         "shared_bytes", "spill_bytes", "occupancy_theoretical", "case", "placements",
         "spread_between", "spread_within", "shown", "library", "builds_on", "above_ceiling",
-            "between_events_ns",
+        "between_events_ns", "roof",
     ]  # fmt: skip
 
 

@@ -7,36 +7,41 @@ the machine's ceiling are ranked; the rest are listed with the reason.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from harness.measure.statistics import Interval, Verdict
 from harness.measure.timings import Comparison, Group, Spread
-from harness.records import Ceiling, Planned
+from harness.records import Planned
 from harness.tables import Run
+from harness.tables.roofs import Roof, roofs_of, without
 
 ABOVE = "faster than the ceiling measured in this run: an error of measurement"
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a problem is rated in: GB/s of compulsory traffic, or GFLOP/s where arithmetic binds."""
+    """What a problem is rated in at one size: GB/s of compulsory traffic, or GFLOP/s where
+    arithmetic or exponentials bind its largest size."""
 
     name: str
     unit: str
-    bound: str
-    """What the ceiling is called."""
-    ceiling: Ceiling | None
+    roof: Roof | None
+    limit: Interval | None
+    """The rate that the roof leaves, in the unit; None without a roof."""
+    no_roof: str = ""
+    """Why there is none, where the problem says so."""
+
+    @property
+    def bound(self) -> str:
+        """What the ceiling is called."""
+        return self.roof.bound if self.roof else "ceiling"
 
     def of(self, p: Planned, ns: float) -> float:
         """GB/s or GFLOP/s: units per nanosecond are giga-units per second."""
         return (p.flops if self.unit == "GFLOP/s" else p.bytes) / ns
-
-    @property
-    def limit(self) -> Interval | None:
-        c = self.ceiling
-        return Interval(c.value / 1e9, c.low / 1e9, c.high / 1e9) if c else None
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Rung:
     """Cold, ns."""
     rate: Interval
     percent: float | None
-    """Of the ceiling."""
+    """Of the ceiling; see OVER where it is above 100."""
     versus_baseline: Comparison | None
     """None for the baseline itself."""
     parent: Planned | None
@@ -172,14 +177,18 @@ def short_names(variants: list[str]) -> dict[str, str]:
     }
 
 
-def measure_of(run: Run, problem: str, dtype: str) -> Measure:
-    """By the ceiling that binds the problem's largest case."""
-    binding = run.binding(problem, dtype)
-    if binding and binding.unit == "flop/s":
-        name = binding.name.removesuffix("_rate")
-        what = "tensor-core" if name == "tensor" else name.upper()
-        return Measure("Arithmetic rate", "GFLOP/s", f"{what} ceiling", binding)
-    return Measure("Bandwidth", "GB/s", "read ceiling", binding)
+def measure_of(run: Run, cases: Sequence[Planned], largest: Planned) -> Measure:
+    """Of the cases of one size; in the unit of the problem's largest one at all of its sizes."""
+    roof, no_roof = run.roof(cases[0]), without(run, cases[0].problem)
+    bound = max(roofs_of(run, largest), key=lambda each: each.least.value, default=None)
+    name, unit, work = "Bandwidth", "GB/s", cases[0].bytes
+    if bound and not bound.is_traffic and largest.flops:
+        name, unit, work = "Arithmetic rate", "GFLOP/s", cases[0].flops
+    limit = None
+    if roof:
+        least = roof.least
+        limit = Interval(*(work / ns for ns in (least.value, least.high, least.low)))
+    return Measure(name, unit, roof, limit, no_roof)
 
 
 def ladders(run: Run) -> list[Ladder]:
@@ -196,8 +205,10 @@ def ladders(run: Run) -> list[Ladder]:
         ordered = sorted(
             keys, key=lambda key: (_skipped(run, groups[key]), -max(p.bytes for p in groups[key]))
         )
-        measure = measure_of(run, *pair)
-        found += [_ladder(run, key, measure, above) for key in ordered]
+        largest = groups[ordered[0]][0]
+        found += [
+            _ladder(run, key, measure_of(run, groups[key], largest), above) for key in ordered
+        ]
     return found
 
 

@@ -18,13 +18,16 @@ from typing import Literal
 
 from harness.analysis.finders import SECTOR_BYTES
 from harness.analysis.readings import Answer, Missing, Reading, Readings, weakest
+from harness.measure.mixes import MIXES
 from harness.measure.statistics import Interval
 from harness.records import Planned
 from harness.tables import Run
+from harness.tables.roofs import roofs_of
 
 Level = Literal["compulsory", "DRAM", "L2", "L1"]
 LEVELS: Sequence[Level] = ("DRAM", "L2", "L1")
 
+_DRAM: Level = "DRAM"
 _MEMORY: Mapping[str, tuple[str, Level]] = {
     "read_bandwidth": ("DRAM read", "DRAM"),
     "copy_bandwidth": ("DRAM copy", "DRAM"),
@@ -33,11 +36,11 @@ _MEMORY: Mapping[str, tuple[str, Level]] = {
 }
 _RATES: Mapping[str, str] = {
     "fp32_rate": "FP32", "fp64_rate": "FP64", "fp16_rate": "FP16", "tensor_rate": "tensor",
-    "tf32_rate": "TF32 tensor",
+    "bf16_tensor_rate": "BF16 tensor", "tf32_rate": "TF32 tensor",
 }  # fmt: skip
 _OF_ARITHMETIC: Mapping[str, tuple[str, ...]] = {
     "float32": ("fp32_rate",), "float64": ("fp64_rate",), "tf32": ("fp32_rate", "tf32_rate"),
-    "float16": ("fp16_rate", "tensor_rate"), "bfloat16": ("fp16_rate", "tensor_rate"),
+    "float16": ("fp16_rate", "tensor_rate"), "bfloat16": ("fp16_rate", "bf16_tensor_rate"),
 }  # fmt: skip
 
 
@@ -102,12 +105,15 @@ class Roofline:
         return [sentence for kernel in self.kernels for sentence in kernel.above]
 
 
-def roofs(run: Run, arithmetic: Sequence[str]) -> list[Roof]:
-    """Memory's roofs and those of the arithmetic that occurs, all measured in this run."""
+def roofs(run: Run, cases: Sequence[Planned]) -> list[Roof]:
+    """Memory's roofs and those of the cases' traffic and arithmetic, all measured in this run."""
     found = []
-    for name, (label, level) in _MEMORY.items():
+    traffic = {roof.name for p in cases for roof in roofs_of(run, p) if roof.is_traffic}
+    mixed = {m.ceiling: (f"DRAM {m.name}", _DRAM) for m in MIXES if m.name in traffic}
+    for name, (label, level) in (mixed | dict(_MEMORY)).items():
         if c := run.ceilings.get(name):
             found.append(Roof(name, label, Interval(c.value, c.low, c.high), level))
+    arithmetic = dict.fromkeys(run.arithmetic(p.problem, p.dtype) for p in cases)
     wanted = {name for kind in arithmetic for name in _OF_ARITHMETIC.get(kind, ())}
     for name, label in _RATES.items():
         if (c := run.ceilings.get(name)) and name in wanted:
@@ -122,8 +128,7 @@ def roofline(
 
     shorts: case → the name that stands beside its point.
     """
-    kinds = dict.fromkeys(readings.run.arithmetic(p.problem, p.dtype) for p in cases)
-    above = roofs(readings.run, list(kinds))
+    above = roofs(readings.run, cases)
     kernels, absent = [], {}
     for p in cases:
         found = _kernel(readings, p, shorts[p.case], above)

@@ -21,6 +21,7 @@ from harness.analysis.finders import STALL
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Reading, Readings
 from harness.records import Planned
+from harness.tables.roofs import arithmetic_rate
 
 REASONS: Mapping[str, tuple[str, ...]] = {
     "memory": ("long_scoreboard",),
@@ -130,8 +131,8 @@ def _arithmetic(readings: Readings, p: Planned) -> float:
     ceilings, least = readings.run.ceilings, 0.0
     on_tensor_cores = BY_KEY["tensor-share"].find(readings, p)
     if isinstance(on_tensor_cores, Reading) and on_tensor_cores.value >= TENSOR:
-        rate = readings.run.rate(p.problem, p.dtype)
-        return 1e9 * p.flops / rate.value if rate else 0.0
+        found = arithmetic_rate(readings.run, p.problem, p.dtype)
+        return 1e9 * p.flops / found[1].value if found else 0.0
     for kind in ("fp32", "fp64", "fp16"):
         flops, rate = readings.total(p.case, f"flops_{kind}"), ceilings.get(f"{kind}_rate")
         if isinstance(flops, Reading) and flops.judges and rate:

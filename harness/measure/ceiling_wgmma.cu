@@ -1,16 +1,17 @@
 // Matrix multiply-adds by Hopper's warpgroup instruction, FP16 in and FP32 out, 64 x 128 x 16:
 //     flops = grid * (block / 128) * iterations * 8 * 2 * 64 * 128 * 16
-// or of floats that are rounded to TF32, half as deep: 64 x 128 x 8.
+// or of bfloat16, or of floats that are rounded to TF32, half as deep: 64 x 128 x 8.
 // What the tensor cores of compute capability 9.0 can do at best: unlike mma.sync (tensor_rate in
 // ceilings.cu) it reads both operands from shared memory and runs on while the warps go on.
 //
-//   wgmma_rate, wgmma_tf32_rate: grid a multiple of sm_count, block a multiple of 128,
-//                                args [sink, iterations, ones]
+//   wgmma_rate, wgmma_bf16_rate, wgmma_tf32_rate: grid a multiple of sm_count, block a multiple of
+//                                                 128, args [sink, iterations, ones]
 //
 // Needs the target sm_90a. `ones` is two halves of value 1 (0x3c003c00), of which both operands
 // consist: zero bits would draw less power than a real product, and how a tile lies in shared memory
 // does not matter when all its elements are equal. The accumulators then grow by 16 each time,
-// exactly, up to 2^24. As a float the same bits are a number near 0.0078, as good as another.
+// exactly, up to 2^24. As a float, or as two bfloat16, the same bits are a number near 0.0078, as good
+// as another.
 
 // A tile in shared memory as the instruction wants it described: address, and the distances of its
 // 8 x 16-byte pieces along K (128 bytes) and along M or N (256 bytes), all in units of 16 bytes.
@@ -35,7 +36,9 @@ __device__ __forceinline__ unsigned long long describe(const unsigned int* tile)
         : SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48)                                        \
         : "l"(tile_a), "l"(tile_b))
 
-template <bool is_tf32>
+enum Type { fp16, bf16, tf32 };
+
+template <Type type>
 __device__ __forceinline__ void multiply_matrices(float* sink, unsigned int iterations,
                                                   unsigned int ones) {
     __shared__ __align__(128) unsigned int a[64 * 16 / 2], b[128 * 16 / 2];
@@ -51,8 +54,10 @@ __device__ __forceinline__ void multiply_matrices(float* sink, unsigned int iter
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
         for (unsigned int k = 0; k < 8; ++k) {
-            if (is_tf32) {
+            if (type == tf32) {
                 WGMMA("m64n128k8.f32.tf32.tf32", "1, 1");
+            } else if (type == bf16) {
+                WGMMA("m64n128k16.f32.bf16.bf16", "1, 1, 0, 0");
             } else {
                 WGMMA("m64n128k16.f32.f16.f16", "1, 1, 0, 0");
             }
@@ -70,10 +75,15 @@ __device__ __forceinline__ void multiply_matrices(float* sink, unsigned int iter
 }
 
 extern "C" __global__ void wgmma_rate(float* sink, unsigned int iterations, unsigned int ones) {
-    multiply_matrices<false>(sink, iterations, ones);
+    multiply_matrices<fp16>(sink, iterations, ones);
 }
 
 extern "C" __global__ void wgmma_tf32_rate(float* sink, unsigned int iterations,
                                            unsigned int ones) {
-    multiply_matrices<true>(sink, iterations, ones);
+    multiply_matrices<tf32>(sink, iterations, ones);
+}
+
+extern "C" __global__ void wgmma_bf16_rate(float* sink, unsigned int iterations,
+                                           unsigned int ones) {
+    multiply_matrices<bf16>(sink, iterations, ones);
 }

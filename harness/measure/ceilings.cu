@@ -17,9 +17,12 @@
 //   fp16_rate:        as fma_rate
 //   tensor_rate:      grid sm_count * (2048 // block), args [sink, iterations, a_bits, b_bits]
 //   tensor_tf32_rate: as tensor_rate
+//   tensor_bf16_rate: as tensor_rate
+//   exponential_rate: grid sm_count * (2048 // block), args [sink, iterations, start]
 //
 // Any other grid is correct too. input and output are 16-byte aligned; count is their length in
-// float4, up to 2^30; sink is one float, which is never written.
+// float4, up to 2^30; sink is one float, which is never written. Other proportions of reading to
+// writing are in ceiling_mixes.cu, the tensor cores' own instruction of Hopper in ceiling_wgmma.cu.
 
 #include <cuda_fp16.h>
 
@@ -277,6 +280,35 @@ extern "C" __global__ void fp16_rate(float* sink, unsigned int iterations, float
     keep(total, sink);
 }
 
+// Exponentials to the base of two, by the unit that has them, which exp() goes through too:
+//     exponentials = grid * block * iterations * 8 chains
+// x = 2^-x tends to 0.64 from any start; the sign is changed by the instruction itself. Without
+// ftz it would be four instructions, which scale what is subnormal. Give iterations a multiple of
+// 16.
+extern "C" __global__ void exponential_rate(float* sink, unsigned int iterations, float start) {
+    constexpr unsigned int chains = 8;
+    float x[chains];
+#pragma unroll
+    for (unsigned int c = 0; c < chains; ++c) {
+        x[c] = start + static_cast<float>(threadIdx.x + c);
+    }
+
+#pragma unroll 16
+    for (unsigned int i = 0; i < iterations; ++i) {
+#pragma unroll
+        for (unsigned int c = 0; c < chains; ++c) {
+            asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(x[c]) : "f"(-x[c]));
+        }
+    }
+
+    float total = 0.0f;
+#pragma unroll
+    for (unsigned int c = 0; c < chains; ++c) {
+        total += x[c];
+    }
+    keep(total, sink);
+}
+
 #if __CUDA_ARCH__ >= 800  // the first architecture that has this shape
 // Matrix multiply-adds on the tensor cores, FP16 in and FP32 out, 16 x 8 x 16 a warp:
 //     flops = grid * (block / 32) * iterations * 4 chains * 2 * 16 * 8 * 16
@@ -289,11 +321,19 @@ extern "C" __global__ void fp16_rate(float* sink, unsigned int iterations, float
 //
 // mma.sync is what compiled kernels use from sm_80 on. Hopper's warpgroup instructions (wgmma),
 // which read shared memory, are faster still: ceiling_wgmma.cu measures those.
-template <bool is_tf32>
+enum Type { fp16, bf16, tf32 };
+
+template <Type type>
 __device__ __forceinline__ void multiply_add(float (&d)[4], unsigned int a, unsigned int b) {
-    if (is_tf32) {
+    if (type == tf32) {
         asm volatile(
             "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+            "{%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a), "r"(b));
+    } else if (type == bf16) {
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
             "{%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
             : "r"(a), "r"(b));
@@ -306,7 +346,7 @@ __device__ __forceinline__ void multiply_add(float (&d)[4], unsigned int a, unsi
     }
 }
 
-template <bool is_tf32>
+template <Type type>
 __device__ __forceinline__ void multiply_matrices(float* sink, unsigned int iterations,
                                                   unsigned int a_bits, unsigned int b_bits) {
     constexpr unsigned int chains = 4;
@@ -323,7 +363,7 @@ __device__ __forceinline__ void multiply_matrices(float* sink, unsigned int iter
     for (unsigned int i = 0; i < iterations; ++i) {
 #pragma unroll
         for (unsigned int c = 0; c < chains; ++c) {
-            multiply_add<is_tf32>(d[c], a_bits, b_bits);
+            multiply_add<type>(d[c], a_bits, b_bits);
         }
     }
 
@@ -340,12 +380,18 @@ __device__ __forceinline__ void multiply_matrices(float* sink, unsigned int iter
 
 extern "C" __global__ void tensor_rate(float* sink, unsigned int iterations, unsigned int a_bits,
                                        unsigned int b_bits) {
-    multiply_matrices<false>(sink, iterations, a_bits, b_bits);
+    multiply_matrices<fp16>(sink, iterations, a_bits, b_bits);
+}
+
+// The same of bfloat16, in which the bits of ones in half precision are a number near 0.0078.
+extern "C" __global__ void tensor_bf16_rate(float* sink, unsigned int iterations,
+                                            unsigned int a_bits, unsigned int b_bits) {
+    multiply_matrices<bf16>(sink, iterations, a_bits, b_bits);
 }
 
 // The same of floats that are rounded to TF32, in matrices half as deep: 16 x 8 by 8 x 8.
 extern "C" __global__ void tensor_tf32_rate(float* sink, unsigned int iterations,
                                             unsigned int a_bits, unsigned int b_bits) {
-    multiply_matrices<true>(sink, iterations, a_bits, b_bits);
+    multiply_matrices<tf32>(sink, iterations, a_bits, b_bits);
 }
 #endif

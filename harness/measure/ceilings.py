@@ -1,28 +1,31 @@
 """What the machine can do at best, measured in the same run by small kernels of ours.
 
 They are ordinary cases over buffers of their own, so they go through the same rounds as what they
-are compared with. A ceiling is the best of several launch shapes.
+are compared with. A ceiling is the best of several launch shapes. Kernels that write are first
+launched on a few numbers and held to what they must write.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from harness.backends.base import TimingBackend
+from harness.backends.base import Array, Backend, TimingBackend
 from harness.build import compile as compiler
 from harness.build.compile import Built, Unit
 from harness.cases import Case, Device, Step
 from harness.errors import HarnessError
+from harness.measure.mixes import MIXES
 from harness.measure.rounds import Entry, measure
 from harness.measure.statistics import Interval, Key, batch_time, time_of
 from harness.problem import Buffer
 from harness.records import Ceiling, Round
 
 SOURCE = Path(__file__).with_suffix(".cu")
+MIXED = Path(__file__).with_name("ceiling_mixes.cu")
 WGMMA = Path(__file__).with_name("ceiling_wgmma.cu")
 """Compiled for sm_90a, which only compute capability 9.0 runs."""
 
@@ -42,6 +45,10 @@ L2_PASSES, L2_IN_FLIGHT = 256, 4
 SHARED_ITERATIONS, SHARED_LOADS = 1024, 4
 TENSOR_ITERATIONS, TENSOR_CHAINS, TENSOR_FLOPS = 2048, 4, 2 * 16 * 8 * 16
 """tensor_rate does iterations × chains matrix multiply-adds of 16 × 8 × 16 per warp."""
+
+EXPONENTIAL_ITERATIONS = 512
+"""exponential_rate does iterations × chains exponentials per thread, at a quarter of the rate of
+multiply-adds or less."""
 
 WGMMA_ITERATIONS, WGMMA_CHAIN, WGMMA_FLOPS = 512, 8, 2 * 64 * 128 * 16
 """wgmma_rate does iterations × chain matrix multiply-adds of 64 × 128 × 16 a warpgroup."""
@@ -71,6 +78,10 @@ CEILING_OF = {
     "read_8_in_flight": "read_bandwidth",
     "copy_bandwidth": "copy_bandwidth",
     "copy_once": "copy_bandwidth",
+    "mix_4_1": "mix_4_1_bandwidth",
+    "mix_2_1": "mix_2_1_bandwidth",
+    "mix_1_4": "mix_1_4_bandwidth",
+    "write_once": "write_bandwidth",
     "l2_bandwidth": "l2_bandwidth",
     "shared_bandwidth": "shared_bandwidth",
     "fma_rate": "fp32_rate",
@@ -78,16 +89,29 @@ CEILING_OF = {
     "fp16_rate": "fp16_rate",
     "tensor_rate": "tensor_rate",
     "wgmma_rate": "tensor_rate",
+    "tensor_bf16_rate": "bf16_tensor_rate",
+    "wgmma_bf16_rate": "bf16_tensor_rate",
     "tensor_tf32_rate": "tf32_rate",
     "wgmma_tf32_rate": "tf32_rate",
+    "exponential_rate": "exponential_rate",
 }
 """Kernel → the ceiling that it is a try at."""
+
+STREAMS: Mapping[str, tuple[int, int]] = {
+    "copy_bandwidth": (1, 1), "copy_once": (1, 1), "mix_4_1": (4, 1), "mix_2_1": (2, 1),
+    "mix_1_4": (1, 4), "write_once": (0, 1),
+}  # fmt: skip
+"""Kernel that writes → how many streams of equal length it reads, and how many it writes."""
+
+FEW_BLOCKS = (128, 256)
+"""The block sizes at which a kernel with a thread for each element was always fastest."""
 
 
 def cases(device: Device) -> list[tuple[Case, float]]:
     """Each ceiling kernel at several launch shapes, with the work of a launch.
 
-    The work is in bytes for the bandwidths, in flops for the rate, and 1 for the empty kernel.
+    The work is in bytes for the bandwidths, in flops or exponentials for the rates, and 1 for the
+    empty kernel.
     """
     nbytes = buffers(device)[0].nbytes
     vectors = nbytes // 16
@@ -110,7 +134,46 @@ def cases(device: Device) -> list[tuple[Case, float]]:
         found.append((_case("fma_rate", resident, block,
                             ("sink", FMA_ITERATIONS, 1, 1)), flops))  # fmt: skip
         found += _roofline_cases(device, block, vectors)
-    return found
+    return found + list(_mixed_cases(vectors)) + list(_further_rates(device))
+
+
+def _mixed_cases(vectors: int) -> Iterator[tuple[Case, float]]:
+    """Other proportions of reading to writing, over as much of the buffers as divides evenly."""
+    for kernel in ("mix_4_1", "mix_2_1", "mix_1_4", "write_once"):
+        reads, writes = STREAMS[kernel]
+        count = vectors // max(reads, writes)
+        for block in FEW_BLOCKS:
+            case = _case(kernel, -(-count // block), block, _streamed(kernel, count), source=MIXED)
+            yield case, 16 * count * (reads + writes)
+
+
+def _streamed(kernel: str, count: int) -> tuple[str | int, ...]:
+    """The arguments of a kernel that writes; one that only writes takes no input."""
+    reads, _ = STREAMS[kernel]
+    return ("input", "copy", count) if reads else ("copy", count)
+
+
+def _further_rates(device: Device) -> Iterator[tuple[Case, float]]:
+    """Rates that hardly depend on the launch shape: two shapes tell."""
+    for block in (256, 1024):
+        grid = device.sm_count * (device.limits.max_threads_per_sm // block)
+        yield (
+            _case("exponential_rate", grid, block, ("sink", EXPONENTIAL_ITERATIONS, 1)),
+            grid * block * EXPONENTIAL_ITERATIONS * FMA_CHAINS,
+        )
+        if device.compute_capability >= (8, 0) and device.compute_capability != (9, 0):
+            yield (
+                _case("tensor_bf16_rate", grid, block, ("sink", TENSOR_ITERATIONS, ONES, ONES)),
+                grid * block // 32 * TENSOR_ITERATIONS * TENSOR_CHAINS * TENSOR_FLOPS,
+            )
+    if device.compute_capability == (9, 0):
+        for block in FEW_BLOCKS:
+            some = device.sm_count * (1024 // block)
+            args = ("sink", WGMMA_ITERATIONS, ONES)
+            yield (
+                _case("wgmma_bf16_rate", some, block, args, source=WGMMA),
+                some * block // 128 * WGMMA_ITERATIONS * WGMMA_CHAIN * WGMMA_FLOPS,
+            )
 
 
 def _roofline_cases(device: Device, block: int, vectors: int) -> Iterator[tuple[Case, float]]:
@@ -171,6 +234,7 @@ def measure_ceilings(backend: TimingBackend, rng: np.random.Generator) -> Iterat
     """Every ceiling, from launches of this moment on this device."""
     work = {case.id: (case, amount) for case, amount in cases(backend.device)}
     built = _built(backend.device, [case for case, _ in work.values()])
+    _check(backend, built)
     entries = [
         Entry(case, built[case.source])
         for case, _ in work.values()
@@ -193,7 +257,7 @@ def measure_ceilings(backend: TimingBackend, rng: np.random.Generator) -> Iterat
             yield _best(name, tries)
 
 
-PROBED = ("read_bandwidth", "copy_bandwidth")
+PROBED = tuple(mix.ceiling for mix in MIXES)
 """Ceilings that are measured again in every placement: memory's depend on where it lies."""
 
 
@@ -215,9 +279,43 @@ def _built(device: Device, wanted: Sequence[Case]) -> dict[str, Built]:
     names = {case.source for case in wanted}
     return {
         source.name: compiler.build(Unit(source, (), (), arch))
-        for source, arch in ((SOURCE, device.arch), (WGMMA, "sm_90a"))
+        for source, arch in ((SOURCE, device.arch), (MIXED, device.arch), (WGMMA, "sm_90a"))
         if source.name in names
     }
+
+
+CHECKED = 1000
+"""float4 of a stream in a check: no multiple of a block, or of what a thread has under way."""
+
+
+def written(kernel: str, count: int, values: Array) -> Array:
+    """What a kernel that writes must leave of streams of `count` float4, in float32."""
+    reads, writes = STREAMS[kernel]
+    total = np.repeat(np.arange(count, dtype=np.float32), 4)
+    if reads:
+        first, *others = values.reshape(reads, 4 * count)
+        total = first.copy()
+        for stream in others:  # in the kernel's order, so that each rounding is the same
+            total += stream
+    return np.tile(total, writes)
+
+
+def _check(backend: Backend, built: Mapping[str, Built]) -> None:
+    """Every kernel that writes, once, on a few numbers. Raises HarnessError for a wrong result."""
+    for kernel, (reads, writes) in STREAMS.items():
+        source = SOURCE if kernel.startswith("copy") else MIXED
+        values = np.random.default_rng(1).random(4 * CHECKED * max(reads, 1), dtype=np.float32)
+        needed = [
+            Buffer("input", "input", "float32", values.size),
+            Buffer("copy", "output", "float32", 4 * CHECKED * writes),
+        ]
+        case = _case(kernel, -(-CHECKED // 128), 128, _streamed(kernel, CHECKED), source=source)
+        with backend.workspace(None, needed, {"input": values}) as workspace:
+            found = workspace.run(case, built[source.name])
+        right = np.array_equal(found.outputs["copy"], written(kernel, CHECKED, values))
+        if found.faults or not right:
+            why = "; ".join(found.faults) or "it writes other numbers than it should"
+            raise HarnessError(f"{source.name}: {kernel} is no ceiling: {why}")
 
 
 def _fits(device: Device, case: Case, built: Built) -> bool:
@@ -241,8 +339,16 @@ def _best(name: str, found: Sequence[tuple[tuple[Case, float], list[Round]]]) ->
     if not shapes:
         raise HarnessError(f"the ceiling {name} could not be measured: no launch was timed")
     interval, case, amount, values = max(shapes, key=lambda shape: shape[0].value)
-    unit = "ns" if name == "empty_kernel" else "flop/s" if name.endswith("_rate") else "byte/s"
     step = case.steps[0]
     how = f"{step.kernel}, grid {step.grid[0]}, block {step.block[0]}; best of {len(shapes)}"
-    return Ceiling(name, interval.value, interval.low, interval.high, unit, how,
+    return Ceiling(name, interval.value, interval.low, interval.high, unit_of(name), how,
                    tuple(round(value, 3) for value in values), case.id, amount)  # fmt: skip
+
+
+def unit_of(name: str) -> str:
+    """Of a ceiling's value."""
+    if name == "empty_kernel":
+        return "ns"
+    if name == "exponential_rate":
+        return "exp/s"
+    return "flop/s" if name.endswith("_rate") else "byte/s"

@@ -140,6 +140,12 @@ def slower(ratio_: Interval) -> str:
     return f"{percent(100 * (longer - 1))} slower" if longer < 1.5 else f"{three(longer)}× slower"
 
 
+def share(value: float, of: str = "") -> str:
+    """`94.1 % of copying`, with a decimal also above 100 %: there the tenths are what matters."""
+    shown = f"{value:.1f}{THIN}%" if value >= 99.95 else percent(value)
+    return f"{shown} of {of}" if of else shown
+
+
 def percent(value: float) -> str:
     """Of a number already in per cent: two digits below 1, none resolved below 0.01."""
     if value == 0:

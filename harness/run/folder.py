@@ -257,6 +257,7 @@ def _about(runner: Runner, choice: Choice) -> dict[str, Any]:
                 "library": bench.problems[name].library,
                 "arithmetic": problem.arithmetic,
                 "timed_inputs": problem.timed_inputs,
+                "no_roof": problem.no_roof,
             }
             for name, problem in runner.problems.items()
         },

@@ -134,12 +134,14 @@ class Runner:
         for case in self.cases:
             variant = self.bench.problems[case.problem].variants.get(case.variant)
             said = (variant.idea, variant.is_trap) if variant else ("", False)
+            work = self.plan.works[case.group]
             found.append(Planned(
                 case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch,
-                self.plan.works[case.group].bytes, self.plan.works[case.group].flops,
+                work.bytes, work.flops,
                 case.variant == self.bench.problems[case.problem].baseline, case.is_library,
                 tuple(step.kernel for step in case.steps), case.builds_on,
                 origins.of(case, counted=not self.over_budget(case)), self._expected(case), *said,
+                work.written_bytes, work.reread_bytes, work.exponentials,
             ))  # fmt: skip
         return found
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from harness.records import Planned
+from harness.tables import roofs
 
 if TYPE_CHECKING:
     from harness.tables.run import Run
@@ -63,14 +64,14 @@ def _timing(run: Run, p: Planned, cache: str) -> dict[str, Any]:
     ratio = versus.ratio if versus else None
     # In cache, the memory's ceiling says nothing.
     read = run.ceilings.get("read_bandwidth") if cache == "cold" else None
-    rate = run.rate(p.problem, p.dtype)
+    rate = roofs.arithmetic_rate(run, p.problem, p.dtype)
+    # Nothing moves more bytes than reading alone; other roofs are the best that was found.
     above = any(
         work / interval.high > limit.high / 1e9
-        for work, limit in ((p.bytes, read), (p.flops, rate))
+        for work, limit in ((p.bytes, read), (p.flops, rate and rate[1]))
         if limit
     )
-    binding = run.binding(p.problem, p.dtype) if cache == "cold" else None
-    work = p.flops if binding and binding.unit == "flop/s" else p.bytes
+    roof = run.roof(p) if cache == "cold" else None
     spread = run.timings.spread(p.case, cache)
     raw = run.timings.interval_between_events(p.case, cache)
     return {
@@ -82,7 +83,8 @@ def _timing(run: Run, p: Planned, cache: str) -> dict[str, Any]:
         "spread_between": spread and spread.between,
         "spread_within": spread and spread.within,
         "gbps": p.bytes / interval.value,
-        "pct_of_ceiling": 1e11 * work / interval.value / binding.value if binding else None,
+        "pct_of_ceiling": 100 * roof.least.value / interval.value if roof else None,
+        "roof": roof.named if roof else None,
         "speedup": ratio and ratio.value,
         "speedup_low": ratio and ratio.low,
         "speedup_high": ratio and ratio.high,
@@ -98,6 +100,7 @@ _LAST = [
     "speedup_high", "verdict", "registers", "shared_bytes", "spill_bytes",
     "occupancy_theoretical", "case", "placements", "spread_between", "spread_within", "shown",
     "library", "builds_on", "above_ceiling", "between_events_ns",
+    "roof",
 ]  # fmt: skip
 _WHERE = ["host", "gpu"]
 """Of a run that was spread over several machines alone."""

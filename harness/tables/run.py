@@ -31,17 +31,12 @@ from harness.records import (
     SourceLine,
     Uncounted,
 )
-from harness.tables import notebook
+from harness.tables import notebook, roofs
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NCU_DURATION = "gpu__time_duration.sum"
-_RATES = {
-    "float32": "fp32_rate", "tf32": "tf32_rate", "float16": "tensor_rate",
-    "bfloat16": "tensor_rate",
-}  # fmt: skip
-"""Arithmetic → its ceiling."""
 R = TypeVar("R", bound=Record)
 
 
@@ -63,7 +58,7 @@ class Run:
 
     @cached_property
     def planned(self) -> dict[str, Planned]:
-        return {record.case: record for record in self.of(Planned)}
+        return {p.case: roofs.completed(self.info, p) for p in self.of(Planned)}
 
     @cached_property
     def outcomes(self) -> dict[str, Outcome]:
@@ -135,21 +130,9 @@ class Run:
         """The case's time with its interval, ns; None where it was not timed, or too little."""
         return self.timings.time(case, cache)
 
-    def binding(self, problem: str, dtype: str) -> Ceiling | None:
-        """The ceiling that limits a problem, judged by its largest case; None if not measured.
-
-        That of arithmetic, in the types that have one, where the flops take longer than the bytes.
-        """
-        cases = [p for p in self.planned.values() if (p.problem, p.dtype) == (problem, dtype)]
-        largest = max(cases, key=lambda p: p.bytes)
-        read, rate = self.ceilings.get("read_bandwidth"), self.rate(problem, dtype)
-        if read and rate and largest.flops * read.value > largest.bytes * rate.value:
-            return rate
-        return read
-
-    def rate(self, problem: str, dtype: str) -> Ceiling | None:
-        """The ceiling of a problem's arithmetic; None where it has none or was not measured."""
-        return self.ceilings.get(_RATES.get(self.arithmetic(problem, dtype), ""))
+    def roof(self, p: Planned) -> roofs.Roof | None:
+        """The lowest of the limits that a case's work meets; None where none was measured."""
+        return roofs.roof_of(self, p)
 
     def arithmetic(self, problem: str, dtype: str) -> str:
         """What a problem's flops are done in: its type, unless it says otherwise."""

@@ -86,7 +86,8 @@ class Attention(Problem):
         heads, n, d = sizes["heads"], sizes["n"], sizes["d"]
         nbytes = numpy_dtype(dtype).itemsize * heads * n * d
         # Two matrix products; of the softmax, a scale, a difference, a sum and a quotient.
-        return Work(3 * nbytes, nbytes, 4 * heads * n * n * d + 4 * heads * n * n)
+        flops = 4 * heads * n * n * d + 4 * heads * n * n
+        return Work(3 * nbytes, nbytes, flops, exponentials=heads * n * n)
 
 
 def _heads(sizes: Mapping[str, int], inputs: Mapping[str, Array]) -> list[Array]:

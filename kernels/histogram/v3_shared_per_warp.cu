@@ -1,8 +1,8 @@
 // output[b] = how many of input[0 .. n) are b, b = 0 .. 255, int32
 //
-// Idea: a histogram of its own for each warp. Warps of a block no longer meet in a bin, which
-// matters most where the data is skewed and all of them want the same one; lanes of a warp still
-// do. It costs 1 KiB of shared memory per warp and a sum over the warps at the end.
+// Idea: a histogram of its own for each warp. Warps of a block no longer meet in a bin; lanes of a
+// warp still do. It costs 1 KiB of shared memory per warp and a sum over the warps at the end. On an
+// H200 it gains nothing, neither with even data nor where nine elements in ten want the same bin.
 //
 // Contract: any 1 <= n < 2^31, elements from 0 to 255, any grid; a block of 32 to 1024 threads, a
 // multiple of 32, with 1 KiB of dynamic shared memory for each of its warps. output is zero before

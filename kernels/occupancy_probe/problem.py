@@ -12,6 +12,7 @@ from harness.problem import Array, Buffer, Problem, Work
 class OccupancyProbe(Problem):
     title = "output[i] = input[i], i = 0 … n − 1, at chosen occupancies"
     timed_inputs = "numbers between −0.5 and 0.5. No instruction depends on them."
+    no_roof = "it is held below what a copy reaches, to see what occupancy is worth"
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         n = sizes["n"]

@@ -63,7 +63,7 @@ class Sigmoid(Problem):
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         size = numpy_dtype(dtype).itemsize * sizes["n"]
         # A negation, an exponential, an addition and a division, each counting one.
-        return Work(read_bytes=size, written_bytes=size, flops=4 * sizes["n"])
+        return Work(size, size, flops=4 * sizes["n"], exponentials=sizes["n"])
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
         import torch

@@ -95,7 +95,8 @@ class Softmax(Problem):
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         size = np.dtype(dtype).itemsize * sizes["n"]
         # A comparison, a subtraction, an exponential, an addition and a division per element.
-        return Work(read_bytes=size, written_bytes=size, flops=5 * sizes["n"])
+        # The sum is known once all has been read, and then every element is needed again.
+        return Work(size, size, 5 * sizes["n"], reread_bytes=size, exponentials=sizes["n"])
 
     def library(self, tensors: Mapping[str, Any]) -> Any:
         import torch

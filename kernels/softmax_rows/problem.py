@@ -86,4 +86,4 @@ class SoftmaxRows(Problem):
         n = sizes["rows"] * sizes["cols"]
         size = np.dtype(dtype).itemsize * n
         # A comparison, a subtraction, an exponential, an addition and a division per element.
-        return Work(read_bytes=size, written_bytes=size, flops=5 * n)
+        return Work(read_bytes=size, written_bytes=size, flops=5 * n, exponentials=n)

@@ -12,6 +12,7 @@ from harness.problem import Array, Buffer, Problem, Work, machine_epsilon
 class TailEffect(Problem):
     title = "y ← y / 2 + input[i], `rounds` times from y = input[i], for n numbers"
     timed_inputs = "numbers between −1 and 1. No instruction depends on them."
+    no_roof = "n is chosen for how full the last wave of blocks is, which sets the time"
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         n = sizes["n"]

@@ -27,6 +27,7 @@ from harness.matrix.variants import Problem, Variant
 from harness.problem import Problem as Computation
 from harness.problem import load as load_problem
 from harness.report import format as fmt
+from harness.report.choice import choices, which_when
 
 DOCS, KERNELS, RUNS = ROOT / "docs", ROOT / "kernels", ROOT / "reports" / "h200"
 PAGE = DOCS / "kernels.md"
@@ -79,7 +80,8 @@ def section(problem: Problem, loaded: Computation) -> Iterator[str]:
     libraries += [f"`{name}`" for name in problem.library]
     compared = f"Baseline: {_code(problem.baseline)}. Libraries: {', '.join(libraries) or 'none'}."
     yield f"{compared} Types: {', '.join(problem.dtypes)}."
-    folder, found, origins = RUNS / problem.name, list[Ladder](), ""
+    folder, origins = RUNS / problem.name, ""
+    found, own = list[Ladder](), list[Ladder]()
     if (folder / "results.csv").exists():
         run = load(folder)
         own = [ladder for ladder in ladders(run) if ladder.problem == problem.name]
@@ -93,7 +95,24 @@ def section(problem: Problem, loaded: Computation) -> Iterator[str]:
     yield origins if found else "This problem has not been measured yet."
     if said := [text for ladder in found if (text := against(ladder, len(found) > 1))]:
         yield f"Against the fastest library: {'; '.join(said)}."
+    if found:
+        yield _advice(own, problem.dtypes)
     yield "\n".join(table(problem, found))
+
+
+def _advice(own: Sequence[Ladder], dtypes: Sequence[str]) -> str:
+    """Which variant is fastest at which size, and what the shares below are of."""
+    told = []
+    for dtype in dtypes:
+        mine = [x for x in own if x.dtype == dtype and x.winner]
+        if mine and mine[0].winner:
+            when = which_when(mine) or f"{choices(mine)[0].rung.short} at all sizes measured"
+            told.append(f"{dtype}: {when}" if len(dtypes) > 1 else when)
+    first = own[0].measure
+    notes = [f"No roof: {first.no_roof}."] if first.no_roof else []
+    if first.roof and first.roof.note:
+        notes = [f"The ceiling is of {first.roof.named}."]
+    return " ".join([f"Which when: {' / '.join(told)}.", *notes])
 
 
 def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:
@@ -102,7 +121,8 @@ def table(problem: Problem, found: Sequence[Ladder]) -> Iterator[str]:
     for ladder in found:
         of = f"{ladder.dtype}, " if len(found) > 1 else ""
         heads.append(f"{of}time at {fmt.assignments(ladder.sizes)}")
-        heads += ["× what it builds on", "of ceiling"]
+        roof = ladder.measure.roof
+        heads += ["× what it builds on", f"of {roof.name}" if roof else "of ceiling"]
     yield _row(heads)
     yield _row(["---"] * 3 + ["---:"] * (len(heads) - 3))
     shorts = short_names(list(problem.variants))
@@ -160,7 +180,7 @@ def _figures(ladder: Ladder, variant: Variant) -> list[str]:
     rung = ladder.rung(variant.name)
     if rung is None:
         return ["", "", ""]
-    percent = "" if rung.percent is None else fmt.percent(rung.percent)
+    percent = "" if rung.percent is None else fmt.share(rung.percent)
     return [fmt.time_interval(rung.time), over_parent(rung, variant), percent]
 
 

@@ -25,11 +25,13 @@ from harness import load
 from harness.analysis.ladder import Ladder, Rung, inverse, ladders
 from harness.errors import HarnessError
 from harness.report import format as fmt
+from harness.report.choice import which_when
 from harness.tables import Run
+from harness.tables.roofs import OVER
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAD = ("problem", "size", "first variant", "fastest variant", "× first", "library", "× library",
-        "of ceiling")  # fmt: skip
+        "of ceiling", "which when")  # fmt: skip
 VERSUS = HEAD.index("× library") - 1
 """Of the cells behind the first."""
 OLDER = "†"
@@ -64,11 +66,13 @@ def _fail(message: str) -> int:
 def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
     """The table, and below it which rows were measured where, when and at what commit."""
     yield _row(HEAD)
-    yield "|---|---|---|---|---:|---|---:|---:|"
+    yield "|---|---|---|---|---:|---|---:|---:|---|"
     measured: dict[str, list[str]] = defaultdict(list)
     any_older = False
+    shown: list[Ladder] = []
     for run in runs:
-        largest = {(x.problem, x.dtype): x for x in reversed(ladders(run))}
+        every = ladders(run)
+        largest = {(x.problem, x.dtype): x for x in reversed(every)}
         types = Counter(problem for problem, _ in largest)
         report = f"{Path(os.path.relpath(run.folder, relative_to)).as_posix()}/report.html"
         for (problem, dtype), ladder in sorted(largest.items()):
@@ -77,7 +81,9 @@ def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
             if cells[VERSUS] and is_older(run, problem):
                 cells[VERSUS] += OLDER
                 any_older = True
-            yield _row([f"[{name}]({report})", *cells])
+            when = which_when([x for x in every if x.key[:2] == (problem, dtype)])
+            yield _row([f"[{name}]({report})", *cells, when])
+            shown.append(ladder)
         measured[_occasion(run.info)] += sorted(types)
     yield ""
     yield (
@@ -90,9 +96,30 @@ def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
             f"{OLDER} Measured before the files of its inputs or libraries changed, and not anew "
             "yet: most of these ratios will fall.\n"
         )
+    yield from _roofs(shown)
     yield "Measured on"
     for occasion, problems in measured.items():
         yield f"- {occasion}: {', '.join(problems)}"
+
+
+def _roofs(shown: Sequence[Ladder]) -> Iterator[str]:
+    """What "of ceiling" is of, and for which rows it needs a word more."""
+    yield (
+        "Of ceiling: of the lowest roof that applies, measured in the same run "
+        "([what roofs there are](docs/measurement.md#how-near-to-the-limit)). 2:1 traffic reads "
+        "two bytes for each that it writes. Which when: of the sizes measured; empty where one "
+        "variant does at all of them.\n"
+    )
+    notes: dict[str, dict[str, None]] = defaultdict(dict)
+    for ladder in shown:
+        roof, percent = ladder.measure.roof, ladder.winner.percent if ladder.winner else None
+        said = [roof.note] if roof and roof.note else []
+        said += [f"no roof: {ladder.measure.no_roof}"] if ladder.measure.no_roof else []
+        said += [OVER] if percent and percent > 100 else []
+        for note in said:
+            notes[note][ladder.problem] = None
+    if notes:
+        yield "\n".join(f"- {', '.join(names)}: {note}." for note, names in notes.items()) + "\n"
 
 
 def _confidence(runs: Sequence[Run]) -> str:
@@ -113,11 +140,14 @@ def _cells(ladder: Ladder) -> list[str]:
     versus_first = best.versus_baseline.ratio if best and best.versus_baseline else None
     versus_library = inverse(library.versus_winner) if library else None
     faster = versus_library.ratio if versus_library else None
-    percent = best.percent if best else None
+    roof = ladder.measure.roof
+    share = "no roof" if ladder.measure.no_roof else ""
+    if best and best.percent is not None and roof:
+        share = fmt.share(best.percent, roof.name)
     return [
         fmt.assignments(ladder.sizes), _timed(first), _timed(best),
         fmt.times(versus_first) if versus_first else "", _timed(library),
-        fmt.times(faster) if faster else "", "" if percent is None else fmt.percent(percent),
+        fmt.times(faster) if faster else "", share,
     ]  # fmt: skip
 
 

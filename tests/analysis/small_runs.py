@@ -44,6 +44,10 @@ class Variant:
     builds_on: str = ""
     idea: str = ""
     is_trap: bool = False
+    written_bytes: int | None = None
+    """Of 4 n; None as older runs have it."""
+    reread_bytes: int = 0
+    exponentials: int = 0
 
 
 def run_of(
@@ -84,7 +88,8 @@ def _case(
     records: list[Record] = [
         Planned(case, problem, name, "float32", {"n": n}, {"block": block}, 4 * n, v.flops,
                 is_baseline, v.is_library, kernels, v.builds_on, idea=v.idea,
-                is_trap=v.is_trap),
+                is_trap=v.is_trap, written_bytes=v.written_bytes,
+                reread_bytes=v.reread_bytes, exponentials=v.exponentials),
         Outcome(case, "ok"),
     ]  # fmt: skip
     for step, kernel in enumerate(kernels if not v.is_library else ()):

@@ -109,25 +109,32 @@ def test_without_flops_or_time_there_is_no_point_and_a_reason() -> None:
 
 def test_only_the_roofs_of_the_types_that_occur_are_drawn() -> None:
     run = run_of({"v0": Variant()}, ceilings=CEILINGS)
-    names = [roof.name for roof in roofs(run, ["float32"])]
+    names = [roof.name for roof in roofs(run, [*run.planned.values()])]
     assert names == ["read_bandwidth", "copy_bandwidth", "l2_bandwidth", "fp32_rate"]
+
+
+def test_the_roof_of_the_kernels_own_traffic_is_drawn_where_it_was_measured() -> None:
+    mixed = {**CEILINGS, "mix_2_1_bandwidth": 3.9e12, "mix_1_4_bandwidth": 3.7e12}
+    run = run_of({"v0": Variant(written_bytes=4_000_000 // 3)}, ceilings=mixed)
+    found = [roof for roof in roofs(run, [*run.planned.values()]) if roof.level == "DRAM"]
+    assert [roof.label for roof in found] == ["DRAM 2:1 traffic", "DRAM read", "DRAM copy"]
 
 
 def test_floats_that_tensor_cores_multiply_are_held_to_the_rate_of_tensor_cores() -> None:
     rates = {**CEILINGS, "fp32_rate": 65e12, "tf32_rate": 490e12}
     run = run_of({"v0": Variant(times={256: 1e6}, flops=10**11)}, ceilings=rates)
-    binding = run.binding("reduce_sum", "float32")
-    assert binding is not None
-    assert binding.name == "fp32_rate"
+    roof = run.roof(case_of(run, "v0"))
+    assert roof is not None
+    assert roof.name == "FP32"
     assert run.results.above_ceiling.eq(True).any(), "100 TFLOP/s are more than that"
 
     tf32 = Run(run.folder, {**run.info, "problems": {"reduce_sum": {"arithmetic": "tf32"}}},
                run.records)  # fmt: skip
-    binding = tf32.binding("reduce_sum", "float32")
-    assert binding is not None
-    assert binding.name == "tf32_rate"
+    roof = tf32.roof(case_of(tf32, "v0"))
+    assert roof is not None
+    assert roof.name == "TF32 tensor cores"
     assert not tf32.results.above_ceiling.eq(True).any()
-    assert roofs(tf32, ["tf32"])[-1].label == "TF32 tensor"
+    assert roofs(tf32, [*tf32.planned.values()])[-1].label == "TF32 tensor"
 
 
 def test_without_ceilings_nothing_is_above_a_roof() -> None:

@@ -10,13 +10,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.backends.base import Batch
+from harness.backends.base import Batch, Execution
+from harness.backends.emulated import EmulatorBackend
 from harness.build import compile as compiler
 from harness.build.compile import Built, Resources, Unit, kernel_name
 from harness.cases import Case, Device
 from harness.errors import HarnessError
 from harness.measure import ceilings
-from harness.measure.ceilings import CEILING_OF, SOURCE, WGMMA, buffers, cases, measure_ceilings
+from harness.measure.ceilings import (
+    CEILING_OF,
+    MIXED,
+    SOURCE,
+    STREAMS,
+    WGMMA,
+    buffers,
+    cases,
+    measure_ceilings,
+    written,
+)
 from harness.measure.net_ceilings import ceiling_over_placements
 from harness.problem import Buffer
 
@@ -37,8 +48,13 @@ class FakeBackend:
     def workspace(
         self, problem: None, needed: Sequence[Buffer], inputs: Mapping[str, Any]
     ) -> FakeBackend:
-        assert not inputs
+        self.inputs = inputs
         return self
+
+    def run(self, case: Case, built: Built, draw: int = 0) -> Execution:
+        """What the kernel must write."""
+        count = int(case.steps[0].args[-1])
+        return Execution({"copy": written(case.variant, count, self.inputs["input"])})
 
     def noise(self, name: str) -> None:
         """Not zeros, whatever else."""
@@ -47,9 +63,10 @@ class FakeBackend:
     def time(
         self, case: Case, built: Built, cache: str, launches: int, *rest: Any, **more: Any
     ) -> Batch:
+        assert not self.inputs
         assert self.noisy == ["input"]
         name = CEILING_OF[case.variant]
-        rate = 0.5e9 if name == "empty_kernel" else 6e13 if name.endswith("_rate") else 4e12
+        rate = {"ns": 0.5e9, "flop/s": 6e13, "exp/s": 4e12, "byte/s": 4e12}[ceilings.unit_of(name)]
         seconds = self.work[case.id] / rate
         # What is in the cache is faster than any ceiling, and must not count.
         slower = (1 if self.best[name] == case.id else 2) * (0.01 if cache == "warm" else 1)
@@ -76,15 +93,18 @@ def nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_ceiling_is_that_of_its_best_shape(small: Device) -> None:
     found = {c.name: c for c in measure_ceilings(FakeBackend(small), np.random.default_rng(1))}  # type: ignore[arg-type]
     # A cache of 64 KiB is too small for one tile of l2_bandwidth, so that has no ceiling here.
-    assert list(found) == [
-        "empty_kernel", "read_bandwidth", "copy_bandwidth", "shared_bandwidth", "fp32_rate",
-        "fp64_rate", "fp16_rate", "tensor_rate", "tf32_rate",
+    bandwidths = [
+        "read_bandwidth", "copy_bandwidth", "mix_4_1_bandwidth", "mix_2_1_bandwidth",
+        "mix_1_4_bandwidth", "write_bandwidth", "shared_bandwidth",
     ]  # fmt: skip
+    rates = ["fp32_rate", "fp64_rate", "fp16_rate", "tensor_rate", "bf16_tensor_rate", "tf32_rate"]
+    assert list(found) == ["empty_kernel", *bandwidths, *rates, "exponential_rate"]
     assert found["read_bandwidth"].value == pytest.approx(4e12, rel=1e-3)
     assert found["copy_bandwidth"].value == pytest.approx(4e12, rel=1e-3)
     assert found["fp32_rate"].value == pytest.approx(6e13, rel=1e-3)
     assert found["empty_kernel"].value == pytest.approx(2.0)  # 1 / 0.5e9 s
-    assert [found[n].unit for n in found] == ["ns"] + ["byte/s"] * 3 + ["flop/s"] * 5
+    units = ["ns"] + ["byte/s"] * len(bandwidths) + ["flop/s"] * len(rates) + ["exp/s"]
+    assert [found[n].unit for n in found] == units
     for ceiling in found.values():
         assert ceiling.low <= ceiling.value <= ceiling.high
         assert len(ceiling.samples) == ceilings.ROUNDS
@@ -118,9 +138,14 @@ def test_every_case_is_within_the_devices_limits_and_has_its_work(device: Device
         assert step.grid[0] >= 1
         if case.variant.startswith("read"):
             assert amount == nbytes
-        elif case.variant.startswith("copy"):
-            assert amount == 2 * nbytes  # read once, written once
-            assert case.variant == "copy_bandwidth" or threads >= nbytes // 16
+        elif case.variant in STREAMS:
+            reads, writes = STREAMS[case.variant]
+            count = int(step.args[-1])
+            assert count * max(reads, writes) * 16 == nbytes  # as much as there is, and no more
+            assert amount == 16 * count * (reads + writes)  # each read once, or written once
+            assert case.variant == "copy_bandwidth" or threads >= count
+        elif case.variant == "exponential_rate":
+            assert amount == threads * int(step.args[1]) * 8
         elif case.variant == "l2_bandwidth":
             _, count, passes, _ = step.args
             assert int(count) % (4 * threads) == 0  # whole tiles: nothing is left unread
@@ -137,6 +162,8 @@ def test_every_case_is_within_the_devices_limits_and_has_its_work(device: Device
                 "fp16_rate": 4 * 8,
                 "tensor_rate": 4 * 2 * 16 * 8 * 16 // 32,
                 "wgmma_rate": 8 * 2 * 64 * 128 * 16 // 128,
+                "tensor_bf16_rate": 4 * 2 * 16 * 8 * 16 // 32,
+                "wgmma_bf16_rate": 8 * 2 * 64 * 128 * 16 // 128,
                 "tensor_tf32_rate": 4 * 2 * 16 * 8 * 8 // 32,
                 "wgmma_tf32_rate": 8 * 2 * 64 * 128 * 8 // 128,
             }[case.variant]
@@ -153,6 +180,7 @@ def test_every_kernel_named_is_in_its_file_and_takes_its_arguments(
 ) -> None:
     built = {
         SOURCE.name: compiler.build(Unit(SOURCE, (), (), "sm_90")),
+        MIXED.name: compiler.build(Unit(MIXED, (), (), "sm_90")),
         WGMMA.name: compiler.build(Unit(WGMMA, (), (), "sm_90a")),
     }
     assert cache.is_dir()
@@ -199,3 +227,48 @@ def test_a_placement_measures_the_memorys_ceilings_again(small: Device) -> None:
     assert over.value == pytest.approx(4e12 / 2 ** (1 / 3), rel=1e-3)  # geometric mean
     assert over.low < over.value < over.high
     assert ceiling_over_placements(read, own[:1], 0.95) == read
+
+
+def test_the_bandwidths_of_memory_are_what_placements_measure_again() -> None:
+    assert ceilings.PROBED == (
+        "read_bandwidth", "mix_4_1_bandwidth", "mix_2_1_bandwidth", "copy_bandwidth",
+        "mix_1_4_bandwidth", "write_bandwidth",
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("cache")
+def test_every_kernel_that_writes_leaves_what_it_must_and_nothing_else() -> None:
+    backend = EmulatorBackend("sm_90")
+    built = {s.name: compiler.build(Unit(s, (), (), "sm_90")) for s in (SOURCE, MIXED)}
+    ceilings._check(backend, built)
+    values = np.arange(4 * 4 * ceilings.CHECKED, dtype=np.float32)
+    four = written("mix_4_1", ceilings.CHECKED, values)
+    assert four[:2].tolist() == [4 * 4000 + 8000.0, 4 + 4 * 4000 + 8000.0]  # 0 + 4,000 + 8,000 …
+    assert written("write_once", 3, values).tolist() == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2]
+    assert written("mix_1_4", 2, values[:8]).tolist() == [*range(8)] * 4
+
+
+@pytest.mark.fault(
+    "a ceiling's kernel that writes something else", "no ceiling is measured; the run says which"
+)
+@pytest.mark.usefixtures("nothing_compiled")
+def test_a_kernel_that_writes_something_else_is_no_ceiling(small: Device) -> None:
+    class Wrong(FakeBackend):
+        def run(self, case: Case, built: Built, draw: int = 0) -> Execution:
+            right = super().run(case, built).outputs["copy"]
+            off = np.float32(case.variant == "mix_2_1")
+            return Execution({"copy": right + off})
+
+    with pytest.raises(HarnessError, match="mix_2_1 is no ceiling: it writes other numbers"):
+        list(measure_ceilings(Wrong(small), np.random.default_rng(1)))  # type: ignore[arg-type]
+
+
+def test_what_ceilings_take_beyond_reading_copying_and_arithmetic_is_small(device: Device) -> None:
+    """Launches alone, at 4 TB/s, 4 × 10¹² exponentials and 10¹⁵ flops a second."""
+    new = {"mix_4_1", "mix_2_1", "mix_1_4", "write_once", "exponential_rate", "wgmma_bf16_rate"}
+    seconds = sum(
+        amount / (1e15 if case.variant == "wgmma_bf16_rate" else 4e12)
+        for case, amount in cases(device)
+        if case.variant in new
+    )
+    assert seconds * (ceilings.ROUNDS + 1) * (ceilings.BATCH + 1) < 0.5

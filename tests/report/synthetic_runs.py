@@ -98,7 +98,7 @@ class Bench:
                     found.append(
                         Planned("/".join(parts), self.problem, variant, dtype, size, launch,
                                 4 * elements + 4, elements - 1, variant == ours[0], library,
-                                builds_on=parent if self.ladder else "")
+                                builds_on=parent if self.ladder else "", written_bytes=4)
                     )  # fmt: skip
         return found
 

@@ -35,6 +35,7 @@ from harness.backends.base import (
 from harness.build.compile import Built
 from harness.cases import Case, Device, Flush
 from harness.errors import BackendUnavailable, DeviceFault, NotInstalled, OutOfMemory
+from harness.measure.ceilings import written
 from harness.measure.event_cost import IN_AND_OUT_NS
 from harness.problem import Buffer, Problem
 from harness.records import Cache
@@ -229,6 +230,9 @@ class FakeWorkspace:
     # What the harness asks
 
     def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
+        if case.problem == "ceilings":
+            count = int(case.steps[0].args[-1])
+            return Execution({"copy": written(case.variant, count, self._x["input"])})
         pause("timed size" if case.sizes["n"] == TIMED else "test sizes")
         self._launch(case)
         faults = [self._audited()] if (self._guard or self._changed()) else []

@@ -30,6 +30,7 @@ from harness.progress import console
 from harness.records import Planned
 from harness.report import format as fmt
 from harness.tables import Run
+from harness.tables.roofs import Roof
 
 FEW = 3
 """So many ladders are shown whole."""
@@ -130,7 +131,7 @@ def _ladder(run: Run, ladder: Ladder) -> Sheet:
             Cell(_shape(p)),
             Cell(fmt.time(rung.time.value)),
             Cell(fmt.three(rung.rate.value)),
-            Cell("" if rung.percent is None else fmt.percent(rung.percent)),
+            Cell("" if rung.percent is None else fmt.share(rung.percent)),
         ]
         if base:
             cells.append(_compared(rung.versus_baseline, "baseline" if rung is base else ""))
@@ -174,11 +175,16 @@ def _overview(found: Sequence[Ladder]) -> Sheet:
                 Cell(", ".join(r.short for r in [winner, *ladder.tied]) if winner else "none"),
                 _compared(versus, "baseline" if winner and winner is ladder.baseline else ""),
                 _compared(inverse(library.versus_winner) if library else None),
-                Cell("" if percent is None else fmt.percent(percent)),
+                Cell(_of(percent, ladder.measure.roof)),
                 Cell(str(failed), "failed") if failed else Cell(""),
             ]
         )
     return sheet
+
+
+def _of(percent: float | None, roof: Roof | None) -> str:
+    """`94.1 % of copying`."""
+    return fmt.share(percent, roof.name) if percent is not None and roof else ""
 
 
 def _verified(run: Run, problem: str, dtype: str) -> Sheet:
@@ -305,6 +311,8 @@ def _ladder_data(run: Run, ladder: Ladder) -> dict[str, Any]:
         "sizes": ladder.sizes,
         "unit": ladder.measure.unit,
         "ceiling": ladder.measure.limit.value if ladder.measure.limit else None,
+        "roof": ladder.measure.roof.named if ladder.measure.roof else None,
+        "no_roof": ladder.measure.no_roof or None,
         "noise": ladder.noise if math.isfinite(ladder.noise) else None,
         "baseline": ladder.baseline.planned.variant if ladder.baseline else None,
         "fastest": [r.planned.variant for r in (ladder.winner, *ladder.tied) if r],

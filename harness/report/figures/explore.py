@@ -23,7 +23,7 @@ from harness.analysis.roofline import Roofline
 from harness.measure.statistics import Interval
 from harness.report import format as fmt
 from harness.report.figures.ladder import role_of
-from harness.report.figures.over_size import axis_title, lines_over_size
+from harness.report.figures.over_size import axis_title, limits_over_size, lines_over_size
 from harness.report.figures.roofline import MARKS, frame_of
 from harness.report.figures.style import LIGHT
 
@@ -133,14 +133,18 @@ def over_size(ladders: Sequence[Ladder]) -> Markup:
         }
         for line in lines
     ]  # fmt: skip
-    limit = measure.limit
-    shapes = [_line(xref="paper", x0=0, x1=1, y0=limit.value, y1=limit.value)] if limit else []
+    if limits := limits_over_size(ladders):
+        traces.append({
+            "type": "scatter", "mode": "lines", "name": "ceiling",
+            "x": [x for x, _ in limits], "y": [y for _, y in limits],
+            "line": {"color": _role("muted"), "width": 1.2, "dash": "dash"},
+            "hovertemplate": "%{y:,.4g} " + measure.unit + _NAME,
+        })  # fmt: skip
     return _spec(
         traces,
         {"title": {"text": axis_title(list(ladders))}, "type": "log", "tickvals": xs,
          "ticktext": [fmt.count(x) for x in xs]},
         {"title": {"text": f"{measure.name}, {measure.unit}"}, "rangemode": "tozero"},
-        shapes=shapes,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure as Canvas
@@ -44,6 +45,12 @@ def lines_over_size(ladders: list[Ladder]) -> list[Line]:
     ]  # fmt: skip
 
 
+def limits_over_size(ladders: Sequence[Ladder]) -> list[tuple[float, float]]:
+    """The rate that the roof leaves at each size that has one, the smallest size first."""
+    found = [(x.extent, x.measure.limit.value) for x in ladders if x.measure.limit]
+    return sorted(found)
+
+
 def _plain(rung: Rung) -> bool:
     return not (rung.planned.is_library or rung.planned.is_baseline)
 
@@ -80,8 +87,8 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
     figure, axes = canvas(layout, height, 0.68, right, 0.3, 0.5)
     xs = sorted({x for line in lines for x, _ in line.points})
     most = max(y for line in lines for _, y in line.points)
-    limit = measure.limit
-    top = max(most, limit.value if limit else 0) * 1.05
+    limits = limits_over_size(ladders)
+    top = max([most, *(y for _, y in limits)]) * 1.05
     axes.set_xscale("log", base=2)
     axes.set_xlim(xs[0], xs[-1])
     axes.set_ylim(0, top)
@@ -91,11 +98,13 @@ def draw_over_size(ladders: list[Ladder], layout: Layout) -> Canvas:
     axes.tick_params(axis="x", pad=7)  # clear of the vertical axis's 0
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     grid(axes, "y")
-    if limit:
-        axes.axhline(limit.value, color=C["muted"], linestyle=(0, (4, 3)), linewidth=1.2)
-        label = f"{measure.bound} {fmt.three(limit.value)}"
-        axes.annotate(label, (xs[0], limit.value), xytext=(3, -3), textcoords="offset points",
-                      va="top", color=C["muted"])  # fmt: skip
+    if limits:
+        axes.plot(*zip(*limits, strict=True), color=C["muted"], linestyle=(0, (4, 3)),
+                  linewidth=1.2)  # fmt: skip
+        bounds = list(dict.fromkeys(x.measure.bound for x in ladders if x.measure.limit))
+        last = f" {fmt.three(limits[-1][1])}" if len(bounds) == 1 else ""
+        axes.annotate(bounds[0] + last if last else " or ".join(bounds), limits[0], xytext=(3, -3),
+                      textcoords="offset points", va="top", color=C["muted"])  # fmt: skip
     gap = top * 0.15 / (height - 0.8)
     ends = spread([line.points[-1][1] for line in lines], gap, 0, top)
     step = (xs[-1] / xs[0]) ** 0.005

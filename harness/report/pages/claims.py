@@ -74,16 +74,16 @@ def _shown(c: Checked) -> Shown:
 
 def _line(figure: Figure) -> Line:
     test = figure.test
-    found = _value(test, figure.value) if figure.value else figure.reason
+    found = value_of(test, figure.value) if figure.value else figure.reason
     css = {True: "holds", False: "fails", None: "open"}[figure.holds]
     where = [fmt.assignments(figure.sizes), *(fmt.assignments(each) for each in figure.launches)]
     return Line(wanted(test), found, "; ".join(filter(None, where)), css)
 
 
-def wanted(test: Test) -> str:
-    """The test in words: `v1 against v0: speed-up below 1`."""
+def wanted(test: Test, in_full: bool = False) -> str:
+    """The test in words: `v1 against v0: speed-up below 1`. in_full: with the variants' names."""
     names = short_names([n for n in (test.variant, test.against) if n])
-    who = " against ".join(names.values())
+    who = " against ".join(names if in_full else names.values())
     what = {
         "speedup": "speed-up",
         "percent_of_peak": "share of the peak bandwidth",
@@ -93,7 +93,8 @@ def wanted(test: Test) -> str:
     return f"{who}: {what} {test.relation} {value}{tolerance}"
 
 
-def _value(test: Test, value: Interval) -> str:
+def value_of(test: Test, value: Interval) -> str:
+    """Our figure as a reader sees it."""
     if test.measure == "speedup":
         return fmt.ratio(value)
     if test.measure == "percent_of_peak":

@@ -101,8 +101,13 @@ def _facts(ladder: Ladder, winner: Rung, links: Links) -> Markup:
         versus = inverse(library.versus_winner)
         facts.append(_times(versus, Markup.escape(library.planned.variant)))
     if winner.percent is not None:
-        share = fmt.percent(winner.percent)
+        share = fmt.share(winner.percent)
         facts.append(Markup("{} of the {}").format(share, ladder.measure.bound))
+        if ladder.measure.roof and ladder.measure.roof.note:
+            facts[-1] += Markup(" ({})").format(ladder.measure.roof.note)
+    elif ladder.measure.no_roof:
+        rate = f"{fmt.three(winner.rate.value)} {ladder.measure.unit}"
+        facts.append(Markup("{}, no roof: {}").format(rate, ladder.measure.no_roof))
     else:
         rate = f"{fmt.three(winner.rate.value)} {ladder.measure.unit}"
         facts.append(Markup("{}, no ceiling measured").format(rate))

@@ -21,6 +21,7 @@ from harness.measure.timings import group_of
 from harness.records import Planned
 from harness.report import format as fmt
 from harness.report import words
+from harness.report.choice import which_when
 from harness.report.figures import drawn
 from harness.report.figures.ladder import role_of
 from harness.report.figures.sparkline import Bar, sparkline
@@ -29,7 +30,7 @@ from harness.report.pages import headline
 from harness.report.pages.headline import Steps, Story
 from harness.report.pages.problem import Maker, ProblemPage, Roofed, settings
 from harness.report.pages.why import rules_table
-from harness.report.tables.cells import Cell, Table, compared, none
+from harness.report.tables.cells import Cell, Table, compared, none, of_ceiling
 from harness.report.tables.ladder import ladder_table
 from harness.report.tables.machine import ceilings_table
 from harness.tables import Run
@@ -96,8 +97,9 @@ _TIMED = [
     ("fastest", "of our variants, at its best launch shape"),
     ("against the baseline", "how many times faster than the baseline"),
     ("against the library", "how many times faster than the fastest library, which it names"),
-    ("of ceiling", "of the ceiling that binds the problem, measured in this run"),
+    ("of ceiling", "of the lowest roof that applies, measured in this run"),
     ("runner-up", "the fastest that is certainly slower, and by how much"),
+    ("which when", "the fastest at each size; one where it does at all sizes measured"),
 ]
 _COUNTED = [
     ("verified", "variants whose results agreed with the float64 reference"),
@@ -185,6 +187,7 @@ def _lines(maker: Maker, page: ProblemPage, links: Links) -> list[Line]:
         ladders, steps = page.told[dtype]
         if ladders:
             cells, why, spark = _timed(ladders[0], steps[0])
+            cells.append(Cell(which_when(ladders) or "–", css="wrap"))
             size = fmt.assignments(ladders[0].sizes)
         else:
             cells, why, spark, size = _counted(maker, cases)
@@ -211,9 +214,7 @@ def _timed(ladder: Ladder, steps: Steps) -> tuple[list[Cell], str, Markup]:
         Cell(shown, winner.planned.variant, css="name"),
         compared(winner.versus_baseline, "the baseline" if winner is base else "–"),
         compared(library, "no library", ladder.libraries[0].short if library else ""),
-        Cell(fmt.percent(winner.percent), winner.percent)
-        if winner.percent is not None
-        else none("no ceiling"),
+        of_ceiling(winner.percent, ladder.measure, name=True),
         Cell(f"{runner.short}, {fmt.slower(gap)}", 1 / gap.value) if runner and gap else none(),
     ]
     gain = headline.largest_gain(ladder, steps)

@@ -15,6 +15,7 @@ from harness.measure.timings import Group
 from harness.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import slug
+from harness.report.choice import which_of_each_type
 from harness.report.figures import drawn
 from harness.report.figures.style import Figure
 from harness.report.links import Links
@@ -146,7 +147,7 @@ class Maker:
             about=str(about.get("title") or ""),
             inputs=str(about.get("timed_inputs") or ""),
             stories=headline.stories(run, problem, told, links),
-            notes=self._notes(ladders),
+            notes=self._notes(ladders) + which_of_each_type(ranked),
             panels=panels,
             over_size=[
                 drawn.over_size_figure(run, own)

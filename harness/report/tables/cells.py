@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.analysis.ladder import Measure
 from harness.analysis.quantities import Quantity
 from harness.analysis.readings import Answer, Missing
 from harness.measure.statistics import Interval
 from harness.measure.timings import Comparison, Spread
 from harness.records import Planned
 from harness.report import format as fmt
+from harness.tables.roofs import OVER
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,15 @@ def compared(comparison: Comparison | None, missing: str = "–", title: str = "
         return none(missing)
     ratio = comparison.ratio
     return Cell(fmt.ratio(ratio), ratio.value, title, mark=comparison.verdict)
+
+
+def of_ceiling(percent: float | None, measure: Measure, name: bool = False) -> Cell:
+    """A share of the roof, with its name where asked for; or why there is none."""
+    if percent is None or measure.roof is None:
+        return none("no roof", measure.no_roof) if measure.no_roof else none("no ceiling")
+    text = fmt.share(percent, measure.roof.name if name else "")
+    told = [measure.roof.named] * bool(measure.roof.note) + [OVER] * (percent > 100)
+    return Cell(text, percent, "; ".join(told))
 
 
 def placed(spread: Spread | None) -> Cell:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.analysis.ladder import Ladder, Rung, inverse
+from harness.analysis.ladder import Ladder, Measure, Rung, inverse
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
 from harness.report.links import Links
@@ -15,6 +15,7 @@ from harness.report.tables.cells import (
     launch_cell,
     named,
     none,
+    of_ceiling,
 )
 from harness.tables import Run
 
@@ -32,7 +33,7 @@ def ladder_table(run: Run, ladder: Ladder, links: Links) -> Table:
             "each one's rounds, with its confidence interval",
         ),
         Column(ladder.measure.unit, "compulsory work of the problem over the time"),
-        Column("of ceiling", f"of the {ladder.measure.bound} measured in this run"),
+        Column(*_ceiling(ladder.measure)),
         Column(f"against {base}", "how many times faster, compared within each round"),
     ]
     if steps:
@@ -53,9 +54,7 @@ def ladder_table(run: Run, ladder: Ladder, links: Links) -> Table:
             launch_cell(p),
             Cell(fmt.time_interval(rung.time), rung.time.value),
             Cell(fmt.three(rung.rate.value), rung.rate.value),
-            Cell(fmt.percent(rung.percent), rung.percent)
-            if rung.percent is not None
-            else none("no ceiling"),
+            of_ceiling(rung.percent, ladder.measure),
             compared(rung.versus_baseline, "baseline" if rung is ladder.baseline else "–"),
         ]
         if steps:
@@ -76,6 +75,17 @@ def ladder_table(run: Run, ladder: Ladder, links: Links) -> Table:
         columns,
         rows,
         "cards",
+    )
+
+
+def _ceiling(measure: Measure) -> tuple[str, str]:
+    """`of copying`, and what that means."""
+    if measure.roof is None:
+        why = measure.no_roof or "nothing that its work is limited by was measured in this run"
+        return "of ceiling", why
+    least = f"{fmt.time(measure.roof.least.value)} at least"
+    return f"of {measure.roof.name}", f"of the {measure.bound} measured in this run: {least}" + (
+        f"; {measure.roof.note}" if measure.roof.note else ""
     )
 
 

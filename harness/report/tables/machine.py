@@ -130,10 +130,20 @@ def _range(values: Any, show: Any) -> Cell:
 
 CEILINGS = {
     "read_bandwidth": "read bandwidth", "copy_bandwidth": "copy bandwidth",
+    "mix_4_1_bandwidth": "4 bytes read to 1 written", "write_bandwidth": "write bandwidth",
+    "mix_2_1_bandwidth": "2 bytes read to 1 written",
+    "mix_1_4_bandwidth": "1 byte read to 4 written",
     "l2_bandwidth": "L2 bandwidth", "shared_bandwidth": "shared-memory bandwidth",
     "fp32_rate": "FP32 rate (fused multiply-add)", "fp64_rate": "FP64 rate",
-    "fp16_rate": "FP16 rate", "tensor_rate": "tensor rate", "tf32_rate": "TF32 tensor rate",
+    "fp16_rate": "FP16 rate", "tensor_rate": "FP16 tensor rate",
+    "bf16_tensor_rate": "BF16 tensor rate", "tf32_rate": "TF32 tensor rate",
+    "exponential_rate": "exponentials",
     "empty_kernel": "an empty kernel",
+}  # fmt: skip
+
+
+UNITS = {
+    "byte/s": (1e9, "GB/s"), "flop/s": (1e12, "TFLOP/s"), "exp/s": (1e9, "billion/s"),
 }  # fmt: skip
 
 
@@ -143,9 +153,7 @@ def ceilings_table(run: Run) -> Table:
     rows = []
     for c in run.ceilings.values():
         measured = Interval(c.value, c.low, c.high)
-        scale, unit = {"byte/s": (1e9, "GB/s"), "flop/s": (1e12, "TFLOP/s")}.get(
-            c.unit, (1.0, c.unit)
-        )
+        scale, unit = UNITS.get(c.unit, (1.0, c.unit))
         shown = (
             fmt.time_interval(measured) if c.unit == "ns" else fmt.interval(measured, scale, unit)
         )

@@ -1,0 +1,105 @@
+"""Which variant to use when: the fastest at each size, in as few words as the sizes allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.analysis.ladder import Ladder, Rung
+from harness.report import format as fmt
+
+MANY_KEYS = 3
+"""Sizes that differ in more keys than this are told apart by one of them."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One variant, and the neighbouring sizes at which nothing was shown to be faster."""
+
+    rung: Rung
+    ladders: Sequence[Ladder]
+    """The smallest size first."""
+
+
+def choices(ladders: Sequence[Ladder]) -> list[Choice]:
+    """Of one problem and type: as few variants as will do, from the smallest size to the largest.
+
+    A variant that the fastest cannot be told apart from does as well, so one that does at several
+    sizes in a row is named once.
+    """
+    found: list[Choice] = []
+    for ladder in sorted((x for x in ladders if x.winner), key=lambda x: x.extent):
+        assert ladder.winner is not None
+        good = {r.planned.variant: r for r in (ladder.winner, *ladder.tied)}
+        before = found[-1].ladders if found else []
+        both = [v for v in good if all(_does(x, v) for x in before)]
+        if before and both:
+            found[-1] = Choice(good[both[0]], [*before, ladder])
+        else:
+            found.append(Choice(ladder.winner, [ladder]))
+    return found
+
+
+def _does(ladder: Ladder, variant: str) -> bool:
+    return any(r and r.planned.variant == variant for r in (ladder.winner, *ladder.tied))
+
+
+def which_when(ladders: Sequence[Ladder]) -> str:
+    """`n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a`; empty where one variant does at all sizes measured.
+
+    Between the two sizes nothing was measured, and nothing is said.
+    """
+    found = choices(ladders)
+    if len(found) < 2:
+        return ""
+    sizes = [x.sizes for each in found for x in each.ladders]
+    keys = [key for key in sizes[0] if len({size.get(key) for size in sizes}) > 1]
+    if len(keys) == 1:
+        return "; ".join(
+            f"{_stretch(keys[0], each, i == 0, i == len(found) - 1)}: {each.rung.short}"
+            for i, each in enumerate(found)
+        )
+    if len(keys) > MANY_KEYS:
+        apart = (key for key in keys if len({size[key] for size in sizes}) == len(sizes))
+        keys = [next(apart, keys[0])]
+    if all(len(set(map(size.get, keys))) == 1 for size in sizes):
+        keys = [" = ".join(keys)]  # of square matrices, say
+    return _listed(found, keys)
+
+
+def which_of_each_type(ranked: Sequence[Sequence[Ladder]]) -> list[str]:
+    """`Which when, float32: n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a.`, where the fastest changes with size."""
+    several = len(ranked) > 1
+    return [
+        f"Which when{f', {own[0].dtype}' if several else ''}: {told}."
+        for own in ranked
+        if (told := which_when(own))
+    ]
+
+
+def _listed(found: Sequence[Choice], keys: Sequence[str]) -> str:
+    """Sizes that no one key orders, each with its variant; the one that most have stands last."""
+    at: dict[str, list[str]] = {}
+    for each in found:
+        at.setdefault(each.rung.short, []).extend(_at(x, keys) for x in each.ladders)
+    most = max(at, key=lambda short: len(at[short]))
+    told = [
+        f"{' or '.join(where)}: {short}"
+        for short, where in at.items()
+        if short != most or len(where) == 1
+    ]
+    return "; ".join(told + [f"otherwise {most}"] * (len(at[most]) > 1))
+
+
+def _stretch(key: str, choice: Choice, first: bool, last: bool) -> str:
+    """`n ≤ 2²⁰`, `n = 2²⁴`, `2²² ≤ n ≤ 2²⁴`, `n ≥ 2²⁸`: no further than was measured inside."""
+    low, high = (fmt.count(x.sizes[key]) for x in (choice.ladders[0], choice.ladders[-1]))
+    if first:
+        return f"{key} ≤ {high}"
+    if last:
+        return f"{key} ≥ {low}"
+    return f"{key} = {low}" if low == high else f"{low} ≤ {key} ≤ {high}"
+
+
+def _at(ladder: Ladder, keys: Sequence[str]) -> str:
+    return fmt.assignments({key: ladder.sizes[key.split(" = ")[0]] for key in keys})

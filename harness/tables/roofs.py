@@ -1,0 +1,173 @@
+"""The roof of a case: of the limits that its work meets, the one that leaves it most time.
+
+A kernel has to move the problem's bytes, do its arithmetic and take its exponentials, each of which
+has a rate that small kernels of ours reached in the same run. Whichever takes longest at that rate
+is the roof, and "of ceiling" is that time over the kernel's. What was not measured is not made up:
+a roof then says what it leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from harness.measure import mixes
+from harness.measure.statistics import Interval
+from harness.records import Ceiling, Planned
+from harness.silicon.architectures import UnknownArchitectureError, architecture
+
+if TYPE_CHECKING:
+    from harness.tables.run import Run
+
+OVER = (
+    "over 100 %: a roof is what the best of our own kernels reached, and no law. It may have tried "
+    "no launch shape so good, stand between two mixes that were measured, or lie over buffers of "
+    "another size: what is written last need not have left the L2 cache when a kernel ends"
+)
+
+_RATES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "float32": (("fp32_rate", "FP32"),),
+    "float64": (("fp64_rate", "FP64"),),
+    "tf32": (("tf32_rate", "TF32 tensor cores"),),
+    "float16": (("tensor_rate", "FP16 tensor cores"),),
+    "bfloat16": (
+        ("bf16_tensor_rate", "BF16 tensor cores"),
+        ("tensor_rate", "FP16 tensor cores"),  # in older runs
+    ),
+}
+"""Arithmetic → its ceilings, the first that was measured being it, and what they are called."""
+
+
+@dataclass(frozen=True)
+class Roof:
+    """One limit, as the least time that it leaves a case."""
+
+    name: str
+    """`copying`, `FP32`: what the share is of."""
+    least: Interval
+    """ns."""
+    is_traffic: bool
+    note: str = ""
+    """What the figure does not say of itself, in a clause."""
+
+    @property
+    def bound(self) -> str:
+        """`copy ceiling`: what the line in a figure is called."""
+        return f"{_SHORT.get(self.name, self.name)} ceiling"
+
+    @property
+    def named(self) -> str:
+        """The name with its note: `reading (1:4 traffic was not measured)`."""
+        return f"{self.name} ({self.note})" if self.note else self.name
+
+
+_SHORT = {
+    "reading": "read", "copying": "copy", "writing": "write", "exponentials": "exponential",
+    "TF32 tensor cores": "TF32 tensor-core", "FP16 tensor cores": "FP16 tensor-core",
+    "BF16 tensor cores": "BF16 tensor-core",
+}  # fmt: skip
+
+
+def roof_of(run: Run, p: Planned) -> Roof | None:
+    """The lowest roof; None where nothing that it needs was measured, or the problem has none."""
+    if without(run, p.problem):
+        return None
+    found = list(roofs_of(run, p))
+    return max(found, key=lambda roof: roof.least.value, default=None)
+
+
+def without(run: Run, problem: str) -> str:
+    """Why a problem has no roof, by its own word; empty where it has one."""
+    return str(_said(run.info, problem).get("no_roof") or "")
+
+
+def roofs_of(run: Run, p: Planned) -> Iterator[Roof]:
+    """Every limit that the case's work meets."""
+    if traffic := _traffic(run, p):
+        yield traffic
+    if rate := arithmetic_rate(run, p.problem, p.dtype):
+        name, ceiling = rate
+        if p.flops:
+            yield Roof(name, _ns(p.flops, ceiling), False)
+    exponentials = run.ceilings.get("exponential_rate")
+    if exponentials and p.exponentials:
+        yield Roof("exponentials", _ns(p.exponentials, exponentials), False)
+
+
+def arithmetic_rate(run: Run, problem: str, dtype: str) -> tuple[str, Ceiling] | None:
+    """What a problem's arithmetic is called and its ceiling; None where there is none."""
+    known = _RATES.get(run.arithmetic(problem, dtype), ())
+    return next(((name, run.ceilings[key]) for key, name in known if key in run.ceilings), None)
+
+
+def _traffic(run: Run, p: Planned) -> Roof | None:
+    reading = run.ceilings.get("read_bandwidth")
+    if not p.bytes:
+        return None
+    if p.written_bytes is None or p.written_bytes > p.bytes:
+        note = "what is written was not recorded"
+        return Roof("reading", _ns(p.bytes, reading), True, note) if reading else None
+    again = max(0, p.reread_bytes - on_chip_bytes(run.info)) if p.reread_bytes else 0
+    read = p.bytes - p.written_bytes + again
+    name = mixes.name_of(read, p.written_bytes)
+    twice = "what the chip cannot hold read twice" if again else ""
+    if least := mixes.least(run.ceilings, read, p.written_bytes):
+        return Roof(name, least.ns, True, ", ".join(filter(None, (twice, least.note))))
+    if reading is None:
+        return None
+    missing = f"{name} was not measured"
+    note = ", ".join(filter(None, (twice, missing)))
+    return Roof("reading", _ns(read + p.written_bytes, reading), True, note)
+
+
+def on_chip_bytes(info: Mapping[str, Any]) -> int:
+    """What a GPU holds at most outside of its memory: L2 cache, registers and shared memory."""
+    device = _mapping(info.get("device"))
+    limits = _mapping(device.get("own_limits"))
+    try:
+        known = architecture(str(device.get("arch")))
+        registers, shared = known.registers_per_sm, known.shared_bytes_per_sm
+    except UnknownArchitectureError:
+        registers = shared = 0
+    registers = _whole(limits.get("registers_per_sm")) or registers
+    shared = _whole(limits.get("shared_bytes_per_sm")) or shared
+    sms = _whole(device.get("sm_count"))
+    return _whole(device.get("l2_bytes")) + sms * (4 * registers + shared)
+
+
+def completed(info: Mapping[str, Any], p: Planned) -> Planned:
+    """The case with what run.json says of its work and the record, which is older, does not.
+
+    Of a case with as many bytes only: else it is of another work model.
+    """
+    work = _mapping(_mapping(_said(info, p.problem).get("work")).get(p.group))
+    written = work.get("written_bytes")
+    if p.written_bytes is not None or work.get("bytes") != p.bytes or written is None:
+        return p
+    return replace(
+        p,
+        written_bytes=_whole(written),
+        reread_bytes=_whole(work.get("reread_bytes")),
+        exponentials=_whole(work.get("exponentials")),
+    )
+
+
+def _said(info: Mapping[str, Any], problem: str) -> Mapping[str, Any]:
+    """What run.json says of a problem."""
+    return _mapping((info.get("problems") or {}).get(problem))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """run.json may be a stranger's: what should be a mapping and is none is empty."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _ns(amount: int, ceiling: Ceiling) -> Interval:
+    rates = (ceiling.value, ceiling.high, ceiling.low)
+    value, low, high = (1e9 * amount / rate for rate in rates)
+    return Interval(value, low, high)

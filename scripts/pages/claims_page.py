@@ -1,0 +1,96 @@
+"""Write docs/claims.md: what tutorials claim of these kernels, and what the committed runs say.
+
+    python scripts/pages/claims_page.py            write the page
+    python scripts/pages/claims_page.py --check    exit 1 if it is out of date
+
+Reads harness/analysis/claims.yaml and the runs committed in reports/h200/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from harness import load
+from harness.analysis import claims
+from harness.analysis.claims import Checked, Claim, Figure
+from harness.analysis.readings import Readings
+from harness.report import format as fmt
+from harness.report.pages.claims import value_of, wanted
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE, RUNS = ROOT / "docs" / "claims.md", ROOT / "reports" / "h200"
+HEAD = """\
+# What others claim
+
+<!-- written by scripts/pages/claims_page.py; do not edit: make claims-page -->
+
+Claims that tutorials make of such kernels, each put to the test in the committed runs on H200s. A
+claim holds where the whole confidence interval says so, and not where the whole interval says the
+contrary. They were made on other GPUs, mostly of unknown type: that one does not hold here does not
+say that it did not hold there. A share of the peak is of the read ceiling of the same run, the
+milder measure. `harness/analysis/claims.yaml` has each with its source; a run's pages test it anew.
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
+    options = parser.parse_args(arguments)
+    text = page(claims.read(), RUNS)
+    if not options.check:
+        PAGE.write_text(text, encoding="utf-8")
+    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
+        print(f"{PAGE} is out of date: make claims-page", file=sys.stderr)
+        return 1
+    return 0
+
+
+def page(found: Sequence[Claim], runs: Path) -> str:
+    return "\n".join([HEAD, *table(found, runs), "", *waiting(found)]) + "\n"
+
+
+def table(found: Sequence[Claim], runs: Path) -> Iterator[str]:
+    """A row for each claim that has tests, those about one problem together."""
+    yield "| claim | tested | here | verdict |"
+    yield "|---|---|---|---|"
+    by_problem: dict[str, list[Claim]] = {}
+    for claim in found:
+        if claim.tests:
+            by_problem.setdefault(claim.tests[0].problem, []).append(claim)
+    for problem, own in by_problem.items():
+        readings = Readings(load(runs / problem))
+        for checked in claims.check(readings, own):
+            yield _row(checked)
+
+
+def _row(checked: Checked) -> str:
+    claim, figures = checked.claim, checked.figures
+    text = f"{claim.text} {claim.note}".strip()
+    tested = "<br>".join(
+        f"`{each.test.problem}`: {wanted(each.test, in_full=True)}" for each in figures
+    )
+    here = "<br>".join(map(_here, figures))
+    verdict = checked.result + (f": {checked.reason}" if checked.reason else "")
+    return f"| {' | '.join((text, tested, here, verdict))} |"
+
+
+def _here(figure: Figure) -> str:
+    if figure.value is None:
+        return "–"
+    return f"{value_of(figure.test, figure.value)} at {fmt.assignments(figure.sizes)}"
+
+
+def waiting(found: Sequence[Claim]) -> Iterator[str]:
+    """Claims that nothing here can decide yet, and what they wait for."""
+    yield "No kernel here decides these yet:"
+    yield ""
+    for claim in found:
+        if claim.waits_for:
+            yield f"- {claim.text} It waits for {claim.waits_for}."
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Write into the committed runs what their records of the work model lack, such as bytes written.
+
+    python scripts/timing/restate_work.py
+
+A run's journal has a case's bytes as they were counted then. How many of them are written is no
+measurement: the problem's work() says it, today as then. So it goes into run.json, for each size,
+beside the bytes for which it holds; harness/tables/roofs.py takes it where the two agree. A run
+that recorded it itself is left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from harness import load
+from harness.problem import load as load_problem
+from harness.records import Planned
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS, KERNELS = ROOT / "reports" / "h200", ROOT / "kernels"
+
+
+def main() -> int:
+    for results in sorted(RUNS.glob("*/results.csv")):
+        restate(results.parent, KERNELS)
+    return 0
+
+
+def restate(folder: Path, kernels: Path) -> None:
+    """Adds `work` and `no_roof` to what run.json says of each of the run's problems."""
+    run, path = load(folder), folder / "run.json"
+    info: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    for name, about in info["problems"].items():
+        problem = load_problem(kernels / name)
+        recorded = [p for p in run.of(Planned) if p.problem == name]
+        older = {p.group: p for p in recorded if p.written_bytes is None}
+        about["no_roof"] = problem.no_roof
+        about["work"] = {}
+        for group, p in older.items():
+            work = problem.work(p.sizes, p.dtype)
+            if work.bytes != p.bytes:
+                print(f"{group}: {p.bytes:,} bytes then, {work.bytes:,} today; left as it is")
+                continue
+            about["work"][group] = {"bytes": work.bytes, **vars(work)}
+    path.write_text(json.dumps(info, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
