@@ -14,7 +14,7 @@ import numpy as np
 from harness.records import Conditions, Round
 from harness.tables import Run
 
-_PER_CYCLE = {"instructions": 4.0, "sectors": 4.0, "wavefronts": 1.0}
+PER_CYCLE = {"instructions": 4.0, "sectors": 4.0, "wavefronts": 1.0}
 """Quantity → how many of it a multiprocessor manages in a cycle."""
 
 
@@ -26,7 +26,7 @@ def peaks_of(run: Run) -> Mapping[str, float]:
         # Atomics on one address are served one after the other, by one slice of the L2 cache.
         found["global-atomics"] = clock / 1e9
         if sms:
-            found |= {key: each * sms * clock / 1e9 for key, each in _PER_CYCLE.items()}
+            found |= {key: each * sms * clock / 1e9 for key, each in PER_CYCLE.items()}
     read = run.ceilings.get("read_bandwidth")
     if read:
         found["dram-bytes"] = read.value / 1e9

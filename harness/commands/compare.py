@@ -13,8 +13,8 @@ import typer
 from harness import run_files, tables
 from harness.commands import completion
 from harness.commands.options import ComparisonJson, ComparisonJunit, ComparisonMarkdown, Gate
-from harness.commands.printed import results
-from harness.commands.printed.results import Cell, Sheet
+from harness.commands.printed import sheets
+from harness.commands.printed.sheets import Cell, Sheet
 from harness.comparison import Judgement, judge
 from harness.comparison.baselines import resolve
 from harness.comparison.changes import Change
@@ -172,7 +172,7 @@ def _tell(judgement: Judgement) -> None:
     told = [c for c in judgement.changes if c.kind in words.TOLD]
     if told:
         sheet = _sheet(judgement, told[:MOST_ROWS])
-        console.print(results.rich(sheet, console.width), soft_wrap=False)
+        console.print(sheets.rich(sheet, console.width), soft_wrap=False)
         if len(told) > MOST_ROWS:
             console.print(f"and {len(told) - MOST_ROWS} more: the page has them all")
         console.print()

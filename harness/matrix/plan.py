@@ -128,9 +128,7 @@ def _works(cases: Iterable[Case], loaded: problems.Problem) -> dict[str, Work]:
     return found
 
 
-def _bare(
-    problem: variants.Problem, variant: Variant, backend: str, fault: str
-) -> Iterator[Case]:
+def _bare(problem: variants.Problem, variant: Variant, backend: str, fault: str) -> Iterator[Case]:
     """The cases of a problem that cannot say what it computes: only what they are called."""
     for dtype in variant.dtypes:
         for size in problem.sizes.of(backend):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis import budgets
+from harness.analysis.counted import Counts, counts
 from harness.analysis.ladder import ABOVE, Ladder, above_ceiling, short_names
 from harness.analysis.readings import Readings
 from harness.analysis.roofline import roofline
@@ -109,13 +110,16 @@ class Maker:
     ladders: Sequence[Ladder]
     above: set[str]
     budgets: Sequence[budgets.Check]
+    counts: Sequence[Counts]
+    """Of a run without times."""
 
     @classmethod
     def of(cls, run: Run, ladders: Sequence[Ladder]) -> Maker:
         readings = Readings(run)
         above = above_ceiling(run) if run.is_timed else set()
         checks = budgets.checks(run, readings)
-        return cls(run, readings, Explainer(readings), ladders, above, checks)
+        explainer = Explainer(readings)
+        return cls(run, readings, explainer, ladders, above, checks, counts(explainer))
 
     def page(self, problem: str, links: Links) -> ProblemPage:
         run = self.run
@@ -142,7 +146,7 @@ class Maker:
             problem=problem,
             slug=links.slugs[problem],
             about=str(about.get("title") or ""),
-            stories=headline.stories(run, problem, told, links),
+            stories=headline.stories(run, problem, told, links, self.counts),
             notes=self._notes(ladders),
             panels=panels,
             over_size=[
