@@ -89,6 +89,11 @@ class Counts:
         found = [(rung.changed.moved, rung) for rung in self.rungs if rung.changed]
         return max(found, key=lambda each: each[0])[1] if found else None
 
+    def is_exact(self, rung: Rung) -> bool:
+        """Whether its instructions were counted in a way that can be relied on."""
+        answer = self.answers["instructions-per-kib", rung.planned.case]
+        return isinstance(answer, Reading) and answer.judges
+
     def of(self, quantity: Quantity, rung: Rung) -> Answer:
         return self.answers[quantity.key, rung.planned.case]
 

@@ -44,9 +44,11 @@ def not_counted(run: Run, problem: str, dtype: str) -> str:
 
 def nothing(found: Counts) -> str:
     """Of variants of which none loses anything worth telling, and none moved anything."""
-    if len(found.rungs) < 2:
-        return "nothing that was counted exactly is lost"
-    return ALIKE
+    vague = [rung.short for rung in found.rungs if not found.is_exact(rung)]
+    if vague:
+        verb = "was" if len(vague) == 1 else "were"
+        return f"{', '.join(vague)} {verb} not counted exactly, and nothing else is lost"
+    return ALIKE if len(found.rungs) > 1 else "nothing that was counted exactly is lost"
 
 
 def in_brief(found: Counts) -> str:

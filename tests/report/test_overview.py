@@ -122,7 +122,9 @@ def test_a_row_without_times_says_what_was_verified_and_what_is_left_on_the_tabl
     [line] = overview_of(run).lines
     assert line.cells[0].text == "15 of 16"
     assert line.cells[2].text == "v2: 3.3× the ideal wavefronts; v1: 2.1× the ideal wavefronts"
-    assert line.why == "v3 over v2: shared-memory wavefronts over the ideal fell from 3.30× to 1.00×"
+    assert (
+        line.why == "v3 over v2: shared-memory wavefronts over the ideal fell from 3.30× to 1.00×"
+    )
     assert line.faults == 3
 
 

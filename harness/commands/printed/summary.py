@@ -15,6 +15,10 @@ def summarise(run: tables.Run, interrupted: bool) -> None:
     for reason, cases in _by_reason(ended, "failed").items():
         more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
         console.print(f"FAILED {cases[0]}{more}\n  {reason}", markup=False)
+    for (problem, variant), remarks in run.remarks.items():
+        for remark in remarks:
+            if remark.text.startswith("prints "):
+                console.print(f"{problem}/{variant} {remark.text}", markup=False)
     counts = {s: sum(o.status == s for _, o in ended) for s in ("ok", "failed", "skipped")}
     console.print(", ".join(f"{n} {status}" for status, n in counts.items() if n))
     skipped = _by_reason(ended, "skipped")

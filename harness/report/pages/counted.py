@@ -17,11 +17,11 @@ def answer(found: Counts, links: Links) -> Markup:
     losing = found.losing
     if not losing:
         step = counts.largest_change(found)
-        said = f"No variant leaves anything on the table that was counted exactly, at {where}"
-        if not step and len(found.rungs) > 1:
-            said = f"Its variants are equal in all that was counted exactly, at {where}"
-        more = f". The largest step: {step}" if step else ""
-        return Markup.escape(f"{said}{more}.")
+        if not step:
+            said = counts.nothing(found)
+            return Markup.escape(f"At {where} {said}.")
+        said = "no variant leaves anything on the table that was counted exactly"
+        return Markup.escape(f"At {where} {said}. The largest step: {step}.")
     first, *others = (
         Markup("{}: {}").format(_name(rung, links), rung.losses[0]) for rung in losing
     )

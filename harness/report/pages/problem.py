@@ -147,7 +147,7 @@ class Maker:
             slug=links.slugs[problem],
             about=str(about.get("title") or ""),
             stories=headline.stories(run, problem, told, links, self.counts),
-            notes=self._notes(ladders),
+            notes=self._notes(problem, ladders),
             panels=panels,
             over_size=[
                 drawn.over_size_figure(run, own)
@@ -231,8 +231,14 @@ class Maker:
         absent = [f"{name}: {why}" for name, why in chart.absent.items()]
         return Roofed(drawn.roofline_of(self.run, ladder, chart), chart.errors, absent)
 
-    def _notes(self, ladders: Sequence[Ladder]) -> list[str]:
+    def _notes(self, problem: str, ladders: Sequence[Ladder]) -> list[str]:
         found = []
+        if not self.run.is_timed:  # a ladder has a column for them
+            found += [
+                f"{variant} {remark.text.rstrip('.')}."
+                for (name, variant), remarks in self.run.remarks.items() if name == problem
+                for remark in remarks
+            ]  # fmt: skip
         if not self.run.tells_what_builds_on_what:
             found.append(
                 "This run does not say which variant builds on which, so no steps are compared."
