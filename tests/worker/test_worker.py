@@ -136,16 +136,14 @@ def test_what_kernels_print_is_told_once_a_variant_and_in_few_lines(
     folder: Path, cache: Path, piped: Piped, double: Callable[..., Case]
 ) -> None:
     source = folder / "kernels" / "double" / "v0.cu"
-    text = source.read_text().replace(
     prints = 'if (i < n) printf("i is %d\\n", i);\n'
     text = source.read_text().replace("if (i < n)", f"{prints}if (i < n)")
-    )
     source.write_text("#include <cstdio>\n" + text)
     built = compiler.build(compiler.unit(double(), folder / "kernels", "sm_90"))
     assert cache.is_dir()
     records, _ = run(folder, built, piped, [double(n=6), double(n=33)], [])
     [remark] = [r for r in records if isinstance(r, Remark)]
-    assert remark.text == ("prints at n = 6: i is 0 | i is 1 | i is 2 | i is 3 | … 2 lines more")
+    assert remark.text == "prints at n = 6: i is 0 | i is 1 | i is 2 | i is 3 | … 2 lines more"
 
 
 def test_random_numbers_depend_on_the_seed_and_on_what_they_are_for() -> None:
