@@ -13,7 +13,7 @@ import typer
 from harness import run_files, tables
 from harness.commands import completion
 from harness.commands.options import ComparisonJson, ComparisonJunit, ComparisonMarkdown, Gate
-from harness.commands.printed import sheets
+from harness.commands.printed import pull_request, sheets
 from harness.commands.printed.sheets import Cell, Sheet
 from harness.comparison import Judgement, judge
 from harness.comparison.baselines import resolve
@@ -179,8 +179,10 @@ def _tell(judgement: Judgement) -> None:
     for reason in words.reasons(judgement):
         console.print(f"{reason.kind.upper()} {words.and_more(reason.cases)}\n  {reason.text}",
                       markup=False)  # fmt: skip
+        pull_request.error(f"{reason.kind.upper()} {words.and_more(reason.cases)}", reason.text)
     for text in judgement.untold:
         console.print(f"CANNOT TELL {text}", markup=False)
+        pull_request.error("CANNOT TELL", text)
     if rest := words.folded(judgement):
         console.print(f"without a row: {rest}", markup=False)
     for text in words.looked_at(judgement):
