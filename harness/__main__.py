@@ -28,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+NAME = "kernel-harness"
 _PIPE_CLOSED = 141
 _KEPT = "a run keeps what its journal has: go on with the same command and --out FOLDER"
 
@@ -94,7 +95,7 @@ def main() -> None:
     utf8.everywhere()
     stopping.listen()
     try:
-        app()
+        app(prog_name=_program())
     except HarnessError as error:
         sys.exit(_end(2, f"error: {error}"))
     except BrokenPipeError:  # whoever read what is printed has ended
@@ -105,6 +106,12 @@ def main() -> None:
         sys.exit(_end(2, f"error: {place}{error.strerror or error}\n  {_KEPT}"))
     except stopping.TOLD as told:
         sys.exit(_end(stopping.code_of(told)))
+
+
+def _program() -> str:
+    """A name that a shell can complete: `python -m harness` is three words, and none of them."""
+    started = Path(sys.argv[0]).name
+    return NAME if started == "__main__.py" else started
 
 
 def _end(code: int, message: str = "") -> int:

@@ -184,3 +184,8 @@ class Case:
     @property
     def is_library(self) -> bool:
         return self.variant == LIBRARY or self.as_library
+
+
+def how_many(count: int, of: str = "case") -> str:
+    """`1 case`, `12 cases`."""
+    return f"{count:,} {of}" + ("" if count == 1 else "s")

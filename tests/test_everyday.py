@@ -13,6 +13,7 @@ import pytest
 import typing_commands
 
 from harness import load
+from harness.commands.new import program
 from harness.records import Renewed
 
 ROOT = Path(__file__).parent.parent
@@ -31,7 +32,17 @@ def scaled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "verify 2/2" in ended.stdout
     assert "FAILED" not in ended.stdout
+    assert ended.stdout.rstrip().endswith("python -m harness run --only scaled")
     return here
+
+
+def test_new_ends_with_the_command_that_exists_where_it_was_typed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/somewhere/bin/kernel-harness", "new"])
+    assert program() == "kernel-harness"
+    monkeypatch.setattr("sys.argv", ["/clone/harness/__main__.py", "new"])
+    assert program() == "python -m harness"
 
 
 def test_a_new_problem_has_two_variants_that_run_quickly_and_are_right(scaled: Path) -> None:

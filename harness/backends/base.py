@@ -84,6 +84,8 @@ class Execution:
     machine_code: tuple[MachineCode, ...] = ()
     poison: int = _PATTERNS[0]
     """What outputs were filled with before: four bytes, over and over."""
+    printed: tuple[str, ...] = ()
+    """What each call of the kernels' printf wrote, where the emulator executed them."""
 
 
 @dataclass(frozen=True)

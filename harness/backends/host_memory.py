@@ -42,6 +42,8 @@ class Emulated:
     faults: tuple[str, ...]
     lines: Iterable[SourceLine]
     machine_code: tuple[MachineCode, ...] = ()
+    printed: tuple[str, ...] = ()
+    """What each call of printf wrote, in the order of the blocks."""
 
 
 class HostWorkspace(ABC):
@@ -78,6 +80,7 @@ class HostWorkspace(ABC):
         lines: list[SourceLine] = []
         listings: list[MachineCode] = []
         faults: tuple[str, ...] = ()
+        printed: list[str] = []
         for index, launch in enumerate(self._launched(case, built, arrays)):
             counts += [
                 Counted(case.id, index, launch.kernel, c.name, *normalised(c), c.provenance)
@@ -86,10 +89,12 @@ class HostWorkspace(ABC):
             lines += launch.lines
             listings += launch.machine_code
             faults = launch.faults
+            printed += launch.printed
         if not faults:
             faults = broken_promises(self._buffers, case.overwrites, self._inputs, arrays)
         outputs = {b.name: arrays[b.name] for b in self._buffers if b.role == "output"}
-        return Execution(outputs, faults, tuple(counts), tuple(lines), tuple(listings))
+        return Execution(outputs, faults, tuple(counts), tuple(lines), tuple(listings),
+                         printed=tuple(printed))  # fmt: skip
 
     def __enter__(self: Self) -> Self:
         return self

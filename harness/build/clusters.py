@@ -24,6 +24,21 @@ def symbol_of(name: str, symbols: Iterable[str]) -> list[str]:
     return [symbol for symbol in symbols if symbol.startswith(f"_Z{len(name)}{name}")]
 
 
+def plain_name(symbol: str) -> str:
+    """`_Z4minePKfPfj` → `mine`, `_ZN2ns3sumIfEEvPT_` → `ns::sum`: without arguments."""
+    head = re.match(r"_Z(N?)", symbol)
+    if head is None:
+        return symbol
+    parts, rest = [], symbol[head.end() :]
+    while length := re.match(r"\d+", rest):
+        end = length.end() + int(length[0])
+        parts.append(rest[length.end() : end])
+        rest = rest[end:]
+        if not head[1]:
+            break
+    return "::".join(parts) or symbol
+
+
 def declare(
     ptx: str, clusters: Iterable[tuple[str, Extents]], names: Mapping[str, str], source: str
 ) -> str:

@@ -17,12 +17,13 @@ from typing import TypeVar
 
 from harness import children
 from harness.build import cache, toolchain
-from harness.build.clusters import declare, symbol_of
+from harness.build.clusters import declare, plain_name, symbol_of
 from harness.build.toolchain import Toolchain
 from harness.build.units import Unit, explained, unit
 from harness.cases import Device, Step
 from harness.children import host_memory
 from harness.errors import CompileError
+from harness.near import did_you_mean
 from harness.silicon.architectures import Limits
 from harness.silicon.occupancy import Occupancy, theoretical_occupancy
 
@@ -216,9 +217,14 @@ def kernel_name(name: str, built: Built, source: str) -> str:
     if len(mangled) == 1:
         return mangled[0]
     what = f"has {len(mangled)} kernels named" if mangled else "has no kernel"
-    there = ", ".join(mangled or built.kernels) or "none"
+    found = {each: plain_name(each) for each in mangled or built.kernels}
+    plain = list(found.values())
+    there = ", ".join(
+        each if plain.count(each) == 1 else f"{each} ({symbol})" for symbol, each in found.items()
+    )
+    near = "" if mangled else did_you_mean(name, plain)
     raise CompileError(
-        f"{source} {what} `{name}`; it has {there}\n"
+        f"{source} {what} `{name}`; it has {there or 'none'}{near}\n"
         "  write one of these as `kernel:`, or of a template its name with its arguments, such as "
         f"{name}<256>"
     )

@@ -19,8 +19,8 @@ from harness.commands.options import (
     Gate,
     MinEffect,
 )
-from harness.commands.printed import results
-from harness.commands.printed.results import Cell, Sheet
+from harness.commands.printed import pull_request, sheets
+from harness.commands.printed.sheets import Cell, Sheet
 from harness.comparison import Judgement, judge
 from harness.comparison.baselines import resolve
 from harness.comparison.changes import Change
@@ -183,15 +183,17 @@ def _tell(judgement: Judgement) -> None:
     told = [c for c in judgement.changes if c.kind in words.TOLD]
     if told:
         sheet = _sheet(judgement, told[:MOST_ROWS])
-        console.print(results.rich(sheet, console.width), soft_wrap=False)
+        console.print(sheets.rich(sheet, console.width), soft_wrap=False)
         if len(told) > MOST_ROWS:
             console.print(f"and {len(told) - MOST_ROWS} more: the page has them all")
         console.print()
     for reason in words.reasons(judgement):
         console.print(f"{reason.kind.upper()} {words.and_more(reason.cases)}\n  {reason.text}",
                       markup=False)  # fmt: skip
+        pull_request.error(f"{reason.kind.upper()} {words.and_more(reason.cases)}", reason.text)
     for text in judgement.untold:
         console.print(f"CANNOT TELL {text}", markup=False)
+        pull_request.error("CANNOT TELL", text)
     if rest := words.folded(judgement):
         console.print(f"without a row: {rest}", markup=False)
     for text in words.looked_at(judgement):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cases import Case
+from harness.cases import Case, how_many
 from harness.commands.options import (
     Arch,
     Backend,
@@ -67,7 +67,7 @@ def list_cases(
 
 def count(cases: Sequence[Case]) -> str:
     variants = len({(case.problem, case.variant) for case in cases if not case.is_library})
-    return f"{len(cases)} cases of {variants} variants"
+    return f"{how_many(len(cases))} of {how_many(variants, 'variant')}"
 
 
 def notes(found: plan.Plan) -> Iterator[str]:

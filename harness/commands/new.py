@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -41,8 +42,14 @@ def new(
     _test(model.load(config_path, kernels), problem)
     console.print(
         f"\nIt doubles n numbers. Say in {folder / 'problem.py'} what yours computes, write the\n"
-        f"kernels, and then: python -m harness run --only {problem}", markup=False,
+        f"kernels, and then: {program()} run --only {problem}", markup=False,
     )  # fmt: skip
+
+
+def program() -> str:
+    """How this program was started, for a command to type: it is not always the module."""
+    started = Path(sys.argv[0]).name
+    return "python -m harness" if started in ("__main__.py", "harness", "-m") else started
 
 
 def write(folder: Path) -> list[Path]:

@@ -38,7 +38,8 @@ Only = Annotated[
 Size = Annotated[
     list[str],
     typer.Option(
-        "--size", help="Only sizes with this value: n=2**24, or n=2**20,2**24. Repeatable.",
+        "--size", help="Only sizes with this value: n=2**24, or n=2**20,2**24. With one for each "
+        "name, as in m=256,n=256,k=64, any size. Repeatable.",
     ),
 ]  # fmt: skip
 Dtype = Annotated[

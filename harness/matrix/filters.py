@@ -6,8 +6,9 @@ too, sees one matrix and knows of no filters.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 
 from harness import problem as problems
 from harness.dtypes import BY_NAME
@@ -54,14 +55,20 @@ Wanted = Mapping[str, frozenset[int]]
 def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
     """The matrix with the chosen problems, sizes, types and launch shapes, or quickly measured.
 
+    `sizes.bench` of what is returned are those of the backend. A size that no chosen problem lists
+    is one of its own, in every problem of which it gives all names.
+
     Of a baseline and of libraries, which others are compared with, the launch shapes stay where
     none of theirs is chosen. Raises UsageError for a filter that leaves nothing, with what there
     is.
     """
     sizes, launch = _wanted("--size", choice.size), _wanted("--launch", choice.launch)
     chosen = selection.problems(bench, choice.only)
-    found = {name: bench.problems[name] for name in chosen}
-    found = _kept(found, lambda p: _with_sizes(p, sizes), lambda: _sizes_there(found, choice))
+    found = {name: _of_backend(bench.problems[name], backend) for name in chosen}
+    listed = {size for problem in found.values() for size in _frozen(problem.sizes.bench)}
+    found = _kept(
+        found, lambda p: _with_sizes(p, sizes, listed), lambda: _sizes_there(found, choice)
+    )
     for dtype in choice.dtype:
         if dtype not in BY_NAME:
             raise UsageError(f"--dtype {dtype!r} is no element type{did_you_mean(dtype, BY_NAME)}")
@@ -72,19 +79,22 @@ def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
 
 
 def _wanted(option: str, texts: Iterable[str]) -> Wanted:
-    """`n=2**20,2**24` → {"n": {1048576, 16777216}}; a key that is named again gets more values."""
+    """`n=2**20,2**24` → {"n": {1048576, 16777216}}, and `m=64,n=8` → {"m": {64}, "n": {8}}; a key
+    that is named again gets more values."""
     found: dict[str, set[int]] = {}
     for text in texts:
-        key, equals, values = text.partition("=")
+        key = ""
         try:
-            if not (key.strip() and equals):
-                raise ExpressionError("there is no `=` behind a name")
-            numbers = {Expression(value).evaluate({}) for value in values.split(",")}
+            for part in text.split(","):
+                name, equals, value = part.rpartition("=")
+                key = name.strip() or key
+                if not key or (equals and not name.strip()):
+                    raise ExpressionError("there is no `=` behind a name")
+                found.setdefault(key, set()).add(Expression(value).evaluate({}))
         except ExpressionError as error:
             raise UsageError(
                 f"{option} {text!r}: {error}\n  write a name and values: {option} n=2**20,2**24"
             ) from None
-        found.setdefault(key.strip(), set()).update(numbers)
     return {key: frozenset(numbers) for key, numbers in found.items()}
 
 
@@ -105,9 +115,28 @@ def _has(shape: Mapping[str, int], wanted: Wanted) -> bool:
     return all(shape.get(key) in values for key, values in wanted.items())
 
 
-def _with_sizes(problem: Problem, wanted: Wanted) -> Problem | None:
-    left = tuple(size for size in problem.sizes.bench if _has(size, wanted))
-    return replace(problem, sizes=replace(problem.sizes, bench=left)) if left else None
+def _of_backend(problem: Problem, backend: str) -> Problem:
+    """The problem with no sizes in `bench` but those that the backend makes cases of."""
+    sizes = problem.sizes
+    return replace(problem, sizes=replace(sizes, bench=sizes.of(backend), is_chosen=True))
+
+
+Frozen = frozenset[tuple[str, int]]
+
+
+def _frozen(sizes: Iterable[Shape]) -> Iterator[Frozen]:
+    return (frozenset(size.items()) for size in sizes)
+
+
+def _with_sizes(problem: Problem, wanted: Wanted, listed: Container[Frozen]) -> Problem | None:
+    """With the sizes of the matrix that are wanted, and those that are wanted and in no list."""
+    names = list(problem.sizes.bench[0])
+    left = [size for size in problem.sizes.bench if _has(size, wanted)]
+    if set(names) == set(wanted):
+        each = product(*(sorted(v for v in wanted[name] if v > 0) for name in names))
+        sizes = [dict(zip(names, values, strict=True)) for values in each]
+        left += [s for s, key in zip(sizes, _frozen(sizes), strict=True) if key not in listed]
+    return replace(problem, sizes=replace(problem.sizes, bench=tuple(left))) if left else None
 
 
 def _with_dtypes(problem: Problem, wanted: Sequence[str]) -> Problem | None:
@@ -146,7 +175,14 @@ def _each(problem: Problem, narrow: Callable[[Variant], Variant | None]) -> Prob
 
 def _sizes_there(problems: Mapping[str, Problem], choice: Choice) -> str:
     shapes = [size for problem in problems.values() for size in problem.sizes.bench]
-    return _there("--size", choice.size, shapes)
+    text = _there("--size", choice.size, shapes)
+    if len(problems) > 1:
+        return text
+    return f"{text}\n  or any size, with all its names: --size {_typed_size(shapes[0])}"
+
+
+def _typed_size(size: Shape) -> str:
+    return ",".join(f"{name}={value}" for name, value in size.items())
 
 
 def _launch_there(problems: Mapping[str, Problem], choice: Choice) -> str:

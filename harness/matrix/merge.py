@@ -56,8 +56,8 @@ class _Merger:
         self._check_let([*variants.values(), *libraries.values()])
         self._check_taken()
         return Problem(
-            name, Sizes(body.sizes.test, body.sizes.bench), body.baseline, variants, libraries,
-            body.library, place=self.top,
+            name, Sizes(body.sizes.test, body.sizes.bench, body.sizes.emulate), body.baseline,
+            variants, libraries, body.library, place=self.top,
         )  # fmt: skip
 
     # --- one variant --------------------------------------------------------------------------

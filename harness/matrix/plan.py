@@ -80,7 +80,7 @@ def resolve(bench: model.Bench, device: Device, backend: str, patterns: Sequence
         try:
             loaded[name] = problems.load(bench.kernels / name)
             at = _Site(bench, problem, device, backend, _buffers(problem, loaded[name]))
-            own = [case for v in chosen for case in at.cases(v, problem.sizes.bench)]
+            own = [case for v in chosen for case in at.cases(v, problem.sizes.of(backend))]
             works |= _works(own, loaded[name])
             own_tests = [
                 case for v in chosen if not v.as_library for case in at.cases(v, problem.sizes.test)
@@ -88,7 +88,7 @@ def resolve(bench: model.Bench, device: Device, backend: str, patterns: Sequence
         except ProblemError as error:
             loaded.pop(name, None)
             fault, own_tests = str(error), []
-            own = [c for v in chosen for c in _bare(problem, v, fault)]
+            own = [c for v in chosen for c in _bare(problem, v, backend, fault)]
             works |= dict.fromkeys((case.group for case in own), Work(0, 0, 0))
         cases += own
         tests += own_tests
@@ -128,10 +128,10 @@ def _works(cases: Iterable[Case], loaded: problems.Problem) -> dict[str, Work]:
     return found
 
 
-def _bare(problem: variants.Problem, variant: Variant, fault: str) -> Iterator[Case]:
+def _bare(problem: variants.Problem, variant: Variant, backend: str, fault: str) -> Iterator[Case]:
     """The cases of a problem that cannot say what it computes: only what they are called."""
     for dtype in variant.dtypes:
-        for size in problem.sizes.bench:
+        for size in problem.sizes.of(backend):
             for shape in variant.launch:
                 yield Case(
                     problem.name, variant.name, dtype, size, shape, refusal=fault,

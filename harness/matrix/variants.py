@@ -152,6 +152,15 @@ def _names(argument: str | int | float) -> frozenset[str]:
 class Sizes:
     test: tuple[Shape, ...]
     bench: tuple[Shape, ...]
+    emulate: tuple[Shape, ...] = ()
+    is_chosen: bool = False
+    """Whether `bench` is what somebody chose for the backend, rather than what a GPU times."""
+
+    def of(self, backend: str) -> tuple[Shape, ...]:
+        """The sizes of which it makes cases: what a GPU times can be too much for the emulator."""
+        if self.is_chosen or backend != "emulator":
+            return self.bench
+        return self.emulate or self.bench
 
 
 @dataclass(frozen=True)
@@ -182,5 +191,5 @@ class Problem:
 
     def count(self) -> int:
         """How many cases it has, at all sizes."""
-        sizes = len(self.sizes.test) + len(self.sizes.bench)
+        sizes = len(self.sizes.test) + max(len(self.sizes.bench), len(self.sizes.emulate))
         return sum(len(v.dtypes) * sizes * len(v.launch) for v in self.everything())

@@ -176,15 +176,17 @@ class Sizes(Strict):
     test: Axes
     """Small adversarial sizes that every backend verifies."""
     bench: Axes
-    """Sizes that are timed; the emulator counts those within its budget."""
+    """Sizes that are timed."""
+    emulate: Axes = ()
+    """Sizes that the emulator counts, instead of those of bench and whatever its budget."""
 
     @model_validator(mode="after")
     def _same_names(self) -> Sizes:
-        sizes = {frozenset(shape) for shape in (*self.test, *self.bench)}
+        sizes = {frozenset(shape) for shape in (*self.test, *self.bench, *self.emulate)}
         if frozenset() in sizes:
-            raise ValueError("test and bench name at least one size, such as `n`")
+            raise ValueError("test, bench and emulate name at least one size, such as `n`")
         if len(sizes) > 1:
-            raise ValueError("test and bench must give the same names")
+            raise ValueError("test, bench and emulate must give the same names")
         return self
 
 

@@ -220,16 +220,17 @@ def certain(p_values: Mapping[Name, float], error: float) -> set[Name]:
 def verdict(ratio: Interval | None, is_certain: bool, floor: float, same_within: float) -> Verdict:
     """What a speed-up allows to be said.
 
+    same: the whole interval lies within `same_within` of 1, however certain the difference is.
     faster, slower: the difference is certain among all that were compared (`certain`), and larger
-    than what the baseline differed from itself by (`floor`, 0 unless A/A found a difference). same:
-    the whole interval lies within `same_within` of 1. unclear: neither. invalid: no interval.
+    than what the baseline differed from itself by (`floor`, 0 unless A/A found a difference).
+    unclear: neither. invalid: no interval.
     """
     if ratio is None:
         return "invalid"
+    if 1 / (1 + same_within) <= ratio.low and ratio.high <= 1 + same_within:
+        return "same"
     if is_certain and ratio.value > 1 + floor:
         return "faster"
     if is_certain and ratio.value < 1 / (1 + floor):
         return "slower"
-    if 1 / (1 + same_within) <= ratio.low and ratio.high <= 1 + same_within:
-        return "same"
     return "unclear"

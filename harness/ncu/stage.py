@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.cases import Case
+from harness.cases import Case, how_many
 from harness.job import Job
 from harness.ncu.collect import Collector, portions, unfinished
 from harness.ncu.failures import Failure
@@ -67,7 +67,7 @@ def profile(
             failed = collector.collect(job(part))
             failures += failed
             first = f"FAILED: {failed[0].text.splitlines()[0]}" if failed else "ok"
-            advance(f"{part[0].problem}  {len(part)} cases  {first}")
+            advance(f"{part[0].problem}  {how_many(len(part))}  {first}")
     if not isinstance(ncu, Failure):
         used = collector.selection
         keep(Profiled(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import run_files, tables
-from harness.cases import Device
+from harness.cases import Device, how_many
 from harness.errors import HarnessError, UsageError
 from harness.matrix import filters, model, plan
 from harness.matrix.filters import Choice
@@ -134,7 +134,7 @@ class Folder:
         except UsageError:  # what its filters chose is not in this matrix
             there = set()
         if run.planned and not there.intersection(run.planned):
-            what = f"it has none of the {len(run.planned)} cases there"
+            what = f"it has none of the {how_many(len(run.planned))} there"
             raise another(path, [f"the matrix differs: {what}"])
         console.print(f"resuming {path}", markup=False)
         self.choice = theirs

@@ -176,6 +176,13 @@ def _first_failures(seen: Iterable[Verified]) -> dict[Shape, str]:
         reason, before = f"at {sizes}: {v.reason}", found.get(shape_of(v))
         if before is None:
             found[shape_of(v)] = reason
-        elif v.phase == "scrutiny":
+        elif v.phase == "scrutiny" and not (
+            _names_a_result(v.reason) and _names_a_result(before.partition(": ")[2])
+        ):  # which is said once
             found[shape_of(v)] = f"{before}; in the emulator {reason}"
     return found
+
+
+def _names_a_result(reason: str) -> bool:
+    """Whether it is about an element, "`y[0]` is wrong", and not about how that came about."""
+    return reason.startswith("`")

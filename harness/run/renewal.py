@@ -20,7 +20,7 @@ from pathlib import Path
 from harness import source_text
 from harness.build import compile as compiler
 from harness.build import host, toolchain
-from harness.cases import Case, Shape
+from harness.cases import Case, Shape, how_many
 from harness.errors import CompileError
 from harness.matrix import model
 from harness.records import Outcome, Planned, Record, Renewed
@@ -252,8 +252,8 @@ def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:
         start = "left out" if what == "gone" else "anew"
         yield f"{start}: {', '.join(names)} ({reason})"
     if again := sum(each.what == "times" for each in renewed):
-        yield f"timed again beside them: {again} cases of the same sizes"
-    yield f"kept: {kept} cases"
+        yield f"timed again beside them: {how_many(again)} of the same sizes"
+    yield f"kept: {how_many(kept)}"
 
 
 def renewed(p: Planned, what: str, reason: str) -> Renewed:

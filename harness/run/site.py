@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from harness.build.compile import Built
-from harness.cases import Case, Device
+from harness.cases import Case, Device, how_many
 from harness.errors import DeviceLost
 from harness.job import Job
 from harness.matrix.written import Limits, Timing
@@ -101,7 +101,7 @@ class Site:
         if piece.kind == "ceilings":
             return self.with_the_device(self.job("ceilings"), CEILINGS_S, self.keep).reason
         self._measure(piece)
-        return f"{len(piece.cases)} cases"
+        return how_many(len(piece.cases))
 
     def _measure(self, piece: Piece) -> None:
         timing, group = self.setting.timing, piece.cases[0].group

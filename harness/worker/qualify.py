@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness import inert
 from harness import problem as problems
 from harness.backends.base import Backend
 from harness.cases import Case, Device, Shape
@@ -11,13 +12,17 @@ from harness.emulator.engine import library as engine
 from harness.emulator.engine.compiled_library import COMPILING_S
 from harness.job import Job, Telling
 from harness.problem import Problem
-from harness.records import Verified
+from harness.records import Remark, Verified
 from harness.silicon.architectures import is_known, nearest
 from harness.worker.inputs import DRAWS, Inputs, by_group
 from harness.worker.scrutiny import scrutinise
 
 _TELLS_NO_CAUSE = " is wrong", " was never written"
 """Reasons of a failure that leave open what the kernel is up to: the emulator may know."""
+
+
+MOST_LINES, LONGEST_LINE = 4, 200
+"""Of what kernels print, that are told."""
 
 
 def qualify(job: Job, backend: Backend, tell: Telling) -> None:
@@ -30,6 +35,7 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
     tell.now("")
     problem = problems.load(job.kernels / (job.tests or job.cases)[0].problem)
     given_up, named = set[Shape](), set[Shape]()
+    heard = set[tuple[str, str]]()
     for group in by_group(job.tests):
         for draw in DRAWS:
             inputs = Inputs(problem, group[0], job.seed, draw)
@@ -39,8 +45,11 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
                     if case.shape in given_up:
                         continue
                     tell.now(case.id)
-                    verified, _ = inputs.verify(workspace, case, job.built.get(case.id), "test")
+                    verified, ran = inputs.verify(workspace, case, job.built.get(case.id), "test")
                     tell.record(verified)
+                    if ran.printed and (case.variant, case.dtype) not in heard:
+                        heard.add((case.variant, case.dtype))
+                        tell.record(_printed(case, ran.printed))
                     if not verified.ok:
                         given_up.add(case.shape)
                         if not any(words in verified.reason for words in _TELLS_NO_CAUSE):
@@ -52,6 +61,16 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
         from harness.worker.counting import count
 
         count(job, backend, problem, [c for c in job.cases if c.shape not in given_up], tell)
+
+
+def _printed(case: Case, calls: Sequence[str]) -> Remark:
+    """What a variant's kernels print, at the first test size at which they print anything."""
+    lines = "".join(calls).splitlines()
+    shown = " | ".join(inert.line(line)[:LONGEST_LINE] for line in lines[:MOST_LINES])
+    more = f" | … {len(lines) - MOST_LINES:,} lines more" if len(lines) > MOST_LINES else ""
+    sizes = ", ".join(f"{name} = {value}" for name, value in case.sizes.items())
+    text = f"prints at {sizes}: {shown}{more}"
+    return Remark(case.problem, case.variant, case.dtype, text, "emulator-exact")
 
 
 def _stand_in(device: Device) -> str:

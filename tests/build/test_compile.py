@@ -264,9 +264,14 @@ def test_a_symbol_may_be_written_itself() -> None:
     )
 
 
+def test_a_kernel_that_is_misspelt_is_answered_with_the_nearest_by_its_plain_name() -> None:
+    with pytest.raises(CompileError, match=r"it has tile_sums, b; did you mean tile_sums\?"):
+        kernel_name("tile_sum", of("_Z9tile_sumsPf", "b"), "v.cu")
+
+
 def test_a_kernel_that_is_not_there_lists_those_that_are() -> None:
     with pytest.raises(
-        CompileError, match=r"v\.cu has no kernel `sum`; it has a, _Z1bPf\n.*such as sum<256>"
+        CompileError, match=r"v\.cu has no kernel `sum`; it has a, b\n.*such as sum<256>"
     ):
         kernel_name("sum", of("a", "_Z1bPf"), "v.cu")
     with pytest.raises(CompileError, match="it has none"):

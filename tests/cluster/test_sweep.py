@@ -137,7 +137,7 @@ class Stage:
 
 
 def fine(member: Member, errand: Errand) -> tuple[list[Record], Done]:
-    return [Outcome(case.id, "ok") for case in errand.piece.cases], Done(0, "1 cases")
+    return [Outcome(case.id, "ok") for case in errand.piece.cases], Done(0, "1 case")
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def stage(double: Callable[..., Case], device: Device, tmp_path: Path) -> Stage:
 
 def test_every_piece_is_done_once_and_its_records_arrive(stage: Stage) -> None:
     found = stage.run(fine, "a", "b")
-    assert list(found.values()) == ["1 cases", "1 cases"]
+    assert list(found.values()) == ["1 case", "1 case"]
     assert sorted(name for name, _ in stage.crew.given) == ["a", "b"]
     assert {o.status for o in stage.outcomes.values()} == {"ok"}
 

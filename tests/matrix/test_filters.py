@@ -54,6 +54,58 @@ def test_a_size_is_chosen_by_its_value_however_it_is_written(
     assert found == {each for each in everything if "n=1024" in each or "n=4096" in each}
 
 
+def test_a_size_in_no_list_is_one_of_its_own_beside_those_that_are_chosen(
+    bench: model.Bench,
+) -> None:
+    quick = narrowed(bench, Choice(size=("n=7,2**10",)), "cuda")
+    assert quick.problems["double"].sizes.bench == ({"n": 1024}, {"n": 7})
+
+
+def test_a_size_of_several_names_is_typed_with_a_comma_or_with_two_options(
+    bench: model.Bench, folder: Path
+) -> None:
+    path = folder / "kernels" / "double" / "bench.yaml"
+    path.write_text(
+        MATRIX.replace("{n: [1, 33]}", "{n: [1, 33], m: [2]}").replace(
+            "{n: [2**10, 2**12, 2**30]}", "{n: [2**10], m: [2]}"
+        )
+    )
+    bench = model.load(folder / "bench.yaml")
+    for typed in (("n=64,m=4,2**3",), ("m=4", "n=64", "m=8")):
+        found = narrowed(bench, Choice(size=typed), "cuda").problems["double"].sizes.bench
+        assert found == ({"n": 64, "m": 4}, {"n": 64, "m": 8})
+    with pytest.raises(UsageError, match="n=64 matches nothing"):
+        narrowed(bench, Choice(size=("n=64",)), "cuda")
+
+
+@pytest.fixture
+def emulating(bench: model.Bench, folder: Path) -> model.Bench:
+    (folder / "kernels" / "double" / "bench.yaml").write_text(
+        MATRIX.replace("2**30]}", "2**30]}\n  emulate: {n: [2**6, 2**11]}")
+    )
+    return model.load(folder / "bench.yaml")
+
+
+def test_the_emulator_counts_the_sizes_that_the_matrix_has_for_it(
+    emulating: model.Bench, device: Device
+) -> None:
+    choice = Choice(only=("double/v1/float32",))
+    sizes = {
+        backend: {id.split("/")[2] for id in cases(emulating, device, choice, backend)}
+        for backend in ("cuda", "emulator")
+    }
+    assert sizes["emulator"] == {"n=64", "n=2048"}
+    assert sizes["cuda"] == {"n=1024", "n=4096", "n=1073741824"}
+    unfiltered = plan.resolve(emulating, device, "emulator", ["double/v1/float32"]).cases
+    assert {case.sizes["n"] for case in unfiltered} == {64, 2048}
+
+
+def test_a_size_that_only_the_emulator_has_can_be_chosen_for_a_gpu(emulating: model.Bench) -> None:
+    for backend in ("cuda", "emulator"):
+        found = narrowed(emulating, Choice(size=("n=64",)), backend)
+        assert found.problems["double"].sizes.bench == ({"n": 64},)
+
+
 def test_a_type_is_chosen_and_variants_without_it_are_left_out(
     bench: model.Bench, device: Device
 ) -> None:
@@ -83,7 +135,8 @@ def test_filters_and_only_hold_together(bench: model.Bench, device: Device) -> N
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [
-        (Choice(size=("n=7",)), "--size n=7 matches nothing; there are n = 1024, 4096, 1073741824"),
+        (Choice(size=("n=0",)), "--size n=0 matches nothing; there are n = 1024, 4096, 1073741824"),
+        (Choice(size=("m=8",)), "or any size, with all its names: --size n=1024"),
         (Choice(size=("m=1024",)), "--size m=1024 matches nothing; there are n = 1024"),
         (Choice(size=("1024",)), "there is no `=` behind a name"),
         (Choice(size=("n=",)), "write a name and values: --size n=2**20,2**24"),

@@ -40,6 +40,18 @@ def test_a_wrong_result_is_the_reason_whatever_else_happened() -> None:
     assert guilty(judged, [SMALL], Ended("crashed", SMALL.id)) == {}
 
 
+def test_a_wrong_result_is_said_once_and_its_cause_beside_it() -> None:
+    wrong = verified(SMALL, 0, "`y[3]` is wrong: worst [3] = 2, expected 1 ± 0")
+    again = replace(verified(SMALL, 0, "`y[0]` is wrong: worst [0] = 4"), phase="scrutiny")
+    judged = judge([LARGE], [SMALL], [], [wrong, again])
+    assert judged.wrong[LARGE.shape] == f"at n = 8: {wrong.reason}"
+    race = replace(verified(SMALL, 0, "v0.cu:7: race"), phase="scrutiny")
+    judged = judge([LARGE], [SMALL], [], [wrong, again, race])
+    assert judged.wrong[LARGE.shape] == (
+        f"at n = 8: {wrong.reason}; in the emulator at n = 8: v0.cu:7: race"
+    )
+
+
 def test_a_fault_of_one_launch_shape_leaves_the_others_good() -> None:
     seen = [verified(SMALL, 0, "wrong"), verified(OTHER, 0), verified(OTHER, 1)]
     large_other = replace(LARGE, launch={"block": 128})

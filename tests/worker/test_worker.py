@@ -16,7 +16,7 @@ from harness.build.compile import Built
 from harness.cases import Case
 from harness.emulator.engine.compiled_library import COMPILING_S
 from harness.job import DEVICE, JOB, Job
-from harness.records import Counted, Record, Verified, from_json, to_json
+from harness.records import Counted, Record, Remark, Verified, from_json, to_json
 from harness.worker import __main__ as worker
 from harness.worker.inputs import by_group, generator
 from harness.worker.pipe import Pipe
@@ -141,6 +141,20 @@ def test_an_access_out_of_bounds_is_a_fault(
     [found] = [r for r in records if isinstance(r, Verified)]
     assert not found.ok
     assert "v0.cu" in found.reason
+
+
+def test_what_kernels_print_is_told_once_a_variant_and_in_few_lines(
+    folder: Path, cache: Path, piped: Piped, double: Callable[..., Case]
+) -> None:
+    source = folder / "kernels" / "double" / "v0.cu"
+    prints = 'if (i < n) printf("i is %d\\n", i);\n'
+    text = source.read_text().replace("if (i < n)", f"{prints}if (i < n)")
+    source.write_text("#include <cstdio>\n" + text)
+    built = compiler.build(compiler.unit(double(), folder / "kernels", "sm_90"))
+    assert cache.is_dir()
+    records, _ = run(folder, built, piped, [double(n=6), double(n=33)], [])
+    [remark] = [r for r in records if isinstance(r, Remark)]
+    assert remark.text == "prints at n = 6: i is 0 | i is 1 | i is 2 | i is 3 | … 2 lines more"
 
 
 def test_random_numbers_depend_on_the_seed_and_on_what_they_are_for() -> None:

@@ -10,19 +10,18 @@ import json
 import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.cells import cell_len
-from rich.table import Table
-from rich.text import Text
-
-from harness import inert
-from harness.analysis import budgets
+from harness.analysis import budgets, counted
 from harness.analysis.checks import checks
 from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, ladders
+from harness.analysis.readings import Readings
+from harness.analysis.why import Explainer
+from harness.commands.printed import counts
 from harness.commands.printed.budgets import as_data as budgets_as_data
+from harness.commands.printed.sheets import Cell, Sheet, markdown, rich
 from harness.errors import UsageError
 from harness.measure.statistics import Interval
 from harness.measure.timings import Comparison
@@ -34,30 +33,6 @@ from harness.tables.roofs import Roof
 
 FEW = 3
 """So many ladders are shown whole."""
-STYLES = {"faster": "green", "slower": "red", "failed": "bold red", "best": "bold"}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """kind: a verdict, or another key of STYLES. brief: what stands for it on a narrow terminal."""
-
-    text: str
-    kind: str = ""
-    brief: str = ""
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """One table. texts: how many of its first columns hold text, which stands at the left.
-
-    spare: the columns that a narrow terminal goes without, the first to go first.
-    """
-
-    title: str
-    columns: list[str]
-    texts: int = 1
-    spare: tuple[str, ...] = ()
-    rows: list[list[Cell]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -78,15 +53,18 @@ class Wanted:
 def tell(run: Run, wanted: Wanted) -> None:
     """Print and write the results. Raises UsageError where a file cannot be written."""
     found = ladders(run)
-    shown = sheets(run, found)
+    told = counted.counts(Explainer(Readings(run)))
+    shown = sheets(run, found, told)
     if not wanted.quiet:
         for sheet in shown:
             console.print(rich(sheet, console.width), soft_wrap=False)
+            for note in sheet.notes:
+                console.print(note, markup=False, highlight=False)
             console.print()
     if wanted.markdown:
         _save("--markdown", wanted.markdown, markdown([*shown, *_broken(run)]))
     if wanted.json:
-        _save("--json", wanted.json, json.dumps(as_data(run, found), indent=1) + "\n")
+        _save("--json", wanted.json, json.dumps(as_data(run, found, told), indent=1) + "\n")
 
 
 def _save(option: str, path: Path, text: str) -> None:
@@ -96,10 +74,13 @@ def _save(option: str, path: Path, text: str) -> None:
         raise UsageError(f"{option} {path}: {error.strerror}") from None
 
 
-def sheets(run: Run, found: Sequence[Ladder]) -> list[Sheet]:
+def sheets(run: Run, found: Sequence[Ladder], told: Sequence[counted.Counts] = ()) -> list[Sheet]:
+    """told: what was counted, of a run without times."""
     if not run.is_timed:
         pairs = dict.fromkeys((p.problem, p.dtype) for p in run.planned.values())
-        return [_verified(run, *pair) for pair in pairs] if len(pairs) <= FEW else []
+        if len(pairs) > FEW:
+            return [counts.overview(run, list(pairs), told)]
+        return [counts.sheet(run, *pair, told) for pair in pairs]
     largest = list({x.key[:2]: x for x in reversed(found)}.values())[::-1]
     if len(largest) <= FEW:
         return [_ladder(run, ladder) for ladder in largest]
@@ -187,20 +168,6 @@ def _of(percent: float | None, roof: Roof | None) -> str:
     return fmt.share(percent, roof.name) if percent is not None and roof else ""
 
 
-def _verified(run: Run, problem: str, dtype: str) -> Sheet:
-    """Without times: how many launches of each variant agreed with the reference."""
-    title = f"{problem} ({dtype}), emulated: counted, not timed"
-    sheet = Sheet(title, ["variant", "result", "launches verified", "error / bound"], 2)
-    for check in checks(run, problem, dtype):
-        error = "" if check.worst is None else fmt.three(check.worst)
-        bad = "failed" if check.status == "failed" else ""
-        sheet.rows.append(
-            [Cell(check.variant, bad), Cell(check.status, bad),
-             Cell(str(len(check.passed) or "")), Cell(error)]
-        )  # fmt: skip
-    return sheet
-
-
 def _title(ladder: Ladder) -> str:
     size = fmt.assignments(ladder.sizes)
     about = f"{ladder.problem} ({ladder.dtype})" + (f" at {size}" if size else "")
@@ -230,57 +197,13 @@ def _compared(comparison: Comparison | None, missing: str = "") -> Cell:
     return Cell(fmt.ratio(comparison.ratio) + word, comparison.verdict)
 
 
-GAP = 2
-"""Blanks between two columns."""
+def as_data(
+    run: Run, found: Sequence[Ladder], told: Sequence[counted.Counts] = ()
+) -> dict[str, Any]:
+    """Every ladder, at every size, in base units; what does not exist is null.
 
-
-def rich(sheet: Sheet, width: int) -> Table:
-    """A table for a terminal: where it is too narrow, in short names and without spare columns."""
-    keep = list(range(len(sheet.columns)))
-    texts = [[cell.text for cell in row] for row in sheet.rows]
-    if _width(sheet, texts, keep) > width:
-        texts = [[cell.brief or cell.text for cell in row] for row in sheet.rows]
-    for name in sheet.spare:
-        if _width(sheet, texts, keep) > width:
-            keep.remove(sheet.columns.index(name))
-    table = Table(title=sheet.title or None, title_justify="left", title_style="bold", box=None,
-                  pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")  # fmt: skip
-    for i in keep:
-        table.add_column(sheet.columns[i], justify="left" if i < sheet.texts else "right",
-                         no_wrap=i > 0, overflow="fold")  # fmt: skip
-    for row, shown in zip(sheet.rows, texts, strict=True):
-        table.add_row(*(Text(shown[i], STYLES.get(row[i].kind, "")) for i in keep))
-    return table
-
-
-def _width(sheet: Sheet, texts: Sequence[Sequence[str]], keep: Sequence[int]) -> int:
-    """What the table takes with nothing broken or cut."""
-    widest = [max(cell_len(text) for text in [sheet.columns[i], *(row[i] for row in texts)])
-              for i in keep]  # fmt: skip
-    return sum(widest) + GAP * (len(keep) - 1)
-
-
-def markdown(found: Sequence[Sheet]) -> str:
-    """Every sheet as a table of GitHub's."""
-    parts = []
-    for sheet in found:
-        rule = ["---" if i < sheet.texts else "---:" for i in range(len(sheet.columns))]
-        rows = [
-            list(map(inert.markdown, sheet.columns)),
-            rule,
-            *([inert.markdown(c.text) for c in row] for row in sheet.rows),
-        ]
-        lines = [f"| {' | '.join(row)} |" for row in rows]
-        parts.append(
-            "\n".join(
-                [*([f"**{inert.markdown(sheet.title)}**", ""] if sheet.title else []), *lines]
-            )
-        )
-    return "\n\n".join(parts) + "\n"
-
-
-def as_data(run: Run, found: Sequence[Ladder]) -> dict[str, Any]:
-    """Every ladder, at every size, in base units; what does not exist is null."""
+    `ladders` are timed, `counted` those of a run without times.
+    """
     info = run.info
     return {
         "run": info.get("id"),
@@ -290,6 +213,7 @@ def as_data(run: Run, found: Sequence[Ladder]) -> dict[str, Any]:
         "confidence": run.confidence,
         "budgets": budgets_as_data(budgets.checks(run)),
         "ladders": [_ladder_data(run, ladder) for ladder in found],
+        "counted": [counts.as_data(each) for each in told],
         "verified": [
             {"problem": problem, "dtype": dtype, "variant": check.variant,
              "status": check.status, "reason": check.reason or None,

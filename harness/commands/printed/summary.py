@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness import tables
+from harness.commands.printed import pull_request
 from harness.progress import console
 from harness.records import Outcome
 
@@ -15,6 +16,11 @@ def summarise(run: tables.Run, interrupted: bool) -> None:
     for reason, cases in _by_reason(ended, "failed").items():
         more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
         console.print(f"FAILED {cases[0]}{more}\n  {reason}", markup=False)
+        pull_request.error(f"FAILED {cases[0]}{more}", reason)
+    for (problem, variant), remarks in run.remarks.items():
+        for remark in remarks:
+            if remark.text.startswith("prints "):
+                console.print(f"{problem}/{variant} {remark.text}", markup=False)
     counts = {s: sum(o.status == s for _, o in ended) for s in ("ok", "failed", "skipped")}
     console.print(", ".join(f"{n} {status}" for status, n in counts.items() if n))
     skipped = _by_reason(ended, "skipped")

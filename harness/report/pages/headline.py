@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
 from harness.analysis.checks import Check, checks
+from harness.analysis.counted import Counts, largest
 from harness.analysis.ladder import Ladder, Rung, inverse
 from harness.analysis.why import Step
 from harness.measure.timings import Comparison
@@ -16,6 +17,7 @@ from harness.records import Planned, Verified
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor
 from harness.report.links import Links
+from harness.report.pages import counted
 from harness.tables import Run
 
 Steps = Mapping[str, Step]
@@ -35,6 +37,8 @@ class Story:
     further: list[Markup]
     folded: Sequence[Markup] = ()
     """Sentences of sizes beyond the first few."""
+    has_failed: bool = False
+    """Of a run without times: whether something is not verified that was to be."""
 
 
 FEW_SIZES, MANY_SIZES = 3, 6
@@ -44,12 +48,29 @@ Told = Mapping[str, tuple[Sequence[Ladder], Sequence[Steps]]]
 """Type → its ladders and the steps of each, the largest first; empty without times."""
 
 
-def stories(run: Run, problem: str, told: Told, links: Links) -> list[Story]:
-    """One for each type of a problem."""
+def stories(
+    run: Run, problem: str, told: Told, links: Links, counts: Sequence[Counts] = ()
+) -> list[Story]:
+    """One for each type of a problem. counts: what was counted, of a run without times."""
     return [
-        timed(own, steps, links) if own else emulated(run, problem, dtype)
+        timed(own, steps, links) if own
+        else _with_counts(emulated(run, problem, dtype), largest(counts, problem, dtype), links)
         for dtype, (own, steps) in told.items()
-    ]
+    ]  # fmt: skip
+
+
+def _with_counts(verified: Story, found: Counts | None, links: Links) -> Story:
+    """The story of what was verified, behind what was counted; a failure stays in front."""
+    if found is None:
+        return verified
+    both = [counted.answer(found, links), verified.headline]
+    if verified.has_failed:
+        both.reverse()
+    rest = [both[1], verified.detail] if verified.detail else both[1:]
+    return replace(
+        verified, headline=both[0], detail=Markup(" ").join(rest),
+        further=counted.steps(found, links),
+    )  # fmt: skip
 
 
 def timed(own: Sequence[Ladder], steps: Sequence[Steps], links: Links) -> Story:
@@ -241,7 +262,9 @@ def emulated(run: Run, problem: str, dtype: str) -> Story:
     detail = Markup(" ").join(
         Markup("{} skipped: {}.").format(_codes(each), why) for why, each in left.items()
     )
-    return Story(problem, dtype, Markup("; ").join(parts) + Markup("."), detail, [])
+    failed = "failed" in by or "not verified" in by
+    headline = Markup("; ").join(parts) + Markup(".")
+    return Story(problem, dtype, headline, detail, [], has_failed=failed)
 
 
 def _codes(found: Sequence[Check]) -> Markup:

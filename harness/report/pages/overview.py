@@ -13,14 +13,13 @@ from harness.analysis import claims
 from harness.analysis.budgets import Check
 from harness.analysis.checks import checks
 from harness.analysis.claims import Claim
+from harness.analysis.counted import Counts, largest
 from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, short_names
-from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Reading, Readings
 from harness.analysis.roofline import roofline
-from harness.measure.timings import group_of
 from harness.records import Planned
+from harness.report import counts, words
 from harness.report import format as fmt
-from harness.report import words
 from harness.report.choice import which_when
 from harness.report.figures import drawn
 from harness.report.figures.ladder import role_of
@@ -30,7 +29,7 @@ from harness.report.pages import headline
 from harness.report.pages.headline import Steps, Story
 from harness.report.pages.problem import Maker, ProblemPage, Roofed, settings
 from harness.report.pages.why import rules_table
-from harness.report.tables.cells import Cell, Table, compared, none, of_ceiling
+from harness.report.tables.cells import Cell, Table, compared, none, of_ceiling, show
 from harness.report.tables.ladder import ladder_table
 from harness.report.tables.machine import ceilings_table
 from harness.tables import Run
@@ -104,7 +103,7 @@ _TIMED = [
 _COUNTED = [
     ("verified", "variants whose results agreed with the float64 reference"),
     ("worst error", "largest error over the bound that the arithmetic allows; 1 fails"),
-    ("variants that differ most", "in what was counted exactly"),
+    ("left on the table", "what variants did and need not have done, counted exactly, and where"),
 ]
 
 
@@ -121,13 +120,13 @@ def overview(maker: Maker, pages: Sequence[ProblemPage], links: Links) -> Overvi
     return Overview(
         title=f"{', '.join(problems[:FEW]) or 'no cases'}{', …' if not few else ''}: "
         f"{'timed' if run.is_timed else 'counted, not timed'}",
-        heading=_heading(pages),
+        heading=_heading(pages, maker.counts),
         summary=_against_libraries(lines) if run.is_timed else "",
         subtitle=subtitle(run.info),
         stories=[
             story
             for page in pages
-            for story in headline.stories(run, page.problem, page.told, links)
+            for story in headline.stories(run, page.problem, page.told, links, maker.counts)
         ]
         if few
         else [],
@@ -160,14 +159,29 @@ def _results(maker: Maker, pages: Sequence[ProblemPage], links: Links) -> Table 
     return replace(ladder_table(maker.run, told[0][0], links), anchor="results")
 
 
-def _heading(pages: Sequence[ProblemPage]) -> str:
+def _heading(pages: Sequence[ProblemPage], told: Sequence[Counts]) -> str:
     """`28 problems, 2 of them with failures`; with one problem its name."""
     if not pages:
         return "This run has no cases."
     if len(pages) == 1:
         return pages[0].problem
     failed = sum(bool(page.failures) for page in pages)
-    return f"{len(pages)} problems" + (f", {failed} of them with failures" if failed else "")
+    text = f"{len(pages)} problems" + (f", {failed} of them with failures" if failed else "")
+    return text + (f": {_left(told)}" if told else "")
+
+
+def _left(told: Sequence[Counts]) -> str:
+    """How many variants leave something on the table, at each problem's largest counted size."""
+    own = list({c.key[:2]: c for c in reversed(told)}.values())[::-1]
+    losing = [(c, rung) for c in own for rung in c.losing]
+    of = sum(len(c.rungs) for c in own)
+    if not losing:
+        return f"no variant of {of} leaves anything on the table that was counted exactly"
+    worst, rung = max(losing, key=lambda each: each[1].losses[0].share)
+    return (
+        f"{len(losing)} of {of} counted variants leave something on the table, "
+        f"{worst.problem}/{rung.short} most: {rung.losses[0]}"
+    )
 
 
 def _against_libraries(lines: Sequence[Line]) -> str:
@@ -245,7 +259,7 @@ def _spark(ladder: Ladder) -> Markup:
 
 
 def _counted(maker: Maker, cases: Sequence[Planned]) -> tuple[list[Cell], str, Markup, str]:
-    """What was verified, and the exactly counted quantity that tells the variants apart most."""
+    """What was verified, what variants leave on the table, and what changed most on a step."""
     run = maker.run
     problem, dtype = cases[0].problem, cases[0].dtype
     found = [c for c in checks(run, problem, dtype) if c.status != "skipped"]
@@ -256,46 +270,28 @@ def _counted(maker: Maker, cases: Sequence[Planned]) -> tuple[list[Cell], str, M
         Cell(f"{good} of {count}", good / max(count, 1), css="" if good == count else "failed"),
         Cell(fmt.three(worst), worst) if worst is not None else none(),
     ]
-    groups = {group_of(p): p.bytes for p in cases}
-    for group in sorted(groups, key=lambda g: -groups[g]):
-        shown = [p for p in run.timings.shown(group) if p.case in maker.readings.counted]
-        told = _most_telling(maker.readings, shown)
-        if told:
-            key, values = told
-            most, ideal = max(values.values()), BY_KEY[key].ideal
+    told = largest(maker.counts, problem, dtype)
+    if told is None:
+        return [*cells, none(counts.not_counted(run, problem, dtype))], "", Markup(""), ""
+    cells.append(Cell(counts.in_brief(told), css="wrap"))
+    change = counts.largest_change(told)
+    return cells, change, _counted_spark(told), fmt.assignments(told.sizes)
+
+
+def _counted_spark(told: Counts) -> Markup:
+    """One bar per variant, of the first quantity in which they differ."""
+    for quantity in told.telling:
+        answers = [(r.planned, told.of(quantity, r)) for r in told.rungs]
+        values = [(p, a.value) for p, a in answers if isinstance(a, Reading) and a.judges]
+        most = max((value for _, value in values), default=0.0)
+        if len(values) > 1 and most > 0:
             bars = [
-                Bar(f"{p.variant}: {fmt.three(values[p.case])}", values[p.case] / most,
+                Bar(f"{p.variant}: {show(quantity, value)}", value / most,
                     "baseline" if p.is_baseline else "counted")
-                for p in shown if p.case in values
+                for p, value in values
             ]  # fmt: skip
-            low, high = (fmt.compact(f(values.values())) for f in (min, max))
-            name = BY_KEY[key].title.lower()
-            cells.append(Cell(f"{name}: {low} to {high}", css="wrap"))
-            note = f"{ideal:g}" if ideal is not None else ""
-            size = fmt.assignments(shown[0].sizes)
-            return cells, note, sparkline(bars, BY_KEY[key].title), size
-    return [*cells, none("nothing")], "", Markup(""), ""
-
-
-_TELLING = ("wavefronts-over-ideal", "sectors-over-compulsory", "sectors-per-store")
-
-
-def _most_telling(
-    readings: Readings, shown: Sequence[Planned]
-) -> tuple[str, dict[str, float]] | None:
-    """The quantity whose values differ most among the variants, by times."""
-    best: tuple[float, str, dict[str, float]] | None = None
-    for key in _TELLING:
-        answers = {p.case: BY_KEY[key].find(readings, p) for p in shown}
-        values = {
-            case: a.value for case, a in answers.items() if isinstance(a, Reading) and a.judges
-        }
-        if len(values) < 2 or min(values.values()) <= 0:
-            continue
-        times = max(values.values()) / min(values.values())
-        if times > 1.05 and (best is None or times > best[0]):
-            best = times, key, values
-    return best[1:] if best else None
+            return sparkline(bars, quantity.title)
+    return Markup("")
 
 
 def _roofline(maker: Maker) -> Roofed | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis import budgets
+from harness.analysis.counted import Counts, counts
 from harness.analysis.ladder import ABOVE, Ladder, above_ceiling, short_names
 from harness.analysis.readings import Readings
 from harness.analysis.roofline import roofline
@@ -112,13 +113,16 @@ class Maker:
     ladders: Sequence[Ladder]
     above: set[str]
     budgets: Sequence[budgets.Check]
+    counts: Sequence[Counts]
+    """Of a run without times."""
 
     @classmethod
     def of(cls, run: Run, ladders: Sequence[Ladder]) -> Maker:
         readings = Readings(run)
         above = above_ceiling(run) if run.is_timed else set()
         checks = budgets.checks(run, readings)
-        return cls(run, readings, Explainer(readings), ladders, above, checks)
+        explainer = Explainer(readings)
+        return cls(run, readings, explainer, ladders, above, checks, counts(explainer))
 
     def page(self, problem: str, links: Links) -> ProblemPage:
         run = self.run
@@ -146,8 +150,8 @@ class Maker:
             slug=links.slugs[problem],
             about=str(about.get("title") or ""),
             inputs=str(about.get("timed_inputs") or ""),
-            stories=headline.stories(run, problem, told, links),
-            notes=self._notes(ladders) + which_of_each_type(ranked),
+            stories=headline.stories(run, problem, told, links, self.counts),
+            notes=self._notes(problem, ladders) + which_of_each_type(ranked),
             panels=panels,
             over_size=[
                 drawn.over_size_figure(run, own)
@@ -231,8 +235,14 @@ class Maker:
         absent = [f"{name}: {why}" for name, why in chart.absent.items()]
         return Roofed(drawn.roofline_of(self.run, ladder, chart), chart.errors, absent)
 
-    def _notes(self, ladders: Sequence[Ladder]) -> list[str]:
+    def _notes(self, problem: str, ladders: Sequence[Ladder]) -> list[str]:
         found = []
+        if not self.run.is_timed:  # a ladder has a column for them
+            found += [
+                f"{variant} {remark.text.rstrip('.')}."
+                for (name, variant), remarks in self.run.remarks.items() if name == problem
+                for remark in remarks
+            ]  # fmt: skip
         if not self.run.tells_what_builds_on_what:
             found.append(
                 "This run does not say which variant builds on which, so no steps are compared."

@@ -97,7 +97,8 @@ def _note(step: Step, before: str, after: str) -> str:
     if step.same_shape:
         return f"both at {shape(step.after)}"
     shapes = [shape(p) or "a launch shape of its own" for p in (step.before, step.after)]
-    return f"{before} at {shapes[0]}, {after} at {shapes[1]}, where each was fastest"
+    chosen = ", where each was fastest" if step.speed else ""
+    return f"{before} at {shapes[0]}, {after} at {shapes[1]}{chosen}"
 
 
 def moved(step: Step) -> list[Moved]:

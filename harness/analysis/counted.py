@@ -1,0 +1,164 @@
+"""The ladder of a run without times: what was counted of each variant, and what it comes to.
+
+As a timed ladder does, it holds every variant of a problem, type and size at the launch shape that
+it is shown at, with its losses and the step from the variant that it builds on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.analysis.ladder import short_names
+from harness.analysis.losses import Loss, losses
+from harness.analysis.quantities import BY_KEY, Quantity
+from harness.analysis.readings import Answer, Reading, Readings
+from harness.analysis.why import Change, Explainer, Step
+from harness.measure.timings import Group
+from harness.records import Planned
+
+TELLING = (
+    "wavefronts-over-ideal", "sectors-over-compulsory", "acting-threads", "global-atomics",
+    "spills", "wave-fill", "instructions-per-kib", "theoretical-occupancy", "launches",
+)  # fmt: skip
+"""Quantities that may tell variants apart, what names a mistake first."""
+MOST_TELLING = 4
+FULL = 0.9
+"""Of the waves' block slots, from which on they are taken for full."""
+NOTABLE = 1.05
+"""By how many times variants differ in a quantity that tells them apart."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One variant at the launch shape that it is shown at."""
+
+    planned: Planned
+    short: str
+    losses: Sequence[Loss]
+    """The greatest first."""
+    step: Step | None
+    """From what it builds on, where that was counted too."""
+
+    @property
+    def changes(self) -> list[Change]:
+        """What moved on that step, of what costs something and can be relied on; most first."""
+        found = [
+            change for change in (self.step.changes if self.step else ())
+            if change.quantity.key in TELLING and change.judges
+            and change.moved > math.log(NOTABLE)
+        ]  # fmt: skip
+        return sorted(found, key=lambda change: -change.moved)
+
+    @property
+    def changed(self) -> Change | None:
+        return next(iter(self.changes), None)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """One problem, type and size."""
+
+    key: Group
+    sizes: dict[str, int]
+    rungs: Sequence[Rung]
+    """In the matrix's order."""
+    telling: Sequence[Quantity]
+    """Those in which variants differ, or lose; few enough for a table."""
+    answers: dict[tuple[str, str], Answer]
+    """Quantity and case → its value."""
+
+    @property
+    def problem(self) -> str:
+        return self.key[0]
+
+    @property
+    def dtype(self) -> str:
+        return self.key[1]
+
+    @property
+    def losing(self) -> list[Rung]:
+        """Those that leave something on the table, the greatest part first."""
+        found = [rung for rung in self.rungs if rung.losses]
+        return sorted(found, key=lambda rung: -rung.losses[0].share)
+
+    @property
+    def largest_change(self) -> Rung | None:
+        """The variant whose step from what it builds on moved something most."""
+        found = [(rung.changed.moved, rung) for rung in self.rungs if rung.changed]
+        return max(found, key=lambda each: each[0])[1] if found else None
+
+    def is_exact(self, rung: Rung) -> bool:
+        """Whether its instructions were counted in a way that can be relied on."""
+        answer = self.answers["instructions-per-kib", rung.planned.case]
+        return isinstance(answer, Reading) and answer.judges
+
+    def of(self, quantity: Quantity, rung: Rung) -> Answer:
+        return self.answers[quantity.key, rung.planned.case]
+
+
+def counts(explainer: Explainer) -> list[Counts]:
+    """Of every problem and type, the largest size first; none of a run with times."""
+    run = explainer.run
+    groups = {} if run.is_timed else run.groups()
+    found = []
+    for pair in dict.fromkeys(key[:2] for key in groups):
+        keys = [key for key in groups if key[:2] == pair]
+        for key in sorted(keys, key=lambda key: -max(p.bytes for p in groups[key])):
+            own = _counts(explainer, key, groups[key])
+            found += [own] if own.rungs else []
+    return found
+
+
+def largest(found: Sequence[Counts], problem: str, dtype: str) -> Counts | None:
+    """Of one problem and type, at the largest size that was counted."""
+    return next((c for c in found if (c.problem, c.dtype) == (problem, dtype)), None)
+
+
+def _counts(explainer: Explainer, key: Group, cases: Sequence[Planned]) -> Counts:
+    readings = explainer.readings
+    shorts = short_names(list(dict.fromkeys(p.variant for p in cases)))
+    steps = {step.after.case: step for step in explainer.steps(key)}
+    shown = [p for p in explainer.run.timings.shown(key) if p.case in readings.counted]
+    rungs = [
+        Rung(p, shorts[p.variant], losses(readings, p), steps.get(p.case))
+        for p in shown if not p.is_library
+    ]  # fmt: skip
+    rungs = [_with_empty_slots(rung, rungs, readings) for rung in rungs]
+    answers = {
+        (name, rung.planned.case): BY_KEY[name].find(readings, rung.planned)
+        for name in TELLING for rung in rungs
+    }  # fmt: skip
+    telling = [name for name in TELLING if _tells(name, rungs, answers)]
+    return Counts(key, cases[0].sizes, rungs, [BY_KEY[name] for name in telling[:MOST_TELLING]],
+                  answers)  # fmt: skip
+
+
+def _with_empty_slots(rung: Rung, rungs: Sequence[Rung], readings: Readings) -> Rung:
+    """With a loss more where its last wave leaves much empty, and another variant's does not.
+
+    Where all have it alike it belongs to the size, which was chosen to be counted quickly.
+    """
+    fills = {each.planned.case: _fill(readings, each.planned) for each in rungs}
+    own = fills[rung.planned.case]
+    if own >= FULL or max(fills.values()) < FULL:
+        return rung
+    text = f"its waves of blocks are {100 * own:.3g} % full"
+    loss = Loss("wave-fill", text, own, 1.0, 1 - own)
+    found = sorted([loss, *rung.losses], key=lambda each: -each.share)
+    return Rung(rung.planned, rung.short, found, rung.step)
+
+
+def _fill(readings: Readings, p: Planned) -> float:
+    answer = BY_KEY["wave-fill"].find(readings, p)
+    return answer.value if isinstance(answer, Reading) and answer.judges else 1.0
+
+
+def _tells(name: str, rungs: Sequence[Rung], answers: dict[tuple[str, str], Answer]) -> bool:
+    """Whether variants differ in it, or one loses by it."""
+    if any(loss.quantity == name for rung in rungs for loss in rung.losses):
+        return True
+    found = [answers[name, rung.planned.case] for rung in rungs]
+    values = [a.value for a in found if isinstance(a, Reading) and a.judges]
+    return bool(values) and max(values) > NOTABLE * min(values)

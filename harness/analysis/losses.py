@@ -1,0 +1,172 @@
+"""What a variant leaves on the table, by its counters alone: of a run without times, the answer.
+
+A loss is work that a kernel did and need not have done: passes of shared memory beyond the ideal,
+sectors beyond those that the accessed bytes need, lanes that idle. Each is priced in cycles of one
+multiprocessor, at the rates of peaks.py. The price only says which of a variant's losses is the
+greatest and whether it is worth telling; no time follows from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from harness.analysis.finders import SECTOR_BYTES, WARP
+from harness.analysis.peaks import PER_CYCLE
+from harness.analysis.quantities import BY_KEY
+from harness.analysis.readings import Answer, Reading, Readings
+from harness.records import MachineInstruction, Planned, SourceLine
+
+WORTH, IDLE_WORTH = 0.05, 0.1
+"""Of all the cycles that a case is priced at, below which a loss is not told. Some lanes idle in
+every kernel: at its bounds checks, and where one thread stores for all."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """text: as in "<variant>: <text>". value: of the worst line, or of the case where lines are not
+    known. place: file:line, or empty. share: of the cycles that the case is priced at."""
+
+    quantity: str
+    text: str
+    value: float
+    ideal: float
+    share: float
+    place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.text}, {self.place}" if self.place else self.text
+
+
+def losses(readings: Readings, p: Planned) -> list[Loss]:
+    """Those of a case that are worth telling, the greatest first."""
+    found = sorted(_Case(readings, p).losses(), key=lambda loss: -loss.share)
+    worth = {"acting-threads": IDLE_WORTH}
+    return [loss for loss in found if loss.share >= worth.get(loss.quantity, WORTH)]
+
+
+class _Case:
+    def __init__(self, readings: Readings, p: Planned) -> None:
+        self.readings, self.p, self.run = readings, p, readings.run
+        self.lines: Sequence[SourceLine] = self.run.lines.get(p.case, ())
+        self.all = sum((self.exactly(key) or 0) / rate for key, rate in PER_CYCLE.items())
+
+    def exactly(self, key: str) -> float | None:
+        """A quantity where it may be relied on."""
+        answer: Answer = BY_KEY[key].find(self.readings, self.p)
+        return answer.value if isinstance(answer, Reading) and answer.judges else None
+
+    def losses(self) -> Iterator[Loss]:
+        if not self.all:
+            return
+        yield from self._conflicts()
+        scattered = 0.0
+        for loss, cycles in self._scattered():
+            scattered += cycles
+            yield loss
+        yield from self._again(scattered)
+        yield from self._idle()
+        yield from self._spilled()
+
+    def _conflicts(self) -> Iterator[Loss]:
+        spent, ideal = self.exactly("wavefronts"), self.exactly("wavefronts-ideal")
+        if not spent or not ideal or spent <= ideal:
+            return
+        worst, place = self._worst(lambda x: x.wavefronts - x.wavefronts_ideal)
+        over = spent / ideal
+        if worst and worst.wavefronts_ideal:
+            over = worst.wavefronts / worst.wavefronts_ideal
+        yield Loss("wavefronts-over-ideal", f"{_number(over)}× the ideal wavefronts", over, 1.0,
+                   self._share(spent - ideal, "wavefronts"), place)  # fmt: skip
+
+    def _scattered(self) -> Iterator[tuple[Loss, float]]:
+        """Sectors beyond those that the bytes of an access need, of the line with most of them."""
+        if self.exactly("sectors") is None:
+            return
+        by_line: dict[tuple[str, int, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for code in self.run.machine_code.get(self.p.case, ()):
+            for each in code.instructions:
+                if each.requests and (kind := _kind(each)):
+                    at = by_line[code.files[each.file], each.line, kind]
+                    at[0] += each.sectors
+                    at[1] += min(_needed(each), each.sectors)
+        if not by_line:
+            return
+        (file, line, kind), (touched, needed) = max(
+            by_line.items(), key=lambda each: each[1][0] - each[1][1]
+        )
+        extra = sum(t - n for t, n in by_line.values())
+        if extra <= 0 or touched <= needed:
+            return
+        over = touched / needed
+        loss = Loss(
+            "sectors", f"{kind} touch {_number(over)}× the sectors that they need", over, 1.0,
+            self._share(extra, "sectors"), f"{PurePath(file).name}:{line}",
+        )  # fmt: skip
+        yield loss, extra
+
+    def _again(self, scattered: float) -> Iterator[Loss]:
+        """Sectors that no access wastes, and that are more than the problem must move."""
+        touched = self.exactly("sectors")
+        must = self.p.bytes / SECTOR_BYTES
+        if not touched or not must or touched <= must:
+            return
+        over = touched / must
+        _, place = self._worst(lambda x: x.sectors + x.store_sectors + x.atomic_sectors)
+        share = self._share(touched - must - scattered, "sectors")
+        text = f"touches {_number(over)}× the bytes that it must"
+        yield Loss("sectors-over-compulsory", text, over, 1.0, share, place)
+
+    def _idle(self) -> Iterator[Loss]:
+        acting, warps = self.exactly("acting-threads"), self.exactly("instructions")
+        if acting is None or not warps:
+            return
+        worst, place = self._worst(lambda x: WARP * x.warps - x.threads)
+        lanes = worst.threads / worst.warps if worst and worst.warps else acting
+        yield Loss("acting-threads", f"{lanes:.1f} of {WARP} lanes act", lanes, float(WARP),
+                   self._share(warps * (WARP - acting) / WARP, "instructions"),
+                   place)  # fmt: skip
+
+    def _spilled(self) -> Iterator[Loss]:
+        """What it costs is not known; it is told, and last."""
+        for made in self.run.compiled.get(self.p.case, ()):
+            if made.spill_bytes:
+                place = PurePath(made.local_at).name
+                text = f"{made.spill_bytes} bytes a thread do not fit registers"
+                yield Loss("spills", text, float(made.spill_bytes), 0.0, WORTH, place)
+                return
+
+    def _share(self, amount: float, key: str) -> float:
+        return amount / PER_CYCLE[key] / self.all
+
+    def _worst(self, amount: Callable[[SourceLine], float]) -> tuple[SourceLine | None, str]:
+        worst = max(self.lines, key=amount, default=None)
+        if worst is None or amount(worst) <= 0:
+            return None, ""
+        return worst, f"{PurePath(worst.file).name}:{worst.line}"
+
+
+_KINDS = {"LD": "loads", "ST": "stores", "RED": "atomics", "ATOM": "atomics"}
+_WIDTHS = ((".128", 16), (".64", 8), (".U16", 2), (".S16", 2), (".U8", 1), (".S8", 1))
+_OPCODE = re.compile(r"(?:@!?U?P\w+\s+)?((LD|ST|RED|ATOM)[\w.]*)")
+
+
+def _kind(each: MachineInstruction) -> str:
+    found = _OPCODE.match(each.text)
+    return _KINDS[found[2]] if found else ""
+
+
+def _needed(each: MachineInstruction) -> float:
+    """The sectors that its lanes' bytes fill, if they adjoin and begin at one."""
+    found = _OPCODE.match(each.text)
+    opcode = found[1] if found else ""
+    width = next((width for mark, width in _WIDTHS if mark in opcode), 4)
+    lanes = each.threads_on / each.requests
+    return each.requests * max(1.0, lanes * width / SECTOR_BYTES)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}" if value >= 100 else f"{value:.1f}"

@@ -1,0 +1,86 @@
+"""A table of results, for a terminal and for a file of Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from harness import inert
+
+STYLES = {"faster": "green", "slower": "red", "failed": "bold red", "best": "bold"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """kind: a verdict, or another key of STYLES. brief: what stands for it on a narrow terminal."""
+
+    text: str
+    kind: str = ""
+    brief: str = ""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One table. texts: how many of its first columns hold text, which stands at the left.
+
+    spare: the columns that a narrow terminal goes without, the first to go first.
+    """
+
+    title: str
+    columns: list[str]
+    texts: int = 1
+    spare: tuple[str, ...] = ()
+    rows: list[list[Cell]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Sentences beneath it."""
+
+
+GAP = 2
+"""Blanks between two columns."""
+
+
+def rich(sheet: Sheet, width: int) -> Table:
+    """A table for a terminal: where it is too narrow, in short names and without spare columns."""
+    keep = list(range(len(sheet.columns)))
+    texts = [[cell.text for cell in row] for row in sheet.rows]
+    if _width(sheet, texts, keep) > width:
+        texts = [[cell.brief or cell.text for cell in row] for row in sheet.rows]
+    for name in sheet.spare:
+        if _width(sheet, texts, keep) > width:
+            keep.remove(sheet.columns.index(name))
+    table = Table(title=sheet.title or None, title_justify="left", title_style="bold", box=None,
+                  pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")  # fmt: skip
+    for i in keep:
+        table.add_column(sheet.columns[i], justify="left" if i < sheet.texts else "right",
+                         no_wrap=i > 0, overflow="fold")  # fmt: skip
+    for row, shown in zip(sheet.rows, texts, strict=True):
+        table.add_row(*(Text(shown[i], STYLES.get(row[i].kind, "")) for i in keep))
+    return table
+
+
+def _width(sheet: Sheet, texts: Sequence[Sequence[str]], keep: Sequence[int]) -> int:
+    """What the table takes with nothing broken or cut."""
+    widest = [max(cell_len(text) for text in [sheet.columns[i], *(row[i] for row in texts)])
+              for i in keep]  # fmt: skip
+    return sum(widest) + GAP * (len(keep) - 1)
+
+
+def markdown(found: Sequence[Sheet]) -> str:
+    """Every sheet as a table of GitHub's."""
+    parts = []
+    for sheet in found:
+        rule = ["---" if i < sheet.texts else "---:" for i in range(len(sheet.columns))]
+        rows = [
+            list(map(inert.markdown, sheet.columns)),
+            rule,
+            *([inert.markdown(c.text) for c in row] for row in sheet.rows),
+        ]
+        lines = [f"| {' | '.join(row)} |" for row in rows]
+        title = [f"**{inert.markdown(sheet.title)}**", ""] if sheet.title else []
+        notes = [f"- {inert.markdown(note)}" for note in sheet.notes]
+        parts.append("\n".join([*title, *lines, *(["", *notes] if notes else [])]))
+    return "\n\n".join(parts) + "\n"

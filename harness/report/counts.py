@@ -1,0 +1,82 @@
+"""What was counted, in sentences: of a run without times, for its terminal and its pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.analysis.counted import Counts, Rung
+from harness.analysis.ladder import short_names
+from harness.analysis.why import Change
+from harness.report.tables.cells import show
+from harness.tables import Run
+
+NOT_COUNTED = "not counted"
+MOST = 2
+"""Losses of a variant, or variants with losses, that a sentence names."""
+ALIKE = "its variants are equal in all that was counted exactly"
+
+
+def sentences(found: Counts) -> Iterator[str]:
+    """A line for each variant that loses something or is a step: its worst line, what changed."""
+    told = False
+    for rung in found.rungs:
+        lost = "; ".join(map(str, rung.losses[:MOST]))
+        step = changed(found, rung)
+        if lost or step:
+            told = True
+            yield (
+                f"{rung.short}: {lost}; {step}"
+                if lost and step
+                else (f"{rung.short}: {lost}" if lost else f"{rung.short} {step}")
+            )
+    if not told:
+        yield nothing(found)
+
+
+def not_counted(run: Run, problem: str, dtype: str) -> str:
+    """That nothing was counted, and the first reason why."""
+    for p in run.planned.values():
+        reason = run.outcomes[p.case].reason
+        if (p.problem, p.dtype) == (problem, dtype) and not p.is_library and reason:
+            return f"{NOT_COUNTED}: {reason.splitlines()[0].rpartition(f'{NOT_COUNTED}: ')[2]}"
+    return NOT_COUNTED
+
+
+def nothing(found: Counts) -> str:
+    """Of variants of which none loses anything worth telling, and none moved anything."""
+    vague = [rung.short for rung in found.rungs if not found.is_exact(rung)]
+    if vague:
+        verb = "was" if len(vague) == 1 else "were"
+        return f"{', '.join(vague)} {verb} not counted exactly, and nothing else is lost"
+    return ALIKE if len(found.rungs) > 1 else "nothing that was counted exactly is lost"
+
+
+def in_brief(found: Counts) -> str:
+    """The greatest losses; else the largest change; else that the variants are equal."""
+    if losing := found.losing:
+        return "; ".join(f"{rung.short}: {rung.losses[0]}" for rung in losing[:MOST])
+    step = largest_change(found)
+    return step or nothing(found)
+
+
+def largest_change(found: Counts) -> str:
+    """`v2 over v1: shared-memory wavefronts over the ideal fell from 16.5× to 1.00×`."""
+    rung = found.largest_change
+    return f"{rung.short} {changed(found, rung)}" if rung else ""
+
+
+def changed(found: Counts, rung: Rung) -> str:
+    """What moved most on the step to a variant: `over v1: … fell from 16.5× to 1.00×`; or empty."""
+    if rung.step is None or rung.changed is None:
+        return ""
+    before = rung.step.before.variant
+    shorts = {each.planned.variant: each.short for each in found.rungs}
+    return f"over {shorts.get(before) or short_names([before])[before]}: {moved(rung.changed)}"
+
+
+def moved(change: Change) -> str:
+    assert change.pair is not None
+    before, after = change.pair
+    quantity = change.quantity
+    verb = "rose" if after > before else "fell"
+    return f"{quantity.words} {verb} from {show(quantity, before)} to {show(quantity, after)}"
