@@ -219,6 +219,28 @@ class Profiled:
 
 
 @dataclass(frozen=True)
+class Emulated:
+    """Where a timed case's counters come from: the emulator, as Nsight Compute may not read any.
+
+    counted: the case whose counters stand for it, as of the machine code that was timed: itself, or
+    one of a smaller size; empty where nothing was counted. sizes, bytes, flops: of that case.
+    reason: why not at its own size, or not at all.
+    """
+
+    case: str
+    problem: str
+    variant: str
+    dtype: str
+    launch: dict[str, Whole]
+    counted: str
+    sizes: dict[str, Whole]
+    bytes: Whole
+    flops: Whole
+    reason: str = ""
+    kind: Literal["emulated"] = "emulated"
+
+
+@dataclass(frozen=True)
 class Round:
     """A batch of launches of one case in one round of one placement.
 
@@ -373,6 +395,7 @@ Record = (
     | Counted
     | Uncounted
     | Profiled
+    | Emulated
     | SourceLine
     | MachineCode
     | Round

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
@@ -80,7 +80,7 @@ def _sum(*metrics: str, scale: float = 1) -> Find:
         total = readings.total(p.case, *metrics)
         if isinstance(total, Missing):
             return total
-        return Reading(scale * total.value, total.provenance)
+        return replace(total, value=scale * total.value)
 
     return find
 
@@ -120,7 +120,7 @@ def _per_compulsory(*metrics: str, scale: float) -> Find:
             return total
         if not p.bytes:
             return Missing(f"{NOT_APPLICABLE}: the problem moves no byte")
-        return Reading(total.value * scale / p.bytes, total.provenance)
+        return replace(total, value=total.value * scale / p.bytes)
 
     return find
 
@@ -133,7 +133,7 @@ def _load_width(readings: Readings, p: Planned) -> Answer:
     size = element_bytes(p.dtype)
     if size is None:
         return Missing(f"{NOT_APPLICABLE}: the size of a {p.dtype} is not known")
-    return Reading(sectors.value * SECTOR_BYTES / (WARP * size), sectors.provenance)
+    return replace(sectors, value=sectors.value * SECTOR_BYTES / (WARP * size))
 
 
 def _made(attribute: str) -> Find:

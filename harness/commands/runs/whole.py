@@ -9,7 +9,7 @@ from harness import deadline, report, stopping, tables
 from harness.analysis.budgets import checks as budget_checks
 from harness.commands import listing
 from harness.commands.options import Asked
-from harness.commands.printed import budgets, results
+from harness.commands.printed import budgets, counted, results
 from harness.commands.printed.summary import summarise
 from harness.errors import ClusterLost, DeviceLost
 from harness.matrix import model
@@ -38,6 +38,7 @@ class WholeRun:
             self._runner = Runner(
                 self._folder.bench, place.device, place.backend, self._folder.choice.only,
                 self._folder.path, asked.wanted, place.hands, self._folder.chosen, place.driver,
+                matrix=bench,
             )  # fmt: skip
         self._folder.open(self._runner, place.card)
         for note in listing.notes(self._runner.plan):
@@ -83,6 +84,11 @@ class WholeRun:
             console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)
         for failure in runner.unprofiled:
             console.print(f"COUNTERS {failure.reason}", markup=False)
+        if runner.unread:
+            for line in counted.instead(finished, runner.unread, chosen):
+                console.print(line, markup=False)
+        elif asked.wanted is None and self._told is None and counted.is_unexplained(finished):
+            console.print(counted.next_step(folder.path), markup=False)
         if asked.choice.quick:
             console.print(ROUGH)
         console.print(page, markup=False)

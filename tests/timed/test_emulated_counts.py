@@ -1,0 +1,204 @@
+"""Where ncu is missing or forbidden, the emulator counts what was timed and names the cause."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from station import Station
+
+from harness.analysis.readings import Reading, Readings
+from harness.analysis.why import Explainer, Step
+from harness.journal import Journal, read_journal
+from harness.matrix.filters import Choice
+from harness.ncu import stage
+from harness.ncu.failures import Failure
+from harness.ncu.stage import Wanted
+from harness.records import Counted, Emulated, MachineCode, SourceLine, Uncounted
+from harness.run.emulated import sizes
+from harness.tables import Run
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "ncu"))
+import stub_ncu
+
+SCATTERED = """\
+extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const int at = n % 32 ? i : i % 32 * (n / 32) + i / 32;
+    if (i < n) output[at] = 2 * input[at];
+}
+"""
+ROWS = """\
+      honest1: {source: scattered.cu}
+      honest2: {source: v0.cu, builds_on: honest1}
+"""
+SMALL = "{launch_s: 20, emulate_bytes: 4096}"
+"""n = 256 is emulated, n = 1024 is not."""
+SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+
+
+@pytest.fixture
+def forbidden(station: Station, monkeypatch: pytest.MonkeyPatch) -> Wanted:
+    """An ncu that answers ERR_NVGPUCTRPERM."""
+    (station.folder / "kernels" / "double" / "scattered.cu").write_text(SCATTERED)
+    monkeypatch.setenv("STUB_NCU", "forbidden")
+    (station.folder / "bin").mkdir()
+    path = stub_ncu.install(station.folder / "bin")
+    monkeypatch.setenv("NCU", path)
+    return Wanted()
+
+
+def why(run: Run) -> Step:
+    """The step from the scattered variant to the other, at the largest size."""
+    group = max(run.groups(), key=lambda each: run.groups()[each][0].bytes)
+    [step] = Explainer(Readings(run)).steps(group)
+    return step
+
+
+def test_forbidden_counters_are_counted_in_the_emulator_and_name_the_cause(
+    station: Station, forbidden: Wanted
+) -> None:
+    run = station.run(rows=ROWS, wanted=forbidden)
+    assert {e.case: e.counted for e in run.of(Emulated)} == {case: case for case in run.planned}
+    found = why(run)
+    assert found.finding.verdict == "supported"
+    assert found.finding.causes[0].text == "better coalesced accesses"
+    assert not station.runner.failed
+    assert station.runner.unread
+    assert station.runner.unread.kind == "forbidden"
+
+
+def test_without_an_ncu_it_is_the_same(
+    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage, "find", lambda named: Failure("absent", "there is none"))
+    run = station.run(rows=ROWS, wanted=forbidden)
+    assert why(run).finding.verdict == "supported"
+    assert not station.runner.failed
+
+
+def test_an_ncu_that_was_named_and_is_none_is_a_mistake_of_the_command(
+    station: Station, forbidden: Wanted
+) -> None:
+    run = station.run(rows=ROWS, wanted=Wanted(ncu="/nowhere/ncu"))
+    assert why(run).finding.verdict == "supported"
+    assert station.runner.failed
+
+
+def test_what_was_timed_is_profiled_later_and_not_counted_twice(
+    station: Station, forbidden: Wanted
+) -> None:
+    assert why(station.run(rows=ROWS)).finding.verdict == "uncounted"
+    station.run(rows=ROWS, wanted=forbidden)
+    before = list(read_journal(station.journal))
+    station.run(rows=ROWS, wanted=forbidden)
+    added = list(read_journal(station.journal))[len(before) :]
+    assert not [r for r in added if isinstance(r, Counted | Emulated | SourceLine | MachineCode)]
+
+
+def test_a_changed_source_is_counted_anew(station: Station, forbidden: Wanted) -> None:
+    station.run(rows=ROWS, wanted=forbidden)
+    (station.folder / "kernels" / "double" / "scattered.cu").write_text(
+        (station.folder / "kernels" / "double" / "v0.cu").read_text() + "// as the other\n"
+    )
+    found = why(station.run(rows=ROWS, wanted=forbidden))
+    change = found.change("sectors-per-request")
+    assert change
+    assert change.pair == (4, 4)
+
+
+def test_a_size_that_would_take_too_long_is_counted_at_a_smaller_one_and_says_so(
+    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "SECONDS", 0.0)
+    run = station.run(rows=ROWS, sizes="[256, 1024]", limits=SMALL, wanted=forbidden)
+    large = next(e for e in run.of(Emulated) if "honest2" in e.case and "n=1024" in e.case)
+    assert large.sizes == {"n": 256}
+    assert large.reason.startswith("at its own size honest")
+    assert large.reason.endswith("to emulate")
+    found = why(run)
+    change = found.change("sectors")
+    assert change
+    assert change.pair == (2 * 1024, 2 * 1024 // 8)  # four times what n = 256 touches
+    assert isinstance(change.after, Reading)
+    assert change.after.counted_at == "n = 256"
+    assert found.finding.causes[0].text == "better coalesced accesses"
+
+
+def test_a_size_that_does_not_take_long_is_counted_as_it_was_timed(
+    station: Station, forbidden: Wanted
+) -> None:
+    run = station.run(rows=ROWS, sizes="[256, 1024]", limits=SMALL, wanted=forbidden)
+    assert all(e.counted == e.case for e in run.of(Emulated))
+    change = why(run).change("sectors")
+    assert change
+    assert isinstance(change.after, Reading)
+    assert not change.after.counted_at
+
+
+def test_a_stand_in_is_of_the_matrix_whichever_sizes_were_chosen(
+    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "SECONDS", 0.0)
+    chosen = Choice(size=("n=1024",))
+    run = station.run(rows=ROWS, sizes="[256, 1024]", limits=SMALL, choice=chosen, wanted=forbidden)
+    assert all("n=1024" in case for case in run.planned)
+    assert why(run).finding.causes[0].text == "better coalesced accesses"
+
+
+def test_a_matrix_without_a_small_size_says_what_to_add(
+    station: Station, forbidden: Wanted
+) -> None:
+    limits = "{launch_s: 20, emulate_bytes: 64}"
+    run = station.run(rows=ROWS, sizes="[1024]", limits=limits, wanted=forbidden)
+    reasons = Counter(e.reason for e in run.of(Emulated))
+    assert reasons == {
+        "no size of the matrix is small enough to be emulated: one within limits.emulate_bytes and "
+        "emulate_flops, under sizes.bench, stands for the larger ones": 2
+    }
+    assert station.runner.failed
+
+
+def test_readings_of_ncu_are_never_mixed_with_what_was_emulated(
+    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    station.run(rows=ROWS, wanted=forbidden)
+    monkeypatch.setenv("STUB_NCU", "good")
+    run = station.run(rows=ROWS, wanted=forbidden)
+    assert {r.provenance for r in run.of(Counted)} == {"ncu"}
+    assert not run.of(Emulated)
+    assert not run.of(SourceLine)
+    assert set(run.counters.provenance.dropna()) == {"ncu"}
+
+
+def test_a_run_with_readings_is_not_emulated(
+    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUB_NCU", "good")
+    station.run(rows=ROWS, wanted=Wanted(("dram",)))
+    monkeypatch.setenv("STUB_NCU", "forbidden")
+    run = station.run(rows=ROWS, wanted=forbidden)
+    assert {r.provenance for r in run.of(Counted)} == {"ncu"}
+    assert station.runner.failed
+
+
+def test_what_only_a_gpu_can_count_keeps_its_reason(station: Station, forbidden: Wanted) -> None:
+    run = station.run(rows=ROWS, wanted=forbidden)
+    reasons = {r.metric: r.reason for r in run.of(Uncounted)}
+    assert reasons["dram__bytes_read.sum"].startswith("not permitted: ")
+    assert SECTORS not in reasons
+    assert SECTORS in {r.metric for r in run.of(Counted)}
+
+
+def test_a_journal_that_was_cut_while_counting_goes_on(station: Station, forbidden: Wanted) -> None:
+    run = station.run(rows=ROWS, wanted=forbidden)
+    kept = list(read_journal(station.journal))
+    last = max(i for i, r in enumerate(kept) if isinstance(r, Emulated))
+    station.journal.unlink()
+    with Journal(station.journal) as journal:
+        for record in kept[: last - 3]:
+            journal.append(record)
+    again = station.run(rows=ROWS, wanted=forbidden)
+    assert again.counters.equals(run.counters)
