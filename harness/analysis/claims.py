@@ -237,6 +237,8 @@ def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval
         return f"{quantity.title.lower()}: {answer.reason}"
     if not answer.judges:
         return f"{quantity.title.lower()}: {CAVEATS[answer.provenance]}"
+    if answer.counted_at:
+        return f"{quantity.title.lower()}: emulated at {answer.counted_at} alone"
     return Interval(answer.value, answer.value, answer.value)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from station import Station
+from station import MATRIX, Station
 
+from harness import report, tables
 from harness.analysis.readings import Reading, Readings
 from harness.analysis.why import Explainer, Step
 from harness.journal import Journal, read_journal
@@ -202,3 +205,45 @@ def test_a_journal_that_was_cut_while_counting_goes_on(station: Station, forbidd
             journal.append(record)
     again = station.run(rows=ROWS, wanted=forbidden)
     assert again.counters.equals(run.counters)
+
+
+def command(station: Station, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line, with the matrix of these tests."""
+    here = Path(__file__).parent
+    text = MATRIX.format(variants=ROWS, sizes="[1024]", limits="{launch_s: 20}")
+    (station.folder / "bench.yaml").write_text(text)
+    return subprocess.run(
+        [sys.executable, str(here / "whole_run.py"), *arguments, "--out", "run"],
+        cwd=station.folder, capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("forbidden")
+def test_a_timed_run_names_the_next_step_which_ends_well_and_says_what_to_do_for_ncu(
+    station: Station,
+) -> None:
+    timed = command(station, "run")
+    assert timed.returncode == 0, timed.stdout + timed.stderr
+    assert "why: python -m harness profile --out run" in timed.stdout
+    profiled = command(station, "profile")
+    assert profiled.returncode == 0, profiled.stdout + profiled.stderr
+    said = " ".join(profiled.stdout.split())
+    assert "COUNTERS emulated, as Nsight Compute does not read them: the driver lets only" in said
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in said
+    assert "2 cases at their own size, 0 at a smaller one" in said
+    counters = tables.load(station.folder / "run").counters
+    assert set(counters.origin.dropna()) == {"emulated"}
+
+
+def test_a_page_marks_counters_that_were_emulated_and_says_at_which_size(
+    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "SECONDS", 0.0)
+    run = station.run(rows=ROWS, sizes="[256, 1024]", limits=SMALL, wanted=forbidden)
+    report.write(run)
+    page = html.unescape((run.folder / "problems" / "double.html").read_text())
+    assert "What the counters say, emulated" in page
+    assert "Every counter, launch by launch, emulated" in page
+    assert "Emulated at n = 256 (at its own size honest" in page
+    assert "Emulated: Nsight Compute read nothing" in page  # the panel of n = 256
+    assert "Timed on the GPU, counted in the emulator." in page
