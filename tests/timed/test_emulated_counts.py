@@ -218,6 +218,11 @@ def command(station: Station, *arguments: str) -> subprocess.CompletedProcess[st
     )  # fmt: skip
 
 
+@pytest.mark.fault(
+    "a driver that forbids counters (ERR_NVGPUCTRPERM), or no ncu",
+    outcome="The emulator counts the kernels that were timed, marked and apart from readings; exit "
+    "code 0, with what to do for readings.",
+)
 @pytest.mark.usefixtures("forbidden")
 def test_a_timed_run_names_the_next_step_which_ends_well_and_says_what_to_do_for_ncu(
     station: Station,

@@ -87,12 +87,19 @@ class WholeRun:
         if runner.unread:
             for line in counted.instead(finished, runner.unread, chosen):
                 console.print(line, markup=False)
-        elif asked.wanted is None and self._told is None and counted.is_unexplained(finished):
+        elif self._may_be_profiled and counted.is_unexplained(finished):
             console.print(counted.next_step(folder.path), markup=False)
         if asked.choice.quick:
             console.print(ROUGH)
         console.print(page, markup=False)
         return code, folder.path
+
+    @property
+    def _may_be_profiled(self) -> bool:
+        """Whether `profile` would go on with this run: it has no second side and no cluster."""
+        asked = self._asked
+        is_alone = asked.beside is None and asked.cluster is None
+        return is_alone and asked.wanted is None and self._told is None and not self._lost
 
     def _drawn(self, finished: tables.Run) -> str:
         """The report's path. Who has told it to stop is not made to wait for many pages."""
