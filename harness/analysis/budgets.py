@@ -93,12 +93,12 @@ class _Checker:
                 skipped = outcome.status == "skipped"
                 why = outcome.reason.splitlines()[0] if skipped and outcome.reason else ""
                 yield Check(*about, "not checked", reason=why or answer.reason)
-            elif not answer.judges:
-                yield Check(*about, "not checked", answer.value, answer.provenance,
-                            reason=CAVEATS[answer.provenance])  # fmt: skip
             elif answer.counted_at:
                 yield Check(*about, "not checked", answer.value, answer.provenance,
                             reason=f"emulated at {answer.counted_at} alone")  # fmt: skip
+            elif not answer.judges:
+                yield Check(*about, "not checked", answer.value, answer.provenance,
+                            reason=CAVEATS[answer.provenance])  # fmt: skip
             else:
                 kept = budget.holds(answer.value)
                 yield Check(*about, "kept" if kept else "broken", answer.value, answer.provenance,

@@ -130,6 +130,38 @@ def test_a_size_that_would_take_too_long_is_counted_at_a_smaller_one_and_says_so
     assert found.finding.causes[0].text == "better coalesced accesses"
 
 
+def test_a_size_that_would_take_too_long_is_counted_as_near_as_is_quick(
+    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "seconds", lambda executed, times: 20 * times)  # 80 s, and 40
+    limits = "{launch_s: 20, emulate_bytes: 2048}"
+    run = station.run(rows=ROWS, sizes="[256, 1024]", limits=limits, wanted=forbidden)
+    large = [e for e in run.of(Emulated) if e.case in run.planned and "n=1024" in e.case]
+    assert [e.sizes for e in large] == [{"n": 512}, {"n": 512}]
+    assert large[0].reason.endswith("would take about 80 s to emulate")
+    change = why(run).change("sectors")
+    assert change
+    assert change.pair == (2 * 1024, 2 * 1024 // 8)
+    before = len(list(read_journal(station.journal)))
+    station.run(rows=ROWS, sizes="[256, 1024]", limits=limits, wanted=forbidden)
+    added = list(read_journal(station.journal))[before:]
+    assert not [r for r in added if isinstance(r, Counted | Emulated)]
+
+
+def test_what_is_multiplied_many_times_is_shown_and_judges_nothing(
+    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "SECONDS", 0.0)
+    limits = "{launch_s: 20, emulate_bytes: 256}"
+    run = station.run(rows=ROWS, sizes="[32, 1024]", limits=limits, wanted=forbidden)
+    found = why(run)
+    change = found.change("sectors")
+    assert change
+    assert isinstance(change.after, Reading)
+    assert change.after.provenance == "emulator-model"
+    assert found.finding.verdict == "uncounted"
+
+
 def test_a_size_that_does_not_take_long_is_counted_as_it_was_timed(
     station: Station, forbidden: Wanted
 ) -> None:

@@ -3,13 +3,15 @@
 All variants of a comparison are counted at one size, else their counters could not stand side by
 side. Sizes within `limits.emulate_bytes` and `emulate_flops`, at which a run without a GPU counts,
 are counted as they are. A larger one has a stand-in: of the matrix's sizes within the limits the
-nearest. From what that executes follows how long the size itself would take.
+nearest. From what that executes follows how long the size itself would take, or its half, or its
+quarter: the largest of these that is quick takes the stand-in's place. Near the size that was timed
+what a launch does once, whatever its size, weighs as little as it did there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from harness.matrix.written import Limits
 from harness.problem import Work
@@ -48,6 +50,20 @@ def stand_in(sizes: Sizes, works: Iterable[tuple[Sizes, Work]], limits: Limits) 
         smallest, work = min(every, key=lambda each: (each[1].flops, each[1].bytes))
         found = [smallest] if is_within(work, limits, BEYOND) else []
     return min(found, key=lambda each: _distance(sizes, each), default=None)
+
+
+def smaller(sizes: Sizes, work: Callable[[Sizes], Work], limits: Limits) -> Iterator[Sizes]:
+    """The size itself, then its half, its quarter and so on, down to what is within the limits.
+
+    Its first parameter is halved: n, rows, planes or whatever there are most of.
+    """
+    first = next(iter(sizes), "")
+    found = dict(sizes)
+    while first and not is_within(work(found), limits):
+        yield found
+        if found[first] < 2:
+            return
+        found = {**found, first: found[first] // 2}
 
 
 def _distance(a: Sizes, b: Sizes) -> float:

@@ -1,7 +1,7 @@
 """The stage of a run that counts its timed cases in the emulator, in two waves.
 
 The first counts what a run without a GPU would, and the stand-ins of larger sizes. What those
-executed says which of the larger sizes the second can count as they were timed.
+executed says how near to the larger sizes the second can come.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from harness.cases import Case
 from harness.children import host_memory
+from harness.errors import HarnessError
 from harness.matrix import model, plan
 from harness.problem import Problem, Work
 from harness.records import Counted, Emulated, Record
@@ -27,7 +28,7 @@ from harness.silicon.architectures import is_known
 
 EXECUTED = "smsp__thread_inst_executed.sum"
 
-ANOTHER_SHAPE = "at its own size only the fastest and the slowest launch shape are counted"
+ANOTHER_SHAPE = "only the fastest and the slowest launch shape are counted at a larger size"
 """Of each variant: those that explain a time."""
 
 NO_SIZE = (
@@ -79,6 +80,17 @@ class _Held:
 
     def keep(self, record: Record) -> None:
         self.records[getattr(record, "case", "")].append(record)
+
+
+@dataclass(frozen=True)
+class _Near:
+    """Of one group, what is counted at its own size or near it: timed case → the one that is.
+
+    why: not at its own size. Empty where no size is quick enough.
+    """
+
+    cases: dict[str, Case]
+    why: str
 
 
 class Stage:
@@ -161,7 +173,7 @@ class Stage:
                 self._run.keep(emulated(case, None, None, lacking))
 
     def _second_wave(self, large: Sequence[Case]) -> None:
-        """Groups at their own size, as far as that is quick; each wholly or not at all."""
+        """Groups at their own size, or as near as is quick; each wholly or not at all."""
         groups: dict[str, list[Case]] = defaultdict(list)
         for case in large:
             if self._counted_instead(case):
@@ -170,25 +182,83 @@ class Stage:
                 failed = self._run.known.emulated.get(instead.id)
                 why = failed.reason if failed else "it was interrupted"
                 self._run.keep(emulated(case, None, None, f"at {_text(instead.sizes)}: {why}"))
-        explaining = {name: self._explaining(cases) for name, cases in groups.items()}
-        slow = {name: self._too_slow(cases) for name, cases in explaining.items()}
-        quick = [case for name, cases in explaining.items() if not slow[name] for case in cases]
+        near = {name: self._near(self._explaining(cases)) for name, cases in groups.items()}
+        wanted = {at.id: at for each in near.values() for at in each.cases.values()}
+        self._compile_near(near.values(), wanted.values())
+        quick = [at for each in near.values() for at in each.cases.values()]
+        open_ = {at.id: at for at in quick if not self._run.known.is_emulated(at.id)}
         held = _Held(defaultdict(list))
-        self._site.slots = self._slots_for(quick)
-        self._count("at the timed size", quick, held)
+        self._site.slots = self._slots_for(list(open_.values()))
+        self._count("emulate more", list(open_.values()), held)
         for name, cases in groups.items():
-            reason = slow[name] or _failure(held, explaining[name])
-            self._settle(cases, [] if reason else explaining[name], reason or ANOTHER_SHAPE, held)
+            self._settle(cases, near[name], held)
 
-    def _settle(self, cases: Sequence[Case], at_own: Sequence[Case], why: str, held: _Held) -> None:
-        """What was counted at its own size is kept; for the others their stand-ins stand."""
+    def _near(self, cases: Sequence[Case]) -> _Near:
+        """The largest size, from a group's own downwards, at which counting it is quick."""
+        first, why = cases[0], ""
+
+        def work(sizes: size_rules.Sizes) -> Work:
+            return self._run.problems[first.problem].work(dict(sizes), first.dtype)
+
+        for sizes in size_rules.smaller(first.sizes, work, self._run.setting.limits):
+            at = {case.id: replace(case, sizes=dict(sizes)) for case in cases}
+            slow = self._too_slow(cases, at)
+            why = why or slow
+            if not slow:
+                if dict(sizes) == first.sizes:
+                    return _Near({case.id: case for case in cases}, "")
+                return _Near(self._planned_at(cases, sizes), why)
+        return _Near({}, why)
+
+    def _planned_at(self, cases: Sequence[Case], sizes: size_rules.Sizes) -> dict[str, Case]:
+        """Timed case → it at a size of nobody's choosing; empty where the matrix refuses any."""
+        device, problem = self._run.setting.device, cases[0].problem
+        try:
+            there = plan.cases_at(self._run.matrix, device, problem, [sizes])
+        except HarnessError:
+            return {}
+        by_shape = {c.shape: c for c in there if not (c.skip or c.refusal)}
+        if any(case.shape not in by_shape for case in cases):
+            return {}
+        return {case.id: by_shape[case.shape] for case in cases}
+
+    def _compile_near(self, near: Iterable[_Near], cases: Iterable[Case]) -> None:
+        """From the cache; where it is other machine code, nothing of the group is near."""
+        setting, built = self._run.setting, self._site.built
+        new = [case for case in cases if case.id not in built]
+        if new:
+            built.update(compile_all(new, setting.kernels, setting.device.arch).built)
+        for each in near:
+            for name, at in each.cases.items():
+                if at.id not in built or built[at.id].cubin_sha256 != built[name].cubin_sha256:
+                    each.cases.clear()
+                    break
+
+    def _settle(self, cases: Sequence[Case], near: _Near, held: _Held) -> None:
+        """What was counted near the timed size is kept; for the others their stand-ins stand."""
+        at = near.cases
+        why, failed = near.why, self._failure(at.values(), held)
         for case in cases:
             instead = self._stand_ins[case.id]
-            if case in at_own:
-                for record in held.records[case.id]:
+            assert isinstance(instead, Case)
+            if case.id in at and not failed:
+                for record in held.records[at[case.id].id]:
                     self._run.keep(record)
-            elif isinstance(instead, Case):
-                self._run.keep(emulated(case, instead, self._work(instead), why))
+                if at[case.id] != case:
+                    it = at[case.id]
+                    self._run.keep(emulated(case, it, self._work(it), why))
+            else:
+                reason = failed or (ANOTHER_SHAPE if at else why)
+                self._run.keep(emulated(case, instead, self._work(instead), reason))
+
+    def _failure(self, cases: Iterable[Case], held: _Held) -> str:
+        """Why a case that a smaller size was counted of was not; empty if all were."""
+        for case in cases:
+            ends = [r for r in held.records[case.id] if isinstance(r, Emulated)]
+            if not self._run.known.is_emulated(case.id) and not (ends and ends[-1].counted):
+                why = ends[-1].reason.splitlines()[0] if ends else "it was interrupted"
+                return f"at {_text(case.sizes)} {case.variant} was not counted: {why}"
+        return ""
 
     def _counted_instead(self, case: Case) -> bool:
         instead = self._stand_ins[case.id]
@@ -204,18 +274,18 @@ class Stage:
                 wanted |= {p.case for p in found if p}
         return [case for case in cases if case.id in wanted]
 
-    def _too_slow(self, cases: Sequence[Case]) -> str:
-        """Why the group is not counted at its own size, or nothing."""
+    def _too_slow(self, cases: Sequence[Case], at: Mapping[str, Case]) -> str:
+        """Why a group is not counted at another size, or its own; or nothing."""
         took: dict[str, float] = defaultdict(float)
         for case in cases:
             instead = self._stand_ins[case.id]
             assert isinstance(instead, Case)
-            times = size_rules.times_the_work(self._work(case), self._work(instead))
+            times = size_rules.times_the_work(self._work(at[case.id]), self._work(instead))
             took[case.variant] += size_rules.seconds(self._executed(instead), times)
         variant = max(took, key=lambda name: took[name])
         if took[variant] > size_rules.SECONDS:
             return f"at its own size {variant} would take about {took[variant]:,.0f} s to emulate"
-        needed, available = self._footprint(cases[0]), host_memory.available()
+        needed, available = self._footprint(at[cases[0].id]), host_memory.available()
         if available is not None and needed > available:
             return (
                 f"at its own size it would take {needed / 2**30:.0f} GiB of the machine's memory, "
@@ -251,16 +321,6 @@ class Stage:
                   works={case.group: self._work(case) for case in each})
             for (problem, variant, _), each in by_variant.items()
         ])  # fmt: skip
-
-
-def _failure(held: _Held, cases: Sequence[Case]) -> str:
-    """Why a case that a smaller size was counted of was not at its own; empty if all were."""
-    for case in cases:
-        ends = [r for r in held.records[case.id] if isinstance(r, Emulated)]
-        if not ends or not ends[-1].counted:
-            why = ends[-1].reason.splitlines()[0] if ends else "interrupted"
-            return f"at its own size {case.variant} was not counted: {why}"
-    return ""
 
 
 def _text(sizes: Mapping[str, int]) -> str:
