@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Protocol
 
 from pydantic import Field, TypeAdapter
 
@@ -386,6 +386,21 @@ class Renewed:
     what: Literal["case", "times", "gone"]
     reason: str
     kind: Literal["renewed"] = "renewed"
+
+
+class HasWork(Protocol):
+    """A work model: what any implementation must move and compute."""
+
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def flops(self) -> int: ...
+
+
+def times_the_work(mine: HasWork, of: HasWork) -> float:
+    """How many times the work of another size, by whichever of bytes and flops grew more."""
+    pairs = (mine.bytes, of.bytes), (mine.flops, of.flops)
+    return max((more / less for more, less in pairs if less), default=1.0)
 
 
 Record = (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from harness.ncu.metrics import base, catalogue
-from harness.records import Compiled, Counted, Provenance, Uncounted
+from harness.records import Compiled, Counted, Provenance, Uncounted, times_the_work
 from harness.tables import Run
 
 NOT_COLLECTED, NOT_APPLICABLE = "not collected", "not applicable"
@@ -103,9 +103,7 @@ class Readings:
         found = self.run.emulated.get(case)
         if found is None or found.counted in ("", case):
             return 1.0
-        p = self.run.planned[case]
-        pairs = (p.bytes, found.bytes), (p.flops, found.flops)
-        return max((mine / its for mine, its in pairs if its), default=1.0)
+        return times_the_work(self.run.planned[case], found)
 
     @cached_property
     def _steps(self) -> dict[str, list[int]]:

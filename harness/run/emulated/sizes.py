@@ -71,12 +71,6 @@ def _distance(a: Sizes, b: Sizes) -> float:
     return sum(abs(math.log(max(1, a[key]) / max(1, b[key]))) for key in a)
 
 
-def times_the_work(work: Work, of: Work) -> float:
-    """How many times the work of another size, by whichever of bytes and flops grew more."""
-    pairs = (work.bytes, of.bytes), (work.flops, of.flops)
-    return max((mine / other for mine, other in pairs if other), default=1.0)
-
-
 def seconds(thread_instructions: float, times: float) -> float:
     """What counting takes at a size with so many times the work of one that was counted."""
     return thread_instructions * times / RATE

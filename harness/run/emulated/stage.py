@@ -15,7 +15,7 @@ from harness.children import host_memory
 from harness.errors import HarnessError
 from harness.matrix import model, plan
 from harness.problem import Problem, Work
-from harness.records import Counted, Emulated, Record
+from harness.records import Counted, Emulated, Record, times_the_work
 from harness.run.compilation import compile_all
 from harness.run.emulated import sizes as size_rules
 from harness.run.emulated.counting import emulated
@@ -280,7 +280,7 @@ class Stage:
         for case in cases:
             instead = self._stand_ins[case.id]
             assert isinstance(instead, Case)
-            times = size_rules.times_the_work(self._work(at[case.id]), self._work(instead))
+            times = times_the_work(self._work(at[case.id]), self._work(instead))
             took[case.variant] += size_rules.seconds(self._executed(instead), times)
         variant = max(took, key=lambda name: took[name])
         if took[variant] > size_rules.SECONDS:

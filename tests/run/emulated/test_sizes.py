@@ -6,6 +6,7 @@ import pytest
 
 from harness.matrix.written import Limits
 from harness.problem import Work
+from harness.records import times_the_work
 from harness.run.emulated import sizes
 
 LIMITS = Limits(emulate_bytes=1000, emulate_flops=1000)
@@ -43,4 +44,4 @@ def test_where_none_is_within_the_limits_the_smallest_may_stand_if_it_is_not_far
 def test_the_work_grows_as_bytes_or_flops_do_whichever_grows_more(
     work: Work, of: Work, times: float
 ) -> None:
-    assert sizes.times_the_work(work, of) == times
+    assert times_the_work(work, of) == times
