@@ -148,6 +148,20 @@ def test_a_size_that_would_take_too_long_is_counted_as_near_as_is_quick(
     assert not [r for r in added if isinstance(r, Counted | Emulated)]
 
 
+def test_a_variant_that_was_edited_is_counted_at_the_size_of_the_others(
+    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = "{launch_s: 20, emulate_bytes: 2048}"
+    monkeypatch.setattr(sizes, "seconds", lambda executed, times: 20 * times)
+    station.run(rows=ROWS, sizes="[256, 1024]", limits=limits, wanted=forbidden)
+    source = station.folder / "kernels" / "double" / "scattered.cu"
+    source.write_text(f"{SCATTERED}// edited\n")
+    monkeypatch.setattr(sizes, "seconds", lambda executed, times: 0.0)
+    run = station.run(rows=ROWS, sizes="[256, 1024]", limits=limits, wanted=forbidden)
+    assert {e.sizes["n"] for e in run.emulated.values() if "n=1024" in e.case} == {512}
+    assert why(run).finding.causes[0].text == "better coalesced accesses"
+
+
 def test_what_is_multiplied_many_times_is_shown_and_judges_nothing(
     station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
 ) -> None:

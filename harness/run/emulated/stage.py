@@ -52,12 +52,13 @@ class Surroundings:
 
 def count(run: Surroundings, sound: Iterable[Case]) -> None:
     """Count what has no counters yet, each case that can be; the others have a reason."""
-    left = [c for c in sound if c.kind == "kernel" and not run.known.is_emulated(c.id)]
+    kernels = [c for c in sound if c.kind == "kernel"]
     if why := _impossible(run.setting):
-        for case in left:
-            run.keep(emulated(case, None, None, why))
+        for case in kernels:
+            if not run.known.is_emulated(case.id):
+                run.keep(emulated(case, None, None, why))
         return
-    Stage(run, left).carry_out()
+    Stage(run, kernels).carry_out()
 
 
 def _impossible(setting: Setting) -> str:
@@ -94,10 +95,10 @@ class _Near:
 
 
 class Stage:
-    """The timed cases of a run that are still to be counted."""
+    """The timed cases of a run, of which some may have been counted before."""
 
-    def __init__(self, run: Surroundings, left: Sequence[Case]) -> None:
-        self._run, self._left = run, left
+    def __init__(self, run: Surroundings, kernels: Sequence[Case]) -> None:
+        self._run = run
         self._works: dict[str, Work] = {}
         self._stand_ins: dict[str, Case | str] = {}
         """Timed case → the smaller one that is counted for it, or why there is none."""
@@ -106,8 +107,26 @@ class Stage:
         )
         self._site = Site(setting, run.known, {}, run)
         self._site.workers = run.workers
-        for case in left:
+        self._explaining = self._explaining_of(kernels)
+        self._left = [case for case in kernels if self._is_left(case)]
+        for case in self._left:
             self._work(case)
+
+    def _is_left(self, case: Case) -> bool:
+        """Nothing stands for it, or only a stand-in though it is fastest or slowest by now."""
+        found = self._run.known.emulated.get(case.id)
+        if found is None or not found.counted:
+            return True
+        return found.reason == ANOTHER_SHAPE and case.id in self._explaining
+
+    def _explaining_of(self, kernels: Sequence[Case]) -> set[str]:
+        """Each variant's fastest and slowest launch shape at every size."""
+        timings, wanted = self._site.timings(kernels), set[str]()
+        for group, planned in timings.groups.items():
+            for variant in dict.fromkeys(p.variant for p in planned):
+                found = timings.shape(group, variant), timings.slowest(group, variant)
+                wanted |= {p.case for p in found if p}
+        return wanted
 
     def carry_out(self) -> None:
         own = [c for c in self._left if self._is_within(c)]
@@ -182,7 +201,7 @@ class Stage:
                 failed = self._run.known.emulated.get(instead.id)
                 why = failed.reason if failed else "it was interrupted"
                 self._run.keep(emulated(case, None, None, f"at {_text(instead.sizes)}: {why}"))
-        near = {name: self._near(self._explaining(cases)) for name, cases in groups.items()}
+        near = {name: self._near_or_not(cases) for name, cases in groups.items()}
         wanted = {at.id: at for each in near.values() for at in each.cases.values()}
         self._compile_near(near.values(), wanted.values())
         quick = [at for each in near.values() for at in each.cases.values()]
@@ -193,9 +212,24 @@ class Stage:
         for name, cases in groups.items():
             self._settle(cases, near[name], held)
 
+    def _near_or_not(self, cases: Sequence[Case]) -> _Near:
+        """A problem may refuse a size that nobody chose."""
+        try:
+            return self._near(cases)
+        except HarnessError as error:
+            return _Near({}, str(error).splitlines()[0])
+
     def _near(self, cases: Sequence[Case]) -> _Near:
-        """The largest size, from a group's own downwards, at which counting it is quick."""
+        """The largest size, from a group's own downwards, at which counting it is quick.
+
+        Where others of the group were counted before, their size.
+        """
+        cases = [case for case in cases if case.id in self._explaining]
+        if not cases:
+            return _Near({}, "")
         first, why = cases[0], ""
+        if before := self._settled(first.group):
+            return self._at(cases, before.sizes, before.reason)
 
         def work(sizes: size_rules.Sizes) -> Work:
             return self._run.problems[first.problem].work(dict(sizes), first.dtype)
@@ -205,18 +239,27 @@ class Stage:
             slow = self._too_slow(cases, at)
             why = why or slow
             if not slow:
-                if dict(sizes) == first.sizes:
-                    return _Near({case.id: case for case in cases}, "")
-                return _Near(self._planned_at(cases, sizes), why)
+                return self._at(cases, sizes, why)
         return _Near({}, why)
+
+    def _settled(self, group: str) -> Emulated | None:
+        """Of the group's cases that were counted before, the one at the largest size."""
+        planned = self._run.known.planned
+        found = [
+            e for e in self._run.known.emulated.values()
+            if e.counted and e.case in planned and planned[e.case].group == group
+        ]  # fmt: skip
+        return max(found, key=lambda e: (e.bytes, e.flops), default=None)
+
+    def _at(self, cases: Sequence[Case], sizes: size_rules.Sizes, why: str) -> _Near:
+        if dict(sizes) == cases[0].sizes:
+            return _Near({case.id: case for case in cases}, "")
+        return _Near(self._planned_at(cases, sizes), why)
 
     def _planned_at(self, cases: Sequence[Case], sizes: size_rules.Sizes) -> dict[str, Case]:
         """Timed case → it at a size of nobody's choosing; empty where the matrix refuses any."""
         device, problem = self._run.setting.device, cases[0].problem
-        try:
-            there = plan.cases_at(self._run.matrix, device, problem, [sizes])
-        except HarnessError:
-            return {}
+        there = plan.cases_at(self._run.matrix, device, problem, [sizes])
         by_shape = {c.shape: c for c in there if not (c.skip or c.refusal)}
         if any(case.shape not in by_shape for case in cases):
             return {}
@@ -263,16 +306,6 @@ class Stage:
     def _counted_instead(self, case: Case) -> bool:
         instead = self._stand_ins[case.id]
         return isinstance(instead, Case) and self._run.known.is_emulated(instead.id)
-
-    def _explaining(self, cases: Sequence[Case]) -> list[Case]:
-        """Of a group, each variant's fastest and slowest launch shape."""
-        timings = self._site.timings(cases)
-        wanted: set[str] = set()
-        for group, planned in timings.groups.items():
-            for variant in dict.fromkeys(p.variant for p in planned):
-                found = timings.shape(group, variant), timings.slowest(group, variant)
-                wanted |= {p.case for p in found if p}
-        return [case for case in cases if case.id in wanted]
 
     def _too_slow(self, cases: Sequence[Case], at: Mapping[str, Case]) -> str:
         """Why a group is not counted at another size, or its own; or nothing."""
