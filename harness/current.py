@@ -9,6 +9,7 @@ from harness.records import (
     Compiled,
     Conditions,
     Counted,
+    Emulated,
     Finished,
     Located,
     MachineCode,
@@ -66,6 +67,9 @@ def _needs(record: Record) -> list[Any]:
         return [("planned", record.case), ("case", record.case)]
     if isinstance(record, Compiled | Counted | Uncounted | SourceLine | MachineCode):
         return [("case", record.case)]
+    if isinstance(record, Emulated):
+        # The counts may be of another size, which has the same sources.
+        return [("case", record.case), ("shape", *_shape(record))]
     if isinstance(record, Located):
         return [("times" if record.stage == "measure" else "case", record.case)]
     if isinstance(record, Round | Outcome):
@@ -84,7 +88,7 @@ def _needs(record: Record) -> list[Any]:
     return []
 
 
-def _shape(r: Renewed | Verified) -> tuple[str, ...]:
+def _shape(r: Renewed | Verified | Emulated) -> tuple[str, ...]:
     return r.problem, r.variant, r.dtype, str(r.launch)
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Protocol
 
 from pydantic import Field, TypeAdapter
 
@@ -227,6 +227,28 @@ class Profiled:
 
 
 @dataclass(frozen=True)
+class Emulated:
+    """Where a timed case's counters come from: the emulator, as Nsight Compute may not read any.
+
+    counted: the case whose counters stand for it, as of the machine code that was timed: itself, or
+    one of a smaller size; empty where nothing was counted. sizes, bytes, flops: of that case.
+    reason: why not at its own size, or not at all.
+    """
+
+    case: str
+    problem: str
+    variant: str
+    dtype: str
+    launch: dict[str, Whole]
+    counted: str
+    sizes: dict[str, Whole]
+    bytes: Whole
+    flops: Whole
+    reason: str = ""
+    kind: Literal["emulated"] = "emulated"
+
+
+@dataclass(frozen=True)
 class Round:
     """A batch of launches of one case in one round of one placement.
 
@@ -375,6 +397,21 @@ class Renewed:
     kind: Literal["renewed"] = "renewed"
 
 
+class HasWork(Protocol):
+    """A work model: what any implementation must move and compute."""
+
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def flops(self) -> int: ...
+
+
+def times_the_work(mine: HasWork, of: HasWork) -> float:
+    """How many times the work of another size, by whichever of bytes and flops grew more."""
+    pairs = (mine.bytes, of.bytes), (mine.flops, of.flops)
+    return max((more / less for more, less in pairs if less), default=1.0)
+
+
 Record = (
     Planned
     | Compiled
@@ -382,6 +419,7 @@ Record = (
     | Counted
     | Uncounted
     | Profiled
+    | Emulated
     | SourceLine
     | MachineCode
     | Round

@@ -21,6 +21,8 @@ from typing import Annotated
 import typer
 import yaml
 
+from harness import tables
+
 ROOT = Path(__file__).parents[1]
 TABLE = ROOT / "reports" / "emulated" / "architectures.csv"
 ALL = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]
@@ -66,9 +68,7 @@ def measured(arch: str) -> tuple[str, int, int, int, int, int]:
             sys.exit(f"{arch}: the run ended with {ended.returncode}\n{ended.stderr[-2000:]}")
         with results.open(newline="") as file:
             cases = list(csv.DictReader(file))
-        with (results.parent / "counters.csv").open(newline="") as file:
-            found = csv.DictReader(file)
-            counted = {row["case"] for row in found if row["provenance"] == "machine-exact"}
+        counted = tables.load(results.parent).machine_code
     status = Counter(case["status"] for case in cases)
     return arch, len(cases), status["ok"], status["skipped"], status["failed"], len(counted)
 

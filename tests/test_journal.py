@@ -19,6 +19,7 @@ from harness.records import (
     Compiled,
     Conditions,
     Counted,
+    Emulated,
     EventCost,
     Finished,
     Located,
@@ -46,6 +47,8 @@ RECORDS: list[Record] = [
     Counted(CASE, 0, "twice", "smsp__inst_executed.sum", 320.0, "inst", "ptx-level"),
     Uncounted(CASE, 0, "dram__bytes_read.sum", "not permitted: ERR_NVGPUCTRPERM"),
     Profiled("2025.3.1", "all", "none", "gh100", {"a": "b"}, ("profile/1.ncu-rep",)),
+    Emulated(CASE, "double", "v0", "float32", {"block": 64}, "double/v0/float32/n=64/block=64",
+             {"n": 64}, 512, 64, "at its own size v0 would take about 90 s to emulate"),
     MachineCode(CASE, 0, ("a.cu",), (
         MachineInstruction(16, "@P0 LDG.E R2,desc[UR4][R2.64]", 0, 7, 10, 320, 32, 10, 40, 0, 0),
     )),

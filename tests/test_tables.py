@@ -304,7 +304,7 @@ def test_an_emulated_run_has_one_row_per_case_and_no_time(tmp_path: Path) -> Non
         assert pd.isna(found[name]), name
     assert run.counters.to_dict("records") == [
         {"case": p.case, "step": 0, "kernel": "twice", "metric": "m", "value": 3.0, "unit": "inst",
-         "provenance": "ptx-level", "reason": None}
+         "provenance": "ptx-level", "reason": None, "origin": "emulated"}
     ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from harness import budgets
@@ -93,6 +93,9 @@ class _Checker:
                 skipped = outcome.status == "skipped"
                 why = outcome.reason.splitlines()[0] if skipped and outcome.reason else ""
                 yield Check(*about, "not checked", reason=why or answer.reason)
+            elif answer.counted_at:
+                yield Check(*about, "not checked", answer.value, answer.provenance,
+                            reason=f"emulated at {answer.counted_at} alone")  # fmt: skip
             elif not answer.judges:
                 yield Check(*about, "not checked", answer.value, answer.provenance,
                             reason=CAVEATS[answer.provenance])  # fmt: skip
@@ -130,7 +133,7 @@ class _Checker:
             return spent
         if isinstance(ideal, Missing):
             return ideal
-        return Reading(spent.value - ideal.value, weakest([spent, ideal]))
+        return replace(spent, value=spent.value - ideal.value, provenance=weakest([spent, ideal]))
 
     def _line(self, p: Planned, name: str, budget: Budget) -> str:
         """The line that takes the figure furthest beyond its limit, where lines were counted."""

@@ -235,6 +235,8 @@ def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval
     answer = quantity.find(readings, cases[0])
     if isinstance(answer, Missing):
         return f"{quantity.title.lower()}: {answer.reason}"
+    if answer.counted_at:
+        return f"{quantity.title.lower()}: emulated at {answer.counted_at} alone"
     if not answer.judges:
         return f"{quantity.title.lower()}: {CAVEATS[answer.provenance]}"
     return Interval(answer.value, answer.value, answer.value)

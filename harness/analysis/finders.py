@@ -53,7 +53,7 @@ def total(*metrics: str, scale: float = 1) -> Find:
         found = readings.total(p.case, *metrics)
         if isinstance(found, Missing):
             return found
-        return Reading(scale * found.value, found.provenance)
+        return replace(found, value=scale * found.value)
 
     return find
 
@@ -93,7 +93,7 @@ def per_compulsory(*metrics: str, scale: float) -> Find:
             return found
         if not p.bytes:
             return Missing(f"{NOT_APPLICABLE}: the problem moves no byte")
-        return Reading(found.value * scale / p.bytes, found.provenance)
+        return replace(found, value=found.value * scale / p.bytes)
 
     return find
 
@@ -108,7 +108,7 @@ def width(accesses: str) -> Find:
         size = element_bytes(p.dtype)
         if size is None:
             return Missing(f"{NOT_APPLICABLE}: the size of a {p.dtype} is not known")
-        return Reading(own.value * SECTOR_BYTES / (WARP * size), own.provenance)
+        return replace(own, value=own.value * SECTOR_BYTES / (WARP * size))
 
     return find
 
@@ -144,14 +144,12 @@ def last_wave(readings: Readings, p: Planned) -> Answer:
     if isinstance(rounds, Missing):
         return rounds
     fill = rounds.value / math.ceil(rounds.value) if rounds.value > 1 else 1.0
-    return Reading(fill, rounds.provenance)
+    return replace(rounds, value=fill)
 
 
 def filled(readings: Readings, p: Planned) -> Answer:
     rounds = waves(readings, p)
-    return (
-        rounds if isinstance(rounds, Missing) else Reading(min(rounds.value, 1), rounds.provenance)
-    )
+    return rounds if isinstance(rounds, Missing) else replace(rounds, value=min(rounds.value, 1))
 
 
 @cache
@@ -187,7 +185,7 @@ def wait_cycles(*reasons: str) -> Find:
         known = [each for each in answers if isinstance(each, Reading)]
         if len(known) < len(answers) or not known:
             return next((a for a in answers if isinstance(a, Missing)), Missing(NOT_COLLECTED))
-        return Reading(sum(each.value for each in known), weakest(known))
+        return Reading(sum(each.value for each in known), weakest(known), known[0].counted_at)
 
     return find
 
@@ -211,7 +209,11 @@ def _waited(readings: Readings, case: str, step: int, reasons: Sequence[str]) ->
     read = [each for each in (issued, *waiting) if isinstance(each, Reading)]
     if len(read) <= len(waiting):
         return next(each for each in (issued, *waiting) if isinstance(each, Missing))
-    return Reading(read[0].value * sum(each.value for each in read[1:]), weakest(read))
+    return replace(
+        read[0],
+        value=read[0].value * sum(each.value for each in read[1:]),
+        provenance=weakest(read),
+    )
 
 
 def over(above: Find, below: Find) -> Find:
@@ -234,4 +236,4 @@ def threads(readings: Readings, p: Planned) -> Answer:
     rounds, made_of = waves(readings, p), readings.compiled(p.case)
     if isinstance(rounds, Missing) or made_of is None:
         return rounds
-    return Reading(rounds.value * made_of.occupancy, rounds.provenance)
+    return replace(rounds, value=rounds.value * made_of.occupancy)

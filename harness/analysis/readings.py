@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from harness.ncu.metrics import base, catalogue
-from harness.records import Compiled, Counted, Provenance, Uncounted
+from harness.records import Compiled, Counted, Provenance, Uncounted, times_the_work
 from harness.tables import Run
 
 NOT_COLLECTED, NOT_APPLICABLE = "not collected", "not applicable"
@@ -34,12 +34,22 @@ CAVEATS = {
 """Why a value of that origin decides nothing."""
 
 
+FAR = 16.0
+"""Times the work: what was counted at a size that is smaller by more is an estimate. There what a
+launch does once, whatever its size, weighs too much."""
+
+
 @dataclass(frozen=True)
 class Reading:
-    """A value in base units and where it came from."""
+    """A value in base units and where it came from.
+
+    counted_at: the smaller size that was counted in place of the case's own. A ratio is of that
+    size; an amount is multiplied by how many times the work the case's own is.
+    """
 
     value: float
     provenance: Provenance
+    counted_at: str = ""
 
     @property
     def judges(self) -> bool:
@@ -78,7 +88,22 @@ class Readings:
     @cached_property
     def counted(self) -> set[str]:
         """The cases that have a counter, or a reason why they lack one."""
-        return {case for case, _, _ in [*self._values, *self._reasons]}
+        known = {case for case, _, _ in [*self._values, *self._reasons]}
+        return known | {case for case, e in self.run.emulated.items() if e.counted}
+
+    def counted_at(self, case: str) -> str:
+        """The smaller size at which a case was counted; empty where it was its own."""
+        found = self.run.emulated.get(case)
+        if found is None or found.counted in ("", case):
+            return ""
+        return ", ".join(f"{name} = {value:,}" for name, value in found.sizes.items())
+
+    def _times_the_work(self, case: str) -> float:
+        """How many times the work of the size at which it was counted a case has."""
+        found = self.run.emulated.get(case)
+        if found is None or found.counted in ("", case):
+            return 1.0
+        return times_the_work(self.run.planned[case], found)
 
     @cached_property
     def _steps(self) -> dict[str, list[int]]:
@@ -89,11 +114,15 @@ class Readings:
 
     def steps(self, case: str) -> list[int]:
         """The launches that anything is known of."""
-        return self._steps.get(case) or [c.step for c in self.run.compiled.get(case, [])]
+        return (
+            self._steps.get(self.run.counted_as(case))
+            or self._steps.get(case)
+            or [c.step for c in self.run.compiled.get(case, [])]
+        )
 
     def kernel(self, case: str, step: int) -> str:
         """What a launch's kernel is called; empty where nothing says so."""
-        names = self._names.get((case, step))
+        names = self._names.get((self.run.counted_as(case), step))
         if names:
             return names
         made = self.run.compiled.get(case, [])
@@ -101,7 +130,7 @@ class Readings:
 
     def metrics(self, cases: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Every counter that these cases have or lack a value of: its name → unit, provenance."""
-        wanted = set(cases)
+        wanted = {*cases, *map(self.run.counted_as, cases)}
         found: dict[str, tuple[str, str]] = {
             r.metric: (r.unit, r.provenance)
             for (case, _, _), r in self._values.items()
@@ -116,10 +145,10 @@ class Readings:
         return found
 
     def at(self, case: str, step: int, metric: str) -> Answer:
-        """One counter of one launch."""
-        found = self._values.get((case, step, metric))
+        """One counter of one launch, as it was counted."""
+        found = self._values.get((self.run.counted_as(case), step, metric))
         if found:
-            return Reading(found.value, found.provenance)
+            return Reading(found.value, found.provenance, self.counted_at(case))
         return Missing(self._reasons.get((case, step, metric), NOT_COLLECTED))
 
     def total(self, case: str, *metrics: str) -> Answer:
@@ -129,7 +158,10 @@ class Readings:
         if missing or not answers:
             return missing or Missing(NOT_COLLECTED)
         read = [a for a in answers if isinstance(a, Reading)]
-        return Reading(sum(a.value for a in read), weakest(read))
+        times, origin = self._times_the_work(case), weakest(read)
+        if times > FAR and origin in JUDGES:
+            origin = "emulator-model"
+        return Reading(sum(a.value for a in read) * times, origin, read[0].counted_at)
 
     def main(self, case: str, metric: str) -> Answer:
         """A counter of the case's main launch."""
@@ -160,4 +192,5 @@ def ratio(over: Answer, under: Answer) -> Answer:
     assert isinstance(under, Reading)
     if not under.value:
         return NOTHING
-    return Reading(over.value / under.value, weakest([over, under]))
+    at = over.counted_at or under.counted_at
+    return Reading(over.value / under.value, weakest([over, under]), at)

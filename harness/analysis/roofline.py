@@ -149,7 +149,7 @@ def counted_flops(readings: Readings, p: Planned) -> Answer:
     known = [a for a in answers if isinstance(a, Reading)]
     if not known:
         return answers[1]
-    return Reading(sum(a.value for a in known), weakest(known))
+    return Reading(sum(a.value for a in known), weakest(known), known[0].counted_at)
 
 
 def level_bytes(readings: Readings, p: Planned, level: Level) -> tuple[Answer, str]:
@@ -172,7 +172,9 @@ def level_bytes(readings: Readings, p: Planned, level: Level) -> tuple[Answer, s
     if len(known) < len(sectors):
         return found, ""
     total = SECTOR_BYTES * sum(s.value for s in known)
-    return Reading(total, weakest(known)), "sectors that global accesses touched × 32"
+    return Reading(
+        total, weakest(known), known[0].counted_at
+    ), "sectors that global accesses touched × 32"
 
 
 def _kernel(readings: Readings, p: Planned, short: str, above: Sequence[Roof]) -> Kernel | str:

@@ -38,9 +38,10 @@ class Change:
     def pair(self) -> tuple[float, float] | None:
         """Both values, where both exist and were counted in the same way."""
         b, a = self.before, self.after
-        if isinstance(b, Missing) or isinstance(a, Missing) or b.provenance != a.provenance:
+        if isinstance(b, Missing) or isinstance(a, Missing):
             return None
-        return b.value, a.value
+        alike = (b.provenance, b.counted_at) == (a.provenance, a.counted_at)
+        return (b.value, a.value) if alike else None
 
     @property
     def judges(self) -> bool:

@@ -25,7 +25,8 @@ from harness.backends.host_memory import (
 from harness.build.compile import Built
 from harness.cases import Case
 from harness.emulator import sass
-from harness.records import MachineCode, MachineInstruction
+from harness.emulator.sass.code import READ
+from harness.records import Counted, MachineCode, MachineInstruction, Provenance
 
 LISTING = "listing.json.gz"
 """What the disassembler prints of a cubin, kept beside it."""
@@ -81,12 +82,14 @@ def code_of(cubin: Path, digest: str) -> sass.MachineCode:
     return sass.read(cubin, cubin.with_name(LISTING))
 
 
-def both(ptx: Execution, machine: Execution) -> Execution:
+def both(ptx: Execution, machine: Execution, arch: str) -> Execution:
     """What PTX and machine code counted together: the machine code's where that has it.
 
     Of a line's atomics PTX alone knows how their lanes meet.
     """
     counts = {(c.step, c.metric): c for c in ptx.counts}
+    if arch not in READ:
+        machine = _unread(machine, {key: c.provenance for key, c in counts.items()})
     counts |= {(c.step, c.metric): c for c in machine.counts}
     met = {(each.step, each.file, each.line): each for each in ptx.lines}
     lines = [
@@ -102,6 +105,27 @@ def both(ptx: Execution, machine: Execution) -> Execution:
         ptx, faults=ptx.faults + machine.faults, counts=tuple(counts.values()),
         lines=tuple(lines), machine_code=machine.machine_code,
     )  # fmt: skip
+
+
+def _unread(machine: Execution, in_ptx: Mapping[tuple[int, str], Provenance]) -> Execution:
+    """The same of an architecture of which no hardware was read.
+
+    What PTX knows exactly anywhere, sectors say, is known; of the rest nobody has seen that a GPU
+    counts so.
+    """
+
+    def provenance(c: Counted) -> Provenance:
+        known = in_ptx.get((c.step, c.metric)) == "emulator-exact"
+        return "emulator-exact" if known else "emulator-model"
+
+    return replace(
+        machine,
+        counts=tuple(
+            replace(c, provenance=provenance(c)) if c.provenance == "machine-exact" else c
+            for c in machine.counts
+        ),
+        lines=tuple(replace(each, provenance="emulator-model") for each in machine.lines),
+    )
 
 
 def in_ptx_alone(ptx: Execution) -> Execution:

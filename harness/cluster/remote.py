@@ -151,7 +151,7 @@ def carry_out(errand: Errand) -> Done:
 
 def _done(errand: Errand, site: Site, path: Path) -> Done:
     host, kind = socket.gethostname(), errand.piece.kind
-    if kind != "ceilings":
+    if kind != "ceilings" and kind != "count":  # noqa: PLR1714 - mypy follows only this
         for case in errand.piece.cases:
             site.keep(Located(case.id, kind, host, errand.gpu))
     is_gpu = errand.setting.backend == "cuda"

@@ -163,7 +163,7 @@ def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: boo
         if not way or any(_way(_BY_KEY[key], values) != way for key in gauge.needs):
             continue
         both = values[gauge.key]
-        if len(_origins(both)) > 1:  # counted in two ways
+        if len(_origins(both)) > 1 or len(_sizes(both)) > 1:  # counted in two ways
             continue
         is_worse = way == gauge.worse
         place = None
@@ -184,6 +184,10 @@ def _value(gauge: Gauge, readings: Readings, side: Side) -> Reading | Missing | 
 
 def _origins(both: Both) -> set[Provenance]:
     return {reading.provenance for reading in both if reading}
+
+
+def _sizes(both: Both) -> set[str]:
+    return {reading.counted_at for reading in both if reading}
 
 
 def _numbers(gauge: Gauge, both: Both) -> list[float]:

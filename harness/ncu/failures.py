@@ -41,6 +41,11 @@ class Failure:
         return f"{status or 'not collected'}: {self.text}"
 
     @property
+    def is_absent(self) -> bool:
+        """There is no ncu, or what is named is none."""
+        return self.kind in ("absent", "broken")
+
+    @property
     def hopeless(self) -> bool:
         """No other case can fare better, so nothing more is tried."""
         return self.kind in _HOPELESS

@@ -17,7 +17,7 @@ def emulate(bench: model.Bench, case: Case, arch: str, jobs: int = 1) -> Executi
     ptx, machine = by_front_end(bench, case, arch, jobs)
     if ptx.faults:
         return ptx
-    return in_ptx_alone(ptx) if isinstance(machine, str) else both(ptx, machine)
+    return in_ptx_alone(ptx) if isinstance(machine, str) else both(ptx, machine, arch)
 
 
 def by_front_end(

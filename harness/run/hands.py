@@ -49,7 +49,7 @@ class OwnCores:
 
     def carry_out(self, title: str, site: Site, pieces: Sequence[Piece]) -> dict[str, str]:
         with stage(title, len(pieces)) as advance:
-            if all(piece.kind == "qualify" for piece in pieces):
+            if all(piece.kind in ("qualify", "count") for piece in pieces):
                 return self._several(site, pieces, advance)
             found = {}
             for piece in pieces:

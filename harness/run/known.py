@@ -12,6 +12,7 @@ from harness.measure.timings import Timings
 from harness.records import (
     Ceiling,
     Counted,
+    Emulated,
     EventCost,
     Finished,
     Outcome,
@@ -37,6 +38,7 @@ class Known:
         self.outcomes: dict[str, Outcome] = {}
         self.ceilings: dict[str, Ceiling] = {}
         self.counts: list[Record] = []
+        self.emulated: dict[str, Emulated] = {}
         self.stages: set[str] = set()
         self.verified: dict[Shape, list[Verified]] = defaultdict(list)
         """At test sizes."""
@@ -50,6 +52,8 @@ class Known:
             self.outcomes[record.case] = record
         elif isinstance(record, Counted | Uncounted):
             self.counts.append(record)
+        elif isinstance(record, Emulated):
+            self.emulated[record.case] = record
         elif isinstance(record, Finished):
             self.stages.add(record.stage)
         elif isinstance(record, Verified) and record.phase in AT_TEST_SIZES:
@@ -66,8 +70,18 @@ class Known:
             self.next_placement[group] = max(self.next_placement[group], record.placement + 1)
         elif isinstance(record, Renewed):
             self.outcomes.pop(record.case, None)
+            self.emulated.pop(record.case, None)
             self._rounds.pop(record.case, None)
             self.next_placement.pop(self._groups.get(record.case, ""), None)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether Nsight Compute read any counter: what the emulator counts stands beside none."""
+        return any(isinstance(r, Counted) and r.provenance == "ncu" for r in self.counts)
+
+    def is_emulated(self, case: str) -> bool:
+        """Whether counters of the emulator stand for a timed case."""
+        return case in self.emulated and bool(self.emulated[case].counted)
 
     def about(self, cases: Sequence[Case]) -> list[Record]:
         """What a piece with these cases goes on from: all of its group, and the ceilings."""

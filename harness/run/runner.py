@@ -22,6 +22,7 @@ from harness.progress import console
 from harness.records import Finished, Planned, Record, Renewed
 from harness.run import machine, renewal
 from harness.run.compilation import Compilation, built_again, compile_all, described
+from harness.run.emulated import stage as emulation
 from harness.run.hands import Hands, OwnCores
 from harness.run.known import Known
 from harness.run.measurement import NO_MEMORY
@@ -39,7 +40,8 @@ class Runner:
     hands: who does the work; the cores of this machine, and its GPU, unless others are named.
     driver: of the GPU that times, if that is not this machine's.
     wanted: profile with ncu as well, where the backend is a GPU; `unprofiled` tells afterwards what
-    went wrong with that, and `without_ceilings` why the machine's limits were not measured.
+    went wrong with that, `unread` why the emulator counted instead, and `without_ceilings` why the
+    machine's limits were not measured. matrix: with sizes that were not chosen, too.
     """
 
     def __init__(
@@ -53,13 +55,16 @@ class Runner:
         hands: Hands | None = None,
         chosen: Collection[str] | None = None,
         driver: str | None = None,
+        matrix: model.Bench | None = None,
     ) -> None:
         self.wanted, self.driver = wanted, driver or machine.driver()
         self._hands = hands or OwnCores(1)
         self.renewed: list[Renewed] = []
         self.unprofiled: list[Failure] = []
+        self.unread: Failure | None = None
         self.without_ceilings = ""
         self.bench, self.device, self.backend, self.folder = bench, device, backend, folder
+        self._matrix = matrix or bench
         self.plan = plan.resolve(bench, device, backend, patterns)
         self.problems, self.cases, self.tests = (
             self.plan.problems, self.plan.cases, self.plan.tests
@@ -301,6 +306,27 @@ class Runner:
             wanted, sound, lambda cases: self._site.job("profile", cases=cases), self.folder,
             self.bench.limits.measure_s, self._known.counts, self.keep,
         )  # fmt: skip
+        self.unread = next((failure for failure in self.unprofiled if failure.hopeless), None)
+        if self.unread and not self._known.is_read:
+            self._count_in_the_emulator(sound)
+
+    def _count_in_the_emulator(self, sound: Sequence[Case]) -> None:
+        """What ncu may not read. Where every kernel has counters so, nothing is missing."""
+        emulation.count(
+            emulation.Surroundings(
+                self._site.setting, self._matrix, self.problems, self._hands, self._known,
+                self.workers, self.keep,
+            ),
+            sound,
+        )  # fmt: skip
+        kernels = [case for case in sound if case.kind == "kernel"]
+        if all(self._known.is_emulated(case.id) for case in kernels) and not self._names_no_ncu:
+            self.unprofiled = [failure for failure in self.unprofiled if not failure.hopeless]
+
+    @property
+    def _names_no_ncu(self) -> bool:
+        """Whether the command line names an ncu: that it is none is a mistake of the command."""
+        return bool(self.wanted and self.wanted.ncu and self.unread and self.unread.is_absent)
 
 
 def _of_shapes(tests: Iterable[Case], cases: Iterable[Case]) -> tuple[Case, ...]:

@@ -18,7 +18,9 @@ from harness.job import Job
 from harness.matrix.written import Limits, Timing
 from harness.measure.ceilings import PROBED
 from harness.measure.timings import Timings, placements_that_choose
+from harness.problem import Work
 from harness.records import Outcome, Record
+from harness.run.emulated.counting import Counting
 from harness.run.known import Known
 from harness.run.measurement import Effort, Measurement
 from harness.run.processes import Ended, Workers
@@ -56,9 +58,10 @@ class Piece:
     qualify: one variant alone, at its test sizes, and on the emulator at those that are counted.
     ceilings: what the device can do at most. measure: one comparison, which is all variants of a
     problem at a type and a size, with all their launch shapes; so they share rounds and a GPU.
+    count: what was timed, counted in the emulator.
     """
 
-    kind: Literal["qualify", "ceilings", "measure"]
+    kind: Literal["qualify", "ceilings", "measure", "count"]
     name: str
     cases: tuple[Case, ...] = ()
     tests: tuple[Case, ...] = ()
@@ -68,6 +71,8 @@ class Piece:
     baseline: str = ""
     needed_bytes: int = 0
     """Of a measurement: what its inputs take on disk while it lasts."""
+    works: Mapping[str, Work] = field(default_factory=dict)
+    """Of what is counted: group → its work model."""
 
 
 class Keeper(Protocol):
@@ -98,10 +103,16 @@ class Site:
         """What became of it, in a word or two. Raises DeviceLost."""
         if piece.kind == "qualify":
             return Qualification(self, piece.cases, piece.tests, cores, piece.uncounted).carry_out()
+        if piece.kind == "count":
+            return Counting(self, piece.cases, piece.works, cores).carry_out()
         if piece.kind == "ceilings":
             return self.with_the_device(self.job("ceilings"), CEILINGS_S, self.keep).reason
         self._measure(piece)
         return how_many(len(piece.cases))
+
+    def hand_to(self, keeper: Keeper) -> None:
+        """From here on, what is found is another's to keep."""
+        self._keeper = keeper
 
     def _measure(self, piece: Piece) -> None:
         timing, group = self.setting.timing, piece.cases[0].group

@@ -18,8 +18,17 @@ def counters(run: Run) -> pd.DataFrame:
         every,
         key=lambda r: (order.get(r.case, len(order)), r.case, r.step, r.metric),
     )
-    rows = [[getattr(record, name, None) for name in columns] for record in both]
-    return pd.DataFrame(rows, columns=columns)
+    rows = [
+        [*(getattr(record, name, None) for name in columns), _origin(record)] for record in both
+    ]
+    return pd.DataFrame(rows, columns=[*columns, "origin"])
+
+
+def _origin(record: Counted | Uncounted) -> str | None:
+    """Who counted: ncu or the emulator; nobody, where there is a reason instead."""
+    if isinstance(record, Uncounted):
+        return None
+    return record.provenance if record.provenance in ("ncu", "measured") else "emulated"
 
 
 def durations(run: Run) -> pd.DataFrame:

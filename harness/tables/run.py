@@ -21,6 +21,7 @@ from harness.records import (
     Ceiling,
     Compiled,
     Counted,
+    Emulated,
     Located,
     MachineCode,
     Outcome,
@@ -48,7 +49,7 @@ class Run:
 
     def __init__(self, folder: Path, info: Mapping[str, Any], records: Iterable[Record]) -> None:
         self.folder, self.info = folder, inert.data(dict(info))
-        self.records = _without_superseded(current(map(_inert, records)))
+        self.records = _without_superseded(_of_one_origin(current(map(_inert, records))))
         self.confidence = float(info["timing"]["confidence"])
         self.same_within = float(info["timing"]["same_within"])
 
@@ -82,6 +83,16 @@ class Run:
         for record in self.of(Located):
             found[record.case][record.stage].append(record)
         return {case: by["measure"] or by["qualify"] for case, by in found.items()}
+
+    @cached_property
+    def emulated(self) -> dict[str, Emulated]:
+        """Timed case → where its counters come from, if the emulator counted it or was to."""
+        return {record.case: record for record in self.of(Emulated)}
+
+    def counted_as(self, case: str) -> str:
+        """The case whose counters stand for this one: itself, or one that is quicker to emulate."""
+        found = self.emulated.get(case)
+        return found.counted if found and found.counted else case
 
     @cached_property
     def lines(self) -> dict[str, list[SourceLine]]:
@@ -266,3 +277,26 @@ def _without_superseded(records: Sequence[Record]) -> list[Record]:
     kept = {id(record) for record in last.values()}
     told_again = Counted | Uncounted | SourceLine
     return [r for r in records if not isinstance(r, told_again) or id(r) in kept]
+
+
+def _of_one_origin(records: Sequence[Record]) -> list[Record]:
+    """Of a timed run either what ncu read or what the emulator counted, never some of each.
+
+    Of cases that are not the run's own, what was counted stands only while it stands for one.
+    """
+    if not any(isinstance(r, Round) for r in records):
+        return list(records)
+    is_read = any(isinstance(r, Counted) and r.provenance == "ncu" for r in records)
+    known = {r.case for r in records if isinstance(r, Planned)}
+    known |= {r.counted for r in records if isinstance(r, Emulated)}
+
+    def stands(r: Record) -> bool:
+        if isinstance(r, Emulated):
+            return not is_read
+        if isinstance(r, SourceLine | MachineCode) or (
+            isinstance(r, Counted) and r.provenance not in ("ncu", "measured")
+        ):
+            return not is_read and r.case in known
+        return True
+
+    return [r for r in records if stands(r)]

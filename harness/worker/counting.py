@@ -37,7 +37,8 @@ def count(
         ):
             for case in group:
                 tell.now(case.id)
-                counted = _counted(inputs, ptx, machine, case, job.built[case.id])
+                arch = backend.device.arch
+                counted = _counted(inputs, ptx, machine, case, job.built[case.id], arch)
                 for record in counted:
                     if not isinstance(record, Remark):
                         tell.record(record)
@@ -47,7 +48,12 @@ def count(
 
 
 def _counted(
-    inputs: Inputs, ptx: Workspace, machine: MachineCodeWorkspace, case: Case, built: Built
+    inputs: Inputs,
+    ptx: Workspace,
+    machine: MachineCodeWorkspace,
+    case: Case,
+    built: Built,
+    arch: str,
 ) -> Iterator[Record]:
     """What a case's two forms come to: it is right only if both are."""
     verified, found = inputs.verify(ptx, case, built, "before")
@@ -59,7 +65,7 @@ def _counted(
         verified, executed = inputs.verify(machine, case, built, "before")
         if not verified.ok and not executed.faults:
             verified = replace(verified, reason=f"{verified.reason} (its machine code alone)")
-        found = both(found, executed)
+        found = both(found, executed, arch)
     yield verified
     yield from found.counts
     yield from found.lines

@@ -88,3 +88,14 @@ def test_a_listing_lies_beside_its_cubin_and_is_used_again(
     code_of.cache_clear()
     monkeypatch.delattr(disassembler, "printed")
     assert emulate(*case(), "sm_90").counts == first.counts
+
+
+def test_of_an_architecture_that_nobody_read_no_count_is_called_the_hardwares(
+    case: Callable[[str], tuple[model.Bench, Case]],
+) -> None:
+    found = emulate(*case(), "sm_80")
+    assert found.machine_code
+    by = {count.metric: count.provenance for count in found.counts}
+    assert by["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == "emulator-exact"
+    assert by["smsp__inst_executed.sum"] == "emulator-model"
+    assert "machine-exact" not in {*by.values(), *(line.provenance for line in found.lines)}

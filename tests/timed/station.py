@@ -11,6 +11,7 @@ from harness import tables
 from harness.errors import HarnessError
 from harness.matrix import model
 from harness.matrix.filters import Choice
+from harness.ncu.stage import Wanted
 from harness.run.folder import Folder
 from harness.run.hands import OwnCores
 from harness.run.runner import Runner
@@ -43,20 +44,28 @@ class Station:
         self.journal = folder / "run" / "journal.jsonl"
         self.flags.mkdir()
         self.stopped: HarnessError | None = None
+        self.runner: Runner
 
     def run(
         self, *variants: str, sizes: str = "[1024]", limits: str = "{launch_s: 20}", jobs: int = 1,
-        library: str = "null",
+        library: str = "null", rows: str = "", choice: Choice | None = None,
+        wanted: Wanted | None = None,
     ) -> Run:  # fmt: skip
-        """What stands in the folder after a run; `stopped`: why it went no further."""
-        lines = "".join(f"      {name}: {{source: v0.cu}}\n" for name in variants)
+        """What stands in the folder after a run; `stopped`: why it went no further.
+
+        rows: of the variants, where they are more than names. wanted: what to profile.
+        """
+        lines = rows or "".join(f"      {name}: {{source: v0.cu}}\n" for name in variants)
         text = MATRIX.format(variants=lines, sizes=sizes, limits=limits, library=library)
         (self.folder / "bench.yaml").write_text(text)
         bench, out = model.load(self.folder / "bench.yaml"), self.folder / "run"
-        there = Folder(out, bench, Choice(), FAKE, device(), datetime.now(timezone.utc))
-        runner = Runner(
-            there.bench, device(), FAKE, there.choice.only, out, hands=OwnCores(jobs),
-            chosen=there.chosen,
+        now = datetime.now(timezone.utc)
+        there = Folder(
+            out, bench, choice or Choice(), FAKE, device(), now, only_profiling=bool(wanted)
+        )
+        self.runner = runner = Runner(
+            there.bench, device(), FAKE, there.choice.only, out, wanted, OwnCores(jobs),
+            there.chosen, matrix=bench,
         )  # fmt: skip
         there.open(runner)
         self.stopped = None

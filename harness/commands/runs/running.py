@@ -132,7 +132,8 @@ def add(app: typer.Typer, carry_out: CarryOut) -> None:
         """Run the matrix, then every sound case under Nsight Compute once; or emulate and count.
 
         With --out of a run that has ended, only what ncu has not told yet is collected, of the
-        cases that the filters choose. Exit codes as `run`; 1 also where counters are missing.
+        cases that the filters choose. Where ncu is missing or forbidden, the emulator counts what
+        was timed. Exit codes as `run`; 1 also where a kernel has no counters, or --ncu names none.
         """
         choose(metrics, None)  # a set that does not exist is refused before anything runs
         choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)

@@ -9,7 +9,7 @@ from harness import deadline, report, stopping, tables
 from harness.analysis.budgets import checks as budget_checks
 from harness.commands import listing
 from harness.commands.options import Asked
-from harness.commands.printed import budgets, results
+from harness.commands.printed import budgets, counted, results
 from harness.commands.printed.summary import summarise
 from harness.errors import ClusterLost, DeviceLost
 from harness.matrix import model
@@ -38,6 +38,7 @@ class WholeRun:
             self._runner = Runner(
                 self._folder.bench, place.device, place.backend, self._folder.choice.only,
                 self._folder.path, asked.wanted, place.hands, self._folder.chosen, place.driver,
+                matrix=bench,
             )  # fmt: skip
         self._folder.open(self._runner, place.card)
         for note in listing.notes(self._runner.plan):
@@ -83,10 +84,22 @@ class WholeRun:
             console.print(f"CEILINGS not measured: {runner.without_ceilings}", markup=False)
         for failure in runner.unprofiled:
             console.print(f"COUNTERS {failure.reason}", markup=False)
+        if runner.unread:
+            for line in counted.instead(finished, runner.unread, chosen):
+                console.print(line, markup=False)
+        elif self._may_be_profiled and counted.is_unexplained(finished):
+            console.print(counted.next_step(folder.path), markup=False)
         if asked.choice.quick:
             console.print(ROUGH)
         console.print(page, markup=False)
         return code, folder.path
+
+    @property
+    def _may_be_profiled(self) -> bool:
+        """Whether `profile` would go on with this run: it has no second side and no cluster."""
+        asked = self._asked
+        is_alone = asked.beside is None and asked.cluster is None
+        return is_alone and asked.wanted is None and self._told is None and not self._lost
 
     def _drawn(self, finished: tables.Run) -> str:
         """The report's path. Who has told it to stop is not made to wait for many pages."""

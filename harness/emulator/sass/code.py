@@ -14,6 +14,8 @@ from harness.emulator.ptx.syntax import Location
 
 INSTRUCTION_BYTES = 16
 ARCHITECTURES = ("sm_80", "sm_86", "sm_89", "sm_90")
+READ = ("sm_90",)
+"""Those of which hardware was read: there the counts are the readings."""
 
 Kind = Literal[
     "register", "uniform", "predicate", "uniform predicate", "immediate", "constant", "memory",

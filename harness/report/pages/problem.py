@@ -20,7 +20,7 @@ from harness.report.choice import which_of_each_type
 from harness.report.figures import drawn
 from harness.report.figures.style import Figure
 from harness.report.links import Links
-from harness.report.pages import headline
+from harness.report.pages import emulated, headline
 from harness.report.pages.claims import Claims, claims_of
 from harness.report.pages.headline import Story, Told
 from harness.report.pages.source import Listing, listings
@@ -57,6 +57,8 @@ class Panel:
     """Of a run without times."""
     why: list[Block]
     counters: Table | None
+    emulated: list[str]
+    """What is to be known of counters that were emulated."""
     stalls: Figure | None
     roofline: Roofed | None
     shapes: Table | None
@@ -214,6 +216,7 @@ class Maker:
             counts=None if run.is_timed else drawn.counts_figure(self.readings, group, shown),
             why=[block(run, step, shorts, first) for step in steps],
             counters=heat.counter_table(self.readings, f"heat-{key}", shown) if counted else None,
+            emulated=emulated.note(self.readings, shown) if run.is_timed else [],
             stalls=drawn.stall_figure(self.readings, group, shown) if every else None,
             roofline=self._roofline(ladder, first or bool(every)) if ladder else None,
             shapes=heat.shape_table(run, ladder) if ladder else None,

@@ -135,4 +135,5 @@ def quantity_cell(quantity: Quantity, answer: Answer) -> Cell:
     if isinstance(answer, Missing):
         return absent(answer)
     css = "" if answer.judges else "soft"
-    return Cell(show(quantity, answer.value), answer.value, css=css)
+    at = f"emulated at {answer.counted_at}" if answer.counted_at else ""
+    return Cell(show(quantity, answer.value), answer.value, at, css=css)

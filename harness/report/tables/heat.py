@@ -74,7 +74,8 @@ def _coloured(quantity: Quantity, answers: Sequence[Answer]) -> list[Cell]:
             css.append("soft")
         value = 100 * answer.value if quantity.unit == "ratio" else answer.value
         text = f"{fmt.three(value)} %" if quantity.unit == "ratio" else fmt.compact(value)
-        cells.append(Cell(text, answer.value, answer.provenance, " ".join(css)))
+        at = f", emulated at {answer.counted_at}" if answer.counted_at else ""
+        cells.append(Cell(text, answer.value, answer.provenance + at, " ".join(css)))
     return cells
 
 

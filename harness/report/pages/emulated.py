@@ -1,0 +1,27 @@
+"""What a page of a timed run says of counters that the emulator counted in ncu's place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.analysis.readings import Readings
+from harness.records import Planned
+
+
+def note(readings: Readings, shown: Sequence[Planned]) -> list[str]:
+    """Of the cases that one panel shows; empty where Nsight Compute read, or nobody counted."""
+    told = [(p, e) for p in shown if (e := readings.run.emulated.get(p.case))]
+    sizes = dict.fromkeys(readings.counted_at(p.case) for p, e in told if e.counted)
+    found = [_at(size, next(e.reason for p, e in told if readings.counted_at(p.case) == size))
+             for size in sizes]  # fmt: skip
+    lacking = {e.reason: p.variant for p, e in reversed(told) if not e.counted}
+    return found + [f"Not emulated: {variant}: {reason}." for reason, variant in lacking.items()]
+
+
+def _at(size: str, reason: str) -> str:
+    if not size:
+        return "Emulated: Nsight Compute read nothing, so the emulator counted what was timed."
+    return (
+        f"Emulated at {size} ({reason}). Ratios are of that size; amounts are multiplied by how "
+        "many times the work this size has, but in the table of every counter."
+    )

@@ -1,0 +1,124 @@
+"""One variant's timed cases counted by a worker without a GPU: each whole, or a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from harness.cases import Case
+from harness.job import Job
+from harness.problem import Work
+from harness.records import Emulated, Record, Remark, Verified
+from harness.run.measurement import ATTEMPTS
+from harness.run.processes import Ended
+
+DEADLINE_S = 600.0
+"""For one case: ten times what is thought quick (sizes.py), as the machine may be busy."""
+
+
+class Surroundings(Protocol):
+    """What counting needs of the run that it is part of."""
+
+    @property
+    def is_stopped(self) -> bool: ...
+    def job(self, task: str, **more: object) -> Job: ...
+    def with_the_device(
+        self, job: Job, deadline_s: float, keep: Callable[[Record], None]
+    ) -> Ended: ...
+    def keep(self, record: Record) -> None: ...
+
+
+@dataclass
+class Counting:
+    """Counts cases one after another. Each has an Emulated record once all of it is kept.
+
+    works: group → the work model at that size.
+    """
+
+    run: Surroundings
+    cases: Sequence[Case]
+    works: Mapping[str, Work]
+    cores: int
+
+    def carry_out(self) -> str:
+        """What became of it, in a word or two. A case that takes the worker down costs no other."""
+        rest, reasons, attempts = list(self.cases), dict[str, str](), 0
+        while rest:
+            told = _Told(rest)
+            job = self.run.job("qualify", cases=tuple(rest), jobs=self.cores)
+            ended = self.run.with_the_device(job, DEADLINE_S, told.take)
+            if self.run.is_stopped:
+                return "interrupted"
+            told.finish(unless=ended.at if ended.reason else "")
+            for case, records in told.whole:
+                for record in records:
+                    self.run.keep(record)
+                self.run.keep(emulated(case, case, self.works[case.group]))
+            reasons |= told.wrong
+            rest = [c for c in rest if c.id not in told.ended]
+            attempts += not ended.crowded
+            if (ended.killed or ended.no_memory) and attempts < ATTEMPTS:
+                continue  # none of them is to blame: all are tried again
+            blamed = [c for c in rest if c.id == ended.at] or rest
+            why = ended.reason or "its worker ended without a result"
+            reasons |= {case.id: why for case in blamed}
+            rest = [c for c in rest if c not in blamed]
+        for case in self.cases:
+            if case.id in reasons:
+                self.run.keep(emulated(case, None, None, reasons[case.id]))
+        return next((f"not counted: {why.splitlines()[0]}" for why in reasons.values()), "ok")
+
+
+@dataclass
+class _Told:
+    """What one worker told, case by case: each begins with how its result was verified.
+
+    whole: the cases that were right, with all their records. wrong: case → why its result is not.
+    """
+
+    cases: Sequence[Case]
+    whole: list[tuple[Case, list[Record]]] = field(default_factory=list)
+    wrong: dict[str, str] = field(default_factory=dict)
+    _open: tuple[Case, list[Record]] | None = None
+    _remarks: list[Record] = field(default_factory=list)
+
+    @property
+    def ended(self) -> set[str]:
+        return {case.id for case, _ in self.whole} | self.wrong.keys()
+
+    def take(self, record: Record) -> None:
+        if isinstance(record, Remark):  # it stands before the case that it is about
+            self._remarks.append(record)
+        elif isinstance(record, Verified):
+            self.finish()
+            case = next(c for c in self.cases if _is_of(record, c))
+            if record.ok:
+                self._open = case, self._remarks
+            else:
+                self.wrong[case.id] = f"in the emulator {record.reason}"
+            self._remarks = []
+        elif self._open:
+            self._open[1].append(record)
+
+    def finish(self, unless: str = "") -> None:
+        """What was being told is whole: another begins, or the worker has ended.
+
+        unless: the case at which it ended too early.
+        """
+        if self._open and self._open[0].id != unless:
+            self.whole.append(self._open)
+        self._open = None
+
+
+def _is_of(v: Verified, case: Case) -> bool:
+    return (v.dtype, v.sizes, v.launch) == (case.dtype, case.sizes, case.launch)
+
+
+def emulated(case: Case, counted: Case | None, work: Work | None, reason: str = "") -> Emulated:
+    """Says which case's counters stand for a timed one; None where there are none."""
+    return Emulated(
+        case.id, case.problem, case.variant, case.dtype, case.launch,
+        counted.id if counted else "", counted.sizes if counted else {},
+        work.bytes if work else 0, work.flops if work else 0, reason,
+    )  # fmt: skip

@@ -1,0 +1,360 @@
+"""The stage of a run that counts its timed cases in the emulator, in two waves.
+
+The first counts what a run without a GPU would, and the stand-ins of larger sizes. What those
+executed says how near to the larger sizes the second can come.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harness.cases import Case
+from harness.children import host_memory
+from harness.errors import HarnessError
+from harness.matrix import model, plan
+from harness.problem import Problem, Work
+from harness.records import Counted, Emulated, Record, times_the_work
+from harness.run.compilation import compile_all
+from harness.run.emulated import sizes as size_rules
+from harness.run.emulated.counting import emulated
+from harness.run.hands import Hands
+from harness.run.known import Known
+from harness.run.processes import Workers
+from harness.run.site import Keeper, Piece, Setting, Site
+from harness.run.slots import Slots, on_this_machine
+from harness.silicon.architectures import is_known
+
+EXECUTED = "smsp__thread_inst_executed.sum"
+
+ANOTHER_SHAPE = "only the fastest and the slowest launch shape are counted at a larger size"
+"""Of each variant: those that explain a time."""
+
+NO_SIZE = (
+    "no size of the matrix is small enough to be emulated: one within limits.emulate_bytes and "
+    "emulate_flops, under sizes.bench, stands for the larger ones"
+)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the stage needs of the run. matrix: with all sizes, whichever were chosen."""
+
+    setting: Setting
+    matrix: model.Bench
+    problems: Mapping[str, Problem]
+    hands: Hands
+    known: Known
+    workers: Workers
+    keep: Callable[[Record], None]
+
+
+def count(run: Surroundings, sound: Iterable[Case]) -> None:
+    """Count what has no counters yet, each case that can be; the others have a reason."""
+    kernels = [c for c in sound if c.kind == "kernel"]
+    if why := _impossible(run.setting):
+        for case in kernels:
+            if not run.known.is_emulated(case.id):
+                run.keep(emulated(case, None, None, why))
+        return
+    Stage(run, kernels).carry_out()
+
+
+def _impossible(setting: Setting) -> str:
+    device = setting.device
+    if not device.runs_machine_code:
+        return (
+            f"the card runs what its driver makes of PTX for {device.arch}, "
+            "which the emulator does not have"
+        )
+    if not is_known(device.arch):
+        return f"the emulator knows nothing of the architecture {device.arch}"
+    return ""
+
+
+@dataclass
+class _Held:
+    """Keeps back what is told of a group until it is known whether all of it could be counted."""
+
+    records: dict[str, list[Record]]
+
+    def keep(self, record: Record) -> None:
+        self.records[getattr(record, "case", "")].append(record)
+
+
+@dataclass(frozen=True)
+class _Near:
+    """Of one group, what is counted at its own size or near it: timed case → the one that is.
+
+    why: not at its own size. Empty where no size is quick enough.
+    """
+
+    cases: dict[str, Case]
+    why: str
+
+
+class Stage:
+    """The timed cases of a run, of which some may have been counted before."""
+
+    def __init__(self, run: Surroundings, kernels: Sequence[Case]) -> None:
+        self._run = run
+        self._works: dict[str, Work] = {}
+        self._stand_ins: dict[str, Case | str] = {}
+        """Timed case → the smaller one that is counted for it, or why there is none."""
+        setting = replace(
+            run.setting, backend="emulator", fresh=0, device=replace(run.setting.device, room=None)
+        )
+        self._site = Site(setting, run.known, {}, run)
+        self._site.workers = run.workers
+        self._explaining = self._explaining_of(kernels)
+        self._left = [case for case in kernels if self._is_left(case)]
+        for case in self._left:
+            self._work(case)
+
+    def _is_left(self, case: Case) -> bool:
+        """Nothing stands for it, or only a stand-in though it is fastest or slowest by now."""
+        found = self._run.known.emulated.get(case.id)
+        if found is None or not found.counted:
+            return True
+        return found.reason == ANOTHER_SHAPE and case.id in self._explaining
+
+    def _explaining_of(self, kernels: Sequence[Case]) -> set[str]:
+        """Each variant's fastest and slowest launch shape at every size."""
+        timings, wanted = self._site.timings(kernels), set[str]()
+        for group, planned in timings.groups.items():
+            for variant in dict.fromkeys(p.variant for p in planned):
+                found = timings.shape(group, variant), timings.slowest(group, variant)
+                wanted |= {p.case for p in found if p}
+        return wanted
+
+    def carry_out(self) -> None:
+        own = [c for c in self._left if self._is_within(c)]
+        large = [c for c in self._left if not self._is_within(c)]
+        self._stand_ins = {case.id: self._stand_in(case) for case in large}
+        own += [c for c in large if c == self._stand_ins[c.id]]
+        large = [c for c in large if c not in own]
+        instead = [c for c in self._stand_ins.values() if isinstance(c, Case)]
+        for case in instead:
+            self._work(case)
+        self._compile([*own, *large, *instead])
+        self._first_wave(own, large)
+        self._second_wave(large)
+
+    # Which size
+
+    def _is_within(self, case: Case) -> bool:
+        return size_rules.is_within(self._work(case), self._run.setting.limits)
+
+    def _work(self, case: Case) -> Work:
+        if case.group not in self._works:
+            problem = self._run.problems[case.problem]
+            self._works[case.group] = problem.work(case.sizes, case.dtype)
+        return self._works[case.group]
+
+    def _stand_in(self, case: Case) -> Case | str:
+        """The same variant and launch shape at the size that is counted instead, or why none is."""
+        problem = self._run.problems[case.problem]
+        every = self._run.matrix.problems[case.problem].sizes.bench
+        works = [(size, problem.work(size, case.dtype)) for size in every]
+        found = size_rules.stand_in(case.sizes, works, self._run.setting.limits)
+        if found is None:
+            return NO_SIZE
+        there = plan.cases_at(self._run.matrix, self._run.setting.device, case.problem, [found])
+        for each in there:
+            if each.shape == case.shape:
+                why = each.skip or each.refusal
+                return f"at {_text(found)}: {why}" if why else each
+        return f"the matrix does not have it at {_text(found)}"
+
+    # What is counted
+
+    def _compile(self, cases: Iterable[Case]) -> None:
+        """From the cache, all that was timed; a stand-in that is other code is none."""
+        setting = self._run.setting
+        made = compile_all({c.id: c for c in cases}.values(), setting.kernels, setting.device.arch)
+        self._site.built.update(made.built)
+        for name, case in self._stand_ins.items():
+            if isinstance(case, Case):
+                mine, its = made.built.get(name), made.built.get(case.id)
+                if mine is None or its is None or mine.cubin_sha256 != its.cubin_sha256:
+                    self._stand_ins[name] = f"at {_text(case.sizes)} it is other machine code"
+
+    def _first_wave(self, own: Sequence[Case], large: Sequence[Case]) -> None:
+        instead = [c for c in self._stand_ins.values() if isinstance(c, Case)]
+        known = self._run.known
+        self._count("emulate", [
+            c for c in {c.id: c for c in (*own, *instead)}.values()
+            if c.id in self._site.built and not known.is_emulated(c.id)
+        ], self._run)  # fmt: skip
+        for case in large:
+            if isinstance(lacking := self._stand_ins[case.id], str):
+                self._run.keep(emulated(case, None, None, lacking))
+
+    def _second_wave(self, large: Sequence[Case]) -> None:
+        """Groups at their own size, or as near as is quick; each wholly or not at all."""
+        groups: dict[str, list[Case]] = defaultdict(list)
+        for case in large:
+            if self._counted_instead(case):
+                groups[case.group].append(case)
+            elif isinstance(instead := self._stand_ins[case.id], Case):
+                failed = self._run.known.emulated.get(instead.id)
+                why = failed.reason if failed else "it was interrupted"
+                self._run.keep(emulated(case, None, None, f"at {_text(instead.sizes)}: {why}"))
+        near = {name: self._near_or_not(cases) for name, cases in groups.items()}
+        wanted = {at.id: at for each in near.values() for at in each.cases.values()}
+        self._compile_near(near.values(), wanted.values())
+        quick = [at for each in near.values() for at in each.cases.values()]
+        open_ = {at.id: at for at in quick if not self._run.known.is_emulated(at.id)}
+        held = _Held(defaultdict(list))
+        self._site.slots = self._slots_for(list(open_.values()))
+        self._count("emulate more", list(open_.values()), held)
+        for name, cases in groups.items():
+            self._settle(cases, near[name], held)
+
+    def _near_or_not(self, cases: Sequence[Case]) -> _Near:
+        """A problem may refuse a size that nobody chose."""
+        try:
+            return self._near(cases)
+        except HarnessError as error:
+            return _Near({}, str(error).splitlines()[0])
+
+    def _near(self, cases: Sequence[Case]) -> _Near:
+        """The largest size, from a group's own downwards, at which counting it is quick.
+
+        Where others of the group were counted before, their size.
+        """
+        cases = [case for case in cases if case.id in self._explaining]
+        if not cases:
+            return _Near({}, "")
+        first, why = cases[0], ""
+        if before := self._settled(first.group):
+            return self._at(cases, before.sizes, before.reason)
+
+        def work(sizes: size_rules.Sizes) -> Work:
+            return self._run.problems[first.problem].work(dict(sizes), first.dtype)
+
+        for sizes in size_rules.smaller(first.sizes, work, self._run.setting.limits):
+            at = {case.id: replace(case, sizes=dict(sizes)) for case in cases}
+            slow = self._too_slow(cases, at)
+            why = why or slow
+            if not slow:
+                return self._at(cases, sizes, why)
+        return _Near({}, why)
+
+    def _settled(self, group: str) -> Emulated | None:
+        """Of the group's cases that were counted before, the one at the largest size."""
+        planned = self._run.known.planned
+        found = [
+            e for e in self._run.known.emulated.values()
+            if e.counted and e.case in planned and planned[e.case].group == group
+        ]  # fmt: skip
+        return max(found, key=lambda e: (e.bytes, e.flops), default=None)
+
+    def _at(self, cases: Sequence[Case], sizes: size_rules.Sizes, why: str) -> _Near:
+        if dict(sizes) == cases[0].sizes:
+            return _Near({case.id: case for case in cases}, "")
+        return _Near(self._planned_at(cases, sizes), why)
+
+    def _planned_at(self, cases: Sequence[Case], sizes: size_rules.Sizes) -> dict[str, Case]:
+        """Timed case → it at a size of nobody's choosing; empty where the matrix refuses any."""
+        device, problem = self._run.setting.device, cases[0].problem
+        there = plan.cases_at(self._run.matrix, device, problem, [sizes])
+        by_shape = {c.shape: c for c in there if not (c.skip or c.refusal)}
+        if any(case.shape not in by_shape for case in cases):
+            return {}
+        return {case.id: by_shape[case.shape] for case in cases}
+
+    def _compile_near(self, near: Iterable[_Near], cases: Iterable[Case]) -> None:
+        """From the cache; where it is other machine code, nothing of the group is near."""
+        setting, built = self._run.setting, self._site.built
+        new = [case for case in cases if case.id not in built]
+        if new:
+            built.update(compile_all(new, setting.kernels, setting.device.arch).built)
+        for each in near:
+            for name, at in each.cases.items():
+                if at.id not in built or built[at.id].cubin_sha256 != built[name].cubin_sha256:
+                    each.cases.clear()
+                    break
+
+    def _settle(self, cases: Sequence[Case], near: _Near, held: _Held) -> None:
+        """What was counted near the timed size is kept; for the others their stand-ins stand."""
+        at = near.cases
+        why, failed = near.why, self._failure(at.values(), held)
+        for case in cases:
+            instead = self._stand_ins[case.id]
+            assert isinstance(instead, Case)
+            if case.id in at and not failed:
+                for record in held.records[at[case.id].id]:
+                    self._run.keep(record)
+                if at[case.id] != case:
+                    it = at[case.id]
+                    self._run.keep(emulated(case, it, self._work(it), why))
+            else:
+                reason = failed or (ANOTHER_SHAPE if at else why)
+                self._run.keep(emulated(case, instead, self._work(instead), reason))
+
+    def _failure(self, cases: Iterable[Case], held: _Held) -> str:
+        """Why a case that a smaller size was counted of was not; empty if all were."""
+        for case in cases:
+            ends = [r for r in held.records[case.id] if isinstance(r, Emulated)]
+            if not self._run.known.is_emulated(case.id) and not (ends and ends[-1].counted):
+                why = ends[-1].reason.splitlines()[0] if ends else "it was interrupted"
+                return f"at {_text(case.sizes)} {case.variant} was not counted: {why}"
+        return ""
+
+    def _counted_instead(self, case: Case) -> bool:
+        instead = self._stand_ins[case.id]
+        return isinstance(instead, Case) and self._run.known.is_emulated(instead.id)
+
+    def _too_slow(self, cases: Sequence[Case], at: Mapping[str, Case]) -> str:
+        """Why a group is not counted at another size, or its own; or nothing."""
+        took: dict[str, float] = defaultdict(float)
+        for case in cases:
+            instead = self._stand_ins[case.id]
+            assert isinstance(instead, Case)
+            times = times_the_work(self._work(at[case.id]), self._work(instead))
+            took[case.variant] += size_rules.seconds(self._executed(instead), times)
+        variant = max(took, key=lambda name: took[name])
+        if took[variant] > size_rules.SECONDS:
+            return f"at its own size {variant} would take about {took[variant]:,.0f} s to emulate"
+        needed, available = self._footprint(at[cases[0].id]), host_memory.available()
+        if available is not None and needed > available:
+            return (
+                f"at its own size it would take {needed / 2**30:.0f} GiB of the machine's memory, "
+                f"of which {available / 2**30:.0f} are free"
+            )
+        return ""
+
+    def _executed(self, case: Case) -> float:
+        return sum(
+            r.value for r in self._run.known.counts
+            if isinstance(r, Counted) and r.case == case.id and r.metric == EXECUTED
+        )  # fmt: skip
+
+    def _footprint(self, case: Case) -> int:
+        buffers = self._run.problems[case.problem].buffers(case.sizes, case.dtype)
+        return size_rules.FOOTPRINT * sum(buffer.nbytes for buffer in buffers)
+
+    def _slots_for(self, cases: Sequence[Case]) -> Slots:
+        available = host_memory.available()
+        if available is None or not cases:
+            return on_this_machine(self._site.setting.device)
+        return Slots(max(1, available // max(map(self._footprint, cases))))
+
+    def _count(self, title: str, cases: Sequence[Case], keeper: Keeper) -> None:
+        if not cases:
+            return
+        by_variant: dict[tuple[str, str, str], list[Case]] = defaultdict(list)
+        for case in cases:
+            by_variant[case.problem, case.variant, case.group].append(case)
+        self._site.hand_to(keeper)
+        self._run.hands.carry_out(title, self._site, [
+            Piece("count", f"{problem}/{variant} {_text(each[0].sizes)}", tuple(each),
+                  works={case.group: self._work(case) for case in each})
+            for (problem, variant, _), each in by_variant.items()
+        ])  # fmt: skip
+
+
+def _text(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value:,}" for name, value in sizes.items())
