@@ -168,7 +168,8 @@ def laid_out(base: Path, work: Path) -> Path:
         there.mkdir(parents=True, exist_ok=True)
         run("mount", "--bind", outside, there)
     # The root has a compiler of its own by that name.
-    shutil.copy(Path("/usr/bin/aarch64-linux-gnu-g++").resolve(), root / CROSS_COMPILER.lstrip("/"))
+    own = root / CROSS_COMPILER.lstrip("/")
+    shutil.copy2(Path("/usr/bin/aarch64-linux-gnu-g++").resolve(), own)  # as old: engines know it
     return root
 
 

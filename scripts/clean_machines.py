@@ -55,7 +55,7 @@ SHARED = {"root/.cache/pip": "pip", "root/.cache/kernel-harness": "engines", "fi
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 NOT_TRIED = 3
 TOOLKIT_13 = (*gpu_packages.HEADERS, "nvidia-cuda-nvcc==13.0.88", "nvidia-cuda-crt==13.0.88",
-              "nvidia-nvvm==13.0.88")  # fmt: skip
+              "nvidia-nvvm==13.0.88", "nvidia-cuda-cccl==13.0.85")  # fmt: skip
 HEADERS_12 = ("nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-profiler-api-cu12==12.8.90")
 EMULATE = "make bench ARGS='--backend emulator --only relu --quick'"
 INCLUDED = r"grep -sohE -- '-I\S*(nvidia|cuda)\S*/include' .venv/setup-gpu.log | sort -u | xargs"
@@ -103,7 +103,7 @@ def main() -> int:
     ask.add_argument("--work", type=Path, help="where the roots are made (25 GB with torch)")
     ask.add_argument("--out", type=Path, help="where machines.csv and the logs are written")
     ask.add_argument("--setup-only", action="store_true",
-                     help="emulate and test nothing; PyCUDA is built unoptimised")  # fmt: skip
+                     help="emulate and test nothing there")  # fmt: skip
     ask.add_argument("--unless-known", action="store_true",
                      help="leave out what the committed table has for today's files")  # fmt: skip
     given = ask.parse_args()
@@ -303,8 +303,7 @@ def set_up(
 ) -> tuple[dict[str, str], str]:
     """Run what a user would type first; the row of the table, and all that was said."""
     begun, spent = time.monotonic(), processor_seconds()
-    quickly = "CFLAGS=-O0 " if setup_only else ""
-    code, log = inside(root, f"{quickly}make setup", stands_in)
+    code, log = inside(root, "make setup", stands_in)
     seconds, spent = time.monotonic() - begun, processor_seconds() - spent
     again = inside(root, "make setup", stands_in)[1]
     loads, how = inside(root, ".venv/bin/python -c 'import pycuda.driver'", stands_in)
