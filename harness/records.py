@@ -54,6 +54,9 @@ class Planned:
     the case is done anew."""
     expect: dict[str, str] = field(default_factory=dict)
     """What has to come of counting it: names and limits, as harness/budgets.py reads them."""
+    launched: str = ""
+    """Hash of what is launched and on what: grids, blocks, clusters, shared memory, arguments,
+    sizes, type and the seed of the inputs; of neither names nor files."""
     kind: Literal["planned"] = "planned"
 
     @property
@@ -85,6 +88,8 @@ class Compiled:
     """The grid's blocks over those that all multiprocessors hold at once, as ncu counts waves."""
     local_at: str = ""
     """`file:line` with most of what spills or lies on the stack; empty where nothing does."""
+    loaded_sha256: str = ""
+    """Of all that is loaded to run the kernel: its machine code, constants and variables."""
     kind: Literal["compiled"] = "compiled"
 
 

@@ -137,6 +137,7 @@ class Runner:
                 case.variant == self.bench.problems[case.problem].baseline, case.is_library,
                 tuple(step.kernel for step in case.steps), case.builds_on,
                 origins.of(case, counted=not self.over_budget(case)), self._expected(case),
+                renewal.launched(case, self.bench.timing.seed),
             )
             for case in self.cases
         ]  # fmt: skip
