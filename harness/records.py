@@ -279,6 +279,10 @@ class Conditions:
     kind: Literal["conditions"] = "conditions"
 
 
+IN_PTX_ALONE = "is counted in PTX alone"
+"""How a Remark begins whose counters come from no machine code; the reason follows a colon."""
+
+
 @dataclass(frozen=True)
 class Remark:
     """What a reader must know of a variant that is right all the same, in a clause.

@@ -6,7 +6,6 @@ the cubin that the GPU runs.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -149,9 +148,11 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
         "kernels": {
             name: asdict(
                 replace(
-                    found, sass_sha256=code.get(name, ""), local_at=local.get(name, ""),
+                    found,
+                    sass_sha256=code.get(name, ""),
+                    local_at=local.get(name, ""),
                     loaded_sha256=whole.get(name, ""),
-                )  # fmt: skip
+                )
             )
             for name, found in made.items()
         },

@@ -33,7 +33,8 @@ class Gauge:
     same of one change, only the first is told. amount: what a line of source has of the cost.
     shown: two amounts of a line whose quotient is the line's own figure. of_none: what a kernel
     counts as that does none of it, as one without shared memory has no bank conflict; None where
-    such a kernel cannot be compared."""
+    such a kernel cannot be compared. trades: what may rightly be paid for something that decides
+    and got better, as instructions for accesses without conflicts: only a time weighs the two."""
 
     key: str
     worse: int
@@ -45,10 +46,18 @@ class Gauge:
     amount: Amount | None = None
     shown: tuple[Amount, Amount] | None = None
     of_none: float | None = None
+    trades: bool = False
 
     @property
     def quantity(self) -> Quantity:
         return BY_KEY[self.key]
+
+    @property
+    def deciding(self) -> str:
+        """Whether it closes a gate, in a word or a clause."""
+        if self.trades:
+            return "yes; where another got better, nobody can tell"
+        return "yes" if self.decides else "no"
 
 
 def _sectors(line: SourceLine) -> float:
@@ -83,9 +92,20 @@ GAUGES: Sequence[Gauge] = (
     Gauge("sectors", 1, True, 0.02,
           "the problem and its size are the same, so more sectors are fetched in vain or again",
           family="sectors", amount=_sectors, shown=(_sectors, _requests)),
-    Gauge("global-atomics", 1, True, 0.01,
+    Gauge("global-atomics", 1, True, 0.0,
           "each goes to L2 and is served there one after the other",
           family="atomics", amount=lambda x: x.atomic_requests),
+    Gauge("barriers", 1, True, 0.0,
+          "warps wait at each; no compiler adds one, so that the first is one too many",
+          trades=True),
+    Gauge("requests", 1, True, 0.01,
+          "where no more sectors come of them, a wide access has become several narrow ones",
+          amount=_requests, trades=True),
+    Gauge("instructions", 1, True, 0.01,
+          "each takes an issue slot; machine code has others than PTX",
+          amount=lambda x: x.warps, trades=True),
+    Gauge("machine-fill", -1, True, 0.01,
+          "a multiprocessor without a block does nothing", trades=True),
     Gauge("global-lanes-per-address", 1, False, 0.01,
           "lanes of a warp that meet on an address are served in turn",
           family="atomics", amount=_met, shown=_PER_ADDRESS, of_none=1.0),
@@ -93,16 +113,13 @@ GAUGES: Sequence[Gauge] = (
           "lanes of a warp that meet on an address are served in turn",
           amount=_met, shown=_PER_ADDRESS, of_none=1.0),
     Gauge("acting-threads", -1, False, 0.01,
-          "a warp takes as long with one lane at work as with 32",
+          "a warp takes as long with one lane at work as with 32; the other way shows in its "
+          "instructions",
           family="threads", amount=lambda x: WARP * x.warps - x.threads,
           shown=(lambda x: x.threads, lambda x: x.warps)),
     Gauge("branch-uniformity", -1, False, 0.01,
-          "a warp whose lanes part ways goes both",
+          "a warp whose lanes part ways goes both, and executes the instructions of both",
           family="threads", amount=lambda x: x.diverged),
-    Gauge("instructions", 1, False, 0.01,
-          "each takes an issue slot; machine code has others than PTX",
-          amount=lambda x: x.warps),
-    Gauge("barriers", 1, False, 0.01, "warps wait at each"),
     Gauge("distinct-bytes", 1, False, 0.01, "what the device's memory moves at the least"),
     Gauge("launches", 1, False, 0.0, "each has a cost of its own"),
 )  # fmt: skip

@@ -39,8 +39,8 @@ def gauges() -> Iterator[str]:
     yield "| counter | worse | decides, where exact | because |"
     yield "|---|---|---|---|"
     for g in GAUGES:
-        way, decides = "more" if g.worse > 0 else "less", "yes" if g.decides else "no"
-        yield f"| {g.quantity.words} | {way} | {decides} | {g.why} |"
+        way = "more" if g.worse > 0 else "less"
+        yield f"| {g.quantity.words} | {way} | {g.deciding} | {g.why} |"
 
 
 def simulated() -> Iterator[str]:
