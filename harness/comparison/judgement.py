@@ -8,8 +8,8 @@ something changed and was not compared exactly.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from harness.analysis.readings import Readings
 from harness.comparison import changes, identity, times, uncompared
@@ -42,6 +42,8 @@ class Judgement:
     withheld: str
     untold: Sequence[str]
     """Why nobody can tell; empty where one can."""
+    untold_cases: Mapping[str, str] = field(default_factory=dict)
+    """Changed cases that were not compared exactly, by name, and why."""
 
     @property
     def is_timed(self) -> bool:
@@ -91,11 +93,12 @@ def judge(base: Run, new: Run, *, across_machines: bool = False) -> Judgement:
         for i, pair in enumerate(pairs)
     ]  # fmt: skip
     told.sort(key=lambda change: change.weight)
+    cases = uncompared.cases(told, readings, both_timed) if comparable else {}
     untold = [
         *_untold(pairs, told, around, across_machines and both_timed, in_rounds),
-        *(_not_compared(new, told, readings, both_timed, in_rounds) if comparable else ()),
+        *(_not_compared(new, told, cases, readings[1], in_rounds) if comparable else ()),
     ]
-    return Judgement(base, new, told, around, looked, in_rounds, relative, withheld, untold)
+    return Judgement(base, new, told, around, looked, in_rounds, relative, withheld, untold, cases)
 
 
 def _withheld(around: Setting, across_machines: bool) -> str:
@@ -133,14 +136,13 @@ def _untold(
 
 
 def _not_compared(
-    new: Run, told: Sequence[Change], readings: tuple[Readings, Readings], timed: bool,
-    in_rounds: bool,
-) -> Iterable[str]:  # fmt: skip
+    new: Run, told: Sequence[Change], cases: Mapping[str, str], readings: Readings, in_rounds: bool
+) -> Iterable[str]:
     """Whatever changed and was not compared exactly, and budgets that nothing checked."""
     beside = new.info.get("beside") or {}
     if in_rounds:
         yield from map(str, beside.get("not_compared") or ())
         yield from uncompared.gone(told, str(beside.get("base") or "the base"))
-    yield from uncompared.changed(told, readings, timed)
+    yield from uncompared.changed(told, cases)
     yield from uncompared.traded(told)
-    yield from uncompared.budgets_of(new, readings[1])
+    yield from uncompared.budgets_of(new, readings)

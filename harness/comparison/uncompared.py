@@ -6,8 +6,8 @@ counted in PTX alone, or was not timed, nobody can say so; neither of a budget t
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.analysis import budgets
 from harness.analysis.quantities import BY_KEY
@@ -23,10 +23,10 @@ _SETTLED = frozenset({"newly faulty", "slower", "worse", "traded", "no longer ru
 """Kinds that are told by themselves, or of which there is no more to ask."""
 
 
-def changed(
+def cases(
     told: Iterable[Change], readings: tuple[Readings, Readings], timed: bool
-) -> Iterator[str]:
-    """Why nobody can tell of what changed, a sentence a variant and reason.
+) -> dict[str, str]:
+    """Changed cases of which nobody can tell, by name, and why.
 
     One size at which it was compared is enough for the others at which the same code is launched
     and the same of it changed: large ones take the emulator too long.
@@ -35,13 +35,19 @@ def changed(
     for change in told:
         if change.is_changed and not _side(change).planned.is_library:
             groups[_alike(change)].append(change)
-    reasons: dict[tuple[str, str], int] = defaultdict(int)
+    found: dict[str, str] = {}
     for alike in groups.values():
         left = [_why_not(change, readings, timed) for change in alike]
         if all(left):
-            reasons[_variant(alike[0]), left[0]] += len(alike)
-    for (variant, why), count in reasons.items():
-        yield f"{variant} changed, and {why} ({count} {'case' if count == 1 else 'cases'})"
+            found |= {change.name: why for change, why in zip(alike, left, strict=True)}
+    return found
+
+
+def changed(told: Iterable[Change], why: Mapping[str, str]) -> Iterator[str]:
+    """The same in sentences, one a variant and reason. why: what cases() found."""
+    reasons = Counter((_variant(c), why[c.name]) for c in told if c.name in why)
+    for (variant, reason), count in reasons.items():
+        yield f"{variant} changed, and {reason} ({count} {'case' if count == 1 else 'cases'})"
 
 
 def traded(told: Iterable[Change]) -> Iterator[str]:
@@ -51,9 +57,13 @@ def traded(told: Iterable[Change]) -> Iterator[str]:
         yield f"{name}: something got better and something else worse, and only a time weighs them"
 
 
-def gone(told: Iterable[Change], base: str) -> Iterator[str]:
-    """Variants that only the base has, where both sides were to be compared in one run."""
-    for name in dict.fromkeys(_variant(change) for change in told if change.kind == "gone"):
+def gone(told: Sequence[Change], base: str) -> Iterator[str]:
+    """What only the base has, where both sides were to be compared in one run: variants, or cases
+    of variants that are still there."""
+    there = {_variant(change) for change in told if change.pair.new}
+    lost = [change for change in told if change.kind == "gone"]
+    names = (c.name if _variant(c) in there else _variant(c) for c in lost)
+    for name in dict.fromkeys(names):
         yield f"only {base} has {name}: nothing was compared with it"
 
 

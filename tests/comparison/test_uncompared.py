@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
-from two_runs import INSTRUCTIONS, WAVEFRONTS, Kernel, emulated, memory, run
+from two_runs import INSTRUCTIONS, WAVEFRONTS, Kernel, emulated, memory, name_of, run
 
 from harness.comparison import Judgement, judge
 from harness.records import IN_PTX_ALONE, Planned, Remark
+from harness.report.comparison import files
 from harness.tables import Run
 
 TOO_LARGE = "verified at the test sizes, but not counted: 2,048 MiB"
@@ -49,6 +51,9 @@ def test_what_changed_and_was_not_counted_closes_with_3(changed: dict[str, objec
     judgement = of_v1(UNCOUNTED, replace(UNCOUNTED, **changed))  # type: ignore[arg-type]
     assert judgement.code == 3
     assert judgement.untold == [f"sum/v1 changed, and was not compared: {TOO_LARGE} (1 case)"]
+    assert judgement.untold_cases == {name_of("v1"): f"was not compared: {TOO_LARGE}"}
+    [told] = [c for c in files.as_data(judgement)["cases"] if c["variant"] == "v1"]
+    assert told["cannot_tell"] == f"was not compared: {TOO_LARGE}"
     assert of_v1(UNCOUNTED, UNCOUNTED).code == 0, "nothing changed"
 
 
@@ -75,6 +80,9 @@ def test_what_changed_and_was_counted_in_ptx_closes_with_3_and_says_why() -> Non
     assert judgement.code == 3
     assert judgement.untold[0].startswith("sum/v1 changed, and was counted in PTX alone")
     assert "no nvdisasm" in judgement.untold[0]
+    suite = ElementTree.fromstring(files.junit(judgement))[0]
+    [skipped] = suite.findall("testcase/skipped")
+    assert "counted in PTX alone" in skipped.attrib["message"], "no system takes it for passed"
     assert judge(Run(new.folder, new.info, [*new.records, noted]), base).code == 3, "either side"
     assert judge(new, new).code == 0, "nothing changed"
 

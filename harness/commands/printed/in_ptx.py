@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.emulator import EmulatorError
 from harness.progress import console
 from harness.records import IN_PTX_ALONE, Remark
 from harness.tables import Run
@@ -16,6 +15,7 @@ def say_before(backend: str) -> None:
     """Where there is no disassembler, before anything is done."""
     if backend != "emulator":
         return
+    from harness.emulator import EmulatorError
     from harness.emulator.sass.cubin import disassembler
 
     try:
