@@ -168,12 +168,7 @@ def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: boo
 
     timed: whether both sides were, so that their times decide.
     """
-    values: dict[str, Both] = {}
-    for gauge in GAUGES:
-        was = _value(gauge, readings[0], base)
-        now = _value(gauge, readings[1], new)
-        if not isinstance(was, Missing) and not isinstance(now, Missing):
-            values[gauge.key] = was, now
+    values = _values(base, new, readings)
     found = []
     for gauge in GAUGES:
         way = _way(gauge, values)
@@ -191,6 +186,27 @@ def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: boo
         found.append(replace(each, decides=decides))
     found.sort(key=lambda m: (not m.decides, not m.is_worse))
     return _one_of_each_family(found)
+
+
+def unsure(base: Side, new: Side, readings: tuple[Readings, Readings]) -> list[Gauge]:
+    """The gauges that would decide and got worse, as far as a value tells that is not exact."""
+    values = _values(base, new, readings)
+    return [
+        gauge for gauge in GAUGES
+        if gauge.decides and gauge.key in values and not _origins(values[gauge.key]) <= EXACT
+        and all(_moved(_BY_KEY[key], values) == gauge.worse for key in (gauge.key, *gauge.needs))
+    ]  # fmt: skip
+
+
+def _values(base: Side, new: Side, readings: tuple[Readings, Readings]) -> Values:
+    """What both sides have a value of."""
+    found: dict[str, Both] = {}
+    for gauge in GAUGES:
+        was = _value(gauge, readings[0], base)
+        now = _value(gauge, readings[1], new)
+        if not isinstance(was, Missing) and not isinstance(now, Missing):
+            found[gauge.key] = was, now
+    return found
 
 
 def _value(gauge: Gauge, readings: Readings, side: Side) -> Reading | Missing | None:
@@ -212,6 +228,14 @@ def _way(gauge: Gauge, values: Values) -> int:
     """1 where its value grew, −1 where it fell, 0 where it stayed or is not known."""
     both = values.get(gauge.key)
     if both is None or not (len(_origins(both)) == 1 or _origins(both) == _EMULATED):
+        return 0
+    return _moved(gauge, values)
+
+
+def _moved(gauge: Gauge, values: Values) -> int:
+    """The same, however the values were come by."""
+    both = values.get(gauge.key)
+    if both is None:
         return 0
     was, now = _numbers(gauge, both)
     return 0 if abs(now - was) <= gauge.tolerance * abs(was) else 1 if now > was else -1

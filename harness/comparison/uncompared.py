@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from harness.analysis import budgets
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Missing, Reading, Readings
+from harness.comparison import gauges
 from harness.comparison.changes import APART, Change
 from harness.comparison.gauges import EXACT
 from harness.comparison.pairs import Side, suffix_of
@@ -19,6 +20,7 @@ from harness.records import IN_PTX_ALONE
 from harness.tables import Run
 
 IN_PTX = "was counted in PTX alone, which differs from the machine code that a GPU executes"
+BY_A_MODEL = "was counted by a model of the hardware, as its warps wait for what others do"
 _SETTLED = frozenset({"newly faulty", "slower", "worse", "traded", "no longer run", "mended"})
 """Kinds that are told by themselves, or of which there is no more to ask."""
 
@@ -117,8 +119,13 @@ def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -
     found = [BY_KEY["instructions"].find(read, side.planned) for read, side in sides]
     if any(isinstance(answer, Missing) for answer in found):
         return "was not counted on both sides"
-    exact = all(isinstance(answer, Reading) and answer.provenance in EXACT for answer in found)
-    return "" if exact else _in_ptx(change)
+    origins = {answer.provenance for answer in found if isinstance(answer, Reading)}
+    if "ptx-level" in origins:
+        return _in_ptx(change)
+    if not origins <= EXACT:
+        return BY_A_MODEL
+    worse = gauges.unsure(change.pair.base, change.pair.new, readings)
+    return f"its {worse[0].quantity.words} got worse by a model of the hardware" if worse else ""
 
 
 def _in_ptx(change: Change) -> str:

@@ -6,10 +6,11 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from two_runs import INSTRUCTIONS, WAVEFRONTS, Kernel, emulated, memory, name_of, run
+from two_runs import IDEAL, INSTRUCTIONS, WAVEFRONTS, Kernel, emulated, memory, name_of, run
 
 from harness.comparison import Judgement, judge
-from harness.records import IN_PTX_ALONE, Planned, Remark
+from harness.comparison.uncompared import BY_A_MODEL
+from harness.records import IN_PTX_ALONE, Compiled, Counted, Planned, Remark
 from harness.report.comparison import files
 from harness.tables import Run
 
@@ -85,6 +86,34 @@ def test_what_changed_and_was_counted_in_ptx_closes_with_3_and_says_why() -> Non
     assert "counted in PTX alone" in skipped.attrib["message"], "no system takes it for passed"
     assert judge(Run(new.folder, new.info, [*new.records, noted]), base).code == 3, "either side"
     assert judge(new, new).code == 0, "nothing changed"
+
+
+def test_what_waits_for_others_is_counted_by_a_model_and_cannot_be_told() -> None:
+    modelled = replace(COUNTED, provenance="emulator-model")
+    judgement = of_v1(modelled, replace(modelled, sass="2"))
+    assert judgement.untold == [f"sum/v1 changed, and {BY_A_MODEL} (1 case)"]
+    assert judgement.code == 3
+
+
+@pytest.mark.parametrize(("base", "code"), [(100.0, 3), (400.0, 0), (800.0, 0)])
+@pytest.mark.parametrize("was", ["machine-exact", "emulator-model"])
+def test_what_only_a_model_calls_worse_cannot_be_told(base: float, code: int, was: str) -> None:
+    """Asynchronous copies, of which the rule of shared memory is not known."""
+
+    def made(wavefronts: float, provenance: str, sass: str) -> Run:
+        known = emulated({IDEAL: 100.0}, provenance="machine-exact")
+        shared = Counted(name_of("v1"), 0, "kernel", WAVEFRONTS, wavefronts, "", provenance)  # type: ignore[arg-type]
+        own = {"sass_sha256": sass, "loaded_sha256": sass}
+        records = [
+            replace(r, **own) if isinstance(r, Compiled) and r.case == name_of("v1") else r
+            for r in known.records
+        ]
+        return Run(known.folder, known.info, [*records, shared])
+
+    judgement = judge(made(base, was, "1"), made(400.0, "emulator-model", "2"))
+    assert judgement.code == code
+    if code:
+        assert "wavefronts over the ideal got worse by a model" in judgement.untold[0]
 
 
 def test_what_was_not_counted_at_all_is_not_taken_for_the_same() -> None:
