@@ -5,7 +5,7 @@ ARGS   ?=
 # Images of containers often set it. A run starts many processes, and each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-cluster cluster-table readme kernels-page timing-tables evidence-table reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-gate-edits benchmark-cluster cluster-table readme kernels-page timing-tables evidence-table reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -56,6 +56,9 @@ benchmark-compare: setup  ## how often two runs of the same kernels are said to 
 
 benchmark-gate: setup   ## does the gate open for equal kernels, and close for 1 % slower ones? (GPU)
 	@$(RUN) scripts/timing/gate.py --out reports/h200/reliability $(ARGS)
+
+benchmark-gate-edits: setup  ## does it close for planted regressions, and open for harmless edits? emulated
+	@$(RUN) scripts/gate/edits.py --out reports/emulated $(ARGS)
 
 benchmark-cluster: setup  ## do two GPUs of this host end twice as soon as one, and say the same? (GPUs)
 	@$(RUN) scripts/timing/cluster.py $(ARGS)

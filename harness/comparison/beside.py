@@ -53,6 +53,7 @@ class Sides:
     def without(self, unchanged: Sequence[tuple[str, str]]) -> Sides:
         """The sides without these pairs; a baseline of today stays, which the others need."""
         problems = {}
+        chosen = selection.matching(self.bench, self.only)
         for name, problem in self.bench.problems.items():
             gone = {variant for at, variant in unchanged if at == name}
             left = {
@@ -63,7 +64,9 @@ class Sides:
                 each: replace(v, builds_on=v.builds_on if v.builds_on in left else "")
                 for each, v in left.items()
             }
-            if left.keys() - {problem.baseline} or (name, problem.baseline) not in unchanged:
+            baseline = problem.baseline
+            is_asked = baseline in chosen.get(name, ()) and (name, baseline) not in unchanged
+            if left.keys() - {baseline} or is_asked:
                 problems[name] = replace(problem, variants=left)
         pairs = tuple(pair for pair in self.pairs if pair not in unchanged)
         bench = replace(self.bench, problems=problems)

@@ -1,7 +1,7 @@
 """Whether the gate closes for planted regressions and opens for harmless edits, without a GPU.
 
-    python scripts/gate/edits.py --out reports/emulated     all of them, into gate_edits.csv
-    python scripts/gate/edits.py --only "a comment in a kernel"   one, on the terminal
+    python scripts/gate/edits.py --out reports/emulated           all of them, into gate_edits.csv
+    python scripts/gate/edits.py --only "a comment in a kernel"   one; with --out, its row anew
 
 Each edit of edits.yaml is made in a repository of its own that has this one's kernels, and compared
 with the commit without it by the command that a pull request's check types: `beside git:HEAD
@@ -201,13 +201,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{'' if is_right else 'WRONG '}{edit.kind} {edit.family}: {edit.name}: "
                   f"{found.exit}: {found.reason}", flush=True)  # fmt: skip
     if out:
-        out.mkdir(parents=True, exist_ok=True)
-        with (out / TABLE).open("w", newline="") as file:
-            table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            table.writeheader()
-            table.writerows(rows)
+        _write(out / TABLE, [edit.name for edit in every], rows)
     print(f"{len(rows) - wrong} of {len(rows)} as they have to be")
     return int(wrong > 0)
+
+
+def _write(path: Path, order: Sequence[str], rows: Sequence[Mapping[str, object]]) -> None:
+    """The table, in the edits' order; rows of edits that were not tried now stay."""
+    known: dict[object, Mapping[str, object]] = {}
+    if path.is_file():
+        with path.open(newline="") as file:
+            known = {row["edit"]: row for row in csv.DictReader(file)}
+    known |= {row["edit"]: row for row in rows}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows(known[name] for name in order if name in known)
 
 
 if __name__ == "__main__":
