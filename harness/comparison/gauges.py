@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.analysis.quantities import BY_KEY, Quantity
-from harness.analysis.readings import NOTHING, Missing, Reading, Readings
+from harness.analysis.quantities import BY_KEY, Find, Quantity
+from harness.analysis.readings import NOTHING, Answer, Missing, Reading, Readings, weakest
 from harness.comparison.lines import Amount, Place, where
 from harness.comparison.pairs import Side
-from harness.records import Provenance, SourceLine
+from harness.records import Planned, Provenance, SourceLine
 
 WARP = 32
 
@@ -47,6 +47,8 @@ class Gauge:
     shown: tuple[Amount, Amount] | None = None
     of_none: float | None = None
     trades: bool = False
+    find: Find | None = None
+    """What is compared, where that is not the quantity itself."""
 
     @property
     def quantity(self) -> Quantity:
@@ -70,6 +72,18 @@ def _requests(line: SourceLine) -> float:
 
 def _met(line: SourceLine) -> float:
     return line.atomic_lanes - line.atomic_addresses
+
+
+def _warp_slots(readings: Readings, p: Planned) -> Answer:
+    """The part of the machine's warp slots that the grid fills at a time.
+
+    Of the blocks that fit alone, fewer would be filled as soon as more fit.
+    """
+    keys = "machine-fill", "theoretical-occupancy"
+    fill, occupancy = (BY_KEY[key].find(readings, p) for key in keys)
+    if isinstance(fill, Missing) or isinstance(occupancy, Missing):
+        return fill if isinstance(fill, Missing) else occupancy
+    return Reading(fill.value * occupancy.value, weakest([fill, occupancy]))
 
 
 _PER_ADDRESS: tuple[Amount, Amount] = (lambda x: x.atomic_lanes, lambda x: x.atomic_addresses)
@@ -105,7 +119,7 @@ GAUGES: Sequence[Gauge] = (
           "each takes an issue slot; machine code has others than PTX",
           amount=lambda x: x.warps, trades=True),
     Gauge("machine-fill", -1, True, 0.01,
-          "a multiprocessor without a block does nothing", trades=True),
+          "a multiprocessor without a block does nothing", trades=True, find=_warp_slots),
     Gauge("global-lanes-per-address", 1, False, 0.01,
           "lanes of a warp that meet on an address are served in turn",
           family="atomics", amount=_met, shown=_PER_ADDRESS, of_none=1.0),
@@ -211,7 +225,7 @@ def _values(base: Side, new: Side, readings: tuple[Readings, Readings]) -> Value
 
 def _value(gauge: Gauge, readings: Readings, side: Side) -> Reading | Missing | None:
     """None where the kernel does none of it, and that counts as something."""
-    answer = gauge.quantity.find(readings, side.planned)
+    answer = (gauge.find or gauge.quantity.find)(readings, side.planned)
     return None if answer == NOTHING and gauge.of_none is not None else answer
 
 

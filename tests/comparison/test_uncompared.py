@@ -188,6 +188,12 @@ def test_a_grid_that_fills_less_of_the_machine_is_worse() -> None:
     assert (judgement.changes[0].kind, judgement.code) == ("worse", 1)
 
 
+def test_a_grid_of_which_more_blocks_fit_at_once_is_not_worse() -> None:
+    judgement = of_v1(replace(COUNTED, waves=0.2, occupancy=0.5),
+                      replace(COUNTED, waves=0.1, occupancy=1.0, sass="2"))  # fmt: skip
+    assert (judgement.changes[0].kind, judgement.code) == ("better", 0)
+
+
 def test_less_occupancy_is_found_also_where_the_kernel_has_another_name() -> None:
     judgement = of_v1(COUNTED, replace(COUNTED, kernel="renamed", sass="2", occupancy=0.5))
     assert judgement.code == 1
