@@ -5,7 +5,7 @@ ARGS   ?=
 # Images of containers often set it. A run starts many processes, and each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-causes benchmark-cluster benchmark-memory cluster-table readme kernels-page claims-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-causes benchmark-gate-edits benchmark-cluster benchmark-memory cluster-table readme kernels-page claims-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -68,6 +68,9 @@ benchmark-gate: setup   ## does the gate open for equal kernels, and close for 1
 
 benchmark-causes: setup  ## does the emulator name the causes that were read on an H200? writes reports/h200/
 	@$(RUN) scripts/timing/emulated_causes.py $(ARGS)
+
+benchmark-gate-edits: setup  ## does it close for planted regressions, and open for harmless edits? emulated
+	@$(RUN) scripts/gate/edits.py --out reports/emulated $(ARGS)
 
 benchmark-cluster: setup  ## do two GPUs of this host end twice as soon as one, and say the same? (GPUs)
 	@$(RUN) scripts/timing/cluster.py $(ARGS)

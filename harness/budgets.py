@@ -67,14 +67,19 @@ NAMES: tuple[str, ...] = (BANK_CONFLICTS, *QUANTITIES, *COUNTERS)
 
 _WORDS = {"==": "", "<=": "at most ", "<": "less than ", ">=": "at least ", ">": "more than "}
 RELATIONS = tuple(_WORDS)
+_IF_COUNTED = " if counted"
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What one figure has to be: `none`, or a relation (one of RELATIONS) and a limit."""
+    """What one figure has to be: `none`, or a relation (one of RELATIONS) and a limit.
+
+    may_be_unchecked: a gate opens also where nothing tells the figure.
+    """
 
     relation: str
     limit: float
+    may_be_unchecked: bool = False
 
     def holds(self, value: float) -> bool:
         """Whether the figure is within it; NaN never is. A ratio may be off in its last digits."""
@@ -87,23 +92,28 @@ class Budget:
     @property
     def words(self) -> str:
         """`none`, `4`, `at most 4`."""
-        return str(self) if str(self) == NONE else f"{_WORDS[self.relation]}{shown(self.limit)}"
+        return NONE if self._is_none else f"{_WORDS[self.relation]}{shown(self.limit)}"
+
+    @property
+    def _is_none(self) -> bool:
+        return (self.relation, self.limit) == ("==", 0)
 
     def __str__(self) -> str:
         """As the journal has it, which parse() reads."""
-        if self == Budget("==", 0):
-            return NONE
-        return f"{self.relation} {self.limit!r}"
+        text = NONE if self._is_none else f"{self.relation} {self.limit!r}"
+        return text + (_IF_COUNTED if self.may_be_unchecked else "")
 
 
 def parse(text: str) -> Budget:
     """What str() wrote. Raises ValueError."""
-    if text == NONE:
-        return Budget("==", 0)
-    relation, _, limit = text.partition(" ")
+    said = text.removesuffix(_IF_COUNTED)
+    may_be_unchecked = said != text
+    if said == NONE:
+        return Budget("==", 0, may_be_unchecked)
+    relation, _, limit = said.partition(" ")
     if relation not in _WORDS:
         raise ValueError(f"`{text}` is no budget")
-    return Budget(relation, float(limit))
+    return Budget(relation, float(limit), may_be_unchecked)
 
 
 def shown(value: float) -> str:

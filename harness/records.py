@@ -62,6 +62,9 @@ class Planned:
     """Of `bytes`; None in older runs, which recorded the sum alone."""
     reread_bytes: Whole = 0
     exponentials: Whole = 0
+    launched: str = ""
+    """Hash of what is launched and on what: grids, blocks, clusters, shared memory, arguments,
+    sizes, type and the seed of the inputs; of neither names nor files."""
     kind: Literal["planned"] = "planned"
 
     @property
@@ -93,6 +96,8 @@ class Compiled:
     """The grid's blocks over those that all multiprocessors hold at once, as ncu counts waves."""
     local_at: str = ""
     """`file:line` with most of what spills or lies on the stack; empty where nothing does."""
+    loaded_sha256: str = ""
+    """Of all that is loaded to run the kernel: its machine code, constants and variables."""
     kind: Literal["compiled"] = "compiled"
 
 
@@ -302,6 +307,10 @@ class Conditions:
     placement: Whole = 0
     others: Whole | None = None
     kind: Literal["conditions"] = "conditions"
+
+
+IN_PTX_ALONE = "is counted in PTX alone"
+"""How a Remark begins whose counters come from no machine code; the reason follows a colon."""
 
 
 @dataclass(frozen=True)

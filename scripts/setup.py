@@ -1,7 +1,8 @@
 """Make `.venv` hold what this machine needs, once, and again whenever the pins change.
 
 Run by every Makefile target with the system's Python, so it may use the standard library only. The
-CUDA compiler and disassembler come from PyPI wheels only where the machine has none of its own.
+CUDA compiler comes from PyPI wheels only where the machine has none of its own; the disassembler,
+without which nothing is counted exactly, always.
 What a GPU needs comes in a second step, where an NVIDIA driver is present: if that fails, it is
 told, and everything that needs no GPU works.
 """
@@ -34,8 +35,7 @@ def main() -> None:
     if sys.version_info < (3, 10):  # noqa: UP036 - said to those who have an older one
         sys.exit(f"Python 3.10 or newer is needed; {sys.executable} is {sys.version.split()[0]}. "
                  "Name another: make PYTHON=python3.12 bench")  # fmt: skip
-    extras = ["dev", "cluster", *(["compiler"] if not drivers.own("nvcc") else []),
-              *(["disassembler"] if not drivers.own("nvdisasm") else [])]  # fmt: skip
+    extras = ["dev", "cluster", *(["compiler"] if not drivers.own("nvcc") else [])]
     python = f"{sys.version} {sys.base_prefix} {VENV}"
     _base(python, extras)
     if has_driver():

@@ -23,7 +23,7 @@ from harness.tables import Run
 
 Status = Literal["kept", "broken", "not checked"]
 
-_COMPILED: Mapping[str, str] = {
+COMPILED: Mapping[str, str] = {
     "registers": "registers", "shared": "shared_bytes", "spills": "spill_bytes",
     "theoretical_occupancy": "occupancy",
 }  # fmt: skip
@@ -106,7 +106,7 @@ class _Checker:
 
     def _figure(self, p: Planned, name: str, budget: Budget) -> tuple[Answer, str]:
         """The figure that the budget is about; where it is one kernel's, that or its line."""
-        if name in _COMPILED:
+        if name in COMPILED:
             return self._made(p, name, budget)
         if name == BANK_CONFLICTS:
             return self._conflicts(p), ""
@@ -119,7 +119,7 @@ class _Checker:
         """Of the first launch that breaks the budget, else of the main one."""
         made: Sequence[Compiled] = self._run.compiled.get(p.case, [])
         for each in made:
-            value = float(getattr(each, _COMPILED[name]))
+            value = float(getattr(each, COMPILED[name]))
             if not budget.holds(value):
                 spilled = self._of_this_run(each.local_at) if name == "spills" else ""
                 return Reading(value, "measured"), spilled or f"kernel {each.kernel}"

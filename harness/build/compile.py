@@ -6,7 +6,6 @@ the cubin that the GPU runs.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -28,8 +27,8 @@ from harness.silicon.architectures import Limits
 from harness.silicon.occupancy import Occupancy, theoretical_occupancy
 
 __all__ = [
-    "Built", "Resources", "Unit", "build", "build_all", "kernel_name", "machine_code", "occupancy",
-    "resources", "unit",
+    "Built", "Resources", "Unit", "build", "build_all", "kernel_name", "occupancy", "resources",
+    "unit",
 ]  # fmt: skip
 
 
@@ -51,6 +50,8 @@ class Resources:
     """Of the kernel's machine code alone, without names and line numbers."""
     local_at: str = ""
     """`file:line` with most of what spills or lies on the stack; empty where nothing does."""
+    loaded_sha256: str = ""
+    """Of all that is loaded to run it: its machine code, constants and variables."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def build(one: Unit, compiler: Toolchain | None = None) -> Built:
     Raises CompileError with nvcc's own message.
     """
     compiler = compiler or toolchain.find()
-    key = one.key(compiler, "kernels, variables, local memory")
+    key = one.key(compiler, "kernels, what is loaded, variables, local memory")
     try:
         entry, about, was_cached = cache.entry_of(key, lambda work: _compile(one, compiler, work))
     except CompileError as error:
@@ -133,7 +134,7 @@ def build(one: Unit, compiler: Toolchain | None = None) -> Built:
 
 def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
     # What reads machine code is imported by whoever compiles; a worker runs what is there.
-    from harness.build import local_memory
+    from harness.build import identity, local_memory
     from harness.build.variables import device_variables
 
     ptx, cubin, depends = work / "kernel.ptx", work / "kernel.cubin", work / "depends"
@@ -147,7 +148,9 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
     said = cache.run(one.source, [compiler.nvcc, f"-arch={one.arch}", "-lineinfo", *one.flags,
                                   "-Xptxas", "-v", "-cubin", "-o", str(cubin),
                                   str(ptx)])  # fmt: skip
-    code, local = machine_code(cubin), local_memory.places(cubin)
+    code, local = identity.machine_code(cubin), local_memory.places(cubin)
+    made = resources(said)
+    whole = identity.loaded(cubin, made)
     headers = cache.dependencies(depends, one.include)
     for path in (depends, work / "unit.cu"):
         path.unlink(missing_ok=True)
@@ -155,9 +158,14 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
         "source_sha256": cache.sha256(one.source),
         "kernels": {
             name: asdict(
-                replace(found, sass_sha256=code.get(name, ""), local_at=local.get(name, ""))
+                replace(
+                    found,
+                    sass_sha256=code.get(name, ""),
+                    local_at=local.get(name, ""),
+                    loaded_sha256=whole.get(name, ""),
+                )
             )
-            for name, found in resources(said).items()
+            for name, found in made.items()
         },
         "names": names,
         "variables": device_variables(cubin),
@@ -188,25 +196,6 @@ def occupancy(found: Resources, step: Step, limits: Limits) -> Occupancy:
     """How many blocks of a launch a multiprocessor holds, static and dynamic memory together."""
     shared = found.shared_bytes + step.shared_bytes
     return theoretical_occupancy(limits, step.threads_per_block, found.registers, shared)
-
-
-def machine_code(cubin: Path) -> dict[str, str]:
-    """Kernel → SHA-256 of its SASS: two kernels of the same hash are the same to the GPU.
-
-    Empty where the file is not in the format that cubins have had so far.
-    """
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
-
-    try:
-        with cubin.open("rb") as file:
-            return {
-                section.name.removeprefix(".text."): hashlib.sha256(section.data()).hexdigest()
-                for section in ELFFile(file).iter_sections()
-                if section.name.startswith(".text.")
-            }
-    except ELFError:
-        return {}
 
 
 def kernel_name(name: str, built: Built, source: str) -> str:

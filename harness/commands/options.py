@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -167,7 +167,7 @@ class Asked:
     wanted: Wanted | None = None
     bench: model.Bench | None = None
     """The matrix, where it is not what `config` and `kernels` name."""
-    beside: Mapping[str, str] | None = None
+    beside: Mapping[str, Any] | None = None
     """What run.json says of the two sides, of a run that has both."""
     cluster: str | None = None
     """The workers that it is spread over: local, or a scheduler's address."""

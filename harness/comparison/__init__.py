@@ -8,6 +8,8 @@ beside       one matrix that has a commit's kernels beside today's
 commits      a commit's files, taken out of git
 baselines    runs that are kept by a name
 lines        the line of source that a counter's change comes from
+identity     whether two sides are the same to a GPU, or by all that they are made from
+uncompared   what changed and was not compared exactly, and budgets that nothing checked
 changes      all of this for one pair
 judgement    all of it for two runs, and whether a gate opens
 data         the judgement as JSON and as JUnit XML

@@ -7,6 +7,7 @@ the two sides meet in the same rounds, so that neither drift nor placement can t
 
 from __future__ import annotations
 
+import ast
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,10 +47,13 @@ class Sides:
     pairs: tuple[tuple[str, str], ...]
     """Problem and variant of what both sides have, by today's name."""
     notes: tuple[str, ...]
+    not_compared: tuple[str, ...] = ()
+    """Of the notes, those on what changed and is not compared, because today's stands for both."""
 
     def without(self, unchanged: Sequence[tuple[str, str]]) -> Sides:
         """The sides without these pairs; a baseline of today stays, which the others need."""
         problems = {}
+        chosen = selection.matching(self.bench, self.only)
         for name, problem in self.bench.problems.items():
             gone = {variant for at, variant in unchanged if at == name}
             left = {
@@ -60,16 +64,19 @@ class Sides:
                 each: replace(v, builds_on=v.builds_on if v.builds_on in left else "")
                 for each, v in left.items()
             }
-            if left.keys() - {problem.baseline} or (name, problem.baseline) not in unchanged:
+            baseline = problem.baseline
+            is_asked = baseline in chosen.get(name, ()) and (name, baseline) not in unchanged
+            if left.keys() - {baseline} or is_asked:
                 problems[name] = replace(problem, variants=left)
         pairs = tuple(pair for pair in self.pairs if pair not in unchanged)
         bench = replace(self.bench, problems=problems)
         return replace(self, bench=bench, pairs=pairs, only=matching_both(bench, self.only))
 
 
-def about(commit: Commit) -> dict[str, str]:
+def about(commit: Commit, not_compared: Sequence[str] = ()) -> dict[str, Any]:
     """What run.json says of the two sides."""
-    return {"base": commit.given, "commit": commit.sha, "suffix": SUFFIX}
+    said: dict[str, Any] = {"base": commit.given, "commit": commit.sha, "suffix": SUFFIX}
+    return said | ({"not_compared": list(not_compared)} if not_compared else {})
 
 
 def below(root: Path, path: Path) -> str:
@@ -125,9 +132,10 @@ def sides(today: Bench, base: Base, patterns: Sequence[str], folder: Path) -> Si
     problems: dict[str, Problem] = {}
     pairs: list[tuple[str, str]] = []
     notes: list[str] = []
-    for name in theirs:
-        if name not in today.problems:
-            notes.append(f"{name}: only {base.given} has this problem; it is left out")
+    left_out = [
+        f"{name}: only {base.given} has this problem; it is left out"
+        for name in theirs if name not in today.problems
+    ]  # fmt: skip
     for name, problem in today.problems.items():
         if not ours.get(name) and not theirs.get(name):
             continue
@@ -141,10 +149,12 @@ def sides(today: Bench, base: Base, patterns: Sequence[str], folder: Path) -> Si
             problem, variants=_both(own, known, name, base), libraries={}, library=()
         )
         pairs += [(name, v) for v in own if v in known]
-        notes += _other_problem(today, base, name)
+        if old is not None:
+            left_out += [*_other_problem(today, base, name), *_other_sizes(problem, old, base)]
         notes += _alone(name, [v for v in own if v in ours.get(name, ())], known, base)
     bench = replace(today, problems=problems, kernels=folder)
-    return Sides(bench, matching_both(bench, patterns), tuple(pairs), tuple(notes))
+    only = matching_both(bench, patterns)
+    return Sides(bench, only, tuple(pairs), (*left_out, *notes), tuple(left_out))
 
 
 def matching_both(bench: Bench, patterns: Sequence[str]) -> tuple[str, ...]:
@@ -216,9 +226,27 @@ def _placed(variant: Variant, base: Base) -> Mapping[Any, Any]:
 def _other_problem(today: Bench, base: Base, name: str) -> list[str]:
     """That both sides are held to today's problem.py, where the commit has another."""
     now, then = (bench.kernels / name / "problem.py" for bench in (today, base.bench))
-    if not then.is_file() or then.read_bytes() == now.read_bytes():
+    if not then.is_file() or _same_program(then, now):
         return []
     return [f"{name}: {base.given} has another problem.py; both sides are held to today's"]
+
+
+def _same_program(one: Path, other: Path) -> bool:
+    """Whether two Python files say the same, but for comments and layout."""
+    was, now = one.read_bytes(), other.read_bytes()
+    try:
+        return was == now or ast.dump(ast.parse(was)) == ast.dump(ast.parse(now))
+    except (SyntaxError, ValueError):
+        return False
+
+
+def _other_sizes(problem: Problem, old: Problem, base: Base) -> list[str]:
+    """That nothing is compared at sizes that the commit lists and today's matrix does not."""
+    gone = [size for size in old.sizes.bench if size not in problem.sizes.bench]
+    named = ", ".join(" ".join(f"{k}={v}" for k, v in size.items()) for size in gone)
+    if not gone:
+        return []
+    return [f"{problem.name}: only {base.given} has the size {named}; both sides run at today's"]
 
 
 def _alone(problem: str, own: Sequence[str], known: Mapping[str, Variant], base: Base) -> list[str]:

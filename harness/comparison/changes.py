@@ -9,6 +9,7 @@ from typing import Literal
 from harness.analysis.readings import Readings
 from harness.comparison import gauges
 from harness.comparison.gauges import Moved
+from harness.comparison.identity import Code, is_changed
 from harness.comparison.lines import Place, place
 from harness.comparison.pairs import Pair, Side
 from harness.comparison.sources import made_from, source_changed
@@ -16,8 +17,9 @@ from harness.comparison.times import TimeChange
 from harness.records import Compiled, Outcome
 
 Kind = Literal[
-    "newly faulty", "slower", "worse", "no longer run", "faster", "better", "mended", "changed",
-    "unclear", "same", "identical", "not compared", "faulty in both", "not run", "new", "gone",
+    "newly faulty", "slower", "worse", "traded", "no longer run", "faster", "better", "mended",
+    "changed", "unclear", "same", "identical", "not compared", "faulty in both", "not run", "new",
+    "gone",
 ]  # fmt: skip
 ORDER: Sequence[Kind] = Kind.__args__  # type: ignore[attr-defined]
 """What matters most first."""
@@ -27,9 +29,6 @@ CLOSING = frozenset({"newly faulty", "slower", "worse"})
 
 APART = frozenset({"new", "gone", "not run", "no longer run", "not compared"})
 """Of which nothing could be compared."""
-
-Code = Literal["identical", "changed", "unknown"]
-
 
 What = Literal["spilled bytes", "local memory", "occupancy", "registers", "shared memory"]
 DECIDES: Sequence[What] = ("spilled bytes", "local memory", "occupancy")
@@ -69,6 +68,8 @@ class Change:
     faults: tuple[str, str] = ("", "")
     remarks: Sequence[str] = ()
     """What a reader must know of the variant now and had not to know before."""
+    is_changed: bool = False
+    """Whether anything differs that may cost something."""
 
     @property
     def name(self) -> str:
@@ -105,27 +106,6 @@ def one_sided(pair: Pair) -> Change:
     return Change(pair, "new" if outcome.status == "ok" else "not run")
 
 
-def same_code(base: Side, new: Side) -> Code:
-    """Whether both execute the same machine code in the same way.
-
-    Identical: every kernel's machine code, its block, shared memory and number of waves, and what
-    bench.yaml says of the case, as far as each run tells.
-    """
-    was, now = (side.run.compiled.get(side.case, []) for side in (base, new))
-    if not was or not now or not all(made.sass_sha256 for made in (*was, *now)):
-        return "unknown"
-    if [_executed(made) for made in was] != [_executed(made) for made in now]:
-        return "changed"
-    said = [side.planned.made_from.get("bench.yaml") for side in (base, new)]
-    if base.run is not new.run and said[0] != said[1]:
-        return "changed"
-    return "identical"
-
-
-def _executed(made: Compiled) -> tuple[object, ...]:
-    return made.sass_sha256, made.threads_per_block, made.shared_bytes, made.waves
-
-
 def change(
     pair: Pair,
     base: Side,
@@ -145,15 +125,18 @@ def change(
     outcomes = _outcome(base), _outcome(new)
     faults = outcomes[0].reason, outcomes[1].reason
     about = made_from(base, new)
+    source, differs = source_changed(base, new), is_changed(base, new, code)
     ended = _ended(*outcomes)
-    if ended:
-        return Change(pair, ended, code=code, source=source_changed(base, new), made_from=about,
-                      faults=faults)  # fmt: skip
     facts = _facts(base, new, decide=not both_timed) if comparable else []
+    if ended == "not run" and any(f.decides for f in facts):
+        ended = "worse"  # what was compiled tells, also of a size that nobody runs
+    if ended:
+        told = facts if ended == "worse" else []
+        return Change(pair, ended, (), code, told, (), source, about, faults, (), differs)
     moved = gauges.moved(base, new, readings, both_timed) if comparable else []
-    kind = _kind(times, facts, moved, code, about, comparable=comparable, both_timed=both_timed)
-    return Change(pair, kind, times, code, facts, moved, source_changed(base, new), about,
-                  remarks=_new_remarks(base, new))  # fmt: skip
+    kind = _kind(times, facts, moved, code, comparable=comparable, both_timed=both_timed)
+    return Change(pair, kind, times, code, facts, moved, source, about, ("", ""),
+                  _new_remarks(base, new), differs)  # fmt: skip
 
 
 def _outcome(side: Side) -> Outcome:
@@ -183,7 +166,6 @@ def _kind(
     facts: Sequence[Fact],
     moved: Sequence[Moved],
     code: Code,
-    about: Sequence[object],
     *,
     comparable: bool,
     both_timed: bool,
@@ -193,17 +175,22 @@ def _kind(
     said = {t.verdict for t in times}
     if "slower" in said:
         return "slower"
-    if any(f.decides for f in facts) or any(m.decides for m in moved):
+    improved = any(f.what in DECIDES and not f.is_worse for f in facts) or any(
+        m.gauge.decides and m.is_exact and not m.is_worse for m in moved
+    )
+    traded = improved and not both_timed
+    if any(f.decides for f in facts) or any(m.decides and not (traded and m.gauge.trades)
+                                            for m in moved):  # fmt: skip
         return "worse"
+    if any(m.decides for m in moved):
+        return "traded"
     if "faster" in said:
         return "faster"
     if both_timed or not comparable:
         if not times or said == {"not compared"}:
             return "not compared"
         return "unclear" if "unclear" in said else "same"
-    improved = any(not f.is_worse and f.what in DECIDES for f in facts)
-    exact = (m.gauge.decides and not m.is_worse and m.is_exact for m in moved)
-    if improved or any(exact):
+    if improved:
         return "better"
     return "changed" if facts or moved else "same"
 
@@ -219,16 +206,20 @@ def _new_remarks(base: Side, new: Side) -> list[str]:
 
 
 def _facts(base: Side, new: Side, *, decide: bool) -> list[Fact]:
-    """What the compiler made, kernel by kernel where both launch the same ones.
+    """What the compiler made, launch by launch where both have as many, whatever they are called.
 
-    Where they launch others, what spills or lies on a stack is still told: of the kernel on either
-    side that has most of it.
+    Else what spills or lies on a stack is still told, of the kernel on either side that has most of
+    it, and the least occupancy on either side.
     """
     was, now = (side.run.compiled.get(side.case, []) for side in (base, new))
     if not was or not now:
         return []
-    if [made.kernel for made in was] != [made.kernel for made in now]:
-        return _local(max(was, key=_spilled), max(now, key=_spilled), new, decide)
+    if len(was) != len(now):
+        least, other = (min(made, key=lambda m: m.occupancy) for made in (was, now))
+        return [
+            *_local(max(was, key=_spilled), max(now, key=_spilled), new, decide),
+            *_fact("occupancy", other, least.occupancy, other.occupancy, -1, decide),
+        ]
     found = []
     for one, other in zip(was, now, strict=True):
         found += [

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from harness.analysis.finders import Find
 from harness.analysis.quantities import BY_KEY, Quantity
-from harness.analysis.readings import NOTHING, Missing, Reading, Readings
+from harness.analysis.readings import NOTHING, Answer, Missing, Reading, Readings, weakest
 from harness.comparison.lines import Amount, Place, where
 from harness.comparison.pairs import Side
-from harness.records import Provenance, SourceLine
+from harness.records import Planned, Provenance, SourceLine
 
 WARP = 32
 
@@ -33,7 +34,8 @@ class Gauge:
     same of one change, only the first is told. amount: what a line of source has of the cost.
     shown: two amounts of a line whose quotient is the line's own figure. of_none: what a kernel
     counts as that does none of it, as one without shared memory has no bank conflict; None where
-    such a kernel cannot be compared."""
+    such a kernel cannot be compared. trades: what may rightly be paid for something that decides
+    and got better, as instructions for accesses without conflicts: only a time weighs the two."""
 
     key: str
     worse: int
@@ -45,10 +47,20 @@ class Gauge:
     amount: Amount | None = None
     shown: tuple[Amount, Amount] | None = None
     of_none: float | None = None
+    trades: bool = False
+    find: Find | None = None
+    """What is compared, where that is not the quantity itself."""
 
     @property
     def quantity(self) -> Quantity:
         return BY_KEY[self.key]
+
+    @property
+    def deciding(self) -> str:
+        """Whether it closes a gate, in a word or a clause."""
+        if self.trades:
+            return "yes; where another got better, nobody can tell"
+        return "yes" if self.decides else "no"
 
 
 def _sectors(line: SourceLine) -> float:
@@ -61,6 +73,18 @@ def _requests(line: SourceLine) -> float:
 
 def _met(line: SourceLine) -> float:
     return line.atomic_lanes - line.atomic_addresses
+
+
+def _warp_slots(readings: Readings, p: Planned) -> Answer:
+    """The part of the machine's warp slots that the grid fills at a time.
+
+    Of the blocks that fit alone, fewer would be filled as soon as more fit.
+    """
+    keys = "machine-fill", "theoretical-occupancy"
+    fill, occupancy = (BY_KEY[key].find(readings, p) for key in keys)
+    if isinstance(fill, Missing) or isinstance(occupancy, Missing):
+        return fill if isinstance(fill, Missing) else occupancy
+    return Reading(fill.value * occupancy.value, weakest([fill, occupancy]))
 
 
 _PER_ADDRESS: tuple[Amount, Amount] = (lambda x: x.atomic_lanes, lambda x: x.atomic_addresses)
@@ -83,9 +107,20 @@ GAUGES: Sequence[Gauge] = (
     Gauge("sectors", 1, True, 0.02,
           "the problem and its size are the same, so more sectors are fetched in vain or again",
           family="sectors", amount=_sectors, shown=(_sectors, _requests)),
-    Gauge("global-atomics", 1, True, 0.01,
+    Gauge("global-atomics", 1, True, 0.0,
           "each goes to L2 and is served there one after the other",
           family="atomics", amount=lambda x: x.atomic_requests),
+    Gauge("barriers", 1, True, 0.0,
+          "warps wait at each; no compiler adds one, so that the first is one too many",
+          trades=True),
+    Gauge("requests", 1, True, 0.01,
+          "where no more sectors come of them, a wide access has become several narrow ones",
+          amount=_requests, trades=True),
+    Gauge("instructions", 1, True, 0.01,
+          "each takes an issue slot; machine code has others than PTX",
+          amount=lambda x: x.warps, trades=True),
+    Gauge("machine-fill", -1, True, 0.01,
+          "a multiprocessor without a block does nothing", trades=True, find=_warp_slots),
     Gauge("global-lanes-per-address", 1, False, 0.01,
           "lanes of a warp that meet on an address are served in turn",
           family="atomics", amount=_met, shown=_PER_ADDRESS, of_none=1.0),
@@ -93,16 +128,13 @@ GAUGES: Sequence[Gauge] = (
           "lanes of a warp that meet on an address are served in turn",
           amount=_met, shown=_PER_ADDRESS, of_none=1.0),
     Gauge("acting-threads", -1, False, 0.01,
-          "a warp takes as long with one lane at work as with 32",
+          "a warp takes as long with one lane at work as with 32; the other way shows in its "
+          "instructions",
           family="threads", amount=lambda x: WARP * x.warps - x.threads,
           shown=(lambda x: x.threads, lambda x: x.warps)),
     Gauge("branch-uniformity", -1, False, 0.01,
-          "a warp whose lanes part ways goes both",
+          "a warp whose lanes part ways goes both, and executes the instructions of both",
           family="threads", amount=lambda x: x.diverged),
-    Gauge("instructions", 1, False, 0.01,
-          "each takes an issue slot; machine code has others than PTX",
-          amount=lambda x: x.warps),
-    Gauge("barriers", 1, False, 0.01, "warps wait at each"),
     Gauge("distinct-bytes", 1, False, 0.01, "what the device's memory moves at the least"),
     Gauge("launches", 1, False, 0.0, "each has a cost of its own"),
 )  # fmt: skip
@@ -151,12 +183,7 @@ def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: boo
 
     timed: whether both sides were, so that their times decide.
     """
-    values: dict[str, Both] = {}
-    for gauge in GAUGES:
-        was = _value(gauge, readings[0], base)
-        now = _value(gauge, readings[1], new)
-        if not isinstance(was, Missing) and not isinstance(now, Missing):
-            values[gauge.key] = was, now
+    values = _values(base, new, readings)
     found = []
     for gauge in GAUGES:
         way = _way(gauge, values)
@@ -176,9 +203,30 @@ def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: boo
     return _one_of_each_family(found)
 
 
+def unsure(base: Side, new: Side, readings: tuple[Readings, Readings]) -> list[Gauge]:
+    """The gauges that would decide and got worse, as far as a value tells that is not exact."""
+    values = _values(base, new, readings)
+    return [
+        gauge for gauge in GAUGES
+        if gauge.decides and gauge.key in values and not _origins(values[gauge.key]) <= EXACT
+        and all(_moved(_BY_KEY[key], values) == gauge.worse for key in (gauge.key, *gauge.needs))
+    ]  # fmt: skip
+
+
+def _values(base: Side, new: Side, readings: tuple[Readings, Readings]) -> Values:
+    """What both sides have a value of."""
+    found: dict[str, Both] = {}
+    for gauge in GAUGES:
+        was = _value(gauge, readings[0], base)
+        now = _value(gauge, readings[1], new)
+        if not isinstance(was, Missing) and not isinstance(now, Missing):
+            found[gauge.key] = was, now
+    return found
+
+
 def _value(gauge: Gauge, readings: Readings, side: Side) -> Reading | Missing | None:
     """None where the kernel does none of it, and that counts as something."""
-    answer = gauge.quantity.find(readings, side.planned)
+    answer = (gauge.find or gauge.quantity.find)(readings, side.planned)
     return None if answer == NOTHING and gauge.of_none is not None else answer
 
 
@@ -199,6 +247,14 @@ def _way(gauge: Gauge, values: Values) -> int:
     """1 where its value grew, −1 where it fell, 0 where it stayed or is not known."""
     both = values.get(gauge.key)
     if both is None or not (len(_origins(both)) == 1 or _origins(both) == _EMULATED):
+        return 0
+    return _moved(gauge, values)
+
+
+def _moved(gauge: Gauge, values: Values) -> int:
+    """The same, however the values were come by."""
+    both = values.get(gauge.key)
+    if both is None:
         return 0
     was, now = _numbers(gauge, both)
     return 0 if abs(now - was) <= gauge.tolerance * abs(was) else 1 if now > was else -1

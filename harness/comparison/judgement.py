@@ -1,19 +1,20 @@
 """Two runs judged: every change, what was looked at, and whether a gate opens.
 
 0: nothing is slower, newly faulty or worse. 1: something is. 3: nobody can tell, because the runs
-are of different machines, or have too little in common, or a case was not run again, or a slowdown
-of what was to be found is not excluded.
+are of different machines or have too little in common, because a case was not run again, because
+something changed and was not compared exactly, or because a slowdown of what was to be found is not
+excluded.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from harness.analysis.readings import Readings
-from harness.comparison import changes, times
+from harness.comparison import changes, identity, times, uncompared
 from harness.comparison.changes import Change
 from harness.comparison.machines import Setting, setting
 from harness.comparison.pairs import Pair, between, suffix_of, within
@@ -47,6 +48,8 @@ class Judgement:
     withheld: str
     untold: Sequence[str]
     """Why nobody can tell; empty where one can."""
+    untold_cases: Mapping[str, str] = field(default_factory=dict)
+    """Changed cases that were not compared exactly, by name, and why."""
     min_effect: float = MIN_EFFECT
 
     @property
@@ -83,7 +86,7 @@ def judge(
     both_timed = base.is_timed and new.is_timed
     relative = bool(around.machine) and across_machines and both_timed
     withheld = _withheld(around, across_machines) if both_timed else ""
-    codes = {i: changes.same_code(p.base, p.new) for i, p in enumerate(pairs) if p.base and p.new}
+    codes = {i: identity.same_code(p.base, p.new) for i, p in enumerate(pairs) if p.base and p.new}
     if around.machine:  # the same code on another machine is not the same
         codes = dict.fromkeys(codes, "unknown")
     identical = frozenset(i for i, code in codes.items() if code == "identical")
@@ -103,13 +106,15 @@ def judge(
         for i, pair in enumerate(pairs)
     ]  # fmt: skip
     told.sort(key=lambda change: change.weight)
+    cases = uncompared.cases(told, readings, both_timed) if comparable else {}
     untold = [
-        *_untold(pairs, told, around, across_machines and both_timed),
+        *_untold(pairs, told, around, across_machines and both_timed, in_rounds),
+        *(_not_compared(new, told, cases, readings[1], in_rounds) if comparable else ()),
         *_moved_as_a_whole(looked, min_effect),
         *_not_excluded(told, min_effect),
     ]
     return Judgement(
-        base, new, told, around, looked, in_rounds, relative, withheld, untold, min_effect
+        base, new, told, around, looked, in_rounds, relative, withheld, untold, cases, min_effect
     )
 
 
@@ -123,7 +128,7 @@ def _withheld(around: Setting, across_machines: bool) -> str:
 
 
 def _untold(
-    pairs: Sequence[Pair], told: Iterable[Change], around: Setting, across: bool
+    pairs: Sequence[Pair], told: Iterable[Change], around: Setting, across: bool, in_rounds: bool
 ) -> Iterable[str]:
     for d in around.method:
         yield f"the runs are of two kinds: {d.what} {d.base} then, {d.new} now"
@@ -132,7 +137,7 @@ def _untold(
             yield f"the machines differ: {d.what} {d.base} then, {d.new} now"
     told = list(told)
     both = [pair for pair in pairs if pair.base and pair.new]
-    if not both:
+    if not both and not in_rounds:  # where both sides were to run, what is new stands alone
         yield "the two have no case in common"
         return
     lost = [change for change in told if change.kind == "no longer run"]
@@ -145,6 +150,19 @@ def _untold(
         apart = Counter(t.reason for change in told for t in change.times if t.reason)
         why = f": {apart.most_common(1)[0][0]}" if apart else ""
         yield f"only {len(compared)} of the base's {len(sound)} sound cases could be compared{why}"
+
+
+def _not_compared(
+    new: Run, told: Sequence[Change], cases: Mapping[str, str], readings: Readings, in_rounds: bool
+) -> Iterable[str]:
+    """Whatever changed and was not compared exactly, and budgets that nothing checked."""
+    beside = new.info.get("beside") or {}
+    if in_rounds:
+        yield from map(str, beside.get("not_compared") or ())
+        yield from uncompared.gone(told, str(beside.get("base") or "the base"))
+    yield from uncompared.changed(told, cases)
+    yield from uncompared.traded(told)
+    yield from uncompared.budgets_of(new, readings)
 
 
 def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:

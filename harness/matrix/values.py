@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import PurePosixPath
@@ -206,9 +206,14 @@ def _budgets(value: Any) -> dict[str, Budget | None]:
 
 
 def _budget(value: Any) -> Budget:
-    """`none`, a number, or a comparison with one in a string."""
+    """`none`, a number, a comparison with one in a string, or a mapping that has one of these."""
     if isinstance(value, Budget):
         return value
+    if isinstance(value, dict):
+        unchecked = value.get("may_be_unchecked")
+        if set(value) != {"limit", "may_be_unchecked"} or not isinstance(unchecked, bool):
+            raise ValueError('write {limit: "<= 4", may_be_unchecked: true}, or the limit alone')
+        return replace(_budget(value["limit"]), may_be_unchecked=unchecked)
     if value == NONE:
         return Budget("==", 0)
     text = "" if isinstance(value, bool) else str(value).strip()

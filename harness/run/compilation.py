@@ -87,7 +87,7 @@ def described(case: Case, built: Built, device: Device) -> tuple[list[Compiled],
             case.id, index, step.kernel, built.source_sha256, built.cubin_sha256, made.registers,
             shared, made.spill_bytes, made.stack_bytes, step.threads_per_block, occupancy.ratio,
             occupancy.limiter, made.sass_sha256, _waves(step, occupancy, device),
-            made.local_at,
+            made.local_at, made.loaded_sha256,
         ))  # fmt: skip
         if occupancy.blocks_per_sm == 0:
             refusal = (

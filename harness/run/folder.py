@@ -53,7 +53,7 @@ class Folder:
         device: Device,
         started: datetime,
         only_profiling: bool = False,
-        beside: Mapping[str, str] | None = None,
+        beside: Mapping[str, Any] | None = None,
         cluster: Mapping[str, Any] | None = None,
     ) -> None:
         self.choice, self.chosen = choice, None
@@ -120,7 +120,7 @@ class Folder:
         before = run.info
         if "choice" not in before:
             raise another(path, ["it was made by an earlier version of the harness"])
-        if before.get("beside") != self._beside:
+        if _commit(before.get("beside")) != _commit(self._beside):
             raise another(path, [_sides_differ(before.get("beside"), self._beside)])
         theirs = Choice(**{k: _tuple(v) for k, v in before["choice"].items()})
         ours, asked = self.choice, self.bench
@@ -185,8 +185,13 @@ def another(path: Path, differences: list[str]) -> UsageError:
     )
 
 
-def _sides_differ(theirs: Mapping[str, str] | None, ours: Mapping[str, str] | None) -> str:
-    def said(beside: Mapping[str, str] | None) -> str:
+def _commit(beside: Mapping[str, Any] | None) -> tuple[Any, ...]:
+    """What makes it the same comparison: not what today's files left out of it."""
+    return tuple((beside or {}).get(key) for key in ("base", "commit", "suffix"))
+
+
+def _sides_differ(theirs: Mapping[str, Any] | None, ours: Mapping[str, Any] | None) -> str:
+    def said(beside: Mapping[str, Any] | None) -> str:
         return f"{beside['base']} at {beside['commit'][:10]}" if beside else "no commit"
 
     return f"what today's kernels stand beside differs: {said(theirs)} there, {said(ours)} now"

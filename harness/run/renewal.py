@@ -107,8 +107,10 @@ class Origins:
 
     def _files(self, case: Case) -> Iterable[Path]:
         kernels = self._bench.kernels
-        if case.kind == "python":
-            return [kernels / case.problem / case.function.partition(":")[0]]
+        if case.kind == "python":  # which may import whatever lies beside it
+            file = kernels / case.problem / case.function.partition(":")[0]
+            beside = (path for path in file.parent.rglob("*.py") if path.name != "problem.py")
+            return dict.fromkeys([file, *sorted(beside)])
         if case.kind == "library" or not case.source:
             return []
         make = compiler.unit if case.kind == "kernel" else host.unit
@@ -141,6 +143,15 @@ class Origins:
             except OSError:
                 self._hashes[path] = "missing"
         return self._hashes[path]
+
+
+def launched(case: Case, seed: int) -> str:
+    """Hash of what a case launches and on what; two variants that launch the same have the same."""
+    steps = [(s.grid, s.block, s.cluster, s.shared_bytes, s.args) for s in case.steps]
+    own = (case.function.rpartition(":")[2], case.args, case.let) if case.function else ()
+    inputs = case.problem, case.sizes, case.dtype, case.overwrites, seed
+    said = repr([case.kind, steps, own, inputs])
+    return hashlib.sha256(said.encode()).hexdigest()[:_SHORT]
 
 
 def _includes(path: Path, folders: Sequence[Path]) -> Iterator[Path]:

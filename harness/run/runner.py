@@ -147,6 +147,7 @@ class Runner:
                 tuple(step.kernel for step in case.steps), case.builds_on,
                 origins.of(case, counted=not self.over_budget(case)), self._expected(case), *said,
                 work.written_bytes, work.reread_bytes, work.exponentials,
+                renewal.launched(case, self.bench.timing.seed),
             ))  # fmt: skip
         return found
 

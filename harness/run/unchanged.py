@@ -46,8 +46,9 @@ def variants(both: Bench, suffix: str, base: Bench, pairs: Iterable[Pair]) -> li
 
 
 def _said(variant: Variant) -> Variant:
-    """What decides the machine code and its launches: not the place in a ladder, nor budgets."""
-    return replace(variant, builds_on="", idea="", is_trap=False, expect={}, places={})
+    """What decides the machine code, its launches and what they are held to: not the place in a
+    ladder."""
+    return replace(variant, builds_on="", idea="", is_trap=False, places={})
 
 
 def _files(origins: dict[str, str], suffix: str) -> dict[str, str]:

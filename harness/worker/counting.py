@@ -15,7 +15,7 @@ from harness.emulator.engine.compiled_library import COMPILING_S
 from harness.emulator.sass import library as machine_code
 from harness.job import Job, Telling
 from harness.problem import Problem
-from harness.records import Record, Remark
+from harness.records import IN_PTX_ALONE, Record, Remark
 from harness.worker.inputs import Inputs, by_group
 
 
@@ -58,7 +58,7 @@ def _counted(
     """What a case's two forms come to: it is right only if both are."""
     verified, found = inputs.verify(ptx, case, built, "before")
     if verified.ok and (refusal := machine.refusal(case, built)):
-        text = f"is counted in PTX alone: {refusal}"
+        text = f"{IN_PTX_ALONE}: {refusal}"
         yield Remark(case.problem, case.variant, case.dtype, text, "ptx-level")
         found = in_ptx_alone(found)
     elif verified.ok:

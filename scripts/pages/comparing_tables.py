@@ -1,10 +1,11 @@
-"""Write the tables of docs/comparing.md: the gauges, and how often the gate is right.
+"""Write the tables of docs/comparing.md and docs/ci.md: gauges, and how often the gate is right.
 
     python scripts/pages/comparing_tables.py            rewrite what stands between the markers
     python scripts/pages/comparing_tables.py --check    exit 1 if it is out of date
 
-From harness/comparison/gauges.py, reports/simulated/gate.csv, which
-`make benchmark-compare` writes, and reports/h200/reliability/gate.csv, of `make benchmark-gate`.
+From harness/comparison/gauges.py, reports/simulated/gate.csv, which `make benchmark-compare`
+writes, reports/h200/reliability/gate.csv, of `make benchmark-gate`, and
+reports/emulated/gate_edits.csv, of `make benchmark-gate-edits`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from harness.comparison.gauges import GAUGES
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "comparing.md"
 SIMULATED = ROOT / "reports" / "simulated" / "gate.csv"
+CI_PAGE = ROOT / "docs" / "ci.md"
+EDITED = ROOT / "reports" / "emulated" / "gate_edits.csv"
 TIMED = ROOT / "reports" / "h200" / "reliability" / "gate.csv"
 
 
@@ -31,16 +34,36 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     options = parser.parse_args(arguments)
     tables = {"gauges": gauges(), "benchmark": simulated(), "gate": timed()}
-    contents = {name: "\n".join(lines) for name, lines in tables.items()}
-    return sections.keep(PAGE, contents, options.check, "python scripts/pages/comparing_tables.py")
+    pages = {PAGE: tables, CI_PAGE: {"edits": edits()}}
+    command = "python scripts/pages/comparing_tables.py"
+    codes = [
+        sections.keep(page, {name: "\n".join(lines) for name, lines in each.items()},
+                      options.check, command)
+        for page, each in pages.items()
+    ]  # fmt: skip
+    return max(codes)
 
 
 def gauges() -> Iterator[str]:
     yield "| counter | worse | decides, where exact | because |"
     yield "|---|---|---|---|"
     for g in GAUGES:
-        way, decides = "more" if g.worse > 0 else "less", "yes" if g.decides else "no"
-        yield f"| {g.quantity.words} | {way} | {decides} | {g.why} |"
+        way = "more" if g.worse > 0 else "less"
+        yield f"| {g.quantity.words} | {way} | {g.deciding} | {g.why} |"
+
+
+def edits() -> Iterator[str]:
+    """One row per kind and family of edit: how many, and how the gate ended."""
+    with EDITED.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        found.setdefault((row["kind"], row["family"]), []).append(row["exit"])
+    yield "| edit | kind | edits | exit 0 | exit 1 | exit 3 |"
+    yield "|---|---|--:|--:|--:|--:|"
+    for (kind, family), codes in found.items():
+        counts = " | ".join(str(codes.count(code)) for code in "013")
+        yield f"| {family} | {kind} | {len(codes)} | {counts} |"
 
 
 def simulated() -> Iterator[str]:

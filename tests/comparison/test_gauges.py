@@ -111,13 +111,14 @@ def test_scattered_loads_are_worse_and_wider_ones_are_not() -> None:
     moved = keys(scattered)["sectors-per-request"]
     assert (moved.base.value, moved.new.value) == (4.0, 32.0)
     wide = change(base, emulated(memory(sectors=4000, requests=250)))
-    assert wide.kind == "same", "16 sectors per request and no more in all"
+    assert wide.kind == "better", "16 sectors per request and no more in all"
+    assert set(keys(wide)) == {"requests"}
 
 
 def test_loads_of_the_same_width_that_are_done_twice_are_worse() -> None:
     found = change(emulated(memory(4000, 1000)), emulated(memory(8000, 2000)))
     assert found.kind == "worse"
-    assert set(keys(found)) == {"sectors"}
+    assert set(keys(found)) == {"sectors", "requests"}
 
 
 def test_what_is_counted_in_ptx_is_told_and_decides_nothing() -> None:

@@ -58,14 +58,28 @@ def test_identical_machine_code_is_never_slower_whatever_the_clock_says() -> Non
 
 
 @pytest.mark.parametrize(
-    "launched",
-    [{"waves": 8.0}, {"made_from": {"bench.yaml": "another"}}],
-    ids=["another grid", "another entry in bench.yaml"],
+    "differs",
+    [
+        {"waves": 8.0},
+        {"launched": "another argument"},
+        {"data": "another initial value"},
+        {"registers": 17},
+        {"made_from": {"sum/problem.py": "other inputs"}},
+        {"launched": "", "made_from": {"bench.yaml": "another"}},
+    ],
+    ids=[
+        "another grid", "another launch", "other data", "other registers", "other inputs",
+        "another entry in bench.yaml, by a journal of before",
+    ],
+)  # fmt: skip
+@pytest.mark.fault(
+    "the same machine code with another argument, constant, variable, launch or input",
+    outcome="It is not called identical, and is compared like any other change.",
 )
-def test_the_same_code_launched_in_another_way_is_not_identical(
-    launched: dict[str, object],
+def test_the_same_code_with_other_data_or_launched_in_another_way_is_not_identical(
+    differs: dict[str, object],
 ) -> None:
-    kernel = Kernel(1.2 * 9e4, sass="1", **launched)  # type: ignore[arg-type]
+    kernel = Kernel(1.2 * 9e4, sass="1", **differs)  # type: ignore[arg-type]
     judgement = judge(run(EQUAL, 1), run(EQUAL | {"v1": kernel}, 2))
     assert of(judgement, "v1").verdict == "slower"
 

@@ -46,6 +46,9 @@ class Kernel:
     reason: str = ""
     is_library: bool = False
     made_from: Mapping[str, str] = field(default_factory=dict)
+    data: str = ""
+    """What is loaded beside the machine code."""
+    launched: str = "grid, block, arguments"
 
 
 def name_of(variant: str, problem: str = "sum", n: int = 1024) -> str:
@@ -93,7 +96,8 @@ def run(
 def emulated(counters: Mapping[str, float] = {}, **more: Any) -> Run:
     """A run of two variants, of which the second has the counters that are given."""
     info = {k: more.pop(k) for k in ("device", "versions", "folder") if k in more}
-    kernels = {"v0": Kernel(None), "v1": Kernel(None, counters, sass=str(counters), **more)}
+    counted = {INSTRUCTIONS: 1000.0} | dict(counters)
+    kernels = {"v0": Kernel(None), "v1": Kernel(None, counted, sass=str(counters), **more)}
     return run(kernels, **info)
 
 
@@ -115,14 +119,16 @@ def _case(
 ) -> list[Record]:
     records: list[Record] = [
         Planned(case, problem, variant, "float32", {"n": n}, {"block": 256}, 4 * n, n, is_baseline,
-                k.is_library, () if k.is_library else ("kernel",), made_from=dict(k.made_from)),
+                k.is_library, () if k.is_library else ("kernel",), made_from=dict(k.made_from),
+                launched=k.launched),
         Outcome(case, k.status, k.reason),
     ]  # fmt: skip
     if not k.is_library:
         records.append(
             Compiled(case, 0, k.kernel, k.source * 32, "cubin", k.registers, 0, k.spill_bytes,
                      k.stack_bytes, 256, k.occupancy, "warps",
-                     f"{variant} {k.sass}" if k.sass else "", k.waves, k.local_at)
+                     f"{variant} {k.sass}" if k.sass else "", k.waves, k.local_at,
+                     f"{variant} {k.sass} {k.data}" if k.sass else "")
         )  # fmt: skip
     records += [
         Counted(case, 0, "kernel", metric, value, "", k.provenance)

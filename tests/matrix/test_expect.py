@@ -51,6 +51,23 @@ def test_budgets_merge_with_the_defaults_by_name_and_null_lifts_one(own: Own) ->
     assert found["v0"].place("expect", "spills").line == 6
 
 
+def test_a_budget_may_say_that_it_may_stay_unchecked(own: Own) -> None:
+    text = '{l2_hits: {limit: ">= 0.5", may_be_unchecked: true}, ' \
+           "spills: {limit: none, may_be_unchecked: false}}"  # fmt: skip
+    found = variants(with_expect(own, text))["v1"].expect
+    assert found == {
+        "l2_hits": Budget(">=", 0.5, may_be_unchecked=True), "spills": Budget("==", 0),
+    }  # fmt: skip
+    assert [budgets.parse(str(budget)) for budget in found.values()] == list(found.values())
+
+
+@pytest.mark.parametrize("text", ["{limit: none}", "{limit: none, may_be_unchecked: 1}",
+                                  "{limit: none, may_be_unchecked: true, else: 1}"])  # fmt: skip
+def test_a_mapping_that_is_no_budget_is_refused(own: Own, text: str) -> None:
+    with pytest.raises(ConfigError, match="or the limit alone"):
+        variants(with_expect(own, f"{{spills: {text}}}"))
+
+
 def test_what_it_builds_on_hands_no_budget_down_as_it_hands_nothing_else(own: Own) -> None:
     found = variants(with_expect(own, "{spills: none}"))
     assert found["v1"].expect

@@ -41,7 +41,7 @@ from harness.comparison import beside as two_sides
 from harness.comparison import commits
 from harness.comparison.beside import SUFFIX, Sides
 from harness.comparison.commits import Commit
-from harness.comparison.judgement import MIN_EFFECT
+from harness.comparison.judgement import MIN_EFFECT, UNTOLD
 from harness.errors import UsageError
 from harness.matrix import model
 from harness.matrix.filters import Choice
@@ -130,18 +130,26 @@ def _beside(
             console.print(text, markup=False)
         if changed_only:
             sides = _changed(sides, base)
-            if not sides.pairs:
-                console.print("nothing is left to compare")
-                return 0
+            if not sides.bench.problems:
+                return _nothing_left(sides, comparing)
         console.print(f"{len(sides.pairs)} variants beside those of {given} at {commit.sha[:10]}",
                       markup=False)  # fmt: skip
         code, _ = carry_out(
             replace(
-                asked, bench=sides.bench, out=folder, beside=two_sides.about(commit),
+                asked, bench=sides.bench, out=folder,
+                beside=two_sides.about(commit, sides.not_compared),
                 choice=replace(asked.choice, only=sides.only),
             )
         )  # fmt: skip
     return _compared(folder, comparing, code) if code in ENDED else code
+
+
+def _nothing_left(sides: Sides, comparing: Comparing) -> int:
+    """The exit code where every variant is made from the same."""
+    console.print("nothing is left to compare")
+    for text in sides.not_compared:
+        console.print(f"CANNOT TELL {text}", markup=False)
+    return UNTOLD if comparing.gate and sides.not_compared else 0
 
 
 def _changed(sides: Sides, base: two_sides.Base) -> Sides:
@@ -195,7 +203,8 @@ def _refuse_another(folder: Path, commit: Commit) -> None:
         before = about.read(folder / "run.json").get("beside")
     except (OSError, ValueError):
         before = None
-    if before != two_sides.about(commit):
+    kept = {key: before.get(key) for key in two_sides.about(commit)} if before else None
+    if kept != two_sides.about(commit):
         what = f"{before['base']} at {before['commit'][:10]}" if before else "no commit's kernels"
         raise another(folder, [f"it has {what}, not {commit.given} at {commit.sha[:10]}, beside "
                                "today's"])  # fmt: skip

@@ -9,7 +9,7 @@ from harness import deadline, report, stopping, tables
 from harness.analysis.budgets import checks as budget_checks
 from harness.commands import listing
 from harness.commands.options import Asked
-from harness.commands.printed import budgets, counted, results
+from harness.commands.printed import budgets, counted, in_ptx, results
 from harness.commands.printed.summary import summarise
 from harness.errors import ClusterLost, DeviceLost
 from harness.matrix import model
@@ -41,6 +41,7 @@ class WholeRun:
                 matrix=bench,
             )  # fmt: skip
         self._folder.open(self._runner, place.card)
+        in_ptx.say_before(place.backend)
         for note in listing.notes(self._runner.plan):
             console.print(note, markup=False)
         if asked.choice.quick:
@@ -91,6 +92,7 @@ class WholeRun:
             console.print(counted.next_step(folder.path), markup=False)
         if asked.choice.quick:
             console.print(ROUGH)
+        in_ptx.say_after(finished)
         console.print(page, markup=False)
         return code, folder.path
 

@@ -86,6 +86,7 @@ def _of_shared(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     word = MODEL if any(each.warps and _is_copy(each) for each in instructions) else MACHINE
     yield Counter("memory_l1_wavefronts_shared", spent, "wavefront", word)
     yield Counter("memory_l1_wavefronts_shared_ideal", ideal, "wavefront", MACHINE)
+    yield Counter("barrier_instructions", total(lambda each: each.warps, "BAR"), "inst", MACHINE)
     for name, opcodes in (("ld", ("LDS",)), ("st", ("STS",))):
         value = total(lambda each: each.warps, *opcodes)
         yield Counter(f"smsp__inst_executed_op_shared_{name}.sum", value, "inst", MACHINE)

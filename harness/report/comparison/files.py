@@ -68,7 +68,10 @@ def as_data(judgement: Judgement) -> dict[str, Any]:
             for ((problem, dtype, sizes), cache), level in looked.levels.items()
         ],
         "counts": dict(judgement.counts),
-        "cases": [_case(change) for change in judgement.changes],
+        "cases": [
+            _case(change) | {"cannot_tell": judgement.untold_cases.get(change.name)}
+            for change in judgement.changes
+        ],
     }
 
 
@@ -194,10 +197,11 @@ def junit(judgement: Judgement) -> str:
     """A test case for each pair: it fails where it closes the gate, and where nobody can tell of it
     it is skipped, so that no system takes it for one that passed."""
     closed = sum(change.closes for change in judgement.changes)
-    skipped = sum(_skipped(change) for change in judgement.changes)
+    skipped = {change.name: reason for change in judgement.changes
+               if not change.closes and (reason := _why_skipped(change, judgement))}  # fmt: skip
     suites = ElementTree.Element("testsuites")
     counts = {"tests": str(len(judgement.changes)), "failures": str(closed), "errors": "0",
-              "skipped": str(skipped)}  # fmt: skip
+              "skipped": str(len(skipped))}  # fmt: skip
     about = {"name": "kernel-harness compare", **counts}
     suite = ElementTree.SubElement(suites, "testsuite", about)
     for change in judgement.changes:
@@ -212,17 +216,24 @@ def junit(judgement: Judgement) -> str:
                 case, "failure", {"type": change.kind, "message": xml(f"{change.kind}: {why[0]}")}
             )
             told.text = xml("\n".join([*why, *words.beside(change), change.faults[1]]).strip())
-        elif _skipped(change):
-            ElementTree.SubElement(case, "skipped", {"message": xml(_why_skipped(change))})
+        elif change.name in skipped:
+            ElementTree.SubElement(case, "skipped", {"message": xml(skipped[change.name])})
     ElementTree.indent(suites)
     head = '<?xml version="1.0" encoding="UTF-8"?>\n'
     return head + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
 
-def _skipped(change: Change) -> bool:
-    return change.kind in {"no longer run", "not compared", "not run", "gone", "faulty in both"}
+_SKIPPED = frozenset({
+    "traded", "no longer run", "not compared", "not run", "gone", "faulty in both",
+})  # fmt: skip
+"""Kinds of which nobody can tell, or need not."""
 
 
-def _why_skipped(change: Change) -> str:
+def _why_skipped(change: Change, judgement: Judgement) -> str:
+    """Why nobody can tell of a case; empty where somebody can."""
+    if why := judgement.untold_cases.get(change.name):
+        return f"{change.kind}: it changed, and {why}"
+    if change.kind not in _SKIPPED:
+        return ""
     reason = next((t.reason for t in change.times if t.reason), "") or change.faults[1]
     return f"{change.kind}: {reason}" if reason else change.kind

@@ -201,6 +201,6 @@ def _gauges() -> Table:
     for g in GAUGES:
         table.rows.append(
             Row([Cell(g.quantity.words, css="wrap"), Cell("more" if g.worse > 0 else "less"),
-                 Cell("yes" if g.decides else "no"), Cell(g.why, css="wrap")])
+                 Cell(g.deciding, css="wrap"), Cell(g.why, css="wrap")])
         )  # fmt: skip
     return table

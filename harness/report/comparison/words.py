@@ -21,6 +21,7 @@ MEANINGS: Mapping[str, str] = {
     "newly faulty": "it failed, and did not before",
     "slower": "certainly slower, among all that was compared, and beyond the floor",
     "worse": "a counter that is exact, spills, local memory or occupancy got worse",
+    "traded": "counters that are exact got better, and others worse: only a time can weigh them",
     "no longer run": "it was sound before, and was not run to its end now",
     "faster": "certainly faster, among all that was compared, and beyond the floor",
     "better": "a counter that is exact, spills, local memory or occupancy got better, and none "
@@ -30,7 +31,7 @@ MEANINGS: Mapping[str, str] = {
     "unclear": "neither a difference nor its absence is certain",
     "same": "timed: the whole interval lies within what the run calls the same; "
             "counted: nothing changed",
-    "identical": "the same machine code, launched in the same way",
+    "identical": "the same machine code and data, launched in the same way on the same inputs",
     "not compared": "its times may not be compared, or there are too few",
     "faulty in both": "it failed before, and fails now",
     "not run": "it was not run",
@@ -39,7 +40,10 @@ MEANINGS: Mapping[str, str] = {
 }  # fmt: skip
 """Kind of change → what it means."""
 
-TOLD = ("newly faulty", "slower", "worse", "no longer run", "faster", "better", "mended", "changed")
+TOLD = (
+    "newly faulty", "slower", "worse", "traded", "no longer run", "faster", "better", "mended",
+    "changed",
+)  # fmt: skip
 """What has a row of its own where there is little room; all else is counted in one line."""
 
 _FOLDED = {
@@ -148,7 +152,7 @@ def beside(change: Change) -> list[str]:
         elif name == "bench.yaml":
             told.append("bench.yaml says something else of it")
     told += [fact(f) for f in change.facts if not f.decides]
-    told += [moved(m) for m in change.moved if not m.decides]
+    told += [moved(m) for m in change.moved if not m.decides or change.kind == "traded"]
     return told + [f"now {text}" for text in change.remarks]
 
 

@@ -68,6 +68,16 @@ VOTES = """extern "C" __global__ void k(const int* in, int* out, unsigned int n)
     const int positive = __syncthreads_count(x > 0);
     if (i < n) out[i] = y + positive;
 }"""
+TWICE = """extern "C" __global__ void k(const int* in, int* out, unsigned int n) {
+    __shared__ int x[96];
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    x[threadIdx.x] = i < n ? in[i] : 0;
+    __syncthreads();
+    const int y = x[95 - threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = y;
+    if (i < n) out[i] = x[threadIdx.x];
+}"""
 KERNELS = {
     "loops whose trips differ": (DIVERGING, WORDS),
     "divisions and roots with slow paths": (DIVISIONS, FLOATS),
@@ -117,6 +127,16 @@ def test_counts_are_known_by_instruction_and_by_line(read_source: ReadSource) ->
     assert report.instruction_mix["STG.E"] == 2
     fadd = report.counter("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum")
     assert (fadd.value, fadd.provenance) == (40, "machine-exact")
+
+
+@pytest.mark.parametrize(("source", "barriers"), [(TWICE, 2), (VOTES, 1), (DIVERGING, 0)])
+def test_a_warps_arrivals_at_barriers_are_counted_in_machine_code(
+    read_source: ReadSource, source: str, barriers: int
+) -> None:
+    args = [WORDS, np.zeros_like(WORDS), len(WORDS)]
+    report = launch_machine_code(read_source(source), "k", 4, 96, args)
+    found = report.counter("barrier_instructions")
+    assert (found.value, found.provenance) == (barriers * 4 * 3, "machine-exact")
 
 
 def test_calls_and_returns_are_branches_too(read_source: ReadSource) -> None:

@@ -26,8 +26,7 @@ SECONDS = 120
 OLDEST = (12, 6)
 """The first release whose JSON is in the form that is read here."""
 _INSTALL = (
-    f"install it for this Python: {sys.executable} -m pip install -c constraints.txt "
-    "'.[disassembler]'"
+    f"install it for this Python: {sys.executable} -m pip install 'nvidia-cuda-nvdisasm>=13.0'"
 )
 
 

@@ -1,0 +1,87 @@
+"""Whether two sides are the same: to the GPU that executes them, or by what they are made from.
+
+The same to a GPU is what it loads (code, constants, initialised variables) and how it is launched
+on what: grid, block, cluster, shared memory, arguments, sizes, type and inputs. What a journal of
+before does not tell is taken from the hashes of files; what neither tells is unknown, and never
+identical.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from harness.comparison.pairs import Side, suffix_of
+from harness.records import Compiled
+
+Code = Literal["identical", "changed", "unknown"]
+
+_NO_SOURCE = frozenset({"bench.yaml", "driver", "harness"})
+"""Of what a case is made from: what is no text that is compiled, and no compiler."""
+
+
+def same_code(base: Side, new: Side) -> Code:
+    """Whether both execute the same code and data in the same way, on the same inputs."""
+    was, now = (side.run.compiled.get(side.case, []) for side in (base, new))
+    if not was or not now or not all(made.sass_sha256 for made in (*was, *now)):
+        return "unknown"
+    if [_executed(made) for made in was] != [_executed(made) for made in now]:
+        return "changed"
+    same = [_same_data(base, new), _same_launches(base, new), _same_inputs(base, new)]
+    if False in same:
+        return "changed"
+    return "unknown" if None in same else "identical"
+
+
+def is_changed(base: Side, new: Side, code: Code) -> bool:
+    """Whether anything differs that may cost something: not where all texts and launches agree."""
+    if code == "identical":
+        return False
+    return not (_same_sources(base, new) and _same_launches(base, new) and _same_inputs(base, new))
+
+
+def _executed(made: Compiled) -> tuple[object, ...]:
+    return (made.sass_sha256, made.registers, made.stack_bytes, made.threads_per_block,
+            made.shared_bytes, made.waves)  # fmt: skip
+
+
+def _same_data(base: Side, new: Side) -> bool | None:
+    """Whether all else that is loaded is the same; None where nobody tells."""
+    was, now = (side.run.compiled[side.case] for side in (base, new))
+    if all(made.loaded_sha256 for made in (*was, *now)):
+        return [made.loaded_sha256 for made in was] == [made.loaded_sha256 for made in now]
+    if [made.cubin_sha256 for made in was] == [made.cubin_sha256 for made in now]:
+        return True
+    return _same_sources(base, new) or None
+
+
+def _same_launches(base: Side, new: Side) -> bool | None:
+    was, now = base.planned, new.planned
+    if was.launched and now.launched:
+        return was.launched == now.launched
+    if base.run is new.run:  # two variants, of which bench.yaml's hash says two names
+        return None
+    said = [planned.made_from.get("bench.yaml") for planned in (was, now)]
+    return said[0] == said[1]
+
+
+def _same_inputs(base: Side, new: Side) -> bool:
+    """In one run both sides are held to today's problem.py."""
+    name = f"{new.planned.problem}/problem.py"
+    was, now = (side.planned.made_from.get(name) for side in (base, new))
+    return base.run is new.run or was == now
+
+
+def _same_sources(base: Side, new: Side) -> bool:
+    """Whether the same texts were compiled by the same compiler, as far as both sides tell."""
+    was, now = _sources(base), _sources(new)
+    return bool(was) and was == now
+
+
+def _sources(side: Side) -> dict[str, str]:
+    """File or compiler → its hash or version, by one name on either side."""
+    home = f"{suffix_of(side.run)}/"
+    return {
+        name.removeprefix(home) if home != "/" else name: known
+        for name, known in side.planned.made_from.items()
+        if name not in _NO_SOURCE
+    }

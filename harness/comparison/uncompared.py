@@ -1,0 +1,161 @@
+"""What nobody can tell of two runs: whatever changed, and was not compared exactly.
+
+A gate that opens says that nothing got worse. Of a kernel that changed and was not counted, was
+counted in PTX alone, or was not timed, nobody can say so; neither of a budget that nothing checked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from harness.analysis import budgets
+from harness.analysis.quantities import BY_KEY
+from harness.analysis.readings import Missing, Reading, Readings
+from harness.comparison import gauges
+from harness.comparison.changes import APART, Change
+from harness.comparison.gauges import EXACT
+from harness.comparison.pairs import Side, suffix_of
+from harness.records import IN_PTX_ALONE
+from harness.tables import Run
+
+IN_PTX = "was counted in PTX alone, which differs from the machine code that a GPU executes"
+BY_A_MODEL = "was counted by a model of the hardware, as its warps wait for what others do"
+_SETTLED = frozenset({"newly faulty", "slower", "worse", "traded", "no longer run", "mended"})
+"""Kinds that are told by themselves, or of which there is no more to ask."""
+
+
+def cases(
+    told: Iterable[Change], readings: tuple[Readings, Readings], timed: bool
+) -> dict[str, str]:
+    """Changed cases of which nobody can tell, by name, and why.
+
+    One size at which it was compared is enough for the others at which the same code is launched
+    and the same of it changed: large ones take the emulator too long.
+    """
+    groups: dict[object, list[Change]] = defaultdict(list)
+    for change in told:
+        if change.is_changed and not _side(change).planned.is_library:
+            groups[_alike(change)].append(change)
+    found: dict[str, str] = {}
+    for alike in groups.values():
+        left = [_why_not(change, readings, timed) for change in alike]
+        if all(left):
+            found |= {change.name: why for change, why in zip(alike, left, strict=True)}
+    return found
+
+
+def changed(told: Iterable[Change], why: Mapping[str, str]) -> Iterator[str]:
+    """The same in sentences, one a variant and reason. why: what cases() found."""
+    reasons = Counter((_variant(c), why[c.name]) for c in told if c.name in why)
+    for (variant, reason), count in reasons.items():
+        yield f"{variant} changed, and {reason} ({count} {'case' if count == 1 else 'cases'})"
+
+
+def traded(told: Iterable[Change]) -> Iterator[str]:
+    """Variants of which some counts got better and others worse."""
+    names = dict.fromkeys(_variant(change) for change in told if change.kind == "traded")
+    for name in names:
+        yield f"{name}: something got better and something else worse, and only a time weighs them"
+
+
+def gone(told: Sequence[Change], base: str) -> Iterator[str]:
+    """What only the base has, where both sides were to be compared in one run: variants, or cases
+    of variants that are still there."""
+    there = {_variant(change) for change in told if change.pair.new}
+    lost = [change for change in told if change.kind == "gone"]
+    names = (c.name if _variant(c) in there else _variant(c) for c in lost)
+    for name in dict.fromkeys(names):
+        yield f"only {base} has {name}: nothing was compared with it"
+
+
+def budgets_of(run: Run, readings: Readings) -> Iterator[str]:
+    """Budgets that no case of their variant could check, and that nobody said may stay unchecked.
+
+    Of a timed run only those are asked for that need no counters: there, times decide.
+    """
+    suffix = suffix_of(run)
+    found: dict[tuple[str, str], list[budgets.Check]] = defaultdict(list)
+    for check in budgets.checks(run, readings):
+        if not (suffix and check.variant.endswith(suffix)):
+            found[f"{check.problem}/{check.variant}", check.name].append(check)
+    reasons: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for (variant, name), checks in found.items():
+        open_ = [c for c in checks if _asks(run, c)]
+        if open_ and len(open_) == len(checks):
+            reasons[variant, open_[0].reason].append(name)
+    for (variant, why), names in reasons.items():
+        what = "budget" if len(names) == 1 else "budgets"
+        yield f"{what} {', '.join(names)} of {variant} could not be checked: {why}"
+
+
+def _asks(run: Run, check: budgets.Check) -> bool:
+    """Whether a budget was not checked and had to be."""
+    if check.status != "not checked" or check.budget.may_be_unchecked:
+        return False
+    if run.outcomes[check.case].status == "failed":
+        return False  # which is told by itself
+    if check.case not in run.compiled:
+        return False  # the matrix itself says that it does not run here
+    return not run.is_timed or check.name in budgets.COMPILED
+
+
+def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -> str:
+    """Why a change of which the outcome is known tells nothing; empty where it does."""
+    if change.kind in _SETTLED:
+        return ""
+    if change.kind in APART or change.kind == "faulty in both":
+        reason = next((t.reason for t in change.times if t.reason), "") or change.faults[1]
+        what = {
+            "faulty in both": "is as faulty as before",
+            "new": "was not run in the base",
+        }.get(change.kind, "was not compared")
+        first = (reason or change.faults[0]).strip().splitlines()
+        return f"{what}: {first[0]}" if first else what
+    if timed or (change.pair.base is None or change.pair.new is None):
+        return ""
+    # Where machine code was executed, its instructions were counted, and all else with them.
+    sides = zip(readings, (change.pair.base, change.pair.new), strict=True)
+    found = [BY_KEY["instructions"].find(read, side.planned) for read, side in sides]
+    if any(isinstance(answer, Missing) for answer in found):
+        return "was not counted on both sides"
+    origins = {answer.provenance for answer in found if isinstance(answer, Reading)}
+    if "ptx-level" in origins:
+        return _in_ptx(change)
+    if not origins <= EXACT:
+        return BY_A_MODEL
+    worse = gauges.unsure(change.pair.base, change.pair.new, readings)
+    return f"its {worse[0].quantity.words} got worse by a model of the hardware" if worse else ""
+
+
+def _in_ptx(change: Change) -> str:
+    """With the reason why its machine code was not executed, where a side tells."""
+    for side in filter(None, (change.pair.new, change.pair.base)):
+        p = side.planned
+        for remark in side.run.remarks.get((p.problem, p.variant), []):
+            what, _, why = remark.text.partition(": ")
+            if remark.dtype == p.dtype and what == IN_PTX_ALONE:
+                return f"{IN_PTX}: {why.splitlines()[0]}"
+    return IN_PTX
+
+
+def _alike(change: Change) -> object:
+    """What cases share of which one that was compared speaks for the others."""
+    p = _side(change).planned
+    sides = [s for s in (change.pair.base, change.pair.new) if s]
+    made: Sequence[object] = [
+        [made.loaded_sha256 or made.sass_sha256 for made in side.run.compiled.get(side.case, [])]
+        for side in sides
+    ]
+    launches = len({side.planned.launched for side in sides})
+    return repr((p.problem, change.pair.variant, p.dtype, sorted(p.launch.items()), made, launches))
+
+
+def _side(change: Change) -> Side:
+    side = change.pair.new or change.pair.base
+    assert side is not None
+    return side
+
+
+def _variant(change: Change) -> str:
+    return f"{_side(change).planned.problem}/{change.pair.variant}"
