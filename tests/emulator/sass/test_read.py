@@ -126,7 +126,22 @@ def test_two_addresses_may_stand_without_a_comma() -> None:
     assert constant.kind == "constant"
 
 
-@pytest.mark.parametrize("text", ["R3[R5]", "R1 R2", "[R1+R2+R3]", "c[0x0]", "|R3", ""])
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("R11[R10]", ["R11", "[R10]"]),
+        ("RZ[R12+URZ]", ["RZ", "[R12+URZ]"]),
+        ("P0,R5[R2.64],R7", ["P0", "R5", "[R2.64]", "R7"]),
+        ("R5,desc[UR4][R2.64]", ["R5", "desc[UR4][R2.64]"]),
+        ("R5,c[0x0][0x210]", ["R5", "c[0x0][0x210]"]),
+    ],
+)
+def test_an_address_may_follow_a_register_without_a_comma(text: str, parts: list[str]) -> None:
+    """As nvdisasm of CUDA 13.0 writes loads and atomics of shared memory."""
+    assert [found.text for found in operands.parse(text, 0)] == parts
+
+
+@pytest.mark.parametrize("text", ["R1 R2", "[R1+R2+R3]", "c[0x0]", "|R3", ""])
 def test_an_operand_of_no_known_form_is_refused(text: str) -> None:
     if text:
         with pytest.raises(operands.NotAnOperand):

@@ -17,6 +17,11 @@ _KINDS: dict[str, Kind] = {
     "B": "barrier", "SB": "name",
 }  # fmt: skip
 _MOST_OPERANDS = 16
+_WITHOUT_A_COMMA = re.compile(
+    r"(?:(?<=^)|(?<=,))(\s*(?:\[[^\[\]]*\]|(?:UR|R|UP|P)(?:\d{1,3}|Z|T)(?:\.\w+)*))(?=\[)"
+)
+"""What an address may follow without a comma: another, `[R111][R8.64]`, or, as nvdisasm of CUDA
+13.0 writes it, a register: `R11[R10]`."""
 
 
 class NotAnOperand(ValueError):
@@ -25,8 +30,7 @@ class NotAnOperand(ValueError):
 
 def parse(text: str, bits: int) -> tuple[Operand, ...]:
     """All operands of an instruction; `bits` are those that its encoding has for an immediate."""
-    # Two addresses of an instruction may stand without a comma: `[R111][R8.64]`.
-    apart = re.sub(r"^(\[[^\[\]]*\])(?=\[)", r"\1,", text)
+    apart = _WITHOUT_A_COMMA.sub(r"\1,", text)
     parts = [part.strip() for part in apart.split(",")] if text.strip() else []
     if len(parts) > _MOST_OPERANDS:
         raise NotAnOperand(f"{len(parts)} operands")
