@@ -113,4 +113,4 @@ constraints:            ## choose the pinned versions anew (needs uv)
 	  --no-emit-index-url --no-annotate --no-header --quiet -o constraints.txt
 
 help:                   ## this list
-	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 26
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/make \1\t\2/p' Makefile | expand -t 28

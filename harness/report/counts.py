@@ -34,12 +34,17 @@ def sentences(found: Counts) -> Iterator[str]:
 
 
 def not_counted(run: Run, problem: str, dtype: str) -> str:
-    """That nothing was counted, and the first reason why."""
+    """That nothing was counted, and the first reason why; those of failures are told elsewhere."""
+    failed = False
     for p in run.planned.values():
-        reason = run.outcomes[p.case].reason
-        if (p.problem, p.dtype) == (problem, dtype) and not p.is_library and reason:
-            return f"{NOT_COUNTED}: {reason.splitlines()[0].rpartition(f'{NOT_COUNTED}: ')[2]}"
-    return NOT_COUNTED
+        outcome = run.outcomes[p.case]
+        if (p.problem, p.dtype) != (problem, dtype) or p.is_library or not outcome.reason:
+            continue
+        if outcome.status != "failed":
+            reason = outcome.reason.splitlines()[0].rpartition(f"{NOT_COUNTED}: ")[2]
+            return f"{NOT_COUNTED}: {reason}"
+        failed = True
+    return f"{NOT_COUNTED}: its variants failed" if failed else NOT_COUNTED
 
 
 def nothing(found: Counts) -> str:

@@ -14,7 +14,7 @@ import gzip
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -178,7 +178,7 @@ class Matrix:
     """A bench.yaml with its cases that the emulator's budget admits."""
 
     def __init__(self, path: Path) -> None:
-        self.bench = model.load(path)
+        self.bench = _as_timed(model.load(path))
         found = plan.resolve(self.bench, emulated_device(ARCH), "emulator")
         self.cases = {
             case.id: case
@@ -315,3 +315,11 @@ def compare(files: Sequence[Path], least: float = -1, most: float = IN_TESTS) ->
     """Every launch of both matrices that one of the files has readings of, and is no longer."""
     read = readings(files)
     return [launch for path in MATRICES for launch in Matrix(path).compare(read, least, most)]
+
+
+def _as_timed(bench: model.Bench) -> model.Bench:
+    """The matrix with the sizes that a GPU times, of which the readings are."""
+    return replace(bench, problems={
+        name: replace(problem, sizes=replace(problem.sizes, emulate=()))
+        for name, problem in bench.problems.items()
+    })  # fmt: skip

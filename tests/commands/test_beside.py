@@ -86,7 +86,9 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """The runs that were handed to `compare`, which cannot tell."""
     seen: list[Run] = []
 
-    def carry_out(base: Run, new: Run, wanted: object, *, quiet: bool = False) -> int:
+    def carry_out(
+        base: Run, new: Run, wanted: object, *, min_effect: float, quiet: bool = False
+    ) -> int:
         assert base is new
         seen.append(new)
         return 3

@@ -68,7 +68,7 @@ def test_a_broken_budget_ends_the_run_with_1_and_is_told_with_its_line_everywher
         close(self, exit_code, *more)
 
     monkeypatch.setattr(Folder, "close", noted)
-    path = matrix(32, "{bank_conflicts: none, spills: none, barriers: none}")
+    path = matrix(32, "{bank_conflicts: none, spills: none, barrier_stalls: none}")
     out, where = path.parent / "run", f"kernels/double/v0.cu:{LINE}"
     ended = run(path, "--json", out.parent / "r.json", "--markdown", out.parent / "r.md")
     assert ended.exit_code == 1, ended.output
@@ -76,7 +76,7 @@ def test_a_broken_budget_ends_the_run_with_1_and_is_told_with_its_line_everywher
     assert "BUDGET BROKEN double/v0/float32/n=1024/block=32" in ended.output
     assert "bank_conflicts is 1,984, expected none (machine-exact) at" in ended.output
     assert "budgets: 1 kept, 1 broken, 1 not checked" in ended.output
-    assert "1 not checked (barriers): counted in PTX" in ended.output
+    assert "1 not checked (barrier_stalls): not collected" in ended.output
     assert json.loads((out / "run.json").read_text())["exit_code"] == 1
     told = {b["budget"]: b for b in json.loads((out.parent / "r.json").read_text())["budgets"]}
     assert told["bank_conflicts"]["status"] == "broken"
@@ -91,7 +91,7 @@ def test_a_broken_budget_ends_the_run_with_1_and_is_told_with_its_line_everywher
         assert "Budgets that are not kept" in text
         assert f"{where}</li>" in text
     assert load(out).planned["double/v0/float32/n=1024/block=32"].expect == {
-        "bank_conflicts": "none", "spills": "none", "barriers": "none",
+        "bank_conflicts": "none", "spills": "none", "barrier_stalls": "none",
     }  # fmt: skip
 
 

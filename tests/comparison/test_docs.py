@@ -28,9 +28,13 @@ def test_the_page_lists_every_verdict() -> None:
 
 
 def test_the_workflows_are_yaml_and_gate() -> None:
-    first, second = re.findall(
+    first, of_ones_own, second = re.findall(
         r"```yaml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL
     )
+    [job] = yaml.safe_load(of_ones_own)["jobs"].values()
+    said = " ".join(step.get("run", "") for step in job["steps"])
+    assert "kernel-harness beside git:origin/${{ github.base_ref }}" in said
+    assert "--gate" in said
     workflow = yaml.safe_load(first + second)
     assert set(workflow["jobs"]) == {"counters", "times"}
     for job in workflow["jobs"].values():

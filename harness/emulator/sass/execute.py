@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from harness.emulator.engine.faults import fault_at, index_of, over_budget
 from harness.emulator.engine.shape import Shape
 from harness.emulator.errors import LaunchError
-from harness.emulator.memory.address_space import AddressSpace
+from harness.emulator.memory.address_space import LOCAL_WINDOW, SHARED_WINDOW, AddressSpace
 from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.results.faults import Fault
 from harness.emulator.sass import layout
@@ -33,6 +33,9 @@ _FAULTS = {
 _BANKS = 6
 _WORD_BYTES = 4
 _BLOCK_AT, _GRID_AT, _STACK_AT = 0x00, 0x0C, 0x28
+_WINDOWS_AT = {0x18: SHARED_WINDOW, 0x20: LOCAL_WINDOW}
+"""Where code of before sm_90 finds what makes an address of shared or local memory a generic one;
+later code asks special registers."""
 _REGISTERS_AT = {"envreg1": 0x44, "envreg2": 0x48}
 _RESERVED_AT = 0x6C
 """Where code finds the shared memory that the system keeps, before a block's own: at its start."""
@@ -54,6 +57,8 @@ def bank_of_parameters(
     for at, extents in ((_BLOCK_AT, shape.block), (_GRID_AT, shape.grid)):
         bank[at : at + 12] = b"".join(extent.to_bytes(4, "little") for extent in extents)
     bank[_STACK_AT : _STACK_AT + 4] = local_bytes(function).to_bytes(4, "little")
+    for at, window in _WINDOWS_AT.items():
+        bank[at : at + 8] = window.to_bytes(8, "little")
     for name, value in registers.items():
         at = _REGISTERS_AT[name]
         bank[at : at + 4] = value.to_bytes(4, "little")

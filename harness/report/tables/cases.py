@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.analysis.ladder import ABOVE, above_ceiling
 from harness.records import Compiled, Planned
@@ -46,7 +47,6 @@ def case_table(run: Run, problem: str, dtype: str) -> Table:
             Column("cold", "time from an empty L2 cache"),
             Column("GB/s", "compulsory bytes over the cold time"),
             Column("of ceiling", "of the lowest roof that applies, measured in this run"),
-            Column("which is", "what that ceiling is of", numeric=False),
             Column("against the baseline", "cold; the baseline at its best launch shape"),
             Column("between / within placements",
                    "by how much cold times vary with where the memory lies, and in one place"),
@@ -67,8 +67,10 @@ def case_table(run: Run, problem: str, dtype: str) -> Table:
             cells += [
                 timed(run.time(p.case)),
                 optional(found["gbps"], fmt.three),
-                optional(found["pct_of_ceiling"], fmt.share),
-                Cell(found["roof"], css="wrap") if isinstance(found["roof"], str) else none(),
+                replace(
+                    optional(found["pct_of_ceiling"], fmt.share),
+                    title=found["roof"] if isinstance(found["roof"], str) else "",
+                ),
                 _versus(run, p, "cold"),
                 placed(run.timings.spread(p.case, "cold")),
                 timed(run.time(p.case, "warm")),

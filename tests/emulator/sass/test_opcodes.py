@@ -185,3 +185,24 @@ def test_a_sign_before_a_source_that_is_taken_as_it_stands_is_refused(
     code.functions["k"] = replace(function, instructions=tuple(instructions))
     with pytest.raises(UnknownMachineInstruction, match=f"{opcode}.*operand"):
         launch_machine_code(code, "k", 1, 32, [np.ones(32, np.int32), np.zeros(32, np.int32)])
+
+
+CHOSEN_MEMORY = """extern "C" __global__ void k(const int* values, int* out, int which) {
+    __shared__ int own[32];
+    own[threadIdx.x] = 100 + threadIdx.x;
+    __syncthreads();
+    const int* from = which & (1 << threadIdx.x) ? own : values;
+    out[threadIdx.x] = from[31 - threadIdx.x];
+}"""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90"])
+def test_an_address_that_may_be_of_shared_memory_is_generic(
+    read_source: ReadSource, arch: str
+) -> None:
+    """Code of before sm_90 makes it one by a constant that the driver fills in."""
+    code, out = read_source(CHOSEN_MEMORY, arch), np.zeros(32, np.int32)
+    which = 0x0F0F3C55
+    launch_machine_code(code, "k", 1, 32, [np.arange(32, dtype=np.int32), out, which])
+    own = [(which >> lane) & 1 for lane in range(32)]
+    assert out.tolist() == [100 * mine + 31 - lane for lane, mine in enumerate(own)]
