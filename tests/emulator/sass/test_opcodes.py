@@ -191,18 +191,18 @@ CHOSEN_MEMORY = """extern "C" __global__ void k(const int* values, int* out, int
     __shared__ int own[32];
     own[threadIdx.x] = 100 + threadIdx.x;
     __syncthreads();
-    const int* from = which & (1 << threadIdx.x) ? own : values;
+    const int* from = which ? own : values;
     out[threadIdx.x] = from[31 - threadIdx.x];
 }"""
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90"])
+@pytest.mark.parametrize("which", [0, 1])
 def test_an_address_that_may_be_of_shared_memory_is_generic(
-    read_source: ReadSource, arch: str
+    read_source: ReadSource, arch: str, which: int
 ) -> None:
     """Code of before sm_90 makes it one by a constant that the driver fills in."""
     code, out = read_source(CHOSEN_MEMORY, arch), np.zeros(32, np.int32)
-    which = 0x0F0F3C55
-    launch_machine_code(code, "k", 1, 32, [np.arange(32, dtype=np.int32), out, which])
-    own = [(which >> lane) & 1 for lane in range(32)]
-    assert out.tolist() == [100 * mine + 31 - lane for lane, mine in enumerate(own)]
+    report = launch_machine_code(code, "k", 1, 32, [np.arange(32, dtype=np.int32), out, which])
+    assert not report.faults
+    assert out.tolist() == [100 * which + 31 - lane for lane in range(32)]
