@@ -79,7 +79,8 @@ def simulated() -> Iterator[str]:
                   for key in ("false", "passed", "found_2pct", "cannot_tell")]  # fmt: skip
         half = f"± {100 * float(row['half']):.2f} %"
         yield f"| {row['mode']} | {row['noise']} | {' | '.join(shares)} | {half} |"
-    yield "\n" + sections.origin(SIMULATED, ROOT, "")
+    commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
+    yield "\n" + sections.origin(SIMULATED, ROOT, commits)
 
 
 def timed() -> Iterator[str]:

@@ -135,6 +135,7 @@ def main(arguments: list[str] | None = None) -> int:
                 rows.append({
                     "mode": mode, "noise": name, "pairs": options.pairs,
                     **{key: f"{share:.4f}" for key, share in shares.items()},
+                    "commit": runs.commit_of_today(),
                 })  # fmt: skip
                 print(*rows[-1].values(), flush=True)
     runs.write(options.out, rows, is_simulated=True)
