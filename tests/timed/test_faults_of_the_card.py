@@ -9,6 +9,7 @@ from station import Station
 
 from harness.analysis.ladder import ladders
 from harness.errors import DeviceLost
+from harness.measure.ceilings import PROBED
 from harness.records import Outcome, Round
 from harness.tables import Run
 
@@ -146,3 +147,11 @@ def test_a_card_without_room_is_not_called_lost(station: Station, outcome: Ended
     )
     station.flag("seats").unlink()
     assert outcome(station.run("honest1", "honest2"), "honest1") == ("ok", "")
+
+
+def test_a_run_measures_every_ceiling_and_each_placement_those_of_memory(station: Station) -> None:
+    run = station.run("honest1")
+    assert set(PROBED) < set(run.ceilings)
+    assert run.ceilings["exponential_rate"].unit == "exp/s"
+    probed = {r.case for r in run.of(Round) if r.case not in run.planned}
+    assert probed == {run.ceilings[name].case for name in PROBED}
