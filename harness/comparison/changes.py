@@ -80,6 +80,15 @@ class Change:
         return self.kind in CLOSING
 
     @property
+    def is_judged_by_time(self) -> bool:
+        return any(t.ratio and t.verdict != "identical" for t in self.times)
+
+    @property
+    def hides(self) -> float:
+        """The largest slowdown, as a part of the time, that is neither found nor excluded."""
+        return 0.0 if self.kind == "slower" else max((t.hides for t in self.times), default=0.0)
+
+    @property
     def worst(self) -> TimeChange | None:
         """The cache state that decides: of those that were compared, the most slowed one."""
         found = [t for t in self.times if t.ratio]

@@ -179,13 +179,12 @@ def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
 
 def _not_excluded(told: Sequence[Change], min_effect: float) -> Iterator[str]:
     """Cases that may have become slower by what is to be found, though nothing is certain."""
-    timed = [c for c in told if any(t.ratio and t.verdict != "identical" for t in c.times)]
-    hiding = {c.name: max(t.hides for t in c.times) for c in timed
-              if c.kind != "slower" and max(t.hides for t in c.times) > min_effect}  # fmt: skip
+    hiding = [change for change in told if change.hides > min_effect]
     if hiding:
-        worst = max(hiding, key=hiding.__getitem__)
+        worst = max(hiding, key=lambda change: change.hides)
+        timed = sum(change.is_judged_by_time for change in told)
         yield (
-            f"{min_effect:.1%} longer is not excluded in {len(hiding)} of {len(timed)} cases, "
-            f"up to {hiding[worst]:.1%} in {worst}; more placements, or both sides in one run, "
+            f"{min_effect:.1%} longer is not excluded in {len(hiding)} of {timed} cases, "
+            f"up to {worst.hides:.1%} in {worst.name}; more placements, or both sides in one run, "
             "may tell"
         )

@@ -106,11 +106,8 @@ def simulated(mode: str, name: str, seed: int) -> dict[str, float]:
 @cache
 def noises() -> dict[str, Noise]:
     """Textbook noise within a run, that of the committed runs, and what a run adds of its own."""
-    verdicts.models()  # reads the committed runs
     white = verdicts.MODELS["white"]
-    every = {name: Noise(model) for name, model in verdicts.MODELS.items()}
-    every |= {name: Noise(found.drawn) for name, found in verdicts.recorded_noise().items()}
-    return every | {
+    return {name: Noise(verdicts.noise_of(name)) for name in verdicts.models()} | {
         "3 % slower as a whole": Noise(white, as_a_whole=0.03),
         "luck of 0.2 % each": Noise(white, luck=0.002),
         "luck of 0.5 % each": Noise(white, luck=0.005),

@@ -258,11 +258,6 @@ def models() -> list[str]:
     return [*MODELS, *_RECORDED]
 
 
-def recorded_noise() -> dict[str, Recorded]:
-    """The committed runs' noise, by size and cache state, once `models` has read it."""
-    return _RECORDED
-
-
 def noise_of(model: str) -> Any:
     return MODELS[model] if model in MODELS else _RECORDED[model].drawn
 

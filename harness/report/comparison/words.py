@@ -79,13 +79,12 @@ def headline(judgement: Judgement) -> str:
 
 def _told(judgement: Judgement) -> str:
     """How much of what was to be found could be told, where some could not."""
-    timed = [c for c in judgement.compared if any(t.hides for t in c.times)]
-    unsure = [c for c in timed if max(t.hides for t in c.times) > judgement.min_effect
-              and c.kind != "slower"]  # fmt: skip
-    if not unsure:
+    hiding = sum(change.hides > judgement.min_effect for change in judgement.changes)
+    if not hiding:
         return ""
+    timed = sum(change.is_judged_by_time for change in judgement.changes)
     least = f"{100 * judgement.min_effect:g}{fmt.THIN}%"
-    return f"; {least} slower is not excluded in {len(unsure)} of {len(timed)}"
+    return f"; {least} slower is not excluded in {hiding} of {timed}"
 
 
 def _are(count: int, kind: str) -> str:
