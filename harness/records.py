@@ -310,7 +310,7 @@ class Conditions:
 
 
 IN_PTX_ALONE = "is counted in PTX alone"
-"""How a Remark begins whose counters come from no machine code; the reason follows a colon."""
+"""The start of a Remark that counters come from PTX alone; the reason follows a colon."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ CROSS = ("/usr/aarch64-linux-gnu", "/usr/lib/gcc-cross", "/usr/lib/x86_64-linux-
 
 CROSS_COMPILER = "/usr/bin/cross-g++"
 PLATFORMS = ("manylinux2014", *(f"manylinux_2_{minor}" for minor in range(17, 37)))
-"""Whose wheels Debian 12, with glibc 2.36, runs."""
+"""Platform tags of wheels that run on Debian 12, which has glibc 2.36."""
 
 COLUMNS = ("what", "rows", "same_inputs", "same_outputs", "same_counts")
 

@@ -106,7 +106,7 @@ class Roofline:
 
 
 def roofs(run: Run, cases: Sequence[Planned]) -> list[Roof]:
-    """Memory's roofs and those of the cases' traffic and arithmetic, all measured in this run."""
+    """The roofs of memory, and of the cases' traffic and arithmetic, as measured in this run."""
     found = []
     traffic = {roof.name for p in cases for roof in roofs_of(run, p) if roof.is_traffic}
     mixed = {m.ceiling: (f"DRAM {m.name}", _DRAM) for m in MIXES if m.name in traffic}
