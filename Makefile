@@ -5,7 +5,7 @@ ARGS   ?=
 # Images of containers often set it. A run starts many processes, and each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-causes benchmark-gate-edits benchmark-cluster benchmark-memory cluster-table readme kernels-page claims-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-gate-ladder benchmark-causes benchmark-gate-edits benchmark-cluster benchmark-memory cluster-table readme kernels-page claims-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -65,6 +65,9 @@ benchmark-compare: setup  ## does a gate blame equal kernels, or let 2 % pass? s
 
 benchmark-gate: setup   ## does the gate open for equal kernels, and close for 1 % slower ones? (GPU)
 	@$(RUN) scripts/timing/gate.py --out reports/h200/reliability $(ARGS)
+
+benchmark-gate-ladder: setup  ## does it blame a ladder of 20 variants compared with itself? (GPU)
+	@$(RUN) scripts/timing/gate_ladder.py --out reports/h200/reliability $(ARGS)
 
 benchmark-causes: setup  ## does the emulator name the causes that were read on an H200? writes reports/h200/
 	@$(RUN) scripts/timing/emulated_causes.py $(ARGS)

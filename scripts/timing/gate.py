@@ -43,16 +43,16 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     table = options.out / "gate.csv"
     rows = runs.earlier(table) if options.backend == "cuda" else []
-    commit = runs.commit_of_today()
+    today = runs.commit_of_today()
     with tempfile.TemporaryDirectory() as scratch:
         repository = Path(scratch)
-        _commit(repository)
+        commit(repository, PROBLEM)
         for number, kernels in product(range(options.times), ("equal", "slower")):
             if any(row["number"] == str(number) and row["kernels"] == kernels for row in rows):
                 continue
             _write_kernel(repository, is_slower=kernels == "slower")
             found = _compared(repository, options.backend)
-            rows.append({"kernels": kernels, "number": str(number), "commit": commit, **found})
+            rows.append({"kernels": kernels, "number": str(number), "commit": today, **found})
             if options.backend == "cuda":  # each is kept, whatever becomes of the next
                 runs.write(table, rows)
             else:
@@ -64,14 +64,19 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _commit(repository: Path) -> None:
+def commit(repository: Path, problem: str) -> None:
     """A repository of its own, with the problem as it stands here."""
     shutil.copy(runs.ROOT / "bench.yaml", repository)
-    for folder in (PROBLEM, "common"):
+    for folder in (problem, "common"):
         shutil.copytree(runs.ROOT / "kernels" / folder, repository / "kernels" / folder)
     git = ["git", "-c", "user.name=gate", "-c", "user.email=gate@localhost"]
     for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "the kernel as it stands"]):
         subprocess.run([*git, *words], cwd=repository, check=True)
+
+
+def environment() -> dict[str, str]:
+    """One in which `python -m harness` is this one, wherever it stands."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(runs.ROOT), *sys.path])}
 
 
 def _write_kernel(repository: Path, is_slower: bool) -> None:
@@ -94,7 +99,7 @@ def _compared(repository: Path, backend: str) -> Mapping[str, str]:
          "--backend", backend, "--only", f"{PROBLEM}/{VARIANT}", "--size", SIZE,
          "--out", str(run), "--json", str(about)],
         cwd=repository, capture_output=True, text=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(runs.ROOT), *sys.path])},
+        env=environment(),
     )  # fmt: skip
     if not about.exists():
         sys.exit(f"the comparison failed\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")

@@ -1,0 +1,149 @@
+"""How often the gate blames a ladder of 20 variants that is compared with itself, on the GPU.
+
+    python scripts/timing/gate_ladder.py --fresh 10 --beside 30 --out reports/h200/reliability
+    python scripts/timing/gate_ladder.py --out reports/h200/reliability FOLDER …
+
+Every reduction in blocks of 256 threads is timed at two sizes. Between runs: each of the fresh runs
+is compared with every other on the same card, at all sizes that both have. Within one run: `beside
+git:HEAD` of a repository in which nothing changed. That the machine code is identical is withheld
+from the judge, so that it has to tell by the times alone. Runs that were made before are given by
+their folders.
+
+gate_ladder.csv has a row per comparison of one size. mode: two runs, or one run. card: the first
+part of its UUID. cases: how many were compared. blamed: of these, called slower or faster (each is
+false). code: the exit code of the gate, 3 where it cannot tell. code_2pct: the exit code when one
+variant's launches are made 2 % longer on paper (their net time), found_2pct: whether that variant
+is called slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import gate
+import runs
+
+from harness import tables
+from harness.comparison import judge
+from harness.comparison.judgement import Judgement
+from harness.comparison.pairs import suffix_of
+from harness.records import Compiled, Record, Round
+from harness.tables import Run, packed
+
+PROBLEM = "reduce_sum"
+SIZES = (2**20, 2**24)
+ONLY = [f"{PROBLEM}/*/*/n={n}/block={runs.BLOCK}" for n in SIZES]
+LIBRARIES = [f"{PROBLEM}/{library}/*/n={n}" for library in ("torch", "cub") for n in SIZES]
+SLOWED, SLOWDOWN = "v8_warp_shuffle", 0.02
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--fresh", type=int, default=0)
+    parser.add_argument("--beside", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--keep", type=Path, help="where the runs are kept, packed")
+    parser.add_argument("folders", nargs="*", type=Path)
+    given = parser.parse_args()
+    found = [tables.load(folder) for folder in given.folders]
+    with tempfile.TemporaryDirectory() as scratch:
+        for number in range(given.fresh):
+            found.append(runs.fresh(Path(scratch) / f"fresh-{number}", [*ONLY, *LIBRARIES]))
+            _keep(found[-1], given.keep, f"fresh-{number}")
+        for number in range(given.beside):
+            found.append(_beside(Path(scratch) / f"beside-{number}"))
+            _keep(found[-1], given.keep, f"beside-{number}")
+    runs.write(given.out / "gate_ladder.csv", list(compared(found)), found[-1])
+
+
+def compared(found: Sequence[Run]) -> Iterator[dict[str, Any]]:
+    """Each run that has both sides with itself, and all others in pairs that share a card."""
+    both = [run for run in found if suffix_of(run)]
+    alone = [run for run in found if not suffix_of(run)]
+    pairs = [(run, run) for run in both]
+    pairs += [(one, two) for one, two in combinations(alone, 2) if _card(one) == _card(two)]
+    for base, new in pairs:
+        for n in sorted({p.sizes["n"] for p in new.planned.values()}):
+            was, now = _of_size(base, n), _of_size(new, n)
+            if base is new:
+                was = now
+            slower = _slowed(now)
+            plain = judge(was, now)
+            changed = judge(slower if base is new else was, slower)
+            yield {
+                "mode": "one run" if base is new else "two runs",
+                "base": _name(base), "new": _name(new),
+                "card": _card(new), "n": n, "cases": len(plain.compared),
+                "blamed": plain.counts["slower"] + plain.counts["faster"], "code": plain.code,
+                "code_2pct": changed.code, "found_2pct": int(_is_found(changed)),
+                "commit": str(new.info["commit"]["id"])[:7],
+            }  # fmt: skip
+
+
+def _is_found(judgement: Judgement) -> bool:
+    return any(c.kind == "slower" and c.pair.variant == SLOWED for c in judgement.changes)
+
+
+def _name(run: Run) -> str:
+    folder = run.folder
+    return folder.parent.name if folder.name == "run" else folder.name
+
+
+def _card(run: Run) -> str:
+    return str((run.info.get("card") or {}).get("uuid", ""))[4:12]
+
+
+def _of_size(run: Run, n: int) -> Run:
+    """The run's cases of one size, with nothing that says that two of them are one machine code."""
+    cases = {case for case, planned in run.planned.items() if planned.sizes["n"] == n}
+    records: list[Record] = []
+    for record in run.records:
+        if getattr(record, "case", None) in cases or not hasattr(record, "case"):
+            if isinstance(record, Compiled):
+                record = replace(record, sass_sha256="")  # noqa: PLW2901
+            records.append(record)
+    return Run(run.folder, run.info, records)
+
+
+def _slowed(run: Run) -> Run:
+    """The run as it would be if the variant's launches took 2 % longer."""
+    [case] = [case for case, planned in run.planned.items() if planned.variant == SLOWED]
+    more = {cache: SLOWDOWN * time.value for cache in ("cold", "warm")
+            if (time := run.time(case, cache))}  # fmt: skip
+    records = [
+        replace(record, samples_ns=tuple(ns + more[record.cache] for ns in record.samples_ns))
+        if isinstance(record, Round) and record.case == case else record
+        for record in run.records
+    ]  # fmt: skip
+    return Run(run.folder, run.info, records)
+
+
+def _beside(folder: Path) -> Run:
+    """One run that has every variant twice."""
+    folder.mkdir(parents=True)
+    gate.commit(folder, PROBLEM)
+    ended = subprocess.run(
+        [sys.executable, "-m", "harness", "beside", "git:HEAD", "--backend", "cuda",
+         *(word for pattern in ONLY for word in ("--only", pattern)), "--out", str(folder / "run")],
+        cwd=folder, capture_output=True, text=True, env=gate.environment(),
+    )  # fmt: skip
+    if not (folder / "run" / "run.json").exists():
+        sys.exit(f"the comparison failed\n{ended.stdout[-2000:]}{ended.stderr[-2000:]}")
+    return tables.load(folder / "run")
+
+
+def _keep(run: Run, folder: Path | None, name: str) -> None:
+    if folder:
+        packed.pack(run.folder, folder / name)
+
+
+if __name__ == "__main__":
+    main()
