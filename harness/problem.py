@@ -141,6 +141,10 @@ class Problem(ABC):
     """Inputs of which a right kernel need not read every byte: an index says which, or a search
     ends early. Every other input has to be read whole."""
 
+    other_layouts: Sequence[str] = ()
+    """Inputs that hold what another one holds, in another order, for libraries whose users have it
+    so. A kernel reads the other one."""
+
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         """Every array that a kernel may name in its arguments."""
@@ -250,12 +254,14 @@ class Checked(Problem):
         self.no_roof = problem.no_roof
         if not isinstance(self.no_roof, str):
             raise ProblemError(f"{path}: no_roof is {self.no_roof!r}; it needs a reason, as text")
-        self.partly_read = problem.partly_read
-        listed = isinstance(self.partly_read, Sequence) and not isinstance(self.partly_read, str)
-        if not listed or not all(isinstance(name, str) for name in self.partly_read):
-            raise ProblemError(
-                f"{path}: partly_read is {self.partly_read!r}; it needs a list of input names"
-            )
+        self.partly_read = self._names("partly_read", problem.partly_read)
+        self.other_layouts = self._names("other_layouts", problem.other_layouts)
+
+    def _names(self, of: str, said: Any) -> Sequence[str]:
+        listed = isinstance(said, Sequence) and not isinstance(said, str)
+        if not listed or not all(isinstance(name, str) for name in said):
+            raise ProblemError(f"{self._path}: {of} is {said!r}; it needs a list of input names")
+        return said
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         found = self._call("buffers", sizes, dtype)
@@ -266,9 +272,10 @@ class Checked(Problem):
             twice = f"it gives a name twice: {', '.join(map(str, names))}"
             raise self._wrong("buffers", twice, (sizes, dtype))
         inputs = {buffer.name for buffer in found if buffer.role == "input"}
-        if unknown := [name for name in self.partly_read if name not in inputs]:
-            missing = f"partly_read names {', '.join(unknown)}: no input"
-            raise self._wrong("buffers", missing, (sizes, dtype))
+        for of in ("partly_read", "other_layouts"):
+            if unknown := [name for name in getattr(self, of) if name not in inputs]:
+                missing = f"{of} names {', '.join(unknown)}: no input"
+                raise self._wrong("buffers", missing, (sizes, dtype))
         return found
 
     def inputs(

@@ -29,6 +29,9 @@ from harness.problem import Buffer
 from harness.records import EventCost, Outcome, Remark, Verified
 from harness.worker.inputs import Inputs, Scratch, by_group, draws_when_timed, generator
 
+_NAMED = 4
+"""Kernels of a library's call that are told by name."""
+
 
 def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
     """Verify a group's cases at the size that is timed; who fails gets its outcome here."""
@@ -51,6 +54,8 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
                 inputs.tolerance,
             )  # fmt: skip
             sound = [case for case in sound if _is_right(job, workspace, case, inputs, found, tell)]
+        for case in (each for each in sound if each.is_library):
+            _tell_what_runs(workspace, case, tell)
     tell.now("", 600)
     if any(right.varies for right in found.values()):
         scratch.keep_bounds(draws[0])
@@ -89,6 +94,17 @@ def _is_right(
     if reason:
         tell.record(Outcome(case.id, "failed", f"before timing: {reason}"))
     return not reason
+
+
+def _tell_what_runs(workspace: TimedWorkspace, case: Case, tell: Telling) -> None:
+    """Which of its kernels a library chooses for a size, last of all: tracing disturbs."""
+    tell.now(case.id, COMPILE_S)
+    names = workspace.kernels(case)
+    if names:
+        sizes = ", ".join(f"{name} = {value}" for name, value in case.sizes.items())
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        text = f"at {sizes} runs {', '.join(names[:_NAMED])}{more}"
+        tell.record(Remark(case.problem, case.variant, case.dtype, text, "measured"))
 
 
 def _tell_right(case: Case, right: Right, tell: Telling) -> None:
