@@ -145,6 +145,10 @@ class Problem(ABC):
     """Inputs that hold what another one holds, in another order, for libraries whose users have it
     so. A kernel reads the other one."""
 
+    readings: Mapping[str, str] = {}
+    """Outputs of one number that a kernel measures itself, such as cycles, each with its unit. What
+    several launches tell is recorded; the reference and its bound only say what is possible."""
+
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         """Every array that a kernel may name in its arguments."""
@@ -256,6 +260,12 @@ class Checked(Problem):
             raise ProblemError(f"{path}: no_roof is {self.no_roof!r}; it needs a reason, as text")
         self.partly_read = self._names("partly_read", problem.partly_read)
         self.other_layouts = self._names("other_layouts", problem.other_layouts)
+        self.readings = self._units(problem.readings)
+
+    def _units(self, said: Any) -> Mapping[str, str]:
+        if not isinstance(said, Mapping) or not all(isinstance(u, str) for u in said.values()):
+            raise ProblemError(f"{self._path}: readings is {said!r}; it needs outputs with units")
+        return said
 
     def _names(self, of: str, said: Any) -> Sequence[str]:
         listed = isinstance(said, Sequence) and not isinstance(said, str)

@@ -111,6 +111,7 @@ def _everything(folder: Path) -> None:
         ),
         ("P(Problem):", "P(Problem):\n    partly_read = 3", "partly_read is 3; it needs a list"),
         ("P(Problem):", "P(Problem):\n    partly_read = ['y']", "partly_read names y: no input"),
+        ("P(Problem):", "P(Problem):\n    readings = ['y']", "readings is ['y']; it needs outputs"),
         (
             "P(Problem):",
             "P(Problem):\n    other_layouts = ['y']",

@@ -30,6 +30,7 @@ from harness.records import (
     Remark,
     Round,
     SourceLine,
+    Told,
     Uncounted,
 )
 from harness.tables import notebook, roofs
@@ -165,6 +166,14 @@ class Run:
         for record in self.of(Remark):
             if record not in found[record.problem, record.variant]:
                 found[record.problem, record.variant].append(record)
+        return dict(found)
+
+    @cached_property
+    def told(self) -> dict[str, dict[str, Told]]:
+        """Case → output → what its kernels measured themselves."""
+        found: dict[str, dict[str, Told]] = defaultdict(dict)
+        for record in self.of(Told):
+            found[record.case][record.output] = record
         return dict(found)
 
     @cached_property

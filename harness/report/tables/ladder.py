@@ -96,5 +96,7 @@ def remarks_on(run: Run, rung: Rung) -> list[str]:
         between = fmt.percent(100 * rung.spread.between)
         within = fmt.percent(100 * rung.spread.within)
         found.append(f"depends on where its memory lies: ± {between}, ± {within} in one place")
+    for told in run.told.get(p.case, {}).values():
+        found.append(f"{fmt.three(told.value)} {told.unit}")
     noted = run.remarks.get((p.problem, p.variant), [])
     return found + [remark.text for remark in noted if remark.dtype == p.dtype]
