@@ -125,6 +125,9 @@ class Problem(ABC):
     arithmetic: str = ""
     """What its flops are done in, where its type does not tell: "tf32", by tensor cores."""
 
+    library_arithmetic: Mapping[str, str] = {}
+    """Type → what libraries do its flops in, where that is not what kernels do: "3 tf32"."""
+
     no_roof: str = ""
     """Why no limit of the machine is what its kernels are held to, in a clause; else empty."""
 
@@ -260,11 +263,14 @@ class Checked(Problem):
             raise ProblemError(f"{path}: no_roof is {self.no_roof!r}; it needs a reason, as text")
         self.partly_read = self._names("partly_read", problem.partly_read)
         self.other_layouts = self._names("other_layouts", problem.other_layouts)
-        self.readings = self._units(problem.readings)
+        self.readings = self._texts("readings", problem.readings, "outputs with units")
+        self.library_arithmetic = self._texts(
+            "library_arithmetic", problem.library_arithmetic, "types, each with its arithmetic"
+        )
 
-    def _units(self, said: Any) -> Mapping[str, str]:
-        if not isinstance(said, Mapping) or not all(isinstance(u, str) for u in said.values()):
-            raise ProblemError(f"{self._path}: readings is {said!r}; it needs outputs with units")
+    def _texts(self, of: str, said: Any, what: str) -> Mapping[str, str]:
+        if not isinstance(said, Mapping) or not all(isinstance(t, str) for t in said.values()):
+            raise ProblemError(f"{self._path}: {of} is {said!r}; it needs {what}")
         return said
 
     def _names(self, of: str, said: Any) -> Sequence[str]:

@@ -146,10 +146,11 @@ class Run:
         """The lowest of the limits that a case's work meets; None where none was measured."""
         return roofs.roof_of(self, p)
 
-    def arithmetic(self, problem: str, dtype: str) -> str:
+    def arithmetic(self, problem: str, dtype: str, by_library: bool = False) -> str:
         """What a problem's flops are done in: its type, unless it says otherwise."""
         about = (self.info.get("problems") or {}).get(problem) or {}
-        return str(about.get("arithmetic") or dtype)
+        own = (about.get("library_arithmetic") or {}).get(dtype) if by_library else ""
+        return str(own or about.get("arithmetic") or dtype)
 
     def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
         """How many times faster `case` is than `against`; the two share problem and sizes."""
