@@ -125,6 +125,9 @@ class Problem(ABC):
     arithmetic: str = ""
     """What its flops are done in, where its type does not tell: "tf32", by tensor cores."""
 
+    library_arithmetic: Mapping[str, str] = {}
+    """Type → what libraries do its flops in, where that is not what kernels do: "3 tf32"."""
+
     no_roof: str = ""
     """Why no limit of the machine is what its kernels are held to, in a clause; else empty."""
 
@@ -140,6 +143,14 @@ class Problem(ABC):
     partly_read: Sequence[str] = ()
     """Inputs of which a right kernel need not read every byte: an index says which, or a search
     ends early. Every other input has to be read whole."""
+
+    other_layouts: Sequence[str] = ()
+    """Inputs that hold what another one holds, in another order, for libraries whose users have it
+    so. A kernel reads the other one."""
+
+    readings: Mapping[str, str] = {}
+    """Outputs of one number that a kernel measures itself, such as cycles, each with its unit. What
+    several launches tell is recorded; the reference and its bound only say what is possible."""
 
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
@@ -250,12 +261,23 @@ class Checked(Problem):
         self.no_roof = problem.no_roof
         if not isinstance(self.no_roof, str):
             raise ProblemError(f"{path}: no_roof is {self.no_roof!r}; it needs a reason, as text")
-        self.partly_read = problem.partly_read
-        listed = isinstance(self.partly_read, Sequence) and not isinstance(self.partly_read, str)
-        if not listed or not all(isinstance(name, str) for name in self.partly_read):
-            raise ProblemError(
-                f"{path}: partly_read is {self.partly_read!r}; it needs a list of input names"
-            )
+        self.partly_read = self._names("partly_read", problem.partly_read)
+        self.other_layouts = self._names("other_layouts", problem.other_layouts)
+        self.readings = self._texts("readings", problem.readings, "outputs with units")
+        self.library_arithmetic = self._texts(
+            "library_arithmetic", problem.library_arithmetic, "types, each with its arithmetic"
+        )
+
+    def _texts(self, of: str, said: Any, what: str) -> Mapping[str, str]:
+        if not isinstance(said, Mapping) or not all(isinstance(t, str) for t in said.values()):
+            raise ProblemError(f"{self._path}: {of} is {said!r}; it needs {what}")
+        return said
+
+    def _names(self, of: str, said: Any) -> Sequence[str]:
+        listed = isinstance(said, Sequence) and not isinstance(said, str)
+        if not listed or not all(isinstance(name, str) for name in said):
+            raise ProblemError(f"{self._path}: {of} is {said!r}; it needs a list of input names")
+        return said
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         found = self._call("buffers", sizes, dtype)
@@ -266,9 +288,10 @@ class Checked(Problem):
             twice = f"it gives a name twice: {', '.join(map(str, names))}"
             raise self._wrong("buffers", twice, (sizes, dtype))
         inputs = {buffer.name for buffer in found if buffer.role == "input"}
-        if unknown := [name for name in self.partly_read if name not in inputs]:
-            missing = f"partly_read names {', '.join(unknown)}: no input"
-            raise self._wrong("buffers", missing, (sizes, dtype))
+        for of in ("partly_read", "other_layouts"):
+            if unknown := [name for name in getattr(self, of) if name not in inputs]:
+                missing = f"{of} names {', '.join(unknown)}: no input"
+                raise self._wrong("buffers", missing, (sizes, dtype))
         return found
 
     def inputs(

@@ -329,6 +329,22 @@ class Remark:
 
 
 @dataclass(frozen=True)
+class Told:
+    """What a kernel itself measured and wrote into an output that its problem lists in `readings`.
+
+    value: the median of several launches; low, high: the least and the most of them.
+    """
+
+    case: str
+    output: str
+    value: Real
+    low: Real
+    high: Real
+    unit: str
+    kind: Literal["told"] = "told"
+
+
+@dataclass(frozen=True)
 class Ceiling:
     """A limit of the machine, measured in this run by a small kernel of ours.
 
@@ -435,6 +451,7 @@ Record = (
     | EventCost
     | Conditions
     | Remark
+    | Told
     | Ceiling
     | Outcome
     | Located

@@ -40,11 +40,20 @@ def test_check_tells_a_stale_page_and_leaves_it(
     assert script.PAGE.read_text() == "old"
 
 
-def test_every_claim_that_has_tests_is_decided_by_the_committed_runs() -> None:
+NOT_RUN = {
+    "six-blocks-a-multiprocessor", "atomics-flush-denormals", "latencies-of-the-levels",
+    "sizes-of-matrices-for-tensor-cores",
+}  # fmt: skip
+"""Claims whose kernels are newer than the committed runs; who commits a run takes its own out."""
+
+
+def test_every_claim_that_has_tests_is_decided_by_the_committed_runs_or_waits_for_one() -> None:
     text = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| ")][1:]
     found = claims.read()
-    assert len(rows) == sum(bool(c.tests) for c in found)
+    assert len(rows) == sum(bool(c.tests) and c.id not in NOT_RUN for c in found)
+    waiting = text.partition("These wait for a run")[2]
+    assert [c.id for c in found if c.text in waiting] == [c.id for c in found if c.id in NOT_RUN]
     assert all(row.endswith(("| holds |", "| does not hold |")) for row in rows)
     for claim in found:
         assert claim.text in text, claim.id

@@ -111,6 +111,12 @@ def _everything(folder: Path) -> None:
         ),
         ("P(Problem):", "P(Problem):\n    partly_read = 3", "partly_read is 3; it needs a list"),
         ("P(Problem):", "P(Problem):\n    partly_read = ['y']", "partly_read names y: no input"),
+        ("P(Problem):", "P(Problem):\n    readings = ['y']", "readings is ['y']; it needs outputs"),
+        (
+            "P(Problem):",
+            "P(Problem):\n    other_layouts = ['y']",
+            "other_layouts names y: no input",
+        ),
         ('return [Buffer("x"', 'return None; [Buffer("x"', "buffers(): it gives no list of Buffer"),
         ("dtype, 1), Buffer", "dtype, 1.5), Buffer", "problem.py:6: buffers(): buffer x has 1.5"),
         ('"output"', '"outptu"', "buffer y has the role 'outptu'; known are input, output"),

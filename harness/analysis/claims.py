@@ -28,7 +28,7 @@ PATH = Path(__file__).with_name("claims.yaml")
 
 Result = Literal["holds", "does not hold", "cannot be tested"]
 Relation = Literal["about", "at least", "at most", "above", "below"]
-Measure = Literal["speedup", "percent_of_peak", "counter"]
+Measure = Literal["speedup", "percent_of_peak", "counter", "rate", "told"]
 
 
 class _Strict(BaseModel):
@@ -39,11 +39,13 @@ class Test(_Strict):
     """One comparison that decides on a claim, at the largest size for which it can be made.
 
     measure: speedup (how many times faster `variant` is than `against`, paired by round),
-    percent_of_peak (of the read bandwidth measured in this run), or counter (a quantity of
-    harness/analysis/quantities.py, at the largest size counted).
+    percent_of_peak (of the read bandwidth measured in this run), counter (a quantity of
+    harness/analysis/quantities.py, at the largest size counted), rate (the arithmetic rate at
+    `sizes` over that at `against_sizes`), or told (what the kernel itself measured, an output that
+    its problem lists in `readings`).
     tolerance: for `about`, the part of the value that either side may be off; 0.1 is 10 %.
     sizes: only at these; largest where empty. launch: at this shape; without one, at the shape
-    that the variant is shown at.
+    that the variant is shown at. against_launch: the shape of `against`, if another.
     """
 
     __test__ = False  # not a test of ours, whatever pytest makes of its name
@@ -58,6 +60,9 @@ class Test(_Strict):
     tolerance: float = 0.0
     sizes: dict[str, int] = {}
     launch: dict[str, int] = {}
+    against_launch: dict[str, int] = {}
+    against_sizes: dict[str, int] = {}
+    output: str = ""
 
     @model_validator(mode="after")
     def _complete(self) -> Test:
@@ -65,6 +70,14 @@ class Test(_Strict):
             raise ValueError("`against` belongs to a speedup, and a speedup needs it")
         if (self.measure == "counter") != bool(self.quantity):
             raise ValueError("`quantity` belongs to a counter, and a counter needs it")
+        if (self.measure == "rate") != bool(self.against_sizes) or (
+            self.measure == "rate" and not self.sizes
+        ):
+            raise ValueError("a rate needs `sizes` and `against_sizes`, which belongs to it alone")
+        if (self.measure == "told") != bool(self.output):
+            raise ValueError("`output` belongs to what is told, and that needs it")
+        if self.against_launch and not (self.against and self.launch):
+            raise ValueError("`against_launch` needs `launch` and `against`")
         if self.quantity and self.quantity not in BY_KEY:
             known = ", ".join(BY_KEY)
             raise ValueError(f"there is no quantity `{self.quantity}`; there are {known}")
@@ -162,11 +175,7 @@ def _check(readings: Readings, claim: Claim) -> Checked:
 
 def _figure(readings: Readings, test: Test) -> Figure:
     run = readings.run
-    groups = [
-        cases
-        for (problem, _, _), cases in run.groups().items()
-        if problem == test.problem and (not test.sizes or cases[0].sizes == test.sizes)
-    ]
+    groups = _of_sizes(readings, test.problem, test.sizes)
     if not groups:
         what = f"{test.problem} at these sizes" if test.sizes else f"problem {test.problem}"
         return Figure(test, None, None, reason=f"this run has no {what}")
@@ -181,10 +190,27 @@ def _figure(readings: Readings, test: Test) -> Figure:
     return Figure(test, None, None, reason=reason)
 
 
+def _of_sizes(readings: Readings, problem: str, sizes: Mapping[str, int]) -> list[list[Planned]]:
+    """The groups of a problem at these sizes; at all of them where none are said."""
+    return [
+        cases
+        for (name, _, _), cases in readings.run.groups().items()
+        if name == problem and (not sizes or cases[0].sizes == sizes)
+    ]
+
+
 def _at_size(readings: Readings, test: Test, cases: Sequence[Planned]) -> Figure | str:
     picked = []
-    for name in filter(None, (test.variant, test.against)):
-        p = _pick(readings, test, cases, name)
+    wanted = [(test.variant, test.launch, cases)]
+    if test.against:
+        wanted.append((test.against, test.against_launch or test.launch, cases))
+    if test.against_sizes:
+        others = _of_sizes(readings, test.problem, test.against_sizes)
+        if not others:
+            return f"this run has no {test.problem} at the sizes to compare with"
+        wanted.append((test.variant, test.launch, others[0]))
+    for name, launch, among in wanted:
+        p = _pick(readings, test, launch, among, name)
         if isinstance(p, str):
             return p
         picked.append(p)
@@ -198,14 +224,20 @@ def _at_size(readings: Readings, test: Test, cases: Sequence[Planned]) -> Figure
     return Figure(test, value, holds, picked[0].sizes, launches, reason)
 
 
-def _pick(readings: Readings, test: Test, cases: Sequence[Planned], variant: str) -> Planned | str:
+def _pick(
+    readings: Readings,
+    test: Test,
+    launch: Mapping[str, int],
+    cases: Sequence[Planned],
+    variant: str,
+) -> Planned | str:
     """The variant's case: its fastest shape, or the shape that the test names."""
     run = readings.run
     own = [p for p in cases if p.variant == variant]
     if not own:
         return f"this run has no variant {variant}"
-    if test.launch:
-        own = [p for p in own if all(p.launch.get(k) == v for k, v in test.launch.items())]
+    if launch:
+        own = [p for p in own if all(p.launch.get(k) == v for k, v in launch.items())]
         if not own:
             return f"this run has no {variant} at the launch shape that the test names"
     sound = [p for p in own if run.outcomes[p.case].status == "ok"]
@@ -231,6 +263,16 @@ def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval
         shares = [1e11 * cases[0].bytes / ns / ceiling.value for ns in (
             time.value, time.high, time.low)]  # fmt: skip
         return Interval(*shares)
+    if test.measure == "rate":
+        times = [run.time(p.case) for p in cases]
+        if None in times:
+            return "too few rounds"
+        return _over(*((p.flops, t) for p, t in zip(cases, times, strict=True) if t))
+    if test.measure == "told":
+        told = run.told.get(cases[0].case, {}).get(test.output)
+        if told is None:
+            return f"this run does not tell its {test.output}"
+        return Interval(told.value, told.low, told.high)
     quantity = BY_KEY[test.quantity]
     answer = quantity.find(readings, cases[0])
     if isinstance(answer, Missing):
@@ -240,6 +282,16 @@ def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval
     if not answer.judges:
         return f"{quantity.title.lower()}: {CAVEATS[answer.provenance]}"
     return Interval(answer.value, answer.value, answer.value)
+
+
+def _over(one: tuple[int, Interval], other: tuple[int, Interval]) -> Interval:
+    """The rate of one case over that of another, of which neither knows how the other erred."""
+    (work, ns), (less, other_ns) = one, other
+    return Interval(*(
+        (work / mine) / (less / theirs)
+        for mine, theirs in ((ns.value, other_ns.value), (ns.high, other_ns.low),
+                             (ns.low, other_ns.high))
+    ))  # fmt: skip
 
 
 def decide(test: Test, value: Interval) -> bool | None:

@@ -286,7 +286,7 @@ def _rung(
         short=shorts[p.variant],
         time=time,
         rate=rate,
-        percent=100 * rate.value / measure.limit.value if measure.limit else None,
+        percent=_percent(run, p, time, measure),
         versus_baseline=versus(base),
         parent=parent,
         versus_parent=versus(parent),
@@ -295,6 +295,12 @@ def _rung(
         steps=tuple(shares) if len(steps) > 1 else (),
         longest_rate=measure.of(p, max(steps)) if len(steps) > 1 else None,
     )
+
+
+def _percent(run: Run, p: Planned, time: Interval, measure: Measure) -> float | None:
+    """Of the ceiling: the ladder's, but for a library whose arithmetic has another one."""
+    roof = run.roof(p) if p.is_library else measure.roof
+    return 100 * roof.least.value / time.value if roof else None
 
 
 def _unranked(

@@ -40,6 +40,7 @@ _RATES: Mapping[str, str] = {
 }  # fmt: skip
 _OF_ARITHMETIC: Mapping[str, tuple[str, ...]] = {
     "float32": ("fp32_rate",), "float64": ("fp64_rate",), "tf32": ("fp32_rate", "tf32_rate"),
+    "3 tf32": ("fp32_rate", "tf32_rate"),
     "float16": ("fp16_rate", "tensor_rate"), "bfloat16": ("fp16_rate", "bf16_tensor_rate"),
 }  # fmt: skip
 
@@ -113,7 +114,7 @@ def roofs(run: Run, cases: Sequence[Planned]) -> list[Roof]:
     for name, (label, level) in (mixed | dict(_MEMORY)).items():
         if c := run.ceilings.get(name):
             found.append(Roof(name, label, Interval(c.value, c.low, c.high), level))
-    arithmetic = dict.fromkeys(run.arithmetic(p.problem, p.dtype) for p in cases)
+    arithmetic = dict.fromkeys(run.arithmetic(p.problem, p.dtype, p.is_library) for p in cases)
     wanted = {name for kind in arithmetic for name in _OF_ARITHMETIC.get(kind, ())}
     for name, label in _RATES.items():
         if (c := run.ceilings.get(name)) and name in wanted:

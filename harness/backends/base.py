@@ -178,6 +178,9 @@ class TimedWorkspace(Workspace, Protocol):
     def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
         """Launch every step once, each alone inside the NVTX range of its name."""
 
+    def kernels(self, case: Case) -> Sequence[str]:
+        """Names of what a function's call launches, once each; empty where nobody tells."""
+
     def noise(self, name: str) -> None:
         """Random floats in a buffer whose contents do not matter."""
 

@@ -261,6 +261,7 @@ def _about(runner: Runner, choice: Choice) -> dict[str, Any]:
                 "baseline": bench.problems[name].baseline,
                 "library": bench.problems[name].library,
                 "arithmetic": problem.arithmetic,
+                "library_arithmetic": dict(problem.library_arithmetic),
                 "timed_inputs": problem.timed_inputs,
                 "no_roof": problem.no_roof,
             }

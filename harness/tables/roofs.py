@@ -30,6 +30,7 @@ _RATES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "float32": (("fp32_rate", "FP32"),),
     "float64": (("fp64_rate", "FP64"),),
     "tf32": (("tf32_rate", "TF32 tensor cores"),),
+    "3 tf32": (("tf32_rate", "TF32 tensor cores, three products each"),),
     "float16": (("tensor_rate", "FP16 tensor cores"),),
     "bfloat16": (
         ("bf16_tensor_rate", "BF16 tensor cores"),
@@ -86,7 +87,7 @@ def roofs_of(run: Run, p: Planned) -> Iterator[Roof]:
     """Every limit that the case's work meets."""
     if traffic := _traffic(run, p):
         yield traffic
-    if rate := arithmetic_rate(run, p.problem, p.dtype):
+    if rate := arithmetic_rate(run, p.problem, p.dtype, p.is_library):
         name, ceiling = rate
         if p.flops:
             yield Roof(name, _ns(p.flops, ceiling), False)
@@ -95,10 +96,17 @@ def roofs_of(run: Run, p: Planned) -> Iterator[Roof]:
         yield Roof("exponentials", _ns(p.exponentials, exponentials), False)
 
 
-def arithmetic_rate(run: Run, problem: str, dtype: str) -> tuple[str, Ceiling] | None:
+def arithmetic_rate(
+    run: Run, problem: str, dtype: str, by_library: bool = False
+) -> tuple[str, Ceiling] | None:
     """What a problem's arithmetic is called and its ceiling; None where there is none."""
-    known = _RATES.get(run.arithmetic(problem, dtype), ())
-    return next(((name, run.ceilings[key]) for key, name in known if key in run.ceilings), None)
+    arithmetic = run.arithmetic(problem, dtype, by_library)
+    known = _RATES.get(arithmetic, ())
+    found = next(((name, run.ceilings[key]) for key, name in known if key in run.ceilings), None)
+    if found and arithmetic == "3 tf32":
+        name, each = found
+        return name, replace(each, value=each.value / 3, low=each.low / 3, high=each.high / 3)
+    return found
 
 
 def _traffic(run: Run, p: Planned) -> Roof | None:

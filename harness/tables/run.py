@@ -30,6 +30,7 @@ from harness.records import (
     Remark,
     Round,
     SourceLine,
+    Told,
     Uncounted,
 )
 from harness.tables import notebook, roofs
@@ -145,10 +146,11 @@ class Run:
         """The lowest of the limits that a case's work meets; None where none was measured."""
         return roofs.roof_of(self, p)
 
-    def arithmetic(self, problem: str, dtype: str) -> str:
+    def arithmetic(self, problem: str, dtype: str, by_library: bool = False) -> str:
         """What a problem's flops are done in: its type, unless it says otherwise."""
         about = (self.info.get("problems") or {}).get(problem) or {}
-        return str(about.get("arithmetic") or dtype)
+        own = (about.get("library_arithmetic") or {}).get(dtype) if by_library else ""
+        return str(own or about.get("arithmetic") or dtype)
 
     def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
         """How many times faster `case` is than `against`; the two share problem and sizes."""
@@ -165,6 +167,14 @@ class Run:
         for record in self.of(Remark):
             if record not in found[record.problem, record.variant]:
                 found[record.problem, record.variant].append(record)
+        return dict(found)
+
+    @cached_property
+    def told(self) -> dict[str, dict[str, Told]]:
+        """Case → output → what its kernels measured themselves."""
+        found: dict[str, dict[str, Told]] = defaultdict(dict)
+        for record in self.of(Told):
+            found[record.case][record.output] = record
         return dict(found)
 
     @cached_property

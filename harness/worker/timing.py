@@ -26,8 +26,13 @@ from harness.measure.conditions import Sensors
 from harness.measure.rounds import CACHES, Entry, Hooks, measure
 from harness.ncu import ranges
 from harness.problem import Buffer
-from harness.records import EventCost, Outcome, Remark, Verified
+from harness.records import EventCost, Outcome, Remark, Told, Verified
 from harness.worker.inputs import Inputs, Scratch, by_group, draws_when_timed, generator
+
+_READ = 5
+"""Launches of which a kernel's own readings are told."""
+_NAMED = 4
+"""Kernels of a library's call that are told by name."""
 
 
 def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
@@ -51,6 +56,12 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
                 inputs.tolerance,
             )  # fmt: skip
             sound = [case for case in sound if _is_right(job, workspace, case, inputs, found, tell)]
+        if problem.readings:
+            workspace.refill(draws[0].values)
+        for case in sound:
+            _tell_readings(job, problem, workspace, case, tell)
+        for case in (each for each in sound if each.is_library):
+            _tell_what_runs(workspace, case, tell)
     tell.now("", 600)
     if any(right.varies for right in found.values()):
         scratch.keep_bounds(draws[0])
@@ -89,6 +100,31 @@ def _is_right(
     if reason:
         tell.record(Outcome(case.id, "failed", f"before timing: {reason}"))
     return not reason
+
+
+def _tell_readings(
+    job: Job, problem: problems.Problem, workspace: TimedWorkspace, case: Case, tell: Telling
+) -> None:
+    """What kernels measure themselves, of several launches."""
+    if not problem.readings:
+        return
+    tell.now(case.id)
+    built = job.built.get(case.id)
+    outputs = [workspace.run(case, built).outputs for _ in range(_READ)]
+    for name, unit in problem.readings.items():
+        found = [float(output[name][0]) for output in outputs]
+        tell.record(Told(case.id, name, float(np.median(found)), min(found), max(found), unit))
+
+
+def _tell_what_runs(workspace: TimedWorkspace, case: Case, tell: Telling) -> None:
+    """Which of its kernels a library chooses for a size, last of all: tracing disturbs."""
+    tell.now(case.id, COMPILE_S)
+    names = workspace.kernels(case)
+    if names:
+        sizes = ", ".join(f"{name} = {value}" for name, value in case.sizes.items())
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        text = f"at {sizes} runs {', '.join(names[:_NAMED])}{more}"
+        tell.record(Remark(case.problem, case.variant, case.dtype, text, "measured"))
 
 
 def _tell_right(case: Case, right: Right, tell: Telling) -> None:

@@ -26,6 +26,9 @@ class Attention(Problem):
         "training; values between −1 and 1. No instruction depends on them."
     )
 
+    # torch multiplies floats by tensor cores, each product as three of TF32: with_torch.py.
+    library_arithmetic: Mapping[str, str] = {"float32": "3 tf32"}
+
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         heads, n, d = sizes["heads"], sizes["n"], sizes["d"]
         return [

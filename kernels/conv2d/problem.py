@@ -12,29 +12,35 @@ from harness.problem import Array, Buffer, Problem, Work, summation_bound
 class Conv2d(Problem):
     title = "y[n][o][i][j] = Σ x[n][c][i + a − pad][j + b − pad] weights[o][c][a][b], a, b < k"
     timed_inputs = "normal images and weights. No instruction depends on them."
+    other_layouts = "x_channels_last", "weights_channels_last"
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         s = sizes
         rows, columns = _extents(s)
+        x, weights = s["n"] * s["c"] * s["h"] * s["w"], s["out"] * s["c"] * s["k"] ** 2
         return [
-            Buffer("x", "input", dtype, s["n"] * s["c"] * s["h"] * s["w"]),
-            Buffer("weights", "input", dtype, s["out"] * s["c"] * s["k"] ** 2),
+            Buffer("x", "input", dtype, x),
+            Buffer("weights", "input", dtype, weights),
+            Buffer("x_channels_last", "input", dtype, x),
+            Buffer("weights_channels_last", "input", dtype, weights),
             Buffer("y", "output", dtype, s["n"] * s["out"] * rows * columns),
         ]
 
     def inputs(
         self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
     ) -> Mapping[str, Array]:
-        counts = {b.name: b.count for b in self.buffers(sizes, dtype) if b.role == "input"}
+        x, weights = (b.count for b in self.buffers(sizes, dtype)[:2])
         if draw % 2 == 0:
-            return {
-                name: rng.standard_normal(count, dtype=np.float32) for name, count in counts.items()
-            }
-        # ±1 and ±2: every partial sum is exact, so one product lost or added twice cannot hide.
-        few = np.array([-2, -1, 1, 2], np.float32)
-        return {
-            name: few[rng.integers(0, 4, count, dtype=np.int8)] for name, count in counts.items()
-        }
+            values = [rng.standard_normal(count, dtype=np.float32) for count in (x, weights)]
+        else:
+            # ±1 and ±2: every partial sum is exact, so one product lost or added twice cannot hide.
+            few = np.array([-2, -1, 1, 2], np.float32)
+            values = [few[rng.integers(0, 4, count, dtype=np.int8)] for count in (x, weights)]
+        made = dict(zip(("x", "weights"), values, strict=True))
+        shapes = {"x": (sizes["n"], sizes["c"], -1), "weights": (sizes["out"], sizes["c"], -1)}
+        for name, shape in shapes.items():
+            made[f"{name}_channels_last"] = made[name].reshape(shape).swapaxes(1, 2).reshape(-1)
+        return made
 
     def reference(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
@@ -69,7 +75,7 @@ class Conv2d(Problem):
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         size = np.dtype(dtype).itemsize
-        x, weights, y = (buffer.count for buffer in self.buffers(sizes, dtype))
+        x, weights, *_, y = (buffer.count for buffer in self.buffers(sizes, dtype))
         return Work(size * (x + weights), size * y, 2 * y * sizes["c"] * sizes["k"] ** 2)
 
 

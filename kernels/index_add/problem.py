@@ -15,8 +15,10 @@ STEP = 8  # columns that the reference adds up at once
 class IndexAdd(Problem):
     title = "output[t][c] = Σ source[r][c] over all r with index[r] = t"
     timed_inputs = (
-        "rows of numbers between −0.5 and 0.5 with targets by chance. How many rows share a "
-        "target decides the time: rows / targets of them on average, both of which are sizes."
+        "rows of numbers between −0.5 and 0.5 with targets by chance, of which `stretch` "
+        "neighbours have the same: 1, or 32, as edges of a graph that are sorted by node. How many "
+        "share a target decides the time, rows / targets on average, and whether they come "
+        "together: all of these are sizes."
     )
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
@@ -43,7 +45,9 @@ class IndexAdd(Problem):
         else:
             # -1, 0 and 1: sums are exact in float16 too, so one row too many or too few shows.
             values = rng.integers(-1, 2, rows * cols, dtype=np.int8).astype(np.float32)
-        index = rng.integers(0, sizes["targets"], rows, dtype=np.int32)
+        stretch = sizes.get("stretch", 1)
+        index = rng.integers(0, sizes["targets"], -(-rows // stretch), dtype=np.int32)
+        index = np.repeat(index, stretch)[:rows]
         return {"source": rounded(values, dtype), "index": index}
 
     def reference(

@@ -16,8 +16,9 @@ LARGEST = 2**30 - 1
 class ParityBranch(Problem):
     title = "output[i] = 2 input[i] if input[i] is even, else input[i] + 1"
     timed_inputs = (
-        "integers of either parity by chance, so that hardly a warp has lanes of one kind alone. "
-        "A branch that is kept costs most there, and nothing where parities are sorted."
+        "integers of either parity, of which `stretch` neighbours share theirs: by chance where it "
+        "is 1, so that hardly a warp has lanes of one kind alone, which is where a branch that is "
+        "kept costs most; whole warps of one kind where it is 1024, as in sorted data."
     )
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
@@ -32,8 +33,13 @@ class ParityBranch(Problem):
     ) -> Mapping[str, Array]:
         n = sizes["n"]
         if draw % 2 == 0:
-            # Of either sign and parity, by chance: hardly a warp has lanes of one kind alone.
-            return {"input": rng.integers(-LARGEST, LARGEST, n, np.int32, endpoint=True)}
+            values = rng.integers(-LARGEST, LARGEST, n, np.int32, endpoint=True)
+            stretch = sizes.get("stretch", 1)
+            if stretch > 1:  # the first one's parity for all of them
+                parities = np.repeat(values[::stretch] & 1, stretch)[:n]
+                values &= ~1
+                values |= parities
+            return {"input": values}
         edges = np.array([0, 1, -1, 2, -2, -3, LARGEST, -LARGEST, 1 - LARGEST], np.int32)
         return {"input": edges[rng.integers(0, len(edges), n, np.int8)]}
 

@@ -49,31 +49,44 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def page(found: Sequence[Claim], runs: Path) -> str:
-    return "\n".join([HEAD, *table(found, runs), "", *waiting(found)]) + "\n"
+    results = [each for own in by_problem(found) for each in checked(own, runs)]
+    untested = [each for each in results if each.result == "cannot be tested"]
+    decided = [each for each in results if each not in untested]
+    return "\n".join([HEAD, *table(decided), "", *waiting(found, untested)]) + "\n"
 
 
-def table(found: Sequence[Claim], runs: Path) -> Iterator[str]:
-    """A row for each claim that has tests, those about one problem together."""
-    yield "| claim | tested | here | verdict |"
-    yield "|---|---|---|---|"
-    by_problem: dict[str, list[Claim]] = {}
+def by_problem(found: Sequence[Claim]) -> list[list[Claim]]:
+    """The claims that have tests, those about one problem together."""
+    own: dict[str, list[Claim]] = {}
     for claim in found:
         if claim.tests:
-            by_problem.setdefault(claim.tests[0].problem, []).append(claim)
-    for problem, own in by_problem.items():
-        readings = Readings(load(runs / problem))
-        for checked in claims.check(readings, own):
-            yield _row(checked)
+            own.setdefault(claim.tests[0].problem, []).append(claim)
+    return list(own.values())
 
 
-def _row(checked: Checked) -> str:
-    claim, figures = checked.claim, checked.figures
+def checked(own: Sequence[Claim], runs: Path) -> list[Checked]:
+    """Claims about one problem in its committed run; none can be tested where there is none."""
+    folder = runs / own[0].tests[0].problem
+    if not folder.is_dir():
+        return [Checked(claim, "cannot be tested", ()) for claim in own]
+    return claims.check(Readings(load(folder)), own)
+
+
+def table(decided: Sequence[Checked]) -> Iterator[str]:
+    yield "| claim | tested | here | verdict |"
+    yield "|---|---|---|---|"
+    for each in decided:
+        yield _row(each)
+
+
+def _row(found: Checked) -> str:
+    claim, figures = found.claim, found.figures
     text = f"{claim.text} {claim.note}".strip()
     tested = "<br>".join(
         f"`{each.test.problem}`: {wanted(each.test, in_full=True)}" for each in figures
     )
     here = "<br>".join(map(_here, figures))
-    verdict = checked.result + (f": {checked.reason}" if checked.reason else "")
+    verdict = found.result + (f": {found.reason}" if found.reason else "")
     return f"| {' | '.join((text, tested, here, verdict))} |"
 
 
@@ -83,12 +96,19 @@ def _here(figure: Figure) -> str:
     return f"{value_of(figure.test, figure.value)} at {fmt.assignments(figure.sizes)}"
 
 
-def waiting(found: Sequence[Claim]) -> Iterator[str]:
-    """Claims that nothing here can decide yet, and what they wait for."""
-    yield "No kernel here decides these yet:"
-    yield ""
-    for claim in found:
-        if claim.waits_for:
+def waiting(found: Sequence[Claim], untested: Sequence[Checked]) -> Iterator[str]:
+    """Claims that nothing here decides yet, and what they wait for: a kernel, or a run of one."""
+    if untested:
+        yield "These wait for a run, of kernels that stand here:"
+        yield ""
+        for each in untested:
+            tests = "; ".join(f"`{t.problem}`: {wanted(t, in_full=True)}" for t in each.claim.tests)
+            yield f"- {f'{each.claim.text} {each.claim.note}'.strip()} Tested will be {tests}."
+    without = [claim for claim in found if claim.waits_for]
+    if without:
+        yield "No kernel here decides these yet:"
+        yield ""
+        for claim in without:
             yield f"- {claim.text} It waits for {claim.waits_for}."
 
 

@@ -12,6 +12,7 @@ from harness.analysis.claims import Claim, Relation, Test, check, decide
 from harness.analysis.readings import Readings
 from harness.errors import ConfigError
 from harness.measure.statistics import Interval
+from harness.records import Told
 from harness.tables import Run
 
 SPEEDUP = {"measure": "speedup", "problem": "reduce_sum", "variant": "v1", "against": "v0"}
@@ -102,13 +103,48 @@ def test_a_share_of_the_peak_is_of_the_read_ceiling() -> None:
     assert result(run_of({"v0": Variant()}), test)[1] == "the read bandwidth was not measured"
 
 
-def test_the_committed_claims_are_read_and_have_tests_or_say_what_they_wait_for() -> None:
+def test_two_launch_shapes_of_one_variant_are_compared() -> None:
+    run = run_of({"v0": Variant(times={128: 2e6, 256: 1e6})})
+    six = {**SPEEDUP, "variant": "v0", "launch": {"block": 256}, "against_launch": {"block": 128},
+           "relation": "about", "value": 2, "tolerance": 0.1}  # fmt: skip
+    assert result(run, six) == ("holds", "")
+    assert result(run, {**six, "launch": {"block": 128}, "against_launch": {"block": 256}})[0] == (
+        "does not hold"
+    )
+
+
+def test_a_rate_is_over_that_at_other_sizes() -> None:
+    small, large = (
+        run_of({"v0": Variant(times={256: ns}, flops=flops)}, n=n)
+        for n, ns, flops in ((1000, 1e6, 10**6), (4000, 2e6, 8 * 10**6))
+    )
+    run = Run(Path("nowhere"), small.info, [*small.records, *large.records])
+    test = {"measure": "rate", "problem": "reduce_sum", "variant": "v0", "sizes": {"n": 4000},
+            "against_sizes": {"n": 1000}, "relation": "about", "value": 4,
+            "tolerance": 0.1}  # fmt: skip
+    assert result(run, test) == ("holds", "")
+    assert result(run, {**test, "against_sizes": {"n": 7}}) == (
+        "cannot be tested", "this run has no reduce_sum at the sizes to compare with",
+    )  # fmt: skip
+
+
+def test_what_a_kernel_measured_itself_is_tested_with_all_that_its_launches_told() -> None:
+    run = run_of({"v0": Variant()})
+    [case] = run.planned
+    test = {"measure": "told", "problem": "reduce_sum", "variant": "v0", "output": "cycles",
+            "relation": "about", "value": 200, "tolerance": 0.1}  # fmt: skip
+    assert result(run, test) == ("cannot be tested", "this run does not tell its cycles")
+    for (low, high), expected in (
+        ((195.0, 205.0), "holds"), ((170.0, 205.0), "cannot be tested"),
+        ((250.0, 260.0), "does not hold"),
+    ):  # fmt: skip
+        told = Told(case, "cycles", (low + high) / 2, low, high, "cycles per load")
+        assert result(Run(run.folder, run.info, [*run.records, told]), test)[0] == expected
+
+
+def test_the_committed_claims_are_read_and_every_one_has_tests() -> None:
     found = claims.read()
-    assert all(bool(c.tests) != bool(c.waits_for) for c in found)
-    assert [c.id for c in found if c.waits_for] == [
-        "six-blocks-a-multiprocessor", "atomics-flush-denormals", "latencies-of-the-levels",
-        "sizes-of-matrices-for-tensor-cores",
-    ]  # fmt: skip
+    assert [c.id for c in found if not c.tests] == []
     assert len(found) == 26
 
 
@@ -120,6 +156,10 @@ def test_the_committed_claims_are_read_and_have_tests_or_say_what_they_wait_for(
         (HEAD + "    waits_for: x\n" + (HEAD + "    waits_for: x\n")[8:], "twice"),
         (HEAD + "    tests:\n      - {measure: speedup, problem: p, variant: v, relation: above,"
          " value: 1}\n", "against"),
+        (HEAD + "    tests:\n      - {measure: rate, problem: p, variant: v, relation: above,"
+         " value: 1}\n", "against_sizes"),
+        (HEAD + "    tests:\n      - {measure: told, problem: p, variant: v, relation: above,"
+         " value: 1}\n", "output"),
         (HEAD + "    tests:\n      - {measure: counter, quantity: nonsense, problem: p, variant: v,"
          " relation: above, value: 1}\n", "nonsense"),
         (HEAD + "    tests:\n      - {measure: speedup, problem: p, variant: v, against: w,"

@@ -12,6 +12,7 @@ from harness.analysis.ladder import ladders
 from harness.measure import mixes
 from harness.measure.mixes import MIXES, name_of
 from harness.records import Ceiling
+from harness.report.tables.ladder import remarks_on
 from harness.tables import Run
 from harness.tables.roofs import on_chip_bytes
 
@@ -182,3 +183,25 @@ def test_bfloat16_is_held_to_its_own_tensor_cores_or_in_older_runs_to_those_of_f
 )
 def test_a_proportion_has_a_name(read: int, written: int, name: str) -> None:
     assert name_of(read, written) == name
+
+
+def test_a_library_of_three_tf32_products_each_is_held_to_a_third_of_their_roof() -> None:
+    rates = {"fp32_rate": 60e12, "tf32_rate": 480e12}
+    least = {"v0": 1e9 * 10**12 / 60e12, "torch": 1e9 * 10**12 / 160e12}
+    run = run_of(
+        {
+            "v0": Variant(times={256: 2 * least["v0"]}, flops=10**12),
+            "torch": Variant(times={256: 2 * least["torch"]}, flops=10**12, is_library=True),
+        },
+        ceilings=rates,
+        n=1000,
+    )
+    about = {"library_arithmetic": {"float32": "3 tf32"}}
+    run = Run(run.folder, {**run.info, "problems": {"reduce_sum": about}}, run.records)
+    names = {name: run.roof(case_of(run, name)).named for name in least}  # type: ignore[union-attr]
+    assert names == {"v0": "FP32", "torch": "TF32 tensor cores, three products each"}
+    [ladder] = ladders(run)
+    [ours], [library] = ladder.rungs, ladder.libraries
+    assert (ours.percent, library.percent) == (pytest.approx(50), pytest.approx(50))
+    assert not run.results["above_ceiling"].any()  # which it would be of the FP32 roof
+    assert "of ceiling is of TF32 tensor cores, three products each" in remarks_on(run, library)

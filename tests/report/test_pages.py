@@ -229,11 +229,17 @@ def test_every_claim_is_in_a_timed_report(bench: Make, tmp_path: Path) -> None:
     found = Site(bench(sizes=SIZES[2:], rounds=8).timed(tmp_path))
     shown = [name for page in found.pages for name in page.ids if re.match("claim-[^w]", name)]
     testable = [c for c in claims.read() if any(t.problem == "reduce_sum" for t in c.tests)]
-    waiting = [c for c in claims.read() if c.waits_for]
-    assert len(shown) == len(testable) + len(waiting)
+    assert len(shown) == len(testable)
     assert re.search(r"\d of \d+ hold; \d+ more cannot be tested here", found.only.text)
-    for claim in waiting:
-        assert claim.waits_for.capitalize() in found.home.text
+
+
+def test_a_claim_without_a_kernel_waits_on_the_overview(
+    bench: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = claims.Claim(id="x", text="It is so", source="a book", gpu="any", waits_for="a kernel")
+    monkeypatch.setattr(claims, "read", lambda: (one,))
+    found = Site(bench(sizes=SIZES[2:], rounds=8).timed(tmp_path))
+    assert "A kernel." in found.home.text
 
 
 def test_every_page_of_a_quick_run_says_that_it_is_rough(bench: Make, tmp_path: Path) -> None:

@@ -287,6 +287,9 @@ class FakeWorkspace:
             times.append((cost * (1 + NOISE * self._rng.standard_normal()),))
         return Batch(tuple(times), wrong, self._audited() if right else "", other)
 
+    def kernels(self, case: Case) -> Sequence[str]:
+        return [f"{case.variant}_{number}" for number in range(5)] if case.is_library else []
+
     def noise(self, name: str) -> None: ...
 
     def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:

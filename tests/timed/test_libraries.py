@@ -35,3 +35,11 @@ def test_times_library_is_against_the_fastest_of_them(
     assert faster is not None
     assert faster.ratio is not None
     assert faster.ratio.value == pytest.approx(1.2, rel=0.01)
+
+
+def test_which_kernels_a_library_ran_at_a_size_is_in_the_journal(station: Station) -> None:
+    run = station.run("honest1", library="torch")
+    [remark] = run.remarks["double", "torch"]
+    assert remark.text == "at n = 1024 runs torch_0, torch_1, torch_2, torch_3 and 1 more"
+    assert remark.provenance == "measured"
+    assert ("double", "honest1") not in run.remarks

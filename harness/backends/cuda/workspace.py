@@ -31,6 +31,7 @@ from harness.backends.base import (
     fault,
     poison,
 )
+from harness.backends.cuda import launched
 from harness.backends.cuda.calls import (
     Call,
     Module,
@@ -373,6 +374,13 @@ class CudaWorkspace:
             discard(steps)
             self._restore(case, module)
             self._stream.synchronize()
+
+    def kernels(self, case: Case) -> Sequence[str]:
+        [call] = self._calls(case, None)
+        with self._faults_of(case):
+            found = launched.kernels(call, self._stream.synchronize)
+            discard([call])
+        return found
 
     # Calls
 

@@ -82,11 +82,19 @@ def _line(figure: Figure) -> Line:
 
 def wanted(test: Test, in_full: bool = False) -> str:
     """The test in words: `v1 against v0: speed-up below 1`. in_full: with the variants' names."""
-    names = short_names([n for n in (test.variant, test.against) if n])
-    who = " against ".join(names if in_full else names.values())
+    names = short_names(list(dict.fromkeys(n for n in (test.variant, test.against) if n)))
+    if in_full:
+        names = {name: name for name in names}
+    who = " against ".join(names.values())
+    if test.against_launch:
+        shapes = map(fmt.assignments, (test.launch, test.against_launch))
+        who = f"{names[test.variant]}: " + " against ".join(shapes)
+    at = f" at {fmt.assignments(test.sizes)}"
     what = {
         "speedup": "speed-up",
         "percent_of_peak": "share of the peak bandwidth",
+        "rate": f"arithmetic rate{at} over that at {fmt.assignments(test.against_sizes)}",
+        "told": test.output + at * bool(test.sizes),
     }.get(test.measure) or BY_KEY[test.quantity].words
     value = f"{test.value:g}{' %' if test.measure == 'percent_of_peak' else ''}"
     tolerance = f" (± {100 * test.tolerance:g} %)" if test.tolerance else ""
@@ -95,8 +103,10 @@ def wanted(test: Test, in_full: bool = False) -> str:
 
 def value_of(test: Test, value: Interval) -> str:
     """Our figure as a reader sees it."""
-    if test.measure == "speedup":
+    if test.measure in ("speedup", "rate"):
         return fmt.ratio(value)
+    if test.measure == "told":
+        return fmt.three(value.value)
     if test.measure == "percent_of_peak":
         return f"{fmt.percent(value.value)} of the read ceiling"
     return show(BY_KEY[test.quantity], value.value)

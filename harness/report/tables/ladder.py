@@ -96,5 +96,10 @@ def remarks_on(run: Run, rung: Rung) -> list[str]:
         between = fmt.percent(100 * rung.spread.between)
         within = fmt.percent(100 * rung.spread.within)
         found.append(f"depends on where its memory lies: ± {between}, ± {within} in one place")
+    roof = run.roof(p)
+    if p.is_library and roof and run.arithmetic(p.problem, p.dtype, True) == "3 tf32":
+        found.append(f"of ceiling is of {roof.named}")
+    for told in run.told.get(p.case, {}).values():
+        found.append(f"{fmt.three(told.value)} {told.unit}")
     noted = run.remarks.get((p.problem, p.variant), [])
     return found + [remark.text for remark in noted if remark.dtype == p.dtype]

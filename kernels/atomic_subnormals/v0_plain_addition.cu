@@ -1,0 +1,19 @@
+// sums[i] = 0 + x[i], x[i] of the bits given; lost[0] = per cent of the sums that are 0
+//
+// Idea: what to compare with. An addition of floats keeps subnormal numbers unless the compiler is
+// told -ftz=true. The zero comes from memory, so that the compiler cannot leave the addition out.
+//
+// Contract: add: blocks of any size that cover n. count: one block.
+//
+// From: "Floating-Point Standard" in the CUDA C++ Programming Guide, and nvcc's option -ftz.
+//
+// Measured: not yet.
+#include "atomic_subnormals/count.cuh"
+
+extern "C" __global__ void add(const unsigned int* bits, float* sums, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    volatile float* sum = &sums[i];
+    *sum = 0.0f;
+    *sum = *sum + __uint_as_float(bits[i]);
+}

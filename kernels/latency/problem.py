@@ -1,0 +1,70 @@
+"""How long a load takes, by the level that it finds its word in: a chain that one thread follows.
+
+Each word of `next` names the following one. A kernel measures itself how many cycles a step of the
+chain takes, since the time of a launch has the way in and out, and the pass before, in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from harness.problem import Array, Buffer, Problem, Work
+
+LINE = 16
+"""Words from one step to the next at least: of 8 bytes, a cache line of 128."""
+MOST_CYCLES = 100_000.0
+
+
+class Latency(Problem):
+    title = "last[0] = where a chain of loads ends; cycles[0] = the cycles that one of them takes"
+    timed_inputs = (
+        "a chain that visits every cache line once, in an order by chance, so that no line is "
+        "fetched before it is asked for. How many lines there are decides which level holds them."
+    )
+    no_roof = "one thread waits for one load after the other, to see how long that is"
+    readings: Mapping[str, str] = {"cycles": "cycles per load"}
+
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        words = sizes["words"]
+        return [
+            Buffer("next", "input", dtype, words),
+            Buffer("chain", "scratch", "uint64", words),
+            Buffer("last", "output", dtype, 1),
+            Buffer("cycles", "output", "float32", 1),
+        ]
+
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        lines = _lines(sizes)
+        following = np.arange(sizes["words"], dtype=np.uint32)[::-1].copy()  # off the chain
+        order = rng.permutation(lines) if draw % 2 == 0 else np.arange(lines)
+        following[LINE * order] = LINE * np.roll(order, -1)
+        return {"next": following}
+
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        place = 0
+        for _ in range(2 * hops(sizes)):
+            place = int(inputs["next"][place])
+        return {"last": np.array([place], np.float64), "cycles": np.zeros(1)}
+
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        return {"last": 0.0, "cycles": MOST_CYCLES}  # a reading, and only what is possible
+
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        return Work(read_bytes=4 * sizes["words"], written_bytes=8, flops=0)
+
+
+def _lines(sizes: Mapping[str, int]) -> int:
+    return max(1, sizes["words"] // LINE)
+
+
+def hops(sizes: Mapping[str, int]) -> int:
+    """Of one half, as bench.yaml has it: once around what the L2 cache holds, a part of more."""
+    return max(4096, min(_lines(sizes), 2**15))

@@ -1,0 +1,23 @@
+"""The images that libraries with channels last are given are those that the kernels are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness import problem as problems
+
+SIZES = {"n": 2, "c": 3, "h": 7, "w": 5, "out": 9, "k": 3, "rows": 7}
+
+
+@pytest.mark.parametrize("draw", [0, 1])
+def test_channels_last_holds_the_same_values_in_another_order(draw: int) -> None:
+    problem = problems.load(Path(__file__).parents[2] / "kernels" / "conv2d")
+    given = problem.inputs(SIZES, "float32", np.random.default_rng(1), draw)
+    x = given["x_channels_last"].reshape(2, 7, 5, 3)
+    weights = given["weights_channels_last"].reshape(9, 3, 3, 3)
+    assert np.array_equal(np.moveaxis(x, 3, 1).reshape(-1), given["x"])
+    assert np.array_equal(np.moveaxis(weights, 3, 1).reshape(-1), given["weights"])
+    assert not np.array_equal(given["x_channels_last"], given["x"])
