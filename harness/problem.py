@@ -141,6 +141,11 @@ class Problem(ABC):
     """Inputs of which a right kernel need not read every byte: an index says which, or a search
     ends early. Every other input has to be read whole."""
 
+    changed_together: Mapping[str, int] = {}
+    """Inputs whose numbers belong together, and how many in a row do, such as the 4 of a box; 0 for
+    one that must stay as it was drawn. In all others any number may take the place of any other,
+    which is how the inputs of timed launches differ (harness/worker/states.py)."""
+
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         """Every array that a kernel may name in its arguments."""
@@ -256,6 +261,15 @@ class Checked(Problem):
             raise ProblemError(
                 f"{path}: partly_read is {self.partly_read!r}; it needs a list of input names"
             )
+        self.changed_together = problem.changed_together
+        if not isinstance(self.changed_together, Mapping) or not all(
+            isinstance(name, str) and _is_integer(count) and count >= 0
+            for name, count in self.changed_together.items()
+        ):
+            raise ProblemError(
+                f"{path}: changed_together is {self.changed_together!r}; it needs a number, 0 or "
+                "more, for each input that it names"
+            )
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         found = self._call("buffers", sizes, dtype)
@@ -266,9 +280,10 @@ class Checked(Problem):
             twice = f"it gives a name twice: {', '.join(map(str, names))}"
             raise self._wrong("buffers", twice, (sizes, dtype))
         inputs = {buffer.name for buffer in found if buffer.role == "input"}
-        if unknown := [name for name in self.partly_read if name not in inputs]:
-            missing = f"partly_read names {', '.join(unknown)}: no input"
-            raise self._wrong("buffers", missing, (sizes, dtype))
+        for listed in ("partly_read", "changed_together"):
+            if unknown := [name for name in getattr(self, listed) if name not in inputs]:
+                missing = f"{listed} names {', '.join(unknown)}: no input"
+                raise self._wrong("buffers", missing, (sizes, dtype))
         return found
 
     def inputs(

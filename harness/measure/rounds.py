@@ -16,7 +16,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.backends.base import LONG_NS, OTHER_RESULT, Batch, Right, TimedWorkspace
+from harness.backends.base import (
+    BUSY,
+    KEPT,
+    LATE,
+    LONG_NS,
+    OTHER_RESULT,
+    Batch,
+    Right,
+    TimedWorkspace,
+)
 from harness.build.compile import Built
 from harness.build.torch_compile import COMPILE_S
 from harness.cases import Case, Flush
@@ -170,7 +179,8 @@ class _Placement:
 
     def _timed(self, entry: Entry, cache: Cache, launches: int, apart: bool = False) -> Batch:
         found = self._time(entry, cache, launches, self._right(entry), apart)
-        if found.wrong and self._is_seen_to_vary(entry, cache):
+        may_vary = found.wrong and not found.kept and not found.late
+        if may_vary and self._is_seen_to_vary(entry, cache):
             found = self._time(entry, cache, launches, self._right(entry), apart)
         return found
 
@@ -198,7 +208,7 @@ class _Placement:
         for _ in range(TRIES):
             self._hooks.starting(case, self._seconds.get(case.id, DEADLINE_S))
             found = self._time(entry, cache, self._launches.get(case.id, FEWEST), varying)
-            if found.wrong or found.changed:
+            if found.wrong or found.changed or found.late:
                 return False
             if found.other:
                 self._varying[case.id] = varying
@@ -211,8 +221,15 @@ class _Placement:
         case = entry.case
         self._made[case.id] += len(batch.times_ns)
         found = [batch.changed] if batch.changed else []
-        if batch.wrong:
-            found.append(f"wrong in {batch.wrong} of {self._made[case.id]} timed launches")
+        of = f"of {self._made[case.id]} timed launches"
+        if batch.kept:
+            found.append(f"{KEPT} ({batch.kept} {of})")
+        elif batch.wrong:
+            found.append(f"wrong in {batch.wrong} {of}")
+        if batch.late:
+            found.append(f"{LATE} ({batch.late} {of})")
+        elif batch.busy_ns:
+            found.append(f"{BUSY}, for {batch.busy_ns / 1e3:.0f} µs or more")
         return [self._fail(case, f"{'; '.join(found)} ({cache})")] if found else []
 
     def _fail(self, case: Case, reason: str) -> Outcome:

@@ -73,6 +73,10 @@ class Watch:
         self._used += regions.count
         self._rows.append(regions.count)
 
+    def forget(self) -> None:
+        """The last one noted, of a launch that does not count."""
+        self._used -= self._rows.pop()
+
     def noted(self) -> list[tuple[int, ...]]:
         """The hashes noted since the last time, in order."""
         if self._used:
