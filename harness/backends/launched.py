@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 
 from harness.backends.base import Batch, Right
 
-IDLE_NS = 20_000.0
-"""What the host takes to see that a device is idle, after the end of its stream, is some
-microseconds, and more where the host is busy. A wait beyond this after every launch of a batch is
-for work on another stream."""
+IDLE_NS = 50_000.0
+"""How much longer than for nothing the host may take to see that the device is idle after the end
+of its stream: it may be busy itself. Longer after every launch is work on another stream."""
+
+FEWEST = 3
+"""Launches of a batch from which this can be told."""
 
 IDLE_SHARE = 0.02
-"""And beyond this share of what the events say."""
+"""And as much longer as this share of what the events say."""
 
 
 @dataclass
@@ -50,6 +52,8 @@ class Launched:
 
     def _busy_ns(self) -> float:
         """For how long the device worked on after every launch's end; 0 within noise."""
+        if len(self.idle_ns) < FEWEST:
+            return 0.0
         longest = max((sum(parts) for parts in self.times), default=0.0)
         least = min(self.idle_ns, default=0.0)
         return least if least > IDLE_NS + IDLE_SHARE * longest else 0.0

@@ -6,15 +6,15 @@ launch finds is a secret bit (backends/cuda/states.py), and it is held to what w
 state. Places and bits come from the operating system's randomness, not from the run's seed, from
 which everybody can draw.
 
-The change must be seen in the results: somewhere the two references differ by far more than what is
-let pass. Where a few elements are not seen, as in a long sum, more are changed, and then to larger
-values.
+The change must be seen in the results: somewhere the two references differ by far more than what
+is let pass. Where a few elements are not seen, as in a long sum, more are changed, then a few to
+larger values, then many.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,27 +28,29 @@ from harness.worker.inputs import Inputs
 SEEN = 8
 """So many times what is let pass, a difference is beyond doubt."""
 
-FEW, MANY = 64, 65_536
+FEW, MORE, MANY = 64, 1024, 65_536
 """Numbers changed in an input. Few, as a cold launch may find their sectors in the cache."""
 
-SHARE = 16
-"""At most one number in so many, so that the inputs stay what they were drawn as."""
+SHARE_OF_FEW, SHARE = 16, 512
+"""At most one number in so many, so that inputs stay as they were drawn, and cold."""
 
 OF = 16
 """A float becomes the largest of so many of the array, so that changes do not cancel in a sum."""
 
-LARGER = 2.0**20
-"""What the largest value is multiplied by where no value of the array's own is seen."""
+ROOM = 16.0
+"""Results are at most the largest number of their type over this."""
 
 
 class _Level(NamedTuple):
-    """How many numbers are changed, and whether to larger values than the array has."""
+    """How many numbers are changed, and how much larger than the array's largest they become."""
 
     numbers: int
-    is_beyond: bool = False
+    larger: float = 0.0
 
 
-_LEVELS = (_Level(FEW), _Level(MANY), _Level(FEW, is_beyond=True))
+_LEVELS = (
+    _Level(FEW), _Level(MORE), *(_Level(FEW, 2.0**n) for n in (4, 10, 20)), _Level(MANY),
+)  # fmt: skip
 
 
 def other_state(
@@ -56,13 +58,13 @@ def other_state(
 ) -> tuple[dict[str, Change], Inputs] | None:
     """What the other state differs by, and that state; None where no change is seen."""
     rng = np.random.default_rng(secrets.randbits(128))
-    inputs = [b for b in problem.buffers(case.sizes, case.dtype) if b.role == "input"]
+    buffers = problem.buffers(case.sizes, case.dtype)
     for level in _LEVELS:
-        changes = dict(_changes(problem, inputs, own.values, level, rng))
+        changes = dict(_changes(problem, buffers, own.values, level, rng))
         if not changes:
             continue
         other = own.changed(problem, case, changes)
-        if is_seen(own, other):
+        if is_seen(own, other) and _fits(buffers, other):
             return changes, other
     return None
 
@@ -79,36 +81,54 @@ def is_seen(own: Inputs, other: Inputs) -> bool:
     return False
 
 
+def _fits(buffers: Sequence[Buffer], other: Inputs) -> bool:
+    """Whether results are far from what their types cannot hold, such as a sum of larger halves."""
+    return all(
+        np.abs(np.asarray(other.reference[b.name], np.float64)).max() <= largest(b.dtype) / ROOM
+        for b in buffers
+        if b.role == "output" and is_float(b.dtype)
+    )
+
+
 def _changes(
-    problem: Problem, inputs: list[Buffer], values: Mapping[str, Array], level: _Level,
+    problem: Problem, buffers: Sequence[Buffer], values: Mapping[str, Array], level: _Level,
     rng: np.random.Generator,
 ) -> Iterator[tuple[str, Change]]:  # fmt: skip
-    for buffer in inputs:
-        if together := problem.changed_together.get(buffer.name, 1):
+    """At the same places of inputs of one length: both factors of a product change."""
+    places = rng.random(level.numbers)
+    for buffer in buffers:
+        together = problem.changed_together.get(buffer.name, 1)
+        if buffer.role == "input" and together:
             array = np.asarray(values[buffer.name]).reshape(-1)
-            change = _change(array, buffer.dtype, together, level, rng)
+            change = _change(array, buffer.dtype, together, level, places, rng)
             if change is not None:
                 yield buffer.name, change
 
 
 def _change(
-    array: Array, dtype: str, together: int, level: _Level, rng: np.random.Generator
+    array: Array, dtype: str, together: int, level: _Level, places: Array, rng: np.random.Generator
 ) -> Change | None:
     """Other values for some of an array's units of `together` numbers, where they do differ."""
     units = array.size // together
-    count = min(level.numbers // together, units // SHARE) or min(units, 1)
-    if count == 0 or (level.is_beyond and (together > 1 or not is_float(dtype))):
+    few = min(FEW // together, units // SHARE_OF_FEW) or min(units, 1)
+    count = max(few, min(level.numbers // together, units // SHARE))
+    takes_any = together == 1 and is_float(dtype)
+    if count == 0 or (level.larger and not takes_any):
         return None
-    at = np.unique(rng.integers(0, units, count))
-    where = (at[:, None] * together + np.arange(together)).reshape(-1)
-    if level.is_beyond:
-        top = float(np.max(array)) or 1.0
-        most = min(abs(top) * LARGER, largest(dtype) ** 0.5)
+    at = np.unique((places[:count] * units).astype(np.int64))
+    if level.larger:
+        top = float(np.max(array))
+        most = min(max(abs(top), 1.0) * level.larger, largest(dtype) ** 0.5)
         others = np.full(at.size, max(most, top)).astype(array.dtype)
-    elif together == 1 and is_float(dtype):
+    elif takes_any:
         others = array[rng.integers(0, units, (at.size, OF))].max(axis=1)
     else:
-        origin = rng.integers(0, units, at.size)
-        others = array[(origin[:, None] * together + np.arange(together)).reshape(-1)]
+        others = array[_numbers(rng.integers(0, units, at.size), together)]
+    where = _numbers(at, together)
     differ = others != array[where]
     return Change(where[differ], others[differ]) if np.any(differ) else None
+
+
+def _numbers(units: Array, together: int) -> Array:
+    """The indices of the numbers of some units."""
+    return np.asarray(units[:, None] * together + np.arange(together)).reshape(-1)

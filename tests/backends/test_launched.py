@@ -66,8 +66,14 @@ def test_a_device_that_works_on_after_every_launch_is_seen(idle: list[float], bu
 
 
 def test_of_a_long_launch_a_longer_wait_is_noise() -> None:
-    found = launched((False, OWN))
-    found.times, found.idle_ns = [[10e6]], [150e3]
+    found = launched(*[(False, OWN)] * 3)
+    found.times, found.idle_ns = [[10e6]] * 3, [150e3] * 3
     assert found.judged(RIGHT, "").busy_ns == 0
-    found.times = [[1e6]]
+    found.times = [[1e6]] * 3
     assert found.judged(RIGHT, "").busy_ns == 150e3
+
+
+def test_two_launches_are_too_few_to_tell() -> None:
+    found = launched(*[(False, OWN)] * 2)
+    found.idle_ns = [900e3] * 2
+    assert found.judged(RIGHT, "").busy_ns == 0

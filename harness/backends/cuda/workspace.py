@@ -13,6 +13,7 @@ import contextlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from statistics import median
 from types import TracebackType
 from typing import Any
 
@@ -62,6 +63,9 @@ does so half of the time is missed in one of 32 draws, and there are two."""
 
 _AROUND: Mapping[Cache, int] = {"cold": 5, "warm": 3}
 """Kernels around a timed launch: one holds, one poisons, one hashes, and a clean flush has two."""
+
+_IDLE_TRIES = 9
+"""To see what the host takes for nothing."""
 
 _BEYOND_DOUBLES = ("int64", "uint64")
 """Types whose numbers a double may round: the host compares them."""
@@ -119,6 +123,7 @@ class CudaWorkspace:
             self._regions.append(self._guards)
             [self._guards_were] = watch.hashes(self._guards)
             self._watch.fill(self._to_fill, poison(0))
+            self._idle_ns = _idle_ns(stream)
             self.refill(inputs)
         except BaseException:
             self._free()
@@ -293,15 +298,13 @@ class CudaWorkspace:
         samples.begin(launches + 1)
 
         def launch() -> list[float]:
-            number, is_other = (
-                len(found.states),
-                bool(right and right.other and self._states.draw()),
-            )
+            number = len(found.states)
+            is_other = bool(right and right.other) and self._states.draw()
             found.states.append(is_other)
             taken = self._timed(case, steps, warm_up, module, apart, flush, is_other)
             ended = time.perf_counter_ns()
             cuda.Context.synchronize()  # what another stream does is done by then
-            found.idle_ns.append(time.perf_counter_ns() - ended)
+            found.idle_ns.append(time.perf_counter_ns() - ended - self._idle_ns)
             samples.compare(number)
             if right and right.varies and self._references.violated(is_other):
                 found.outside.add(number)
@@ -470,6 +473,17 @@ class CudaWorkspace:
         trace: TracebackType | None,
     ) -> None:
         self._free()
+
+
+def _idle_ns(stream: Any) -> float:
+    """What the host takes to see that the device is idle where nothing but the stream worked."""
+    waits = []
+    for _ in range(_IDLE_TRIES):
+        stream.synchronize()
+        ended = time.perf_counter_ns()
+        cuda.Context.synchronize()
+        waits.append(time.perf_counter_ns() - ended)
+    return median(waits)
 
 
 def _no_memory_for(case: Case) -> str:
