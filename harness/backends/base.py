@@ -128,6 +128,13 @@ class Right:
         return self.other if is_other else self.hashes
 
 
+class Seen(NamedTuple):
+    """What one launch came to: whether its inputs were in the other state, and its hashes."""
+
+    is_other: bool
+    hashes: tuple[int, ...]
+
+
 LONG_NS = 10e6
 """A launch that takes so long is alone a batch: what a first launch takes more, some microseconds,
 is beyond what its time is told to."""
@@ -142,7 +149,7 @@ class Batch:
     told where results may vary. changed: inputs, or memory outside of all buffers, that had changed
     afterwards. kept: of the wrong ones those that were right for the inputs' other state. late:
     launches whose results still changed after their end. busy_ns: for how long the device still
-    worked after each of them, 0 where it did not.
+    worked after each of them, 0 where it did not. seen: of every launch the state and the hashes.
     """
 
     times_ns: tuple[tuple[float, ...], ...]
@@ -152,6 +159,7 @@ class Batch:
     kept: int = 0
     late: int = 0
     busy_ns: float = 0.0
+    seen: tuple[Seen, ...] = ()
 
 
 class Workspace(Protocol):

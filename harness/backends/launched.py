@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.backends.base import Batch, Right
+from harness.backends.base import Batch, Right, Seen
 
 IDLE_NS = 50_000.0
 """How much longer than for nothing the host may take to see that the device is idle after the end
@@ -47,7 +47,7 @@ class Launched:
         wrong = self.outside if right.varies else differ
         return Batch(
             times, len(wrong), changed, len(differ - wrong), len(wrong & kept), len(self.late),
-            self._busy_ns(),
+            self._busy_ns(), tuple(map(Seen, self.states, self.hashes)),
         )  # fmt: skip
 
     def _busy_ns(self) -> float:

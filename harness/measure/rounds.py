@@ -24,6 +24,7 @@ from harness.backends.base import (
     OTHER_RESULT,
     Batch,
     Right,
+    Seen,
     TimedWorkspace,
 )
 from harness.build.compile import Built
@@ -76,6 +77,10 @@ class Hooks:
     conditions: Callable[[int], Conditions | None] = lambda number: None
     bounds: Callable[[], None] | None = None
     """Gives the workspace its bounds, which it has already where a case was known to vary."""
+    launched: Callable[[Case, Sequence[Seen]], None] = lambda case, seen: None
+    """Called after each batch of which something is known, with what its launches came to."""
+    tampered: Callable[[], str] = lambda: ""
+    """What code of a case's has put in the place of the harness's own, since it was last asked."""
     varies: Callable[[Case, Right], None] = lambda case, right: None
     """Called for a case that is found to vary only now."""
 
@@ -140,6 +145,7 @@ class _Placement:
             return True
         self._hooks.starting(case, COMPILE_S if case.compiled else DEADLINE_S)
         wrong = self._workspace.ready(case, entry.built, entry.right) if entry.right else ""
+        wrong = self._tampered(case) or wrong
         if wrong and not (wrong == OTHER_RESULT and self._is_seen_to_vary(entry, "cold")):
             self.ended.append(self._fail(case, wrong))
             return False
@@ -220,7 +226,9 @@ class _Placement:
         """The end of a case that was caught; nothing where all was right."""
         case = entry.case
         self._made[case.id] += len(batch.times_ns)
-        found = [batch.changed] if batch.changed else []
+        if batch.seen:
+            self._hooks.launched(case, batch.seen)
+        found = [words for words in (self._tampered(case), batch.changed) if words]
         of = f"of {self._made[case.id]} timed launches"
         if batch.kept:
             found.append(f"{KEPT} ({batch.kept} {of})")
@@ -231,6 +239,9 @@ class _Placement:
         elif batch.busy_ns:
             found.append(f"{BUSY}, for {batch.busy_ns / 1e3:.0f} µs or more")
         return [self._fail(case, f"{'; '.join(found)} ({cache})")] if found else []
+
+    def _tampered(self, case: Case) -> str:
+        return "" if case.kind == "kernel" else self._hooks.tampered()
 
     def _fail(self, case: Case, reason: str) -> Outcome:
         self.failed.add(case.id)

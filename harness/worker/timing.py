@@ -35,6 +35,7 @@ from harness.worker.inputs import (
     draws_when_timed,
     generator,
 )
+from harness.worker.own_code import OwnCode
 from harness.worker.states import other_state
 
 
@@ -139,6 +140,7 @@ def _remarks(right: Right) -> Iterator[str]:
 
 def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
     """Time a group's cases in randomised rounds, in this process's memory."""
+    own = OwnCode()
     first = job.cases[0]
     problem = problems.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
@@ -164,6 +166,8 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
                 sensors.clock,
                 lambda number: sensors.read(first.group, number, job.placement),
                 bounds,
+                lambda case, seen: tell.launched(case.id, seen),
+                own.tampered,
                 lambda case, right: _tell_right(case, right, tell),
             )
             for records in measure(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.backends.base import Batch, Right
@@ -23,7 +25,8 @@ def launched(*made: tuple[bool, tuple[int, ...]], **more: object) -> Launched:
 
 def test_what_is_right_for_its_own_state_is_right() -> None:
     found = launched((False, OWN), (True, OTHER), (True, OTHER)).judged(RIGHT, "")
-    assert found == Batch(((1000.0,),) * 3)
+    assert found.seen == ((False, OWN), (True, OTHER), (True, OTHER))
+    assert replace(found, seen=()) == Batch(((1000.0,),) * 3)
 
 
 def test_an_answer_for_the_other_state_is_a_kept_one_and_wrong() -> None:
@@ -40,7 +43,8 @@ def test_what_varies_is_held_to_the_bounds_of_its_state_and_kept_if_outside() ->
     right = Right(OWN, varies=True, other=OTHER)
     made = [(False, (5, 5)), (True, OWN), (True, (6, 6))]
     found = launched(*made, outside={1}).judged(right, "an input changed")
-    assert found == Batch(((1000.0,),) * 3, wrong=1, changed="an input changed", other=2, kept=1)
+    expected = Batch(((1000.0,),) * 3, wrong=1, changed="an input changed", other=2, kept=1)
+    assert replace(found, seen=()) == expected
 
 
 def test_results_that_changed_after_their_end_are_counted() -> None:

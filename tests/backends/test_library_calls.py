@@ -82,6 +82,7 @@ def cuda(log: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     driver.Event = Event  # type: ignore[attr-defined]
     package = ModuleType("pycuda")
     package.driver = driver  # type: ignore[attr-defined]
+    torch.Tensor = Result  # type: ignore[attr-defined]
     torch.cuda = SimpleNamespace(  # type: ignore[attr-defined]
         ExternalStream=lambda handle: handle, stream=lambda shared: contextlib.nullcontext()
     )

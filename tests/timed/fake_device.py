@@ -8,6 +8,7 @@ COSTS by its name, else 1,000 ns. A misdeed is done at the timed size only: n = 
 from __future__ import annotations
 
 import fcntl
+import gc
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -37,10 +39,12 @@ from harness.backends.launched import Launched
 from harness.build.compile import Built
 from harness.cases import Case, Device, Flush
 from harness.errors import BackendUnavailable, DeviceFault, NotInstalled, OutOfMemory
+from harness.job import Job
 from harness.measure.ceilings import written
 from harness.measure.event_cost import IN_AND_OUT_NS
 from harness.problem import Buffer, Problem
-from harness.records import Cache
+from harness.records import Cache, Round
+from harness.worker.pipe import Pipe
 
 TIMED = 1024
 NOISE = 0.0005
@@ -246,6 +250,25 @@ class FakeWorkspace:
         self._by_content.setdefault(content, self._y.copy())
         self._y = self._by_content[content].copy()
 
+    def forge(self) -> None:
+        """Writes a round of its own into the pipe of the process that it is in."""
+        if self._timed[self._case.id] == 3:
+            every = gc.get_objects()
+            pipe = next(each for each in every if isinstance(each, Pipe))
+            job = next(each for each in every if isinstance(each, Job))
+            pipe.record(Round(self._case.id, "cold", 0, False, (1.0,), placement=job.placement))
+
+    def patch_checks(self) -> None:
+        """Gives kept answers, and has nothing found wrong with them."""
+        self.keep_answer()
+        if self._in_rounds():
+            judged = Launched.judged
+
+            def silent(self: Launched, right: Right | None, changed: str) -> Batch:
+                return replace(judged(self, right, changed), wrong=0, kept=0)
+
+            Launched.judged = silent  # type: ignore[method-assign]
+
     def work_late(self) -> None:
         """One of its results is there only after it said that it was done."""
         if self._in_rounds():
@@ -381,6 +404,7 @@ MISDEEDS: dict[str, Callable[[FakeWorkspace], None]] = {
         "wrong_later", "wrong_sometimes", "change_input", "change_input_when_timed", "write_past",
         "vary", "vary_rarely", "lose_card", "hang_card", "ecc_error", "die_once", "die", "dawdle",
         "keep_answer", "keep_by_shape", "hash_inputs", "work_late",
+        "forge", "patch_checks",
     }
 }  # fmt: skip
 COSTS: dict[str, float] = json.loads(os.environ.get("FAKE_COSTS", "{}"))

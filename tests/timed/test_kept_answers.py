@@ -15,6 +15,8 @@ CAUGHT = {
     "keep_answer": f"while timed: {KEPT}",
     "keep_by_shape": "before timing: `output[",  # the other state is verified as well
     "work_late": f"while timed: {LATE}",
+    "patch_checks": f"while timed: {KEPT}",  # told by the process that it cannot reach
+    "forge": "while timed: its worker sent two records of one round",
 }
 HONEST = ("honest1", "honest2", "hash_inputs")
 

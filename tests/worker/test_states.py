@@ -19,9 +19,7 @@ CASE = Case("sum", "v0", "float32", {"n": 4096})
 
 
 class Sum(Problem):
-    """Of n numbers; `offset` is added to what is let pass."""
-
-    offset = 0.0
+    """Of n numbers."""
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> list[Buffer]:
         return [Buffer("x", "input", dtype, sizes["n"]), Buffer("y", "output", "float64", 1)]
@@ -40,7 +38,7 @@ class Sum(Problem):
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array | float]:
         magnitude = float(np.sum(np.abs(inputs["x"]), dtype=np.float64))
-        return {"y": summation_bound(sizes["n"], magnitude, dtype) + self.offset}
+        return {"y": summation_bound(sizes["n"], magnitude, dtype)}
 
     def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
         return Work(4 * sizes["n"], 4, sizes["n"])
@@ -115,7 +113,7 @@ def test_no_seed_tells_the_places() -> None:
 def test_where_a_few_are_not_seen_more_change_and_then_to_larger_values(
     monkeypatch: pytest.MonkeyPatch, let_pass: float, most: int, beyond: bool
 ) -> None:
-    monkeypatch.setattr(Sum, "offset", let_pass)
+    monkeypatch.setattr(Sum, "tolerance", lambda *asked: {"y": let_pass})
     case = replace(CASE, sizes={"n": 2**20})
     own = drawn(Sum(), case)
     found = other_state(Sum(), case, own)
@@ -128,7 +126,7 @@ def test_where_a_few_are_not_seen_more_change_and_then_to_larger_values(
 
 
 def test_where_nothing_is_seen_there_is_no_other_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Sum, "offset", 1e12)
+    monkeypatch.setattr(Sum, "tolerance", lambda *asked: {"y": 1e12})
     assert other_state(Sum(), CASE, drawn(Sum())) is None
 
 
