@@ -21,7 +21,7 @@ import numpy as np
 
 from harness.backends.base import Array, Change
 from harness.cases import Case
-from harness.dtypes import is_float, largest
+from harness.dtypes import is_float, largest, numpy_dtype
 from harness.problem import Buffer, Problem
 from harness.worker.inputs import Inputs
 
@@ -36,6 +36,9 @@ SHARE_OF_FEW, SHARE = 16, 512
 
 OF = 16
 """A float becomes the largest of so many of the array, so that changes do not cancel in a sum."""
+
+WORDS = (1, 2, 4, 8)
+"""Bytes of a number that can be changed."""
 
 ROOM = 16.0
 """Results are at most the largest number of their type over this."""
@@ -98,7 +101,8 @@ def _changes(
     places = rng.random(level.numbers)
     for buffer in buffers:
         together = problem.changed_together.get(buffer.name, 1)
-        if buffer.role == "input" and together:
+        is_word = numpy_dtype(buffer.dtype).itemsize in WORDS
+        if buffer.role == "input" and together and is_word:
             array = np.asarray(values[buffer.name]).reshape(-1)
             change = _change(array, buffer.dtype, together, level, places, rng)
             if change is not None:

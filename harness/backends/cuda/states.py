@@ -8,8 +8,10 @@ has time to work on it ahead. The sample is of random places, drawn anew for eac
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ MOST_LAUNCHES = 4096
 KERNELS = 2
 """Around each launch, for the sample."""
 _THREADS = 256
+_TRIES = 9
 _PLACE = np.dtype([("at", "u8"), ("bytes", "u8")])
 
 
@@ -118,6 +121,8 @@ class Samples:
 
     def begin(self, launches: int) -> None:
         """Enqueued: of so many launches none is known to have changed later."""
+        if launches > MOST_LAUNCHES:
+            raise ValueError(f"more than {MOST_LAUNCHES} launches at once")
         if self._memory:
             cuda.memset_d32_async(int(self._memory[2]), 0, launches, self._kernels.stream)
 
@@ -150,6 +155,21 @@ class Samples:
         for each in self._memory:
             each.free()
         self._memory = []
+
+
+class Idle:
+    """How long the device works on after the end of a stream."""
+
+    def __init__(self, stream: Any) -> None:
+        self._for_nothing = 0.0
+        stream.synchronize()
+        self._for_nothing = median(self.wait_ns() for _ in range(_TRIES))
+
+    def wait_ns(self) -> float:
+        """Until the device is idle; beyond what the host takes to see that it is."""
+        began = time.perf_counter_ns()
+        cuda.Context.synchronize()
+        return time.perf_counter_ns() - began - self._for_nothing
 
 
 def _places(start: int, size: int, where: Array) -> Array:

@@ -18,7 +18,7 @@ from harness.cases import Device
 SOURCE = Path(__file__).with_name("watch.cu")
 
 _BLOCK = (256, 1, 1)
-_MOST_HASHES = 4096
+_MOST_HASHES = 8192
 _REGION = np.dtype([("start", "u8"), ("bytes", "u8"), ("is_zeroed", "u4"), ("unused", "u4")])
 _JUDGED = np.dtype([("wrong", "u4"), ("worst", "f4")])
 

@@ -10,10 +10,8 @@ batch the inputs and the guards around all buffers are hashed too.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from statistics import median
 from types import TracebackType
 from typing import Any
 
@@ -46,7 +44,7 @@ from harness.backends.cuda.calls import (
 )
 from harness.backends.cuda.memory import Allocation
 from harness.backends.cuda.references import References
-from harness.backends.cuda.states import KERNELS, Samples, StateKernels, States
+from harness.backends.cuda.states import KERNELS, Idle, Samples, StateKernels, States
 from harness.backends.cuda.stream import NotHeldError, StreamControl
 from harness.backends.cuda.turns import empty_kernels
 from harness.backends.cuda.watch import Regions, Watch
@@ -63,9 +61,6 @@ does so half of the time is missed in one of 32 draws, and there are two."""
 
 _AROUND: Mapping[Cache, int] = {"cold": 5, "warm": 3}
 """Kernels around a timed launch: one holds, one poisons, one hashes, and a clean flush has two."""
-
-_IDLE_TRIES = 9
-"""To see what the host takes for nothing."""
 
 _BEYOND_DOUBLES = ("int64", "uint64")
 """Types whose numbers a double may round: the host compares them."""
@@ -123,7 +118,7 @@ class CudaWorkspace:
             self._regions.append(self._guards)
             [self._guards_were] = watch.hashes(self._guards)
             self._watch.fill(self._to_fill, poison(0))
-            self._idle_ns = _idle_ns(stream)
+            self._idle = Idle(stream)
             self.refill(inputs)
         except BaseException:
             self._free()
@@ -302,9 +297,7 @@ class CudaWorkspace:
             is_other = bool(right and right.other) and self._states.draw()
             found.states.append(is_other)
             taken = self._timed(case, steps, warm_up, module, apart, flush, is_other)
-            ended = time.perf_counter_ns()
-            cuda.Context.synchronize()  # what another stream does is done by then
-            found.idle_ns.append(time.perf_counter_ns() - ended - self._idle_ns)
+            found.idle_ns.append(self._idle.wait_ns())  # what another stream does is done by then
             samples.compare(number)
             if right and right.varies and self._references.violated(is_other):
                 found.outside.add(number)
@@ -473,17 +466,6 @@ class CudaWorkspace:
         trace: TracebackType | None,
     ) -> None:
         self._free()
-
-
-def _idle_ns(stream: Any) -> float:
-    """What the host takes to see that the device is idle where nothing but the stream worked."""
-    waits = []
-    for _ in range(_IDLE_TRIES):
-        stream.synchronize()
-        ended = time.perf_counter_ns()
-        cuda.Context.synchronize()
-        waits.append(time.perf_counter_ns() - ended)
-    return median(waits)
 
 
 def _no_memory_for(case: Case) -> str:
