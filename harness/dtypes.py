@@ -83,6 +83,10 @@ def smallest_normal(name: str) -> float:
     return float(_finfo(name).tiny)
 
 
+def largest(name: str) -> float:
+    return float(_finfo(name).max)
+
+
 def machine_epsilon(name: str) -> float:
     """The unit in the last place of 1.0: 2^-23 for float32, 2^-7 for bfloat16."""
     return float(_finfo(name).eps)

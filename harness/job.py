@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from pydantic import TypeAdapter
 
-from harness.backends.base import Right
+from harness.backends.base import Right, Seen
 from harness.build.compile import Built
 from harness.cases import Case, Device, Flush
 from harness.records import Record
@@ -58,6 +59,7 @@ class Job:
 JOB: TypeAdapter[Job] = TypeAdapter(Job)
 DEVICE: TypeAdapter[Device] = TypeAdapter(Device)
 RIGHT: TypeAdapter[Right] = TypeAdapter(Right)
+SEEN: TypeAdapter[tuple[Seen, ...]] = TypeAdapter(tuple[Seen, ...])
 
 
 class Telling(Protocol):
@@ -69,3 +71,6 @@ class Telling(Protocol):
     def record(self, record: Record) -> None: ...
 
     def right(self, case: str, right: Right) -> None: ...
+
+    def launched(self, case: str, seen: Sequence[Seen]) -> None:
+        """What each launch of a batch came to, for whoever judges it to judge."""

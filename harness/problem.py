@@ -146,11 +146,16 @@ class Problem(ABC):
 
     other_layouts: Sequence[str] = ()
     """Inputs that hold what another one holds, in another order, for libraries whose users have it
-    so. A kernel reads the other one."""
+    so. A kernel reads the other one; `layouts` gives them."""
 
     readings: Mapping[str, str] = {}
     """Outputs of one number that a kernel measures itself, such as cycles, each with its unit. What
     several launches tell is recorded; the reference and its bound only say what is possible."""
+
+    changed_together: Mapping[str, int] = {}
+    """Inputs whose numbers belong together, and how many in a row do, such as the 4 of a box; 0 for
+    one that must stay as it was drawn. In all others any number may take the place of any other,
+    which is how the inputs of timed launches differ (harness/worker/states.py)."""
 
     @abstractmethod
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
@@ -168,6 +173,12 @@ class Problem(ABC):
         has no infinities, no NaN and no subnormal numbers (`dtypes.rounded`). Draws that are made
         to find errors are for verification alone.
         """
+
+    def layouts(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        """Contents of the inputs in `other_layouts`, of those of the others."""
+        return {}
 
     @abstractmethod
     def reference(
@@ -267,6 +278,15 @@ class Checked(Problem):
         self.library_arithmetic = self._texts(
             "library_arithmetic", problem.library_arithmetic, "types, each with its arithmetic"
         )
+        self.changed_together = problem.changed_together
+        if not isinstance(self.changed_together, Mapping) or not all(
+            isinstance(name, str) and _is_integer(count) and count >= 0
+            for name, count in self.changed_together.items()
+        ):
+            raise ProblemError(
+                f"{path}: changed_together is {self.changed_together!r}; it needs a number, 0 or "
+                "more, for each input that it names"
+            )
 
     def _texts(self, of: str, said: Any, what: str) -> Mapping[str, str]:
         if not isinstance(said, Mapping) or not all(isinstance(t, str) for t in said.values()):
@@ -288,7 +308,7 @@ class Checked(Problem):
             twice = f"it gives a name twice: {', '.join(map(str, names))}"
             raise self._wrong("buffers", twice, (sizes, dtype))
         inputs = {buffer.name for buffer in found if buffer.role == "input"}
-        for of in ("partly_read", "other_layouts"):
+        for of in ("partly_read", "other_layouts", "changed_together"):
             if unknown := [name for name in getattr(self, of) if name not in inputs]:
                 missing = f"{of} names {', '.join(unknown)}: no input"
                 raise self._wrong("buffers", missing, (sizes, dtype))
@@ -298,10 +318,21 @@ class Checked(Problem):
         self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
     ) -> Mapping[str, Array]:
         found = self._call("inputs", sizes, dtype, rng, draw)
+        if self.other_layouts and isinstance(found, Mapping):
+            found = {**found, **self.layouts(sizes, dtype, found)}
         for name in self._each("inputs", found, sizes, dtype, "input"):
             if not isinstance(found[name], np.ndarray):
                 given = f"`{name}` is a {type(found[name]).__name__}; it needs a NumPy array"
                 raise self._wrong("inputs", given, (sizes, dtype, rng, draw))
+        return found
+
+    def layouts(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        found = self._call("layouts", sizes, dtype, inputs)
+        if not isinstance(found, Mapping) or set(found) != set(self.other_layouts):
+            given = f"it needs a dict of {', '.join(self.other_layouts)}"
+            raise self._wrong("layouts", given, (sizes, dtype, inputs))
         return found
 
     def reference(

@@ -29,7 +29,8 @@ class Appended:
 
     is_whole: whether a last line that lacks only its newline is one; any other is cut off. Raises
     JournalError where another process is writing, and for whatever the disk refuses. After that it
-    takes no more lines, so that a torn one never stands in the middle.
+    takes no more lines, so that a torn one never stands in the middle. What another process writes
+    all the same, as code that is measured could, is noticed with the next line or at the end.
     """
 
     def __init__(self, path: Path, is_whole: IsWhole) -> None:
@@ -43,6 +44,7 @@ class Appended:
         try:
             self._alone()
             self._mend(is_whole)
+            self._length = os.fstat(self._file).st_size
         except OSError as error:
             os.close(self._file)
             raise self._refused("cannot be written", error) from None
@@ -54,16 +56,27 @@ class Appended:
         with self._lock:
             if self._broken:
                 raise JournalError(self._broken)
-            length = os.fstat(self._file).st_size
+            self._check_length()
             try:
                 self._write(f"{line}\n".encode())
             except OSError as error:
                 with suppress(OSError):  # a reader forgives a torn last line, too
-                    os.ftruncate(self._file, length)
+                    os.ftruncate(self._file, self._length)
                 raise self._refused("cannot be written", error) from None
+            self._length = os.fstat(self._file).st_size
+
+    def _check_length(self) -> None:
+        if os.fstat(self._file).st_size != self._length:
+            self._broken = (
+                f"{self._path} was changed by something else than this run: it counts for nothing\n"
+                "  find out what wrote into it, and run again with another --out"
+            )
+            raise JournalError(self._broken)
 
     def close(self) -> None:
         try:
+            if not self._broken:
+                self._check_length()
             os.fsync(self._file)
         except OSError as error:
             if not self._broken:

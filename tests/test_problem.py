@@ -117,6 +117,21 @@ def _everything(folder: Path) -> None:
             "P(Problem):\n    other_layouts = ['y']",
             "other_layouts names y: no input",
         ),
+        (
+            "P(Problem):",
+            "P(Problem):\n    other_layouts = ['x']",
+            "layouts(): it needs a dict of x",
+        ),
+        (
+            "P(Problem):",
+            "P(Problem):\n    changed_together = {'x': -1}",
+            "changed_together is {'x': -1}; it needs a number, 0 or more, for each input",
+        ),
+        (
+            "P(Problem):",
+            "P(Problem):\n    changed_together = {'y': 2}",
+            "changed_together names y: no input",
+        ),
         ('return [Buffer("x"', 'return None; [Buffer("x"', "buffers(): it gives no list of Buffer"),
         ("dtype, 1), Buffer", "dtype, 1.5), Buffer", "problem.py:6: buffers(): buffer x has 1.5"),
         ('"output"', '"outptu"', "buffer y has the role 'outptu'; known are input, output"),

@@ -94,6 +94,24 @@ def test_a_torn_line_that_cannot_even_be_taken_back_is_forgiven(
 
 
 @pytest.mark.fault(
+    "a function that is measured writes a line into the run's journal",
+    outcome="The run ends with one sentence: what stands there counts for nothing.",
+)
+@pytest.mark.parametrize("ends", [False, True], ids=["before another line", "before the end"])
+def test_a_line_that_something_else_wrote_into_the_journal_is_noticed(
+    path: Path, ends: bool
+) -> None:
+    journal = Journal(path)
+    journal.append(RECORDS[2])
+    with path.open("a") as file:
+        file.write(path.read_text().splitlines()[0] + "\n")
+    with pytest.raises(JournalError, match="was changed by something else than this run"):
+        journal.close() if ends else journal.append(RECORDS[3])
+    if not ends:
+        journal.close()
+
+
+@pytest.mark.fault(
     "a disk that fails when the journal is closed",
     outcome="The run ends with one sentence and exit code 2.",
 )

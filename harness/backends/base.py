@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,19 @@ FLUSH_FACTOR = 2
 
 OTHER_RESULT = "its result is wrong: not the one that was verified"
 """Why a variant fails whose result was always the same, and is not any more."""
+
+KEPT = (
+    "it gave the answer for inputs that it did not have: it keeps answers, or its work was not "
+    "done when it said so"
+)
+LATE = (
+    "its results still changed after it said that it was done: part of its work is on another "
+    "stream, or comes later"
+)
+BUSY = (
+    "the device still worked after it said that it was done: part of its work is on another stream"
+)
+"""Why a variant fails whose work is not where it is timed."""
 
 _OF_THE_CARD = ("ECC error", "NVLink error", "busy or unavailable", "no CUDA-capable device")
 """In the driver's words for what is the GPU's own fault, whatever it was that ran."""
@@ -88,18 +101,38 @@ class Execution:
     """What each call of the kernels' printf wrote, where the emulator executed them."""
 
 
+class Change(NamedTuple):
+    """Other values for some elements of an input: what its other state differs by."""
+
+    where: Array
+    values: Array
+
+
 @dataclass(frozen=True)
 class Right:
     """What a case's verified results come to, so that every later launch can be held to them.
 
     hashes: of each output's and zeroed buffer's bits. varies: they differ from launch to launch,
     and are held to their bounds instead. held: whether its launches can wait for each other on the
-    device; code that waits for the device itself cannot.
+    device; code that waits for the device itself cannot. other: the hashes for the inputs' other
+    state; none where no other state was verified.
     """
 
     hashes: tuple[int, ...]
     varies: bool = False
     held: bool = True
+    other: tuple[int, ...] = ()
+
+    def of(self, is_other: bool) -> tuple[int, ...]:
+        """The hashes for a state of the inputs."""
+        return self.other if is_other else self.hashes
+
+
+class Seen(NamedTuple):
+    """What one launch came to: whether its inputs were in the other state, and its hashes."""
+
+    is_other: bool
+    hashes: tuple[int, ...]
 
 
 LONG_NS = 10e6
@@ -114,13 +147,19 @@ class Batch:
     times_ns: a row per launch: one total, or one figure per step. wrong: launches whose results
     were not right. other: those that were right within their bounds, of other bits than verified;
     told where results may vary. changed: inputs, or memory outside of all buffers, that had changed
-    afterwards.
+    afterwards. kept: of the wrong ones those that were right for the inputs' other state. late:
+    launches whose results still changed after their end. busy_ns: for how long the device still
+    worked after each of them, 0 where it did not. seen: of every launch the state and the hashes.
     """
 
     times_ns: tuple[tuple[float, ...], ...]
     wrong: int = 0
     changed: str = ""
     other: int = 0
+    kept: int = 0
+    late: int = 0
+    busy_ns: float = 0.0
+    seen: tuple[Seen, ...] = ()
 
 
 class Workspace(Protocol):
@@ -151,8 +190,19 @@ class TimedWorkspace(Workspace, Protocol):
         Or why they are not right every time.
         """
 
-    def bounds(self, reference: Mapping[str, Array], bound: Mapping[str, Array | float]) -> None:
-        """What results are held to on the device: float64, of each output."""
+    def bounds(
+        self,
+        reference: Mapping[str, Array],
+        bound: Mapping[str, Array | float],
+        is_other: bool = False,
+    ) -> None:
+        """What results are held to on the device: float64, of each output.
+
+        is_other: for the other state of the inputs.
+        """
+
+    def alternate(self, changes: Mapping[str, Change]) -> None:
+        """Let timed launches find the inputs in either state, where both are known to be right."""
 
     def error(self, case: Case, built: Built | None, draw: int = 0) -> float | str | None:
         """The same launch as `run`, held to its bounds on the device.

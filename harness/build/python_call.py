@@ -110,12 +110,17 @@ def bind(
 
 
 def results(
-    returned: Any, case: Case, buffers: Mapping[str, Any], outputs: Sequence[str]
+    returned: Any,
+    case: Case,
+    buffers: Mapping[str, Any],
+    outputs: Sequence[str],
+    plain: type | None = None,
 ) -> list[tuple[Any, Any]]:
     """What is still to be copied: a buffer's tensor, and the one that holds its result.
 
-    buffers: a tensor for each, by name. Raises LaunchError for what cannot be a result, among it a
-    view of a buffer: who returns one has computed nothing.
+    buffers: a tensor for each, by name. plain: torch.Tensor, of which a result must be one, as a
+    subclass may compute when it is copied. Raises LaunchError for what cannot be a result, among it
+    a view of a buffer: who returns one has computed nothing.
     """
     if returned is None:
         return []
@@ -132,6 +137,11 @@ def results(
         if not hasattr(result, "untyped_storage"):
             given = type(result).__name__
             raise LaunchError(f"{case.variant} returns a {given} for `{name}`; it needs a tensor")
+        if plain is not None and type(result) is not plain:
+            raise LaunchError(
+                f"{case.variant} returns a {type(result).__name__} for `{name}`, which may compute "
+                "when it is copied; it needs a plain torch.Tensor"
+            )
         if result.numel() != buffer.numel() or not _alike(result, buffer):
             raise LaunchError(
                 f"{case.variant} returns {result.numel()} × {result.dtype} for `{name}`, which is "

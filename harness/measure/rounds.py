@@ -16,7 +16,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.backends.base import LONG_NS, OTHER_RESULT, Batch, Right, TimedWorkspace
+from harness.backends.base import (
+    BUSY,
+    KEPT,
+    LATE,
+    LONG_NS,
+    OTHER_RESULT,
+    Batch,
+    Right,
+    Seen,
+    TimedWorkspace,
+)
 from harness.build.compile import Built
 from harness.build.torch_compile import COMPILE_S
 from harness.cases import Case, Flush
@@ -67,6 +77,10 @@ class Hooks:
     conditions: Callable[[int], Conditions | None] = lambda number: None
     bounds: Callable[[], None] | None = None
     """Gives the workspace its bounds, which it has already where a case was known to vary."""
+    launched: Callable[[Case, Sequence[Seen]], None] = lambda case, seen: None
+    """Called after each batch of which something is known, with what its launches came to."""
+    tampered: Callable[[], str] = lambda: ""
+    """What code of a case's has put in the place of the harness's own, since it was last asked."""
     varies: Callable[[Case, Right], None] = lambda case, right: None
     """Called for a case that is found to vary only now."""
 
@@ -131,6 +145,7 @@ class _Placement:
             return True
         self._hooks.starting(case, COMPILE_S if case.compiled else DEADLINE_S)
         wrong = self._workspace.ready(case, entry.built, entry.right) if entry.right else ""
+        wrong = self._tampered(case) or wrong
         if wrong and not (wrong == OTHER_RESULT and self._is_seen_to_vary(entry, "cold")):
             self.ended.append(self._fail(case, wrong))
             return False
@@ -170,7 +185,8 @@ class _Placement:
 
     def _timed(self, entry: Entry, cache: Cache, launches: int, apart: bool = False) -> Batch:
         found = self._time(entry, cache, launches, self._right(entry), apart)
-        if found.wrong and self._is_seen_to_vary(entry, cache):
+        may_vary = found.wrong and not found.kept and not found.late
+        if may_vary and self._is_seen_to_vary(entry, cache):
             found = self._time(entry, cache, launches, self._right(entry), apart)
         return found
 
@@ -198,7 +214,7 @@ class _Placement:
         for _ in range(TRIES):
             self._hooks.starting(case, self._seconds.get(case.id, DEADLINE_S))
             found = self._time(entry, cache, self._launches.get(case.id, FEWEST), varying)
-            if found.wrong or found.changed:
+            if found.wrong or found.changed or found.late:
                 return False
             if found.other:
                 self._varying[case.id] = varying
@@ -210,10 +226,22 @@ class _Placement:
         """The end of a case that was caught; nothing where all was right."""
         case = entry.case
         self._made[case.id] += len(batch.times_ns)
-        found = [batch.changed] if batch.changed else []
-        if batch.wrong:
-            found.append(f"wrong in {batch.wrong} of {self._made[case.id]} timed launches")
+        if batch.seen:
+            self._hooks.launched(case, batch.seen)
+        found = [words for words in (self._tampered(case), batch.changed) if words]
+        of = f"of {self._made[case.id]} timed launches"
+        if batch.kept:
+            found.append(f"{KEPT} ({batch.kept} {of})")
+        elif batch.wrong:
+            found.append(f"wrong in {batch.wrong} {of}")
+        if batch.late:
+            found.append(f"{LATE} ({batch.late} {of})")
+        elif batch.busy_ns:
+            found.append(f"{BUSY}, for {batch.busy_ns / 1e3:.0f} µs or more")
         return [self._fail(case, f"{'; '.join(found)} ({cache})")] if found else []
+
+    def _tampered(self, case: Case) -> str:
+        return "" if case.kind == "kernel" else self._hooks.tampered()
 
     def _fail(self, case: Case, reason: str) -> Outcome:
         self.failed.add(case.id)

@@ -178,6 +178,9 @@ class Measurement:
         )  # fmt: skip
         ended = self.run.do(job)
         self._right |= ended.right  # a case may be seen to vary only now
+        for case in cases if not ended.reason else ():  # of a torn round nothing counts
+            if (reason := ended.failed.get(case.id)) and self.run.is_open(case):
+                self.run.finish(case, "failed", reason)
         return ended
 
     def _reference(self, cases: Iterable[Case]) -> str:

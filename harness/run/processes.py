@@ -14,15 +14,16 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness import scratch
 from harness.backends.base import Right
 from harness.cases import Device
 from harness.children.forks import Forked, ForkServer, ServerEnded
-from harness.job import DEVICE, JOB, RIGHT, Job
+from harness.job import DEVICE, JOB, RIGHT, SEEN, Job
 from harness.records import Record, from_json
+from harness.run.judge import Judge
 
 _TAIL = 2000
 """Characters of a dead worker's own output that are worth showing."""
@@ -62,6 +63,8 @@ class Ended:
     """Killed or without memory beside other workers, of which there are fewer from now on."""
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → what its verified results come to, of those that a preparing worker told."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Case id → why what the worker reported of its launches does not count."""
 
 
 class Workers:
@@ -93,7 +96,7 @@ class Workers:
             try:
                 ended = worker.do(deadline_s, record)
                 well = not ended.reason
-                return ended
+                return replace(ended, failed=worker.failed)
             finally:
                 worker.end(thoroughly=not well)
                 with self._lock:
@@ -131,6 +134,7 @@ class _Worker:
         self._at, self._error, self._cause = "", "", ""
         self._device: Device | None = None
         self._right: dict[str, Right] = {}
+        self._judge = Judge(job)
         self._until = self._deadline_s = 0.0
         self._late = threading.Event()
         self._done = threading.Event()
@@ -163,11 +167,12 @@ class _Worker:
         try:
             if word == "record":
                 found = from_json(rest)
+                takes = self._judge.takes(found)
             else:
                 self._told(word, rest, deadline_s)
         except ValueError:
             return False
-        if word == "record":
+        if word == "record" and takes:
             record(found)
         return True
 
@@ -178,6 +183,11 @@ class _Worker:
         elif word == "right":
             case, _, found = rest.partition(" ")
             self._right[case] = RIGHT.validate_json(found)
+            if self._right[case].varies:
+                self._judge.varies(case)
+        elif word == "launched":
+            case, _, found = rest.partition(" ")
+            self._judge.launched(case, SEEN.validate_json(found))
         elif word == "device":
             self._device = DEVICE.validate_json(rest)
         elif word in ERRORS:
@@ -211,6 +221,11 @@ class _Worker:
             killed = -code in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
             return Ended(reason, self._at, self._device, killed=killed, right=self._right)
         return Ended(device=self._device, right=self._right)
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Case id → why what was reported of its launches does not count."""
+        return self._judge.failed
 
     def kill(self) -> None:
         """The worker and what it started; whoever listens to it hears that it has ended."""

@@ -280,7 +280,7 @@ class Runner:
             groups[case.group].append(case)
         self._hands.carry_out("measure", self._site, [
             Piece("measure", name, tuple(cases), baseline=self._baseline(cases[0]),
-                  needed_bytes=3 * self._bytes_of(cases[0]))
+                  needed_bytes=4 * self._bytes_of(cases[0]))
             for name, cases in groups.items()
         ])  # fmt: skip
 

@@ -6,13 +6,14 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from harness.backends.base import Array, Execution, TimedWorkspace, Workspace
+from harness.backends.base import Array, Change, Execution, TimedWorkspace, Workspace
 from harness.build.compile import Built
 from harness.cases import Case
 from harness.errors import (
@@ -55,6 +56,15 @@ class Inputs:
         self.tolerance = problem.tolerance(case.sizes, case.dtype, self.values)
         self._usable = False
 
+    def changed(self, problem: Problem, case: Case, changes: Mapping[str, Change]) -> Inputs:
+        """The same draw with other values in some places, and what is right for them."""
+        other = copy(self)
+        other.values = with_changes(self.values, changes)
+        other.reference = problem.reference(case.sizes, case.dtype, other.values)
+        other.tolerance = problem.tolerance(case.sizes, case.dtype, other.values)
+        other._usable = False
+        return other
+
     def verify(
         self, workspace: Workspace, case: Case, built: Built | None, phase: Phase
     ) -> tuple[Verified, Execution]:
@@ -96,12 +106,30 @@ class Inputs:
         )  # fmt: skip
 
 
+def with_changes(values: Mapping[str, Array], changes: Mapping[str, Change]) -> dict[str, Array]:
+    """The inputs with other numbers in some places."""
+    return {
+        name: _with(array, changes[name]) if name in changes else array
+        for name, array in values.items()
+    }
+
+
+def _with(array: Array, change: Change) -> Array:
+    changed = np.array(array).reshape(-1)
+    changed[change.where] = change.values
+    return changed.reshape(np.shape(array))
+
+
 def by_group(cases: Iterable[Case]) -> Iterable[list[Case]]:
     """Cases that share a problem, dtype and sizes, and so their inputs."""
     groups: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
         groups[case.group].append(case)
     return groups.values()
+
+
+OTHER = "other-"
+"""Before the name of what belongs to the inputs' other state."""
 
 
 class Scratch:
@@ -127,10 +155,33 @@ class Scratch:
             if b.role == "input"
         }
 
-    def keep_bounds(self, inputs: Inputs) -> None:
-        """What each output is held to: its reference, and the bound of its error."""
+    def keep_changes(self, changes: Mapping[str, Change]) -> None:
+        """What the inputs' other state differs by; nothing where there is none."""
+        self.keep("places", {name: change.where for name, change in changes.items()})
+        self.keep("others", {name: change.values for name, change in changes.items()})
+        self._path("changes", "known").touch()
+
+    def has_changes(self) -> bool:
+        """Whether somebody has chosen them, or found that there are none."""
+        return self._path("changes", "known").exists()
+
+    def changes(self, buffers: Sequence[Buffer]) -> dict[str, Change]:
+        return {
+            b.name: Change(
+                np.load(self._path("places", b.name)).view(np.int64),
+                np.load(self._path("others", b.name)).view(numpy_dtype(b.dtype)),
+            )
+            for b in buffers
+            if self._path("places", b.name).exists()
+        }
+
+    def keep_bounds(self, inputs: Inputs, of: str = "") -> None:
+        """What each output is held to: its reference, and the bound of its error.
+
+        of: OTHER for those of the inputs' other state.
+        """
         for kind, found in (("reference", inputs.reference), ("bound", inputs.tolerance)):
-            self.keep(kind, {name: np.asarray(x, np.float64) for name, x in found.items()})
+            self.keep(of + kind, {name: np.asarray(x, np.float64) for name, x in found.items()})
 
     def has_bounds(self, buffers: Sequence[Buffer]) -> bool:
         return all(self._path("bound", b.name).exists() for b in buffers if b.role == "output")

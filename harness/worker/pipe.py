@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
-from harness.backends.base import Right
+from harness.backends.base import Right, Seen
 from harness.cases import Device
-from harness.job import DEVICE, RIGHT
+from harness.job import DEVICE, RIGHT, SEEN
 from harness.records import Record, to_json
 
 
 class Pipe:
     """Lines to the parent, each a word and what belongs to it.
 
-        pid NUMBER · now CASE [SECONDS] · record JSON · right CASE JSON · device JSON
+        pid NUMBER · now CASE [SECONDS] · record JSON · right CASE JSON · launched CASE JSON
+        device JSON
         error TEXT · memory TEXT · outside TEXT · lost TEXT
 
     The last four say why it cannot go on: what it was doing is at fault; there is no memory for
@@ -36,6 +38,9 @@ class Pipe:
 
     def right(self, case: str, right: Right) -> None:
         self._line("right", f"{case} {RIGHT.dump_json(right).decode()}")
+
+    def launched(self, case: str, seen: Sequence[Seen]) -> None:
+        self._line("launched", f"{case} {SEEN.dump_json(tuple(seen)).decode()}")
 
     def device(self, device: Device) -> None:
         self._line("device", DEVICE.dump_json(device).decode())

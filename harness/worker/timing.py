@@ -8,15 +8,15 @@ to what was verified.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from harness import problem as problems
-from harness.backends.base import Right, TimedWorkspace, TimingBackend
+from harness.backends.base import Array, Right, TimedWorkspace, TimingBackend
 from harness.build.torch_compile import COMPILE_S
 from harness.cases import Case
 from harness.errors import LaunchError, NotInstalled, OutOfMemory
@@ -25,9 +25,18 @@ from harness.measure import ceilings, event_cost
 from harness.measure.conditions import Sensors
 from harness.measure.rounds import CACHES, Entry, Hooks, measure
 from harness.ncu import ranges
-from harness.problem import Buffer
+from harness.problem import Buffer, Problem
 from harness.records import EventCost, Outcome, Remark, Told, Verified
-from harness.worker.inputs import Inputs, Scratch, by_group, draws_when_timed, generator
+from harness.worker.inputs import (
+    OTHER,
+    Inputs,
+    Scratch,
+    by_group,
+    draws_when_timed,
+    generator,
+)
+from harness.worker.own_code import OwnCode
+from harness.worker.states import other_state
 
 _READ = 5
 """Launches of which a kernel's own readings are told."""
@@ -41,20 +50,19 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
     problem = problems.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
     scratch = Scratch(job.scratch)
-    tell.now("", 600)  # inputs and references of the largest size take a processor a while
+    tell.now("", 900)  # inputs and references of the largest size take a processor a while
     with ThreadPoolExecutor() as pool:
-        draws = list(pool.map(partial(_drawn, job, first), draws_when_timed(problem)))
-    scratch.keep("input", draws[0].values)
-    sound, found = list(job.cases), dict[str, Right]()
-    with backend.workspace(problem, buffers, draws[0].values) as workspace:
+        unlike = pool.submit(_drawn, job, first, draws_when_timed(problem)[1])
+        typical = _drawn(job, first, problem.timed_draw)
+        other = _other_state(problem, first, typical, scratch)
+        draws = [each for each in (typical, other, unlike.result()) if each]
+    scratch.keep("input", typical.values)
+    sound, found = list(job.cases), dict[str, list[Right]]()
+    with backend.workspace(problem, buffers, typical.values) as workspace:
         for inputs in draws:
-            if inputs is not draws[0]:
+            if inputs is not typical:
                 workspace.refill(inputs.values)
-            workspace.bounds(
-                {name: np.asarray(x, np.float64).reshape(-1)
-                 for name, x in inputs.reference.items()},
-                inputs.tolerance,
-            )  # fmt: skip
+            workspace.bounds(_flat(inputs.reference), inputs.tolerance)
             sound = [case for case in sound if _is_right(job, workspace, case, inputs, found, tell)]
         if problem.readings:
             workspace.refill(draws[0].values)
@@ -63,10 +71,31 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
         for case in (each for each in sound if each.is_library):
             _tell_what_runs(workspace, case, tell)
     tell.now("", 600)
-    if any(right.varies for right in found.values()):
-        scratch.keep_bounds(draws[0])
+    if any(right.varies for rights in found.values() for right in rights):
+        scratch.keep_bounds(typical)
+        if other:
+            scratch.keep_bounds(other, OTHER)
     for case in sound:
-        _tell_right(case, found[case.id], tell)
+        own, *more = found[case.id]
+        varies, held = (any(r.varies for r in (own, *more)), all(r.held for r in (own, *more)))
+        in_other = more[0].hashes if other else ()
+        _tell_right(case, Right(own.hashes, varies, held, in_other), tell)
+
+
+def _other_state(problem: Problem, case: Case, typical: Inputs, scratch: Scratch) -> Inputs | None:
+    """The inputs' other state, if there is one; chosen unless a worker before this one has."""
+    if scratch.has_changes():
+        buffers = problem.buffers(case.sizes, case.dtype)
+        known = scratch.changes(buffers)
+        return typical.changed(problem, case, known) if known else None
+    found = other_state(problem, case, typical)
+    changes, other = found or ({}, None)
+    scratch.keep_changes(changes)
+    return other
+
+
+def _flat(reference: Mapping[str, Any]) -> dict[str, Array]:
+    return {name: np.asarray(x, np.float64).reshape(-1) for name, x in reference.items()}
 
 
 def _drawn(job: Job, case: Case, draw: int) -> Inputs:
@@ -79,9 +108,10 @@ def _is_right(
     workspace: TimedWorkspace,
     case: Case,
     inputs: Inputs,
-    found: dict[str, Right],
+    found: dict[str, list[Right]],
     tell: Telling,
 ) -> bool:
+    """Whether a case is right on these inputs; what its results come to is added to `found`."""
     tell.now(case.id, COMPILE_S if case.compiled else None)
     try:
         verified = inputs.verify_on_device(workspace, case, job.built.get(case.id), "before")
@@ -92,8 +122,7 @@ def _is_right(
     if verified.ok:
         right = workspace.right(case, job.built.get(case.id))
         if isinstance(right, Right):
-            known = found.setdefault(case.id, right)
-            found[case.id] = replace(known, varies=known.varies or right.varies)
+            found.setdefault(case.id, []).append(right)
         else:
             reason = f"right at first, then not: {right}"
     tell.record(Verified(**{**vars(verified), "ok": not reason, "reason": reason}))
@@ -136,12 +165,18 @@ def _tell_right(case: Case, right: Right, tell: Telling) -> None:
 def _remarks(right: Right) -> Iterator[str]:
     if right.varies:
         yield "its results vary in their last bits from launch to launch"
+    if not right.other:
+        yield (
+            "its timed launches were not told apart, as no small change of the inputs is seen in "
+            "the results: an answer that it kept would pass"
+        )
     if not right.held:
         yield "it waits for the device in between, so that the host's part is in its time"
 
 
 def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
     """Time a group's cases in randomised rounds, in this process's memory."""
+    own = OwnCode()
     first = job.cases[0]
     problem = problems.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
@@ -151,6 +186,7 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
         bounds = partial(_give_bounds, job, workspace, buffers, scratch, tell)
         if any(right.varies for right in job.right.values()):
             bounds()
+        workspace.alternate(scratch.changes(buffers))
         entries = [Entry(case, job.built.get(case.id), job.right[case.id]) for case in job.cases]
         entries += [
             Entry(e.case, e.built, e.right, repeat=True)
@@ -166,6 +202,8 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
                 sensors.clock,
                 lambda number: sensors.read(first.group, number, job.placement),
                 bounds,
+                lambda case, seen: tell.launched(case.id, seen),
+                own.tampered,
                 lambda case, right: _tell_right(case, right, tell),
             )
             for records in measure(
@@ -196,11 +234,17 @@ def _give_bounds(
     tell: Telling,
 ) -> None:
     """What results are held to on the device; worked out here if no case was known to vary."""
+    changes = scratch.changes(buffers)
     if not scratch.has_bounds(buffers):
         tell.now("", 600)
-        typical = problems.load(job.kernels / job.cases[0].problem).timed_draw
-        scratch.keep_bounds(_drawn(job, job.cases[0], typical))
-    workspace.bounds(scratch.doubles("reference", buffers), scratch.doubles("bound", buffers))
+        problem = problems.load(job.kernels / job.cases[0].problem)
+        typical = _drawn(job, job.cases[0], problem.timed_draw)
+        if changes:
+            scratch.keep_bounds(typical.changed(problem, job.cases[0], changes), OTHER)
+        scratch.keep_bounds(typical)
+    for of in ("", OTHER) if changes else ("",):
+        reference, bound = (scratch.doubles(of + kind, buffers) for kind in ("reference", "bound"))
+        workspace.bounds(reference, bound, bool(of))
 
 
 def _probe(job: Job, backend: TimingBackend, tell: Telling) -> None:

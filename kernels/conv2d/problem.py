@@ -36,11 +36,16 @@ class Conv2d(Problem):
             # ±1 and ±2: every partial sum is exact, so one product lost or added twice cannot hide.
             few = np.array([-2, -1, 1, 2], np.float32)
             values = [few[rng.integers(0, 4, count, dtype=np.int8)] for count in (x, weights)]
-        made = dict(zip(("x", "weights"), values, strict=True))
+        return dict(zip(("x", "weights"), values, strict=True))
+
+    def layouts(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
         shapes = {"x": (sizes["n"], sizes["c"], -1), "weights": (sizes["out"], sizes["c"], -1)}
-        for name, shape in shapes.items():
-            made[f"{name}_channels_last"] = made[name].reshape(shape).swapaxes(1, 2).reshape(-1)
-        return made
+        return {
+            f"{name}_channels_last": inputs[name].reshape(shape).swapaxes(1, 2).reshape(-1)
+            for name, shape in shapes.items()
+        }
 
     def reference(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]

@@ -23,6 +23,7 @@ class Nms(Problem):
         "suppression, or 4, of which most are kept. How many are kept decides the time of the "
         "scan, so it is a size. The chains of the other draw are not timed."
     )
+    changed_together: Mapping[str, int] = {"boxes": 4}  # the corners of a box
     no_roof = "which pairs have to be compared depends on the boxes, and its decisions are a chain"
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:

@@ -1,9 +1,9 @@
-"""Write the table of cheats in docs/measurement.md from tests/cheats/endings.yaml.
+"""Write the tables of cheats in docs/measurement.md from tests/cheats/*endings.yaml.
 
     python scripts/pages/cheats_table.py            rewrite what stands between the markers
     python scripts/pages/cheats_table.py --check    exit 1 if it is out of date
 
-The tests of tests/cheats hold the same file against what happens.
+The tests of tests/cheats hold the same files against what happens.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "cheats"))
 
 import sections
+import yaml
 from endings import LARGE, Ending, load
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "measurement.md"
+FUNCTIONS = ROOT / "tests" / "cheats" / "function_endings.yaml"
 HEAD = ("kernel", "what it tries", "the emulator, at test sizes", "on a GPU")
 
 
@@ -27,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     options = parser.parse_args(arguments)
-    contents = {"cheats": "\n".join(table(load()))}
+    contents = {"cheats": "\n".join(table(load())), "functions": "\n".join(of_functions())}
     return sections.keep(PAGE, contents, options.check, "python scripts/pages/cheats_table.py")
 
 
@@ -40,6 +42,13 @@ def table(endings: Mapping[str, Ending]) -> Iterator[str]:
             timed = endings.get(name + LARGE, ending)
             gpu = "is not timed" if timed is ending and ending.refused else _on_gpu(timed)
             yield _row(f"`{name}`", ending.tries, _emulated(ending), gpu)
+
+
+def of_functions() -> Iterator[str]:
+    yield _row("function", "what it tries", "why it fails on a GPU", "its honest twin")
+    yield _row(*["---"] * 4)
+    for name, ending in yaml.safe_load(FUNCTIONS.read_text()).items():
+        yield _row(f"`{name}`", ending["tries"], ending["by"], f"`{ending['twin']}`")
 
 
 def _emulated(ending: Ending) -> str:

@@ -1,67 +1,83 @@
-"""The names of kernels that a library launched, as a profiler tells them."""
+"""Launches are held to what was verified for the state that their inputs had."""
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Iterator
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
-from harness.backends.cuda import launched
+from harness.backends.base import Batch, Right
+from harness.backends.launched import IDLE_NS, Launched
 
-TRACED = [
-    ("sm80_xmma_fprop_implicit_gemm_f32f32", "CUDA", 9),
-    ("void cudnn::winograd::tiles<float, 4>(Params)", "CUDA", 3),
-    ("cudaLaunchKernel", "CPU", 1),
-    ("void cudnn::winograd::tiles<float, 8>(Params)", "CUDA", 5),
-    ("void (anonymous namespace)::softmax<(Kind)1, float>(float*)", "CUDA", 12),
-]
+RIGHT = Right((1, 2), other=(7, 2))
+OWN, OTHER = (1, 2), (7, 2)
 
 
-@pytest.fixture
-def torch(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """torch's profiler, stood in for; what is asked of it, in order."""
-    log: list[str] = []
-
-    @contextlib.contextmanager
-    def profile(activities: Any) -> Iterator[Any]:
-        log.append("trace")
-        yield SimpleNamespace(events=lambda: [
-            SimpleNamespace(name=n, device_type=d, time_range=SimpleNamespace(start=start))
-            for n, d, start in TRACED
-        ])  # fmt: skip
-        log.append("done")
-
-    profiler, autograd = ModuleType("torch.profiler"), ModuleType("torch.autograd")
-    profiler.profile, profiler.ProfilerActivity = profile, SimpleNamespace(CUDA="CUDA")  # type: ignore[attr-defined]
-    autograd.DeviceType = SimpleNamespace(CUDA="CUDA")  # type: ignore[attr-defined]
-    for name, module in (("torch", ModuleType("torch")), ("torch.profiler", profiler),
-                         ("torch.autograd", autograd)):  # fmt: skip
-        monkeypatch.setitem(sys.modules, name, module)
-    return log
-
-
-def test_kernels_are_named_once_in_the_order_they_ran_and_nothing_of_the_host(
-    torch: list[str],
-) -> None:
-    found = launched.kernels(lambda: torch.append("call"), lambda: torch.append("wait"))
-    assert found == (
-        "cudnn::winograd::tiles",
-        "sm80_xmma_fprop_implicit_gemm_f32f32",
-        "softmax",
+def launched(*made: tuple[bool, tuple[int, ...]], **more: object) -> Launched:
+    return Launched(
+        [[1000.0] for _ in made],
+        [is_other for is_other, _ in made],
+        [3000.0 for _ in made],
+        [hashes for _, hashes in made],
+        **more,  # type: ignore[arg-type]
     )
-    assert torch == ["trace", "call", "wait", "done"]
 
 
-def test_without_torch_nobody_tells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "torch.autograd", raising=False)
-    assert launched.kernels(lambda: None, lambda: None) == ()
+def test_what_is_right_for_its_own_state_is_right() -> None:
+    found = launched((False, OWN), (True, OTHER), (True, OTHER)).judged(RIGHT, "")
+    assert found.seen == ((False, OWN), (True, OTHER), (True, OTHER))
+    assert replace(found, seen=()) == Batch(((1000.0,),) * 3)
 
 
-def test_a_name_too_long_to_read_is_cut() -> None:
-    assert len(launched.name_of("x" * 300)) == 100
-    assert launched.name_of("Memcpy DtoD (Device -> Device)") == "Memcpy DtoD"
+def test_an_answer_for_the_other_state_is_a_kept_one_and_wrong() -> None:
+    found = launched((False, OWN), (True, OWN), (False, OTHER), (True, (0, 0))).judged(RIGHT, "")
+    assert (found.wrong, found.kept) == (3, 2)
+
+
+def test_without_another_state_nothing_is_said_to_be_kept() -> None:
+    found = launched((False, OWN), (False, ())).judged(Right(OWN), "")
+    assert (found.wrong, found.kept) == (1, 0)
+
+
+def test_what_varies_is_held_to_the_bounds_of_its_state_and_kept_if_outside() -> None:
+    right = Right(OWN, varies=True, other=OTHER)
+    made = [(False, (5, 5)), (True, OWN), (True, (6, 6))]
+    found = launched(*made, outside={1}).judged(right, "an input changed")
+    expected = Batch(((1000.0,),) * 3, wrong=1, changed="an input changed", other=2, kept=1)
+    assert replace(found, seen=()) == expected
+
+
+def test_results_that_changed_after_their_end_are_counted() -> None:
+    assert launched((False, OWN), (False, OWN), late={1}).judged(RIGHT, "").late == 1
+
+
+def test_nothing_is_judged_of_launches_whose_results_are_not_known() -> None:
+    assert launched((False, ()), late={0}).judged(None, "") == Batch(((1000.0,),))
+
+
+@pytest.mark.parametrize(
+    ("idle", "busy"),
+    [
+        ([3e3, 90e3, 95e3], 0.0),  # at times the host is busy
+        ([80e3, 90e3, 95e3], 80e3),
+        ([IDLE_NS, 90e3, 95e3], 0.0),
+    ],
+)
+def test_a_device_that_works_on_after_every_launch_is_seen(idle: list[float], busy: float) -> None:
+    found = launched(*[(False, OWN)] * 3)
+    found.idle_ns = idle
+    assert found.judged(RIGHT, "").busy_ns == busy
+
+
+def test_of_a_long_launch_a_longer_wait_is_noise() -> None:
+    found = launched(*[(False, OWN)] * 3)
+    found.times, found.idle_ns = [[10e6]] * 3, [150e3] * 3
+    assert found.judged(RIGHT, "").busy_ns == 0
+    found.times = [[1e6]] * 3
+    assert found.judged(RIGHT, "").busy_ns == 150e3
+
+
+def test_two_launches_are_too_few_to_tell() -> None:
+    found = launched(*[(False, OWN)] * 2)
+    found.idle_ns = [900e3] * 2
+    assert found.judged(RIGHT, "").busy_ns == 0

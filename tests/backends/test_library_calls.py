@@ -82,6 +82,7 @@ def cuda(log: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     driver.Event = Event  # type: ignore[attr-defined]
     package = ModuleType("pycuda")
     package.driver = driver  # type: ignore[attr-defined]
+    torch.Tensor = Result  # type: ignore[attr-defined]
     torch.cuda = SimpleNamespace(  # type: ignore[attr-defined]
         ExternalStream=lambda handle: handle, stream=lambda shared: contextlib.nullcontext()
     )
@@ -123,6 +124,12 @@ def timed(cuda: Any, log: list[str], step: Any, warm_up: list[Any]) -> list[floa
     workspace = object.__new__(cuda.workspace.CudaWorkspace)
     workspace._control = SimpleNamespace(held=held, flush_l2=lambda how: log.append("flush"))
     workspace._unheld, workspace._stream = set(), SimpleNamespace(synchronize=lambda: None)
+    workspace._states = SimpleNamespace(
+        enter=lambda is_other: log.append("state"), draw=lambda: False
+    )
+    workspace._samples = SimpleNamespace(keep=lambda: log.append("sample"))
+    workspace._watch = SimpleNamespace(note=lambda outputs: log.append("hash"))
+    workspace._outputs = None
     workspace._fresh = lambda case, module: log.append("poison")
     workspace._restore = lambda case, module: None
     found: list[float] = workspace._timed(CASE, [step], warm_up, None, False, "clean")
@@ -134,7 +141,8 @@ def test_a_returned_result_is_copied_after_the_second_event_and_its_memory_spoil
 ) -> None:
     assert timed(cuda, log, call, []) == [1000.0]
     assert log == [
-        "hold", "poison", "flush", "event", "library", "event", "copy", "spoil with 255", "let go",
+        "hold", "poison", "flush", "state", "event", "library", "event", "copy", "spoil with 255",
+        "sample", "hash", "let go",
     ]  # fmt: skip
 
 
@@ -145,10 +153,12 @@ def test_the_result_of_a_warm_up_is_let_go_before_the_timed_call_and_not_copied(
         lambda: log.append("twin"), CASE, {}, {}, SimpleNamespace(handle=7)
     )
     timed(cuda, log, call, [before])
-    assert log[:5] == ["hold", "poison", "twin", "event", "library"]
+    assert log[:7] == ["hold", "poison", "state", "twin", "state", "event", "library"]
     assert log.count("copy") == 1
 
 
 def test_a_call_of_ours_has_nothing_to_deliver(cuda: Any, log: list[str]) -> None:
     timed(cuda, log, lambda: log.append("kernel"), [])
-    assert log == ["hold", "poison", "flush", "event", "kernel", "event", "let go"]
+    assert log == [
+        "hold", "poison", "flush", "state", "event", "kernel", "event", "sample", "hash", "let go",
+    ]  # fmt: skip

@@ -225,6 +225,15 @@ def test_what_can_be_no_result_is_refused_above_all_views_which_compute_nothing(
         copied(returned)
 
 
+def test_a_tensor_that_may_compute_when_it_is_copied_is_refused() -> None:
+    class Lazy(Tensor): ...
+
+    given = CASE, {"output": OUTPUT}, ["output"], Tensor
+    assert len(python_call.results(Tensor(9000, 8), *given)) == 1
+    with pytest.raises(LaunchError, match=r"returns a Lazy for `output`.* a plain torch\.Tensor"):
+        python_call.results(Lazy(9000, 8), *given)
+
+
 def test_one_result_for_several_outputs_is_refused() -> None:
     with pytest.raises(LaunchError, match="one result for several outputs: output, other"):
         copied(Tensor(9000, 8), ("output", "other"))

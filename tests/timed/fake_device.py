@@ -8,6 +8,7 @@ COSTS by its name, else 1,000 ns. A misdeed is done at the timed size only: n = 
 from __future__ import annotations
 
 import fcntl
+import gc
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -26,19 +28,23 @@ from harness.backends.base import (
     OTHER_RESULT,
     Array,
     Batch,
+    Change,
     Execution,
     Right,
     broken_promises,
     fault,
     poison,
 )
+from harness.backends.launched import Launched
 from harness.build.compile import Built
 from harness.cases import Case, Device, Flush
 from harness.errors import BackendUnavailable, DeviceFault, NotInstalled, OutOfMemory
+from harness.job import Job
 from harness.measure.ceilings import written
 from harness.measure.event_cost import IN_AND_OUT_NS
 from harness.problem import Buffer, Problem
-from harness.records import Cache
+from harness.records import Cache, Round
+from harness.worker.pipe import Pipe
 
 TIMED = 1024
 NOISE = 0.0005
@@ -109,6 +115,12 @@ class FakeWorkspace:
         self._timed: Counter[str] = Counter()
         self._y = np.zeros(1)
         self._guard = self._has_dawdled = False
+        self._changes: Mapping[str, Change] = {}
+        self._bounds: dict[bool, tuple[Array, Any]] = {}
+        self._known: Array | None = None
+        self._by_shape: dict[int, Array] = {}
+        self._by_content: dict[bytes, Array] = {}
+        self._late = False
         for buffer in buffers:
             if _flag(f"full-{buffer.count}").exists():
                 raise OutOfMemory(f"`{buffer.name}` needs {buffer.nbytes:,} bytes; 17 are free")
@@ -117,6 +129,14 @@ class FakeWorkspace:
     def refill(self, inputs: Mapping[str, Array]) -> None:
         self._inputs = {name: np.array(array) for name, array in inputs.items()}
         self._x = {name: array.copy() for name, array in self._inputs.items()}
+
+    def alternate(self, changes: Mapping[str, Change]) -> None:
+        self._changes = changes
+
+    def _enter(self, is_other: bool) -> None:
+        """The inputs' places in one state or the other; whatever else has changed stays so."""
+        for name, (where, others) in self._changes.items():
+            self._x[name][where] = others if is_other else self._inputs[name][where]
 
     # One launch
 
@@ -214,6 +234,46 @@ class FakeWorkspace:
     def write_past(self) -> None:
         self._guard = True
 
+    def keep_answer(self) -> None:
+        """Computes ten times, and gives its last answer from then on."""
+        if self._timed[self._case.id] > 10 and self._known is not None:
+            self._y = self._known.copy()
+        self._known = self._y.copy()
+
+    def keep_by_shape(self) -> None:
+        """Gives the answer to the first inputs of this shape again."""
+        self._y = self._by_shape.setdefault(self._y.size, self._y.copy()).copy()
+
+    def hash_inputs(self) -> None:
+        """Keeps an answer for each content of all inputs: it is right, and reads all of them."""
+        content = self._x["input"].tobytes()
+        self._by_content.setdefault(content, self._y.copy())
+        self._y = self._by_content[content].copy()
+
+    def forge(self) -> None:
+        """Writes a round of its own into the pipe of the process that it is in."""
+        if self._timed[self._case.id] == 3:
+            every = gc.get_objects()
+            pipe = next(each for each in every if isinstance(each, Pipe))
+            job = next(each for each in every if isinstance(each, Job))
+            pipe.record(Round(self._case.id, "cold", 0, False, (1.0,), placement=job.placement))
+
+    def patch_checks(self) -> None:
+        """Gives kept answers, and has nothing found wrong with them."""
+        self.keep_answer()
+        if self._in_rounds():
+            judged = Launched.judged
+
+            def silent(self: Launched, right: Right | None, changed: str) -> Batch:
+                return replace(judged(self, right, changed), wrong=0, kept=0)
+
+            Launched.judged = silent  # type: ignore[method-assign]
+
+    def work_late(self) -> None:
+        """One of its results is there only after it said that it was done."""
+        if self._in_rounds():
+            self._late = True
+
     def vary(self) -> None:
         """In every second launch, so that no chance can hide it."""
         if self._launches % 2:
@@ -242,7 +302,8 @@ class FakeWorkspace:
         found = self.run(case, built, draw)
         if found.faults:
             return "; ".join(found.faults)
-        errors = np.abs(self._y.astype(np.float64) - self._reference) / self._bound
+        reference, bound = self._bounds[False]
+        errors = np.abs(self._y.astype(np.float64) - reference) / bound
         return self._out_of_bounds() or float(errors.max())
 
     def right(self, case: Case, built: Built | None) -> Right | str:
@@ -255,8 +316,10 @@ class FakeWorkspace:
                     return wrong
         return self._audited() or Right(first, varies)
 
-    def bounds(self, reference: Mapping[str, Array], bound: Mapping[str, Any]) -> None:
-        self._reference, self._bound = reference["output"], bound["output"]
+    def bounds(
+        self, reference: Mapping[str, Array], bound: Mapping[str, Any], is_other: bool = False
+    ) -> None:
+        self._bounds[is_other] = reference["output"], bound["output"]
 
     def ready(self, case: Case, built: Built | None, right: Right) -> str:
         self._launch(case)
@@ -275,17 +338,24 @@ class FakeWorkspace:
         flush: Flush = "clean",
     ) -> Batch:
         pause("ceilings" if case.problem == "ceilings" else "rounds")
-        wrong, other, times = 0, 0, []
-        for _ in range(launches):
+        found = Launched()
+        for number in range(launches):
             self._timed[case.id] += 1
+            is_other = bool(right and right.other) and bool(self._rng.integers(2))
+            self._enter(is_other)
+            self._late = False
             if case.problem != "ceilings":
                 self._launch(case)
-            if right and self._hash() != right.hashes:
-                is_wrong = not right.varies or bool(self._out_of_bounds())
-                wrong, other = wrong + is_wrong, other + (not is_wrong)
+            found.states.append(is_other)
+            found.hashes.append(self._hash())
+            if right and right.varies and self._out_of_bounds(is_other):
+                found.outside.add(number)
+            if self._late:
+                found.late.add(number)
             cost = COSTS.get(case.variant, 1000.0) * (0.8 if cache == "warm" else 1.0)
-            times.append((cost * (1 + NOISE * self._rng.standard_normal()),))
-        return Batch(tuple(times), wrong, self._audited() if right else "", other)
+            found.times.append([cost * (1 + NOISE * self._rng.standard_normal())])
+        self._enter(False)
+        return found.judged(right, self._audited() if right else "")
 
     def kernels(self, case: Case) -> Sequence[str]:
         return [f"{case.variant}_{number}" for number in range(5)] if case.is_library else []
@@ -298,8 +368,9 @@ class FakeWorkspace:
     def _hash(self) -> tuple[int, ...]:
         return (zlib.crc32(self._y.tobytes()),)
 
-    def _out_of_bounds(self) -> str:
-        wrong = ~(np.abs(self._y.astype(np.float64) - self._reference) <= self._bound)
+    def _out_of_bounds(self, is_other: bool = False) -> str:
+        reference, bound = self._bounds[is_other]
+        wrong = ~(np.abs(self._y.astype(np.float64) - reference) <= bound)
         return f"`output` is wrong in {np.count_nonzero(wrong)} elements" if np.any(wrong) else ""
 
     def _changed(self) -> bool:
@@ -335,6 +406,8 @@ MISDEEDS: dict[str, Callable[[FakeWorkspace], None]] = {
         "hang", "crash", "fault", "fault_when_timed", "hang_when_timed", "wrong", "nan",
         "wrong_later", "wrong_sometimes", "change_input", "change_input_when_timed", "write_past",
         "vary", "vary_rarely", "lose_card", "hang_card", "ecc_error", "die_once", "die", "dawdle",
+        "keep_answer", "keep_by_shape", "hash_inputs", "work_late",
+        "forge", "patch_checks",
     }
 }  # fmt: skip
 COSTS: dict[str, float] = json.loads(os.environ.get("FAKE_COSTS", "{}"))

@@ -12,6 +12,7 @@ import pycuda.driver as cuda
 from harness.backends.base import Array
 from harness.backends.cuda.calls import Modules
 from harness.backends.cuda.self_timed import SelfTimed
+from harness.backends.cuda.states import StateKernels
 from harness.backends.cuda.stream import StreamControl
 from harness.backends.cuda.watch import Watch
 from harness.backends.cuda.workspace import CudaWorkspace
@@ -48,6 +49,7 @@ class CudaBackend:
             self._modules = Modules(self.device)
             self._control = StreamControl(self._stream, self.device)
             self._watch = Watch(self._stream, self.device)
+            self._states = StateKernels(self._stream, self.device)
         except cuda.MemoryError:
             free, total = cuda.mem_get_info()
             self._context.pop()
@@ -63,8 +65,9 @@ class CudaBackend:
         self, problem: Problem | None, buffers: Sequence[Buffer], inputs: Mapping[str, Array]
     ) -> CudaWorkspace:
         return CudaWorkspace(
-            self._stream, self._control, self._watch, self._modules, problem, buffers, inputs
-        )
+            self._stream, self._control, self._watch, self._states, self._modules,
+            problem, buffers, inputs,
+        )  # fmt: skip
 
     @cached_property
     def _self_timed(self) -> SelfTimed:

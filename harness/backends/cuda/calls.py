@@ -124,7 +124,9 @@ class LibraryCall:
 
     def deliver(self) -> None:
         """Enqueued: what is not in the buffers yet. Its memory is spoilt for the next call."""
-        found = python_call.results(self._returned, self._case, self._views, self._outputs)
+        found = python_call.results(
+            self._returned, self._case, self._views, self._outputs, self._torch.Tensor
+        )
         with self._torch.cuda.stream(self._shared):
             for buffer, result in found:
                 buffer.view(result.shape).copy_(result)

@@ -18,7 +18,7 @@ from harness.cases import Device
 SOURCE = Path(__file__).with_name("watch.cu")
 
 _BLOCK = (256, 1, 1)
-_MOST_HASHES = 4096
+_MOST_HASHES = 8192
 _REGION = np.dtype([("start", "u8"), ("bytes", "u8"), ("is_zeroed", "u4"), ("unused", "u4")])
 _JUDGED = np.dtype([("wrong", "u4"), ("worst", "f4")])
 
@@ -72,6 +72,10 @@ class Watch:
         self._hash.prepared_async_call(self._grid(regions), _BLOCK, self._stream, regions.table, at)
         self._used += regions.count
         self._rows.append(regions.count)
+
+    def forget(self) -> None:
+        """The last one noted, of a launch that does not count."""
+        self._used -= self._rows.pop()
 
     def noted(self) -> list[tuple[int, ...]]:
         """The hashes noted since the last time, in order."""

@@ -1,16 +1,16 @@
 """A problem's buffers in device memory: verified launches, timed launches, and launches to profile.
 
 A timed launch is also a right one. Outside its two events its outputs and scratch are poisoned, its
-module's variables and overwritten inputs put back, and afterwards its results are hashed and
-compared with the verified ones, bit by bit. After every batch the inputs and the guards around all
-buffers are hashed too.
+module's variables and overwritten inputs put back, and its inputs are in one of two states by
+chance. Right after its end its results are sampled and hashed, and compared with the verified ones
+of that state, bit by bit; when the device is idle the sample must still be the same. After every
+batch the inputs and the guards around all buffers are hashed too.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from types import TracebackType
 from typing import Any
@@ -19,11 +19,13 @@ import nvtx
 import pycuda.driver as cuda
 
 from harness.backends.base import (
+    LATE,
     LONG_NS,
     NVTX_DOMAIN,
     OTHER_RESULT,
     Array,
     Batch,
+    Change,
     Execution,
     Right,
     broken_promises,
@@ -31,7 +33,7 @@ from harness.backends.base import (
     fault,
     poison,
 )
-from harness.backends.cuda import launched
+from harness.backends.cuda import library_kernels
 from harness.backends.cuda.calls import (
     Call,
     Module,
@@ -43,9 +45,11 @@ from harness.backends.cuda.calls import (
 )
 from harness.backends.cuda.memory import Allocation
 from harness.backends.cuda.references import References
+from harness.backends.cuda.states import KERNELS, Idle, Samples, StateKernels, States
 from harness.backends.cuda.stream import NotHeldError, StreamControl
 from harness.backends.cuda.turns import empty_kernels
 from harness.backends.cuda.watch import Regions, Watch
+from harness.backends.launched import Launched
 from harness.build.compile import Built
 from harness.cases import Case, Flush
 from harness.errors import OutOfMemory
@@ -65,18 +69,6 @@ _BEYOND_DOUBLES = ("int64", "uint64")
 _OUTSIDE = "a kernel wrote {} the buffer `{}`"
 
 
-@dataclass(frozen=True)
-class _Launched:
-    """Launches in the order they were made: nanoseconds of each part, hashes of each result.
-
-    outside: the numbers of those whose results are not within their bounds.
-    """
-
-    times: list[list[float]]
-    hashes: list[tuple[int, ...]]
-    outside: set[int]
-
-
 class CudaWorkspace:
     """The buffers of one problem at one size, shared by all of its cases."""
 
@@ -85,6 +77,7 @@ class CudaWorkspace:
         stream: Any,
         control: StreamControl,
         watch: Watch,
+        states: StateKernels,
         modules: Modules,
         problem: Problem | None,
         buffers: Sequence[Buffer],
@@ -97,6 +90,9 @@ class CudaWorkspace:
         self._pristine: dict[str, Allocation] = {}
         self._regions: list[Regions] = []
         self._references = References(watch, self._memory)
+        self._state_kernels = states
+        self._states = States(states, {}, {}, {})
+        self._samples = Samples(states, [])
         self._functions: dict[tuple[str, bool], Call] = {}
         self._unheld: set[str] = set()
         self._launches = 0
@@ -115,11 +111,15 @@ class CudaWorkspace:
                 m for m in self._memory.values() if m.buffer.role in ("output", "zeroed")
             )
             self._input_regions = self._described(m for m in made if m.buffer.role == "input")
+            self._samples = Samples(states, [
+                m for m in self._memory.values() if m.buffer.role in ("output", "zeroed")
+            ])  # fmt: skip
             self._guarded = made
             self._guards = Regions([guard for m in made for guard in m.guards])
             self._regions.append(self._guards)
             [self._guards_were] = watch.hashes(self._guards)
             self._watch.fill(self._to_fill, poison(0))
+            self._idle = Idle(stream)
             self.refill(inputs)
         except BaseException:
             self._free()
@@ -139,6 +139,10 @@ class CudaWorkspace:
             if name in self._pristine:
                 self._pristine[name].upload(array)
         [self._inputs_were] = self._watch.hashes(self._input_regions)
+
+    def alternate(self, changes: Mapping[str, Change]) -> None:
+        self._states.free()
+        self._states = States(self._state_kernels, self._memory, self._inputs, changes)
 
     def noise(self, name: str) -> None:
         """Random floats in a buffer whose contents do not matter."""
@@ -212,7 +216,10 @@ class CudaWorkspace:
         [first] = self._watch.hashes(self._outputs)
         right, varies = Right(first), False
         for cache in _CACHES:
-            if self._launched(case, built, cache, 1).hashes != [first]:
+            found = self._launched(case, built, cache, 1)
+            if found.late:
+                return LATE
+            if set(found.hashes) != {first}:
                 varies = True
                 if wrong := self._references.violated():
                     return wrong
@@ -236,8 +243,13 @@ class CudaWorkspace:
             self._restore(case, module)
             return wrong or self.audit()
 
-    def bounds(self, reference: Mapping[str, Array], bound: Mapping[str, Array | float]) -> None:
-        self._references.replace(reference, bound)
+    def bounds(
+        self,
+        reference: Mapping[str, Array],
+        bound: Mapping[str, Array | float],
+        is_other: bool = False,
+    ) -> None:
+        self._references.replace(reference, bound, is_other)
 
     # Timed launches
 
@@ -252,12 +264,9 @@ class CudaWorkspace:
         flush: Flush = "clean",
     ) -> Batch:
         with self._faults_of(case), nvtx.annotate(case.id, domain=NVTX_DOMAIN):
-            varies = right is not None and right.varies
-            found = self._launched(case, built, cache, launches, apart, flush, varies)
+            found = self._launched(case, built, cache, launches, apart, flush, right)
             changed = self.audit() if right else ""
-        differ = {n for n, hashes in enumerate(found.hashes) if right and hashes != right.hashes}
-        wrong = found.outside if varies else differ
-        return Batch(tuple(map(tuple, found.times)), len(wrong), changed, len(differ - wrong))
+        return found.judged(right, changed)
 
     def _launched(
         self,
@@ -267,9 +276,11 @@ class CudaWorkspace:
         launches: int,
         apart: bool = False,
         flush: Flush = "clean",
-        varies: bool = False,
-    ) -> _Launched:
-        """So many launches; each result is held to its bounds where it `varies`.
+        right: Right | None = None,
+    ) -> Launched:
+        """So many launches; each result is held to its bounds where it varies.
+
+        The inputs are in either state where both are verified, and in their own afterwards.
 
         A first one is not among them, unless it is long: right after other code and a pause it
         takes a microsecond more than those that follow, up to 10 % on an H200. The others take all
@@ -277,21 +288,32 @@ class CudaWorkspace:
         """
         steps, module = self._calls(case, built), self._module(built)
         warm_up = self._calls(case, built, twins=True) if cache == "warm" else []
-        kernels = _AROUND[cache] + len(steps) + len(warm_up)
-        times: list[list[float]] = []
-        outside = set[int]()
-        first = self._timed(case, steps, warm_up, module, apart, flush)
-        for number in range(launches):
-            if number == 0 and sum(first) >= LONG_NS:
-                times.append(first)
-            else:
-                self._control.pass_turns(empty_kernels(number, kernels))
-                times.append(self._timed(case, steps, warm_up, module, apart, flush))
-            self._watch.note(self._outputs)
-            if varies and self._references.violated():
-                outside.add(number)
+        pokes = (2 if warm_up else 1) * self._states.kernels
+        kernels = _AROUND[cache] + KERNELS + pokes + len(steps) + len(warm_up)
+        found, samples = Launched(), self._samples
+        samples.begin(launches + 1)
+
+        def launch() -> list[float]:
+            number = len(found.states)
+            is_other = bool(right and right.other) and self._states.draw()
+            found.states.append(is_other)
+            taken = self._timed(case, steps, warm_up, module, apart, flush, is_other)
+            found.idle_ns.append(self._idle.wait_ns())  # what another stream does is done by then
+            samples.compare(number)
+            if right and right.varies and self._references.violated(is_other):
+                found.outside.add(number)
+            return taken
+
+        first = launch()
+        if sum(first) >= LONG_NS:
+            found.times.append(first)
+        for number in range(len(found.times), launches):
+            self._control.pass_turns(empty_kernels(number, kernels))
+            found.times.append(launch())
         self._restore(case, module)
-        return _Launched(times, self._watch.noted(), outside)
+        self._states.enter(False)
+        found.late, found.hashes = samples.late(len(found.states)), self._watch.noted()
+        return found
 
     def _timed(
         self,
@@ -301,18 +323,22 @@ class CudaWorkspace:
         module: Module | None,
         apart: bool,
         flush: Flush,
+        is_other: bool = False,
     ) -> list[float]:
         """One launch: nanoseconds of all steps together, or with `apart` of each.
 
         A warm one follows another launch, which had outputs and scratch of its own, so that those
-        of the timed one are still poisoned. What a library returns in memory of its own is copied
-        into the outputs after the last event.
+        of the timed one are still poisoned, and inputs in a state of its own, so that its answer is
+        of no use. What a library returns in memory of its own is copied into the outputs after the
+        last event. Results are looked at without going back to the host first.
         """
         marks = [cuda.Event() for _ in range(len(steps) + 1 if apart else 2)]
         held = self._control.held() if case.id not in self._unheld else contextlib.nullcontext()
         try:
             with held:
                 self._fresh(case, module)
+                if warm_up:
+                    self._states.enter(self._states.draw())
                 for step in warm_up:
                     step()
                 discard(warm_up)
@@ -320,6 +346,7 @@ class CudaWorkspace:
                     self._restore(case, module)
                 else:
                     self._control.flush_l2(flush)
+                self._states.enter(is_other)
                 marks[0].record(self._stream)
                 for index, step in enumerate(steps):
                     step()
@@ -328,12 +355,15 @@ class CudaWorkspace:
                 if not apart:
                     marks[1].record(self._stream)
                 deliver(steps)
+                self._samples.keep()
+                self._watch.note(self._outputs)
         except NotHeldError:
             if case.kind == "kernel":
                 raise
+            self._watch.forget()
             # Its code waits for the device: it is timed with the host's part in it, which is said.
             self._unheld.add(case.id)
-            return self._timed(case, steps, warm_up, module, apart, flush)
+            return self._timed(case, steps, warm_up, module, apart, flush, is_other)
         self._stream.synchronize()
         return [1e6 * later.time_since(earlier) for earlier, later in pairwise(marks)]
 
@@ -378,7 +408,7 @@ class CudaWorkspace:
     def kernels(self, case: Case) -> Sequence[str]:
         [call] = self._calls(case, None)
         with self._faults_of(case):
-            found = launched.kernels(call, self._stream.synchronize)
+            found = library_kernels.kernels(call, self._stream.synchronize)
             discard([call])
         return found
 
@@ -424,9 +454,9 @@ class CudaWorkspace:
     def _free(self) -> None:
         with contextlib.suppress(cuda.Error):
             self._references.free()
-        for regions in self._regions:
+        for free in (*(r.free for r in self._regions), self._states.free, self._samples.free):
             with contextlib.suppress(cuda.Error):
-                regions.free()
+                free()
         every = (*self._memory.values(), *self._twins.values(), *self._pristine.values())
         for allocation in {id(each): each for each in every}.values():
             with contextlib.suppress(cuda.Error):

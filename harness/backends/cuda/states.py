@@ -1,0 +1,184 @@
+"""The inputs' two states, and a sample of results at a launch's end: states.cu on the host's side.
+
+Which state a launch finds is a bit of the operating system's randomness, drawn for each. It is
+written after the cache is emptied, right before the first event, so that nobody on another stream
+has time to work on it ahead. The sample is of random places, drawn anew for each workspace.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pycuda.driver as cuda
+
+from harness.backends.base import Array, Change
+from harness.backends.cuda.memory import Allocation
+from harness.build import compile as compiler
+from harness.build.compile import Unit
+from harness.cases import Device
+
+SOURCE = Path(__file__).with_suffix(".cu")
+SAMPLES = 1024
+"""Places of all results together that are looked at."""
+MOST_LAUNCHES = 4096
+"""Of a batch."""
+KERNELS = 2
+"""Around each launch, for the sample."""
+_THREADS = 256
+_TRIES = 9
+_PLACE = np.dtype([("at", "u8"), ("bytes", "u8")])
+
+
+class StateKernels:
+    """The kernels of states.cu on one stream."""
+
+    def __init__(self, stream: Any, device: Device) -> None:
+        self.stream = stream
+        built = compiler.build(Unit(SOURCE, (), (), device.arch))
+        self._module = cuda.module_from_file(str(built.loaded_by(device)))
+        self.set = self._module.get_function("set_state").prepare("PPII")
+        self.keep = self._module.get_function("keep_sample").prepare("PPI")
+        self.compare = self._module.get_function("compare_sample").prepare("PPIP")
+        # Their code is loaded here: a stream that is held would wait for that.
+        for kernel, arguments in ((self.set, (0, 0, 0, 0)), (self.keep, (0, 0, 0)),
+                                  (self.compare, (0, 0, 0, 0))):  # fmt: skip
+            kernel.prepared_async_call((1, 1), (1, 1, 1), stream, *arguments)
+        stream.synchronize()
+
+
+class States:
+    """The other state of a workspace's inputs; none at all where nothing is changed."""
+
+    def __init__(
+        self, kernels: StateKernels, memory: Mapping[str, Allocation],
+        own: Mapping[str, Array], changes: Mapping[str, Change],
+    ) -> None:  # fmt: skip
+        self._kernels = kernels
+        places, values = [], []
+        for name, (where, others) in changes.items():
+            size = others.dtype.itemsize
+            places.append(_places(memory[name].address, size, where))
+            values.append(np.stack([_bits(own[name][where]), _bits(others)]))
+        self._count = sum(map(len, places))
+        self._memory = (
+            [cuda.to_device(np.concatenate(places)), cuda.to_device(np.hstack(values))]
+            if self._count else []
+        )  # fmt: skip
+
+    @property
+    def kernels(self) -> int:
+        """That a change of state takes."""
+        return int(bool(self._memory))
+
+    def draw(self) -> bool:
+        """Which state the next launch finds: whether it is the other one."""
+        return bool(self._memory) and bool(secrets.randbits(1))
+
+    def enter(self, is_other: bool) -> None:
+        """Enqueued: the inputs are in a state."""
+        if self._memory:
+            self._kernels.set.prepared_async_call(
+                (-(-self._count // _THREADS), 1), (_THREADS, 1, 1), self._kernels.stream,
+                *self._memory, int(is_other), self._count,
+            )  # fmt: skip
+
+    def free(self) -> None:
+        for each in self._memory:
+            each.free()
+        self._memory = []
+
+
+class Samples:
+    """Random places of the results: what they hold at a launch's end, and whether that stays."""
+
+    def __init__(self, kernels: StateKernels, results: Sequence[Allocation]) -> None:
+        self._kernels = kernels
+        rng = np.random.default_rng(secrets.randbits(128))
+        places = []
+        for memory in results:
+            size = memory.buffer.nbytes // memory.buffer.count
+            most = max(1, SAMPLES // len(results))
+            every = memory.buffer.count <= most
+            where = (
+                np.arange(memory.buffer.count) if every
+                else rng.integers(0, memory.buffer.count, most)
+            )  # fmt: skip
+            places.append(_places(memory.address, size, where))
+        self._count = sum(map(len, places))
+        self._memory: list[Any] = []
+        if self._count:
+            self._memory += [
+                cuda.to_device(np.concatenate(places)),
+                cuda.mem_alloc(8 * self._count),
+                cuda.mem_alloc(4 * MOST_LAUNCHES),
+            ]
+
+    def begin(self, launches: int) -> None:
+        """Enqueued: of so many launches none is known to have changed later."""
+        if launches > MOST_LAUNCHES:
+            raise ValueError(f"more than {MOST_LAUNCHES} launches at once")
+        if self._memory:
+            cuda.memset_d32_async(int(self._memory[2]), 0, launches, self._kernels.stream)
+
+    def keep(self) -> None:
+        """Enqueued right after a launch."""
+        if self._memory:
+            places, kept, _ = self._memory
+            self._kernels.keep.prepared_async_call(
+                (1, 1), (_THREADS, 1, 1), self._kernels.stream, places, kept, self._count
+            )
+
+    def compare(self, launch: int) -> None:
+        """Enqueued when nothing runs on the device any more: with what the launch had left."""
+        if self._memory:
+            places, kept, changed = self._memory
+            self._kernels.compare.prepared_async_call(
+                (1, 1), (_THREADS, 1, 1), self._kernels.stream,
+                places, kept, self._count, int(changed) + 4 * launch,
+            )  # fmt: skip
+
+    def late(self, launches: int) -> set[int]:
+        """The numbers of those whose results changed after their end."""
+        if not self._memory:
+            return set()
+        self._kernels.stream.synchronize()
+        changed = cuda.from_device(self._memory[2], (launches,), np.uint32)
+        return set(map(int, np.flatnonzero(changed)))
+
+    def free(self) -> None:
+        for each in self._memory:
+            each.free()
+        self._memory = []
+
+
+class Idle:
+    """How long the device works on after the end of a stream."""
+
+    def __init__(self, stream: Any) -> None:
+        self._for_nothing = 0.0
+        stream.synchronize()
+        self._for_nothing = median(self.wait_ns() for _ in range(_TRIES))
+
+    def wait_ns(self) -> float:
+        """Until the device is idle; beyond what the host takes to see that it is."""
+        began = time.perf_counter_ns()
+        cuda.Context.synchronize()
+        return time.perf_counter_ns() - began - self._for_nothing
+
+
+def _places(start: int, size: int, where: Array) -> Array:
+    found = np.zeros(len(where), _PLACE)
+    found["at"] = start + size * where.astype(np.uint64)
+    found["bytes"] = size
+    return found
+
+
+def _bits(values: Array) -> Array:
+    """Numbers as the low bits of 64."""
+    return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").astype(np.uint64)

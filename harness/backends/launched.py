@@ -1,0 +1,59 @@
+"""Launches as they were made, each held to what was verified for the state that its inputs had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.backends.base import Batch, Right, Seen
+
+IDLE_NS = 50_000.0
+"""How much longer than for nothing the host may take to see that the device is idle after the end
+of its stream: it may be busy itself. Longer after every launch is work on another stream."""
+
+FEWEST = 3
+"""Launches of a batch from which this can be told."""
+
+IDLE_SHARE = 0.02
+"""And as much longer as this share of what the events say."""
+
+
+@dataclass
+class Launched:
+    """In the order they were made: nanoseconds of each part of those that are timed; of all of
+    them, one more as a rule, whether their inputs were in the other state, and their results.
+
+    outside: the numbers of those whose results are not within their bounds. late: of those whose
+    results changed after their end. idle_ns: from the end of the stream until the device was idle.
+    """
+
+    times: list[list[float]] = field(default_factory=list)
+    states: list[bool] = field(default_factory=list)
+    idle_ns: list[float] = field(default_factory=list)
+    hashes: list[tuple[int, ...]] = field(default_factory=list)
+    outside: set[int] = field(default_factory=set)
+    late: set[int] = field(default_factory=set)
+
+    def judged(self, right: Right | None, changed: str) -> Batch:
+        """changed: what an audit of inputs and memory has found afterwards."""
+        times = tuple(map(tuple, self.times))
+        if right is None:
+            return Batch(times)
+        of_launches = list(enumerate(zip(self.states, self.hashes, strict=True)))
+        differ = {n for n, (state, hashes) in of_launches if hashes != right.of(state)}
+        kept = {
+            n for n, (state, hashes) in of_launches
+            if n in differ and right.other and hashes == right.of(not state)
+        }  # fmt: skip
+        wrong = self.outside if right.varies else differ
+        return Batch(
+            times, len(wrong), changed, len(differ - wrong), len(wrong & kept), len(self.late),
+            self._busy_ns(), tuple(map(Seen, self.states, self.hashes)),
+        )  # fmt: skip
+
+    def _busy_ns(self) -> float:
+        """For how long the device worked on after every launch's end; 0 within noise."""
+        if len(self.idle_ns) < FEWEST:
+            return 0.0
+        longest = max((sum(parts) for parts in self.times), default=0.0)
+        least = min(self.idle_ns, default=0.0)
+        return least if least > IDLE_NS + IDLE_SHARE * longest else 0.0

@@ -1,0 +1,152 @@
+"""The two states of timed launches' inputs, by chance: no kept answer is right for both.
+
+In one the inputs are as drawn. In the other one a few elements at secret places hold the values of
+other elements of the same array, which are valid wherever the array's own are. Which of the two a
+launch finds is a secret bit (backends/cuda/states.py), and it is held to what was verified for that
+state. Places and bits come from the operating system's randomness, not from the run's seed, from
+which everybody can draw.
+
+The change must be seen in the results: somewhere the two references differ by far more than what
+is let pass. Where a few elements are not seen, as in a long sum, more are changed, then a few to
+larger values, then many.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.backends.base import Array, Change
+from harness.cases import Case
+from harness.dtypes import is_float, largest, numpy_dtype
+from harness.problem import Buffer, Problem
+from harness.worker.inputs import Inputs, with_changes
+
+SEEN = 8
+"""So many times what is let pass, a difference is beyond doubt."""
+
+FEW, MORE, MANY = 64, 1024, 65_536
+"""Numbers changed in an input. Few, as a cold launch may find their sectors in the cache."""
+
+SHARE_OF_FEW, SHARE = 16, 512
+"""At most one number in so many, so that inputs stay as they were drawn, and cold."""
+
+OF = 16
+"""A float becomes the largest of so many of the array, so that changes do not cancel in a sum."""
+
+WORDS = (1, 2, 4, 8)
+"""Bytes of a number that can be changed."""
+
+ROOM = 16.0
+"""Results are at most the largest number of their type over this."""
+
+
+class _Level(NamedTuple):
+    """How many numbers are changed, and how much larger than the array's largest they become."""
+
+    numbers: int
+    larger: float = 0.0
+
+
+_LEVELS = (
+    _Level(FEW), _Level(MORE), *(_Level(FEW, 2.0**n) for n in (4, 10, 20)), _Level(MANY),
+)  # fmt: skip
+
+
+def other_state(
+    problem: Problem, case: Case, own: Inputs
+) -> tuple[dict[str, Change], Inputs] | None:
+    """What the other state differs by, and that state; None where no change is seen."""
+    rng = np.random.default_rng(secrets.randbits(128))
+    buffers = problem.buffers(case.sizes, case.dtype)
+    for level in _LEVELS:
+        changes = dict(_changes(problem, buffers, own.values, level, rng))
+        if not changes:
+            continue
+        changes |= _in_other_layouts(problem, case, own, changes)
+        other = own.changed(problem, case, changes)
+        if is_seen(own, other) and _fits(buffers, other):
+            return changes, other
+    return None
+
+
+def is_seen(own: Inputs, other: Inputs) -> bool:
+    """Whether an output of the two differs by so much that no right one is right for both."""
+    for name, reference in own.reference.items():
+        bounds = [np.asarray(each.tolerance[name], np.float64) for each in (own, other)]
+        apart = np.abs(np.asarray(other.reference[name], np.float64)
+                       - np.asarray(reference, np.float64)).reshape(-1)  # fmt: skip
+        allowed = SEEN * np.maximum(bounds[0].reshape(-1), bounds[1].reshape(-1))
+        if np.any((apart > allowed) & (apart > 0)):
+            return True
+    return False
+
+
+def _fits(buffers: Sequence[Buffer], other: Inputs) -> bool:
+    """Whether results are far from what their types cannot hold, such as a sum of larger halves."""
+    return all(
+        np.abs(np.asarray(other.reference[b.name], np.float64)).max() <= largest(b.dtype) / ROOM
+        for b in buffers
+        if b.role == "output" and is_float(b.dtype)
+    )
+
+
+def _changes(
+    problem: Problem, buffers: Sequence[Buffer], values: Mapping[str, Array], level: _Level,
+    rng: np.random.Generator,
+) -> Iterator[tuple[str, Change]]:  # fmt: skip
+    """At the same places of inputs of one length: both factors of a product change."""
+    places = rng.random(level.numbers)
+    for buffer in buffers:
+        together = problem.changed_together.get(buffer.name, 1)
+        is_word = numpy_dtype(buffer.dtype).itemsize in WORDS
+        is_own = buffer.role == "input" and buffer.name not in problem.other_layouts
+        if is_own and together and is_word:
+            array = np.asarray(values[buffer.name]).reshape(-1)
+            change = _change(array, buffer.dtype, together, level, places, rng)
+            if change is not None:
+                yield buffer.name, change
+
+
+def _in_other_layouts(
+    problem: Problem, case: Case, own: Inputs, changes: Mapping[str, Change]
+) -> Iterator[tuple[str, Change]]:
+    """What the same changes come to where an input lies in another order, too."""
+    if not problem.other_layouts:
+        return
+    values = with_changes(own.values, changes)
+    for name, array in problem.layouts(case.sizes, case.dtype, values).items():
+        [where] = np.nonzero(array != own.values[name])
+        yield name, Change(where, array[where])
+
+
+def _change(
+    array: Array, dtype: str, together: int, level: _Level, places: Array, rng: np.random.Generator
+) -> Change | None:
+    """Other values for some of an array's units of `together` numbers, where they do differ."""
+    units = array.size // together
+    few = min(FEW // together, units // SHARE_OF_FEW) or min(units, 1)
+    count = max(few, min(level.numbers // together, units // SHARE))
+    takes_any = together == 1 and is_float(dtype)
+    if count == 0 or (level.larger and not takes_any):
+        return None
+    at = np.unique((places[:count] * units).astype(np.int64))
+    if level.larger:
+        top = float(np.max(array))
+        most = min(max(abs(top), 1.0) * level.larger, largest(dtype) ** 0.5)
+        others = np.full(at.size, max(most, top)).astype(array.dtype)
+    elif takes_any:
+        others = array[rng.integers(0, units, (at.size, OF))].max(axis=1)
+    else:
+        others = array[_numbers(rng.integers(0, units, at.size), together)]
+    where = _numbers(at, together)
+    differ = others != array[where]
+    return Change(where[differ], others[differ]) if np.any(differ) else None
+
+
+def _numbers(units: Array, together: int) -> Array:
+    """The indices of the numbers of some units."""
+    return np.asarray(units[:, None] * together + np.arange(together)).reshape(-1)

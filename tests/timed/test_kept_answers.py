@@ -1,0 +1,53 @@
+"""Whoever gives an answer that it has not computed is told by name; the honest twin passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from station import Station
+
+from harness.backends.base import KEPT, LATE
+
+Outcome = Callable[..., tuple[str, str]]
+
+CAUGHT = {
+    "keep_answer": f"while timed: {KEPT}",
+    "keep_by_shape": "before timing: `output[",  # the other state is verified as well
+    "work_late": f"while timed: {LATE}",
+    "patch_checks": f"while timed: {KEPT}",  # told by the process that it cannot reach
+    "forge": "while timed: its worker sent two records of one round",
+}
+HONEST = ("honest1", "honest2", "hash_inputs")
+
+
+@pytest.mark.fault(
+    "a variant that keeps answers, or that is not done when it says so",
+    outcome="The inputs of timed launches are in one of two states, by a secret bit for each: it "
+    "fails as `it gave the answer for inputs that it did not have`, and costs the others nothing.",
+)
+def test_a_kept_answer_and_late_work_fail_by_name(station: Station, outcome: Outcome) -> None:
+    run = station.run(*HONEST, *CAUGHT)
+    for variant, words in CAUGHT.items():
+        status, reason = outcome(run, variant)
+        assert status == "failed", variant
+        assert reason.startswith(words)
+    for variant in HONEST:
+        assert outcome(run, variant) == ("ok", ""), variant
+    assert not run.remarks
+
+
+@pytest.mark.fault(
+    "a problem in whose results no small change of its inputs is seen",
+    outcome="Each of its variants is said not to have been told apart from a kept answer.",
+)
+def test_launches_that_are_not_told_apart_are_said_to_be(
+    station: Station, outcome: Outcome
+) -> None:
+    path = station.folder / "kernels" / "double" / "problem.py"
+    path.write_text(path.read_text().replace("1e-6", "1e30"))
+    run = station.run("honest1", "keep_answer")
+    for variant in ("honest1", "keep_answer"):
+        assert outcome(run, variant) == ("ok", "")
+        [remark] = run.remarks["double", variant]
+        assert "its timed launches were not told apart" in remark.text
