@@ -38,6 +38,10 @@ from harness.worker.inputs import (
 from harness.worker.own_code import OwnCode
 from harness.worker.states import other_state
 
+CHANGED = ", with a few numbers of its inputs changed"
+"""Said of who is right for the typical inputs, and not for their other state. Inputs of which not
+every number may take another's place are named in `changed_together` of problem.py."""
+
 
 def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
     """Verify a group's cases at the size that is timed; who fails gets its outcome here."""
@@ -116,7 +120,8 @@ def _is_right(
             reason = f"right at first, then not: {right}"
     tell.record(Verified(**{**vars(verified), "ok": not reason, "reason": reason}))
     if reason:
-        tell.record(Outcome(case.id, "failed", f"before timing: {reason}"))
+        when = f"before timing{CHANGED}" if inputs.is_changed else "before timing"
+        tell.record(Outcome(case.id, "failed", f"{when}: {reason}"))
     return not reason
 
 
