@@ -149,7 +149,8 @@ class Batch:
     told where results may vary. changed: inputs, or memory outside of all buffers, that had changed
     afterwards. kept: of the wrong ones those that were right for the inputs' other state. late:
     launches whose results still changed after their end. busy_ns: for how long the device still
-    worked after each of them, 0 where it did not. seen: of every launch the state and the hashes.
+    worked after each of them, 0 where it did not. first: which of those that were kept was the
+    first, in words. seen: of every launch the state and the hashes.
     """
 
     times_ns: tuple[tuple[float, ...], ...]
@@ -159,6 +160,7 @@ class Batch:
     kept: int = 0
     late: int = 0
     busy_ns: float = 0.0
+    first: str = ""
     seen: tuple[Seen, ...] = ()
 
 

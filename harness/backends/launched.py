@@ -47,8 +47,16 @@ class Launched:
         wrong = self.outside if right.varies else differ
         return Batch(
             times, len(wrong), changed, len(differ - wrong), len(wrong & kept), len(self.late),
-            self._busy_ns(), tuple(map(Seen, self.states, self.hashes)),
+            self._busy_ns(), self._first(wrong & kept), tuple(map(Seen, self.states, self.hashes)),
         )  # fmt: skip
+
+    def _first(self, numbers: set[int]) -> str:
+        if not numbers:
+            return ""
+        state = "changed" if self.states[min(numbers)] else "as drawn"
+        return (
+            f"first in launch {min(numbers) + 1} of {len(self.states)}, whose inputs were {state}"
+        )
 
     def _busy_ns(self) -> float:
         """For how long the device worked on after every launch's end; 0 within noise."""

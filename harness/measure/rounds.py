@@ -231,7 +231,7 @@ class _Placement:
         found = [words for words in (self._tampered(case), batch.changed) if words]
         of = f"of {self._made[case.id]} timed launches"
         if batch.kept:
-            found.append(f"{KEPT} ({batch.kept} {of})")
+            found.append(f"{KEPT} ({batch.kept} {of}; {batch.first})")
         elif batch.wrong:
             found.append(f"wrong in {batch.wrong} {of}")
         if batch.late:

@@ -50,7 +50,7 @@ class Inputs:
 
     def __init__(self, problem: Problem, case: Case, seed: int, draw: int, fresh: int = 0) -> None:
         key = (case.group, draw, fresh) if fresh else (case.group, draw)
-        self.draw = draw
+        self.draw, self.is_changed = draw, False
         self.values = problem.inputs(case.sizes, case.dtype, generator(seed, *key), draw)
         self.reference = problem.reference(case.sizes, case.dtype, self.values)
         self.tolerance = problem.tolerance(case.sizes, case.dtype, self.values)
@@ -62,7 +62,7 @@ class Inputs:
         other.values = with_changes(self.values, changes)
         other.reference = problem.reference(case.sizes, case.dtype, other.values)
         other.tolerance = problem.tolerance(case.sizes, case.dtype, other.values)
-        other._usable = False
+        other.is_changed, other._usable = True, False
         return other
 
     def verify(

@@ -37,6 +37,12 @@ SHARE_OF_FEW, SHARE = 16, 512
 OF = 16
 """A float becomes the largest of so many of the array, so that changes do not cancel in a sum."""
 
+SLACK = 8.0
+"""So much more may be seen than was thought."""
+
+PIECE = 1 << 18
+"""Results that are compared at once."""
+
 WORDS = (1, 2, 4, 8)
 """Bytes of a number that can be changed."""
 
@@ -50,6 +56,11 @@ class _Level(NamedTuple):
     numbers: int
     larger: float = 0.0
 
+    @property
+    def gain(self) -> float:
+        """How much more is seen than of a few numbers, about."""
+        return self.numbers / FEW * max(self.larger, 1.0)
+
 
 _LEVELS = (
     _Level(FEW), _Level(MORE), *(_Level(FEW, 2.0**n) for n in (4, 10, 20)), _Level(MANY),
@@ -62,27 +73,47 @@ def other_state(
     """What the other state differs by, and that state; None where no change is seen."""
     rng = np.random.default_rng(secrets.randbits(128))
     buffers = problem.buffers(case.sizes, case.dtype)
+    share = 0.0  # of what must be seen, as far as is known, that a few numbers show
     for level in _LEVELS:
+        if 0 < share * level.gain * SLACK < 1:
+            continue  # a reference takes a while, and this one would show nothing
         changes = dict(_changes(problem, buffers, own.values, level, rng))
         if not changes:
             continue
         changes |= _in_other_layouts(problem, case, own, changes)
         other = own.changed(problem, case, changes)
-        if is_seen(own, other) and _fits(buffers, other):
+        found = seen_share(own, other)
+        if found > 1 and (not level.larger or _fits(buffers, other)):
             return changes, other
+        share = max(share, found / level.gain)
     return None
 
 
-def is_seen(own: Inputs, other: Inputs) -> bool:
-    """Whether an output of the two differs by so much that no right one is right for both."""
-    for name, reference in own.reference.items():
-        bounds = [np.asarray(each.tolerance[name], np.float64) for each in (own, other)]
-        apart = np.abs(np.asarray(other.reference[name], np.float64)
-                       - np.asarray(reference, np.float64)).reshape(-1)  # fmt: skip
-        allowed = SEEN * np.maximum(bounds[0].reshape(-1), bounds[1].reshape(-1))
-        if np.any((apart > allowed) & (apart > 0)):
-            return True
-    return False
+def seen_share(own: Inputs, other: Inputs) -> float:
+    """By how much an output of the two differs, over what no right one is right for both beyond."""
+    return max(
+        _share(
+            np.asarray(reference).reshape(-1), np.asarray(other.reference[name]).reshape(-1),
+            *(np.asarray(each.tolerance[name], np.float64).reshape(-1) for each in (own, other)),
+        )
+        for name, reference in own.reference.items()
+    )  # fmt: skip
+
+
+def _share(first: Array, second: Array, *bounds: Array) -> float:
+    """Piece by piece, which stay in the cache, until it is enough."""
+    share = 0.0
+    for start in range(0, first.size, PIECE):
+        piece = slice(start, start + PIECE)
+        apart = np.abs(first[piece].astype(np.float64) - second[piece].astype(np.float64))
+        allowed = SEEN * np.maximum(
+            *(bound if bound.size == 1 else bound[piece] for bound in bounds)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = max(share, float(np.nanmax(np.where(apart > 0, apart / allowed, 0.0))))
+        if share > 1:
+            break
+    return share
 
 
 def _fits(buffers: Sequence[Buffer], other: Inputs) -> bool:

@@ -42,6 +42,9 @@ _READ = 5
 """Launches of which a kernel's own readings are told."""
 _NAMED = 4
 """Kernels of a library's call that are told by name."""
+CHANGED = ", with a few numbers of its inputs changed"
+"""Said of who is right for the typical inputs, and not for their other state. Inputs of which not
+every number may take another's place are named in `changed_together` of problem.py."""
 
 
 def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
@@ -127,7 +130,8 @@ def _is_right(
             reason = f"right at first, then not: {right}"
     tell.record(Verified(**{**vars(verified), "ok": not reason, "reason": reason}))
     if reason:
-        tell.record(Outcome(case.id, "failed", f"before timing: {reason}"))
+        when = f"before timing{CHANGED}" if inputs.is_changed else "before timing"
+        tell.record(Outcome(case.id, "failed", f"{when}: {reason}"))
     return not reason
 
 

@@ -32,6 +32,7 @@ def test_what_is_right_for_its_own_state_is_right() -> None:
 def test_an_answer_for_the_other_state_is_a_kept_one_and_wrong() -> None:
     found = launched((False, OWN), (True, OWN), (False, OTHER), (True, (0, 0))).judged(RIGHT, "")
     assert (found.wrong, found.kept) == (3, 2)
+    assert found.first == "first in launch 2 of 4, whose inputs were changed"
 
 
 def test_without_another_state_nothing_is_said_to_be_kept() -> None:
@@ -44,7 +45,7 @@ def test_what_varies_is_held_to_the_bounds_of_its_state_and_kept_if_outside() ->
     made = [(False, (5, 5)), (True, OWN), (True, (6, 6))]
     found = launched(*made, outside={1}).judged(right, "an input changed")
     expected = Batch(((1000.0,),) * 3, wrong=1, changed="an input changed", other=2, kept=1)
-    assert replace(found, seen=()) == expected
+    assert replace(found, seen=(), first="") == expected
 
 
 def test_results_that_changed_after_their_end_are_counted() -> None:

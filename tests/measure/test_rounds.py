@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.backends.base import LONG_NS, Batch, Right
+from harness.backends.base import BUSY, KEPT, LATE, LONG_NS, Batch, Right
 from harness.build.compile import Built
 from harness.cases import Case, Flush, Step
 from harness.measure.rounds import BATCH_NS, DEADLINE_S, FEWEST, Clock, Entry, Hooks, measure
@@ -320,3 +320,44 @@ def test_a_workspace_that_fails_ends_the_rounds_after_the_last_whole_one(
     with pytest.raises(RuntimeError, match="context is lost"):
         found.extend(rounds)
     assert [len(records) for records in found] == [8]  # the round that is torn is not told
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (Batch(((1.0,),), wrong=2, kept=2, first="first in launch 1"), f"{KEPT} (2 of "),
+        (Batch(((1.0,),), late=1), f"{LATE} (1 of "),
+        (Batch(((1.0,),), busy_ns=80_000.0), f"{BUSY}, for 80 µs or more"),
+    ],
+)
+def test_work_that_is_not_where_it_is_timed_fails_by_name(
+    entries: list[Entry], found: Batch, words: str
+) -> None:
+    class Elsewhere(FakeWorkspace):
+        def time(self, case: Case, *asked: Any, **more: Any) -> Batch:
+            told = super().time(case, *asked, **more)
+            return found if case.variant == "v1" else told
+
+    ended = [r for r in run(Elsewhere(COST), entries, rounds=2) if isinstance(r, Outcome)]
+    assert [r.case for r in ended] == [entries[1].case.id]
+    assert ended[0].reason.startswith(f"while timed: {words}")
+
+
+def test_a_function_that_replaced_something_fails_and_no_kernel_is_asked(
+    entries: list[Entry],
+) -> None:
+    asked: list[str] = []
+
+    def tampered() -> str:
+        asked.append("")
+        return "it replaced time.sleep" if len(asked) == 3 else ""
+
+    called = replace(entries[1], case=replace(entries[1].case, kind="python", steps=()))
+    entries[1] = called
+    ended = [
+        r for r in run(FakeWorkspace(COST), entries, rounds=2, hooks=Hooks(tampered=tampered))
+        if isinstance(r, Outcome)
+    ]  # fmt: skip
+    assert [r.case for r in ended] == [called.case.id]
+    assert "it replaced time.sleep" in ended[0].reason
+    assert len(asked) == 3, "when it was made ready, launched twice, and in its first batch"

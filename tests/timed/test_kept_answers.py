@@ -8,12 +8,13 @@ import pytest
 from station import Station
 
 from harness.backends.base import KEPT, LATE
+from harness.worker.timing import CHANGED
 
 Outcome = Callable[..., tuple[str, str]]
 
 CAUGHT = {
     "keep_answer": f"while timed: {KEPT}",
-    "keep_by_shape": "before timing: `output[",  # the other state is verified as well
+    "keep_by_shape": f"before timing{CHANGED}: `output[",  # which is verified as well
     "work_late": f"while timed: {LATE}",
     "patch_checks": f"while timed: {KEPT}",  # told by the process that it cannot reach
     "forge": "while timed: its worker sent two records of one round",
