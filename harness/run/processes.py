@@ -13,13 +13,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import scratch
 from harness.backends.base import Right
-from harness.cases import Device
+from harness.cases import Case, Device
 from harness.children.forks import Forked, ForkServer, ServerEnded
 from harness.job import DEVICE, JOB, RIGHT, Job
 from harness.records import Record, from_json
@@ -224,9 +224,20 @@ class _Worker:
 
 def _kind(job: Job) -> str:
     """Of server: by what its workers need imported."""
-    if job.backend != "cuda":
+    if job.backend != "cuda" or job.task == "describe":
         return "cpu"
     return "compiling" if any(case.compiled for case in job.cases) else "gpu"
+
+
+def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
+    """Start the servers that workers on these cases will be forked from, and wait for none.
+
+    Their imports take ten seconds and more, in which a run has other things to do.
+    """
+    if backend == "cuda":
+        _server("gpu")
+        if any(case.compiled for case in cases):
+            _server("compiling")
 
 
 def _forked(kind: str, arguments: Sequence[str], output: int, pipe: int) -> Forked:

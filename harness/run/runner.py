@@ -26,7 +26,7 @@ from harness.run.emulated import stage as emulation
 from harness.run.hands import Hands, OwnCores
 from harness.run.known import Known
 from harness.run.measurement import NO_MEMORY
-from harness.run.processes import Workers
+from harness.run.processes import Workers, import_ahead
 from harness.run.qualification import judge
 from harness.run.site import Piece, Setting, Site
 
@@ -112,6 +112,7 @@ class Runner:
             self._say_what_is_renewed()
             try:
                 self._plan(planned)
+                import_ahead(self.backend, self._open(self.cases))
                 self._compile()
                 self._qualify()
                 if self.is_timed:
