@@ -51,6 +51,9 @@ class Job:
     first_round: int = 0
     batch: int = 0
     flush: Flush = "clean"
+    seat: str = ""
+    """Of a worker that stays for the next job of this seat; empty for one that ends with its job.
+    All jobs of a seat have the same backend."""
     probes: tuple[str, ...] = ()
     """Ceilings, by the ids of their cases, that are measured in the placement too."""
 

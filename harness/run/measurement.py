@@ -70,6 +70,8 @@ class Effort:
     seconds: float
     """After which nothing more is added."""
     caches: tuple[str, ...] = ("cold", "warm")
+    shared: bool = False
+    """Whether a process makes a placement of other groups, too."""
 
 
 @dataclass
@@ -120,7 +122,9 @@ class Measurement:
         """Verify every case at this size; a case that takes the worker down is left out."""
         attempts = 0
         while rest := [case for case in self._open() if case.id not in self._right]:
-            job = self.run.job("prepare", cases=tuple(rest), scratch=scratch)
+            job = self.run.job(
+                "prepare", cases=tuple(rest), scratch=scratch, seat=self._seat("prepare")
+            )
             ended = self.run.do(job, self.needed_bytes // HOST_BYTES_PER_S)
             self._right |= ended.right
             attempts = self._blame(rest, ended, attempts)
@@ -133,6 +137,8 @@ class Measurement:
         """
         if not ended.reason:
             return 0
+        if ended.crowded:  # by others, which have been ended
+            return attempts + 1
         rest = [case for case in cases if self.run.is_open(case)]
         guilty = [case for case in rest if case.id == ended.at]
         if guilty and ended.no_memory:  # it asks for more than the others: a library, as a rule
@@ -175,10 +181,20 @@ class Measurement:
             "measure", cases=tuple(cases), scratch=scratch, placement=number,
             right={case.id: self._right[case.id] for case in cases},
             reference=self._reference(cases), rounds=self.effort.rounds, batch=self.effort.batch,
+            seat=self._seat(f"placement {number}"),
         )  # fmt: skip
         ended = self.run.do(job)
         self._right |= ended.right  # a case may be seen to vary only now
         return ended
+
+    def _seat(self, name: str) -> str:
+        """Of the process that does the like for all groups; none where each has its own.
+
+        What a variant's own code leaves behind in a process must not meet another group. Kernels
+        run on the device, and a library is the problem's; a group with other functions is alone.
+        """
+        is_harmless = all(case.kind == "kernel" or case.is_library for case in self.cases)
+        return name if self.effort.shared and is_harmless else ""
 
     def _reference(self, cases: Iterable[Case]) -> str:
         """Who is timed twice a round: the baseline, or the first sound variant in its place."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +37,9 @@ MOST_SERVERS = 3
 torch.compile is part of."""
 
 _POLL_S = 0.05
+
+STAYS = "stays"
+"""With which a worker says that its job is done and that it waits for the path of another."""
 
 ERRORS = ("error", "memory", "machine", "outside", "lost")
 """The words with which a worker says why it cannot go on; harness.worker says which is which."""
@@ -69,6 +74,8 @@ class Workers:
 
     def __init__(self) -> None:
         self._running: set[_Worker] = set()
+        self._seated: dict[str, _Worker] = {}
+        """Seat → its worker, which waits for another job."""
         self._lock = threading.Lock()
         self.stopped = False
 
@@ -85,19 +92,48 @@ class Workers:
             path = own / "job.json"
             path.write_bytes(JOB.dump_json(job))
             try:
-                worker = _Worker(job, path)
+                worker = self._waiting_at(job.seat, path) or _Worker(job, path)
             except ServerEnded as error:
                 return Ended(f"no worker could be started: {error}", killed=True)
             self._enter(worker)
-            well = False
+            ended = None
             try:
                 ended = worker.do(deadline_s, record)
-                well = not ended.reason
                 return ended
             finally:
-                worker.end(thoroughly=not well)
-                with self._lock:
-                    self._running.discard(worker)
+                if not (ended and worker.stays and self._seat(job.seat, worker)):
+                    worker.end(thoroughly=not ended or bool(ended.reason))
+                    with self._lock:
+                        self._running.discard(worker)
+
+    def _waiting_at(self, seat: str, path: Path) -> _Worker | None:
+        """The worker that waits there, with its next job; None where there is none any more."""
+        with self._lock:
+            worker = self._seated.pop(seat, None)
+        if worker and not worker.takes(path):
+            self._dismiss([worker])
+            return None
+        return worker
+
+    def _seat(self, seat: str, worker: _Worker) -> bool:
+        with self._lock:
+            if not self.stopped:
+                self._seated[seat] = worker
+        return not self.stopped
+
+    def dismiss(self) -> int:
+        """End every worker that waits for another job, and how many those were."""
+        with self._lock:
+            waiting = list(self._seated.values())
+            self._seated.clear()
+        self._dismiss(waiting)
+        return len(waiting)
+
+    def _dismiss(self, workers: Iterable[_Worker]) -> None:
+        for worker in workers:
+            worker.end(thoroughly=False)
+            with self._lock:
+                self._running.discard(worker)
 
     def _enter(self, worker: _Worker) -> None:
         with self._lock:
@@ -111,51 +147,72 @@ class Workers:
             self.stopped = True
             for worker in self._running:
                 worker.kill()
+        self.dismiss()
 
 
 class _Worker:
-    """One process, forked to do the job in a file."""
+    """One process, forked to do the job in a file, and where it `stays` another after that."""
 
     def __init__(self, job: Job, path: Path) -> None:
-        reading, writing = os.pipe()
+        ours, theirs = socket.socketpair()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in end()
         try:
-            self._child = _forked(_kind(job), [str(path)], self._output.fileno(), writing)
+            self._child = _forked(_kind(job), [str(path)], self._output.fileno(), theirs.fileno())
         except BaseException:
-            os.close(reading)
+            ours.close()
             self._output.close()
             raise
         finally:
-            os.close(writing)
-        self._lines = os.fdopen(reading, encoding="utf-8", errors="replace")
+            theirs.close()
+        self._socket = ours
+        self._lines = ours.makefile(encoding="utf-8", errors="replace")
+        self._until = self._deadline_s = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
         self._at, self._error, self._cause = "", "", ""
         self._device: Device | None = None
         self._right: dict[str, Right] = {}
-        self._until = self._deadline_s = 0.0
-        self._late = threading.Event()
-        self._done = threading.Event()
+        self._late, self._done = threading.Event(), threading.Event()
+        self.stays = False
+
+    def takes(self, path: Path) -> bool:
+        """Whether it is still there to begin with another job."""
+        self._begin()
+        try:
+            self._socket.sendall(f"{path}\n".encode())
+        except OSError:
+            return False
+        return not self._child.ends_within(0)
 
     def do(self, deadline_s: float, record: Callable[[Record], None]) -> Ended:
         self._allow(STARTING_S + deadline_s)
         watchdog = threading.Thread(target=self._watch, daemon=True)
         watchdog.start()
         try:
-            for line in self._lines:
-                if not line.endswith("\n"):
-                    break  # it died while writing this
-                if not self._take(line.rstrip("\n"), deadline_s, record):
-                    self._cause, self._error = (
-                        "error",
-                        f"its worker wrote no record: {line[:80].strip()}",
-                    )
-                    self.kill()
-                    break
+            self._listen(deadline_s, record)
+            if self.stays:
+                return Ended(device=self._device, right=self._right)
             while not self._child.ends_within(_POLL_S):
                 pass  # it closed the pipe and goes on; its deadline still holds
         finally:
             self._done.set()
             watchdog.join()
         return self._ended(self._child.end(thoroughly=False))
+
+    def _listen(self, deadline_s: float, record: Callable[[Record], None]) -> None:
+        with suppress(ConnectionResetError):  # it died before it took what it was sent
+            for line in self._lines:
+                if not line.endswith("\n"):
+                    return  # it died while writing this
+                if line == f"{STAYS}\n":
+                    self.stays = not self._late.is_set()
+                    return
+                if not self._take(line.rstrip("\n"), deadline_s, record):
+                    self._cause = "error"
+                    self._error = f"its worker wrote no record: {line[:80].strip()}"
+                    self.kill()
+                    return
 
     def _take(self, line: str, deadline_s: float, record: Callable[[Record], None]) -> bool:
         """Whether the line was one of ours, or at least harmless."""
@@ -219,6 +276,7 @@ class _Worker:
     def end(self, thoroughly: bool = True) -> None:
         self._child.end(thoroughly)
         self._lines.close()
+        self._socket.close()
         self._output.close()
 
 
@@ -226,7 +284,10 @@ def _kind(job: Job) -> str:
     """Of server: by what its workers need imported."""
     if job.backend != "cuda" or job.task == "describe":
         return "cpu"
-    return "compiling" if any(case.compiled for case in job.cases) else "gpu"
+    compiles = any(case.compiled for case in job.cases)
+    if job.seat:  # whose next job may be to compile, if anything of this run does
+        compiles |= any(kind == "compiling" for kind, *_ in list(_servers))
+    return "compiling" if compiles else "gpu"
 
 
 def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:

@@ -99,19 +99,35 @@ def _has_begun_cuda() -> bool:
 
 
 def _do(job: Job, pipe: Pipe) -> None:
+    """The job, and where this worker stays, those that follow it, in the same context."""
     if job.task == "describe":
         _describe(job, pipe)
         return
     backend: Any = backends.open_backend(job.backend, job.arch, job.jobs)
     try:
-        bounds = [b for b in (host_memory.available(), job.most_bytes) if b is not None]
-        if bounds:
-            host_memory.hold(min(bounds))
-        # What a task needs takes a while to import: to count takes the emulator, to time does not.
-        module, function = _TASKS[job.task]
-        getattr(importlib.import_module(module), function)(job, backend, pipe)
+        _carry_out(job, backend, pipe)
+        while job.seat:
+            backend.rest()
+            name = pipe.next_job()
+            if not name:
+                return
+            job = _read(name)
+            _carry_out(job, backend, pipe)
     finally:
         backend.close()
+
+
+def _read(name: str) -> Job:
+    return JOB.validate_json(Path(name).read_bytes())
+
+
+def _carry_out(job: Job, backend: Any, pipe: Pipe) -> None:
+    bounds = [b for b in (host_memory.available(), job.most_bytes) if b is not None]
+    if bounds:
+        host_memory.hold(min(bounds))
+    # What a task needs takes a while to import: to count takes the emulator, to time does not.
+    module, function = _TASKS[job.task]
+    getattr(importlib.import_module(module), function)(job, backend, pipe)
 
 
 def _describe(job: Job, pipe: Pipe) -> None:
@@ -148,7 +164,7 @@ def main(arguments: list[str]) -> int:
     name, where = arguments[1:]
     pipe = Pipe(int(where) if where.isdecimal() else where)
     try:
-        _do(JOB.validate_json(Path(name).read_bytes()), pipe)
+        _do(_read(name), pipe)
     except ProblemError as error:
         pipe.now("")  # a fault of the problem, and of no case: the same words for all variants
         pipe.error(str(error))
