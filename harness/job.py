@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -18,13 +19,14 @@ from harness.records import Record
 class Job:
     """One worker's task.
 
-    describe: tell the device. qualify: verify a variant at its test sizes, and on the emulator
+    describe: tell the device. draw: leave the inputs and references of one group in `scratch`,
+    which needs no device. qualify: verify a variant at its test sizes, and on the emulator
     verify and count its bench sizes. ceilings: measure the machine. prepare: verify the cases of
     one group at the size that is timed, and leave their inputs in `scratch`. measure: time them, in
     one placement. profile: launch every step of cases once, for ncu, which watches.
     """
 
-    task: Literal["describe", "qualify", "ceilings", "prepare", "measure", "profile"]
+    task: Literal["describe", "draw", "qualify", "ceilings", "prepare", "measure", "profile"]
     backend: str
     """cuda, emulator, or module:function that makes one."""
     arch: str | None
@@ -42,6 +44,8 @@ class Job:
     """Of this run alone: what is timed has inputs that no kernel can have met before."""
     scratch: Path = Path()
     """Where a group's inputs wait for its placements."""
+    drawn: dict[int, dict[str, str]] = field(default_factory=dict)
+    """Draw → file → hash of what is there already, as its worker told."""
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → what its verified results come to."""
     reference: str = ""
@@ -72,3 +76,5 @@ class Telling(Protocol):
     def record(self, record: Record) -> None: ...
 
     def right(self, case: str, right: Right) -> None: ...
+
+    def drawn(self, draw: int, files: Mapping[str, str]) -> None: ...

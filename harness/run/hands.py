@@ -47,6 +47,10 @@ class OwnCores:
     def __init__(self, jobs: int) -> None:
         self._cores = Cores(jobs)
 
+    @property
+    def cores(self) -> int:
+        return self._cores.total
+
     def carry_out(self, title: str, site: Site, pieces: Sequence[Piece]) -> dict[str, str]:
         with stage(title, len(pieces)) as advance:
             if all(piece.kind in ("qualify", "count") for piece in pieces):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -58,6 +58,14 @@ class Surroundings(Protocol):
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """A group's inputs and references, drawn ahead. files: draw → file → hash."""
+
+    folder: Path
+    files: dict[int, dict[str, str]]
+
+
+@dataclass(frozen=True)
 class Effort:
     """How much is measured: bench.yaml's timing and limits, worked out."""
 
@@ -85,6 +93,8 @@ class Measurement:
     first_placement: int = 0
     """Where a run that is resumed goes on."""
     needed_bytes: int = 0
+    drawn: Drawn | None = None
+    """What was drawn ahead."""
     clock: Callable[[], float] = time.monotonic
     _right: dict[str, Right] = field(default_factory=dict)
     _sound: int = 0
@@ -99,7 +109,7 @@ class Measurement:
     def carry_out(self) -> None:
         """Every case has an outcome afterwards, unless the run was stopped."""
         started = self.clock()
-        with _scratch(self.needed_bytes) as scratch:
+        with nullcontext(self.drawn.folder) if self.drawn else room(self.needed_bytes) as scratch:
             self._prepare(scratch)
             self._place(scratch, started)
         for case in self._open():
@@ -123,8 +133,9 @@ class Measurement:
         attempts = 0
         while rest := [case for case in self._open() if case.id not in self._right]:
             job = self.run.job(
-                "prepare", cases=tuple(rest), scratch=scratch, seat=self._seat("prepare")
-            )
+                "prepare", cases=tuple(rest), scratch=scratch, seat=self._seat("prepare"),
+                drawn=self.drawn.files if self.drawn else {},
+            )  # fmt: skip
             ended = self.run.do(job, self.needed_bytes // HOST_BYTES_PER_S)
             self._right |= ended.right
             attempts = self._blame(rest, ended, attempts)
@@ -216,7 +227,7 @@ class Measurement:
 
 
 @contextmanager
-def _scratch(needed: int) -> Iterator[Path]:
+def room(needed: int) -> Iterator[Path]:
     """A folder for the time being: in memory where that has room to spare, else on disk."""
     free = [shutil.disk_usage(RAM).free] if RAM.is_dir() else [0]
     if (available := host_memory.available()) is not None:

@@ -7,6 +7,7 @@ fresh process costs little more than a fresh context.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -67,6 +68,8 @@ class Ended:
     """Killed or without memory beside other workers, of which there are fewer from now on."""
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → what its verified results come to, of those that a preparing worker told."""
+    drawn: dict[int, dict[str, str]] = field(default_factory=dict)
+    """Draw → file → hash, of what a drawing worker left."""
 
 
 class Workers:
@@ -173,6 +176,7 @@ class _Worker:
         self._at, self._error, self._cause = "", "", ""
         self._device: Device | None = None
         self._right: dict[str, Right] = {}
+        self._drawn: dict[int, dict[str, str]] = {}
         self._late, self._done = threading.Event(), threading.Event()
         self.stays = False
 
@@ -235,6 +239,9 @@ class _Worker:
         elif word == "right":
             case, _, found = rest.partition(" ")
             self._right[case] = RIGHT.validate_json(found)
+        elif word == "drawn":
+            draw, _, files = rest.partition(" ")
+            self._drawn[int(draw)] = dict(json.loads(files))
         elif word == "device":
             self._device = DEVICE.validate_json(rest)
         elif word in ERRORS:
@@ -267,7 +274,7 @@ class _Worker:
             reason = "\n".join(filter(None, [_died(code), said]))
             killed = -code in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
             return Ended(reason, self._at, self._device, killed=killed, right=self._right)
-        return Ended(device=self._device, right=self._right)
+        return Ended(device=self._device, right=self._right, drawn=self._drawn)
 
     def kill(self) -> None:
         """The worker and what it started; whoever listens to it hears that it has ended."""
@@ -282,7 +289,7 @@ class _Worker:
 
 def _kind(job: Job) -> str:
     """Of server: by what its workers need imported."""
-    if job.backend != "cuda" or job.task == "describe":
+    if job.backend != "cuda" or job.task in ("describe", "draw"):
         return "cpu"
     compiles = any(case.compiled for case in job.cases)
     if job.seat:  # whose next job may be to compile, if anything of this run does

@@ -103,6 +103,10 @@ def _do(job: Job, pipe: Pipe) -> None:
     if job.task == "describe":
         _describe(job, pipe)
         return
+    if job.task == "draw":
+        _hold_memory(job)
+        importlib.import_module("harness.worker.timing").draw(job, pipe)
+        return
     backend: Any = backends.open_backend(job.backend, job.arch, job.jobs)
     try:
         _carry_out(job, backend, pipe)
@@ -121,10 +125,14 @@ def _read(name: str) -> Job:
     return JOB.validate_json(Path(name).read_bytes())
 
 
-def _carry_out(job: Job, backend: Any, pipe: Pipe) -> None:
+def _hold_memory(job: Job) -> None:
     bounds = [b for b in (host_memory.available(), job.most_bytes) if b is not None]
     if bounds:
         host_memory.hold(min(bounds))
+
+
+def _carry_out(job: Job, backend: Any, pipe: Pipe) -> None:
+    _hold_memory(job)
     # What a task needs takes a while to import: to count takes the emulator, to time does not.
     module, function = _TASKS[job.task]
     getattr(importlib.import_module(module), function)(job, backend, pipe)

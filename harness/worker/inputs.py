@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,11 +51,20 @@ class Inputs:
 
     def __init__(self, problem: Problem, case: Case, seed: int, draw: int, fresh: int = 0) -> None:
         key = (case.group, draw, fresh) if fresh else (case.group, draw)
-        self.draw = draw
+        self.draw, self._usable = draw, False
         self.values = problem.inputs(case.sizes, case.dtype, generator(seed, *key), draw)
         self.reference = problem.reference(case.sizes, case.dtype, self.values)
         self.tolerance = problem.tolerance(case.sizes, case.dtype, self.values)
-        self._usable = False
+
+    @classmethod
+    def kept(cls, scratch: Scratch, buffers: Sequence[Buffer], draw: int) -> Inputs:
+        """Those that another process has drawn."""
+        found = cls.__new__(cls)
+        found.draw, found._usable = draw, False
+        found.values = scratch.inputs(buffers)
+        found.reference = scratch.doubles("reference", buffers)
+        found.tolerance = scratch.doubles("bound", buffers)
+        return found
 
     def verify(
         self, workspace: Workspace, case: Case, built: Built | None, phase: Phase
@@ -114,6 +125,11 @@ class Scratch:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    def hashes(self) -> dict[str, str]:
+        """File → the hash of what it holds: what a parent compares it with later."""
+        files = sorted(self._folder.glob("*.npy"))
+        return {f.name: hashlib.sha256(np.memmap(f, np.uint8, "r").data).hexdigest() for f in files}
+
     def keep(self, kind: str, arrays: Mapping[str, Any]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         for name, array in arrays.items():
@@ -131,6 +147,12 @@ class Scratch:
         """What each output is held to: its reference, and the bound of its error."""
         for kind, found in (("reference", inputs.reference), ("bound", inputs.tolerance)):
             self.keep(kind, {name: np.asarray(x, np.float64) for name, x in found.items()})
+
+    def clear(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def has_inputs(self, buffers: Sequence[Buffer]) -> bool:
+        return all(self._path("input", b.name).exists() for b in buffers if b.role == "input")
 
     def has_bounds(self, buffers: Sequence[Buffer]) -> bool:
         return all(self._path("bound", b.name).exists() for b in buffers if b.role == "output")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 
 from harness.backends.base import Right
 from harness.cases import Device
@@ -14,7 +16,7 @@ class Pipe:
     """Lines to the parent, each a word and what belongs to it.
 
         pid NUMBER · now CASE [SECONDS] · record JSON · right CASE JSON · device JSON
-        error TEXT · memory TEXT · outside TEXT · lost TEXT · stays
+        drawn DRAW JSON · error TEXT · memory TEXT · outside TEXT · lost TEXT · stays
 
     Those before the last say why it cannot go on: what it was doing is at fault; there is no memory
     for what its cases share; something around it is amiss, such as a full disk; the device is gone.
@@ -38,6 +40,9 @@ class Pipe:
 
     def right(self, case: str, right: Right) -> None:
         self._line("right", f"{case} {RIGHT.dump_json(right).decode()}")
+
+    def drawn(self, draw: int, files: Mapping[str, str]) -> None:
+        self._line("drawn", f"{draw} {json.dumps(files)}")
 
     def device(self, device: Device) -> None:
         self._line("device", DEVICE.dump_json(device).decode())

@@ -29,17 +29,33 @@ from harness.problem import Buffer
 from harness.records import EventCost, Outcome, Remark, Verified
 from harness.worker.inputs import Inputs, Scratch, by_group, draws_when_timed, generator
 
+DRAWING_S = 600.0
+"""Inputs and references of the largest size take a processor a while."""
+
+
+def draw(job: Job, tell: Telling) -> None:
+    """Leave a group's inputs and references on disk, before its cases are prepared."""
+    first = job.cases[0]
+    problem = problems.load(job.kernels / first.problem)
+    tell.now("", DRAWING_S)
+    for number in draws_when_timed(problem):
+        inputs, scratch = _drawn(job, first, number), _scratch(job, number)
+        scratch.keep("input", inputs.values)
+        scratch.keep_bounds(inputs)
+        tell.drawn(number, scratch.hashes())
+
 
 def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
     """Verify a group's cases at the size that is timed; who fails gets its outcome here."""
     first = job.cases[0]
     problem = problems.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
-    scratch = Scratch(job.scratch)
-    tell.now("", 600)  # inputs and references of the largest size take a processor a while
+    tell.now("", DRAWING_S)
     with ThreadPoolExecutor() as pool:
-        draws = list(pool.map(partial(_drawn, job, first), draws_when_timed(problem)))
-    scratch.keep("input", draws[0].values)
+        draws = list(pool.map(partial(_there_or_drawn, job, buffers), draws_when_timed(problem)))
+    scratch = _scratch(job, draws[0].draw)
+    if not scratch.has_inputs(buffers):
+        scratch.keep("input", draws[0].values)
     sound, found = list(job.cases), dict[str, Right]()
     with backend.workspace(problem, buffers, draws[0].values) as workspace:
         for inputs in draws:
@@ -52,10 +68,23 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
             )  # fmt: skip
             sound = [case for case in sound if _is_right(job, workspace, case, inputs, found, tell)]
     tell.now("", 600)
-    if any(right.varies for right in found.values()):
+    if any(right.varies for right in found.values()) and not scratch.has_bounds(buffers):
         scratch.keep_bounds(draws[0])
     for case in sound:
         _tell_right(case, found[case.id], tell)
+
+
+def _scratch(job: Job, draw: int) -> Scratch:
+    return Scratch(job.scratch / f"draw-{draw}")
+
+
+def _there_or_drawn(job: Job, buffers: Sequence[Buffer], draw: int) -> Inputs:
+    """What was drawn ahead, if it is what whoever asks was told of then; else drawn now."""
+    scratch, told = _scratch(job, draw), job.drawn.get(draw)
+    if told and scratch.hashes() == told:
+        return Inputs.kept(scratch, buffers, draw)
+    scratch.clear()
+    return _drawn(job, job.cases[0], draw)
 
 
 def _drawn(job: Job, case: Case, draw: int) -> Inputs:
@@ -109,7 +138,7 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
     first = job.cases[0]
     problem = problems.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
-    scratch = Scratch(job.scratch)
+    scratch = _scratch(job, draws_when_timed(problem)[0])
     tell.now("", 120)
     with backend.workspace(problem, buffers, scratch.inputs(buffers)) as workspace:
         bounds = partial(_give_bounds, job, workspace, buffers, scratch, tell)
@@ -161,7 +190,7 @@ def _give_bounds(
 ) -> None:
     """What results are held to on the device; worked out here if no case was known to vary."""
     if not scratch.has_bounds(buffers):
-        tell.now("", 600)
+        tell.now("", DRAWING_S)
         typical = problems.load(job.kernels / job.cases[0].problem).timed_draw
         scratch.keep_bounds(_drawn(job, job.cases[0], typical))
     workspace.bounds(scratch.doubles("reference", buffers), scratch.doubles("bound", buffers))
