@@ -84,6 +84,8 @@ class Drawing:
 
     def __enter__(self) -> Drawing:
         folder = self._stack.enter_context(room(self._most))
+        # Where it is no memory but a disk: the journal and others write there, too.
+        self._most = self._left = min(self._most, shutil.disk_usage(folder).free // SHARE)
         pool = ThreadPoolExecutor(self._several)
         self._stack.callback(pool.shutdown, cancel_futures=True)
         for number, group in enumerate(self._groups):
