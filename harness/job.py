@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -19,13 +19,14 @@ from harness.records import Record
 class Job:
     """One worker's task.
 
-    describe: tell the device. qualify: verify a variant at its test sizes, and on the emulator
+    describe: tell the device. draw: leave the inputs and references of one group in `scratch`,
+    which needs no device. qualify: verify a variant at its test sizes, and on the emulator
     verify and count its bench sizes. ceilings: measure the machine. prepare: verify the cases of
     one group at the size that is timed, and leave their inputs in `scratch`. measure: time them, in
     one placement. profile: launch every step of cases once, for ncu, which watches.
     """
 
-    task: Literal["describe", "qualify", "ceilings", "prepare", "measure", "profile"]
+    task: Literal["describe", "draw", "qualify", "ceilings", "prepare", "measure", "profile"]
     backend: str
     """cuda, emulator, or module:function that makes one."""
     arch: str | None
@@ -43,6 +44,8 @@ class Job:
     """Of this run alone: what is timed has inputs that no kernel can have met before."""
     scratch: Path = Path()
     """Where a group's inputs wait for its placements."""
+    drawn: dict[int, dict[str, str]] = field(default_factory=dict)
+    """Draw → file → hash of what is there already, as its worker told."""
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → what its verified results come to."""
     reference: str = ""
@@ -52,6 +55,9 @@ class Job:
     first_round: int = 0
     batch: int = 0
     flush: Flush = "clean"
+    seat: str = ""
+    """Of a worker that stays for the next job of this seat; empty for one that ends with its job.
+    All jobs of a seat have the same backend."""
     probes: tuple[str, ...] = ()
     """Ceilings, by the ids of their cases, that are measured in the placement too."""
 
@@ -74,3 +80,5 @@ class Telling(Protocol):
 
     def launched(self, case: str, seen: Sequence[Seen]) -> None:
         """What each launch of a batch came to, for whoever judges it to judge."""
+
+    def drawn(self, draw: int, files: Mapping[str, str]) -> None: ...

@@ -265,6 +265,9 @@ class TimingBackend(Backend, Protocol):
         Raises OutOfMemory.
         """
 
+    def rest(self) -> None:
+        """Give back what only the cases so far needed; what comes next are others."""
+
 
 class Parameter(Protocol):
     """A kernel parameter, as the compiled PTX declares it."""

@@ -31,13 +31,22 @@ About = dict[str, Any]
 """What an entry's about.json says: `headers` and `files` with hashes, and what `make` adds."""
 
 
+def _folder(key: str) -> Path:
+    return CACHE / key[:32]
+
+
+def has(key: str) -> bool:
+    """Whether anything is kept under it, be it outdated."""
+    return _folder(key).is_dir()
+
+
 def entry_of(key: str, make: Callable[[Path], About]) -> tuple[Path, About, bool]:
     """The folder of a key's results, what is known of them, and whether they were there before.
 
     make: compiles into an empty folder, and says what is to be remembered; under `headers` the
     files on which the results depend.
     """
-    entry = CACHE / key[:32]
+    entry = _folder(key)
     about = _current(entry)
     if about is not None:
         return entry, about, True

@@ -113,13 +113,21 @@ def _at_a_time() -> int:
     return cores if available is None else max(1, min(cores, available // COMPILING))
 
 
+_KEPT = "kernels, what is loaded, variables, local memory"
+
+
+def is_kept(one: Unit) -> bool:
+    """Whether it was compiled before, as far as its sources tell: a header may differ."""
+    return cache.has(one.key(toolchain.find(), _KEPT))
+
+
 def build(one: Unit, compiler: Toolchain | None = None) -> Built:
     """The compiled unit, from the cache where nothing it depends on has changed.
 
     Raises CompileError with nvcc's own message.
     """
     compiler = compiler or toolchain.find()
-    key = one.key(compiler, "kernels, what is loaded, variables, local memory")
+    key = one.key(compiler, _KEPT)
     try:
         entry, about, was_cached = cache.entry_of(key, lambda work: _compile(one, compiler, work))
     except CompileError as error:

@@ -44,13 +44,22 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
     return replace(unit_of_kernels(case, kernels, arch), names=(function,))
 
 
+def _key(one: Unit, compiler: Toolchain) -> str:
+    return one.key(compiler, f"host {cache.sha256(_CALL)}")
+
+
+def is_kept(one: Unit) -> bool:
+    """As compile.is_kept."""
+    return cache.has(_key(one, toolchain.find()))
+
+
 def build(one: Unit, compiler: Toolchain | None = None) -> HostLibrary:
     """The compiled library, from the cache where nothing it depends on has changed.
 
     Raises CompileError with nvcc's own message.
     """
     compiler = compiler or toolchain.find()
-    key = one.key(compiler, f"host {cache.sha256(_CALL)}")
+    key = _key(one, compiler)
     try:
         entry, about, was_cached = cache.entry_of(key, lambda work: _compile(one, compiler, work))
     except CompileError as error:

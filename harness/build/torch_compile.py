@@ -8,10 +8,12 @@ that all placements time the same kernel.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -20,6 +22,19 @@ from harness.errors import NotInstalled
 
 COMPILE_S = 300.0
 """Deadline for what is compiled where no process has compiled it before."""
+
+LATE_IMPORTS = (
+    "torch.distributed.tensor.experimental", "torch._inductor.codegen.cuda_combined_scheduling",
+    "torch._inductor.fx_passes.quantization", "torch.export._trace",
+    "torch._export.passes._node_metadata_hook",
+)  # fmt: skip
+"""What torch imports when it first compiles, read from a profile; half a second in each process."""
+
+KEYS = (
+    ("torch._inductor.codecache", "torch_key"),
+    ("torch._inductor.runtime.triton_compat", "triton_key"),
+)
+"""Where torch works out the hashes of its own and of Triton's sources."""
 
 
 def settle() -> None:
@@ -34,6 +49,17 @@ def settle() -> None:
     os.environ.setdefault("TRITON_CACHE_DIR", str(place / "triton"))
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+
+
+def work_out_keys() -> None:
+    """The hashes of torch's and Triton's own sources, by which their caches are kept.
+
+    Each process would work them out at its first compilation, in more than half a second; what is
+    forked afterwards has them. The names are no promise of torch's: without them it takes longer.
+    """
+    for module, name in KEYS:
+        with suppress(Exception):
+            getattr(importlib.import_module(module), name)()
 
 
 def lacking() -> str:

@@ -207,7 +207,13 @@ def _there(option: str, texts: Sequence[str], shapes: Iterable[Shape]) -> str:
 def _quickly(bench: model.Bench, backend: str) -> model.Bench:
     """One size per problem, and no more placements than an interval needs."""
     timing = bench.timing.model_copy(
-        update={"rounds": "auto", "placements": (3,), "choosing": 1, "batch": 4}
+        update={
+            "rounds": "auto",
+            "placements": (3,),
+            "choosing": 1,
+            "batch": 4,
+            "shared_processes": True,
+        }
     )
     limits = bench.limits.model_copy(
         update={"measure_s": min(bench.limits.measure_s, QUICK_SECONDS)}

@@ -227,6 +227,8 @@ class Timing(Strict):
     """Processes after which one looks what is settled, and the most of them."""
     choosing: Annotated[int, Field(ge=0, le=20)] = 2
     """Placements before those, which only choose each variant's launch shape."""
+    shared_processes: bool = False
+    """Whether a process makes one placement of each group of kernels, instead of one alone."""
     batch: Annotated[int, Field(ge=1, le=100)] = 12
     """Launches of a variant in a round, at most."""
     interval: Annotated[float, Field(gt=0, lt=1)] = 0.005

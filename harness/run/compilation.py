@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -60,6 +61,16 @@ def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
         found.ready.add(case.id)
         if isinstance(result, Built):
             found.built[case.id] = result
+    return found
+
+
+def to_compile(cases: Iterable[Case], kernels: Path, arch: str) -> int:
+    """How many units of the cases were never compiled here, as far as one can tell beforehand."""
+    cases, found = list(cases), 0
+    for kind, made in (("kernel", compiler), ("host", host)):
+        units = dict.fromkeys(_units(cases, kind, made.unit, kernels, arch).values())
+        with suppress(CompileError):  # no nvcc, or no file: compiling says so
+            found += sum(not made.is_kept(unit) for unit in units)
     return found
 
 

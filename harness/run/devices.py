@@ -13,7 +13,7 @@ from harness.backends.emulated_device import emulated_device
 from harness.cases import Device
 from harness.errors import BackendUnavailable, UsageError
 from harness.job import Job
-from harness.run.processes import Workers
+from harness.run.processes import Workers, import_ahead
 from harness.run.site import DESCRIBE_S
 from harness.silicon.architectures import UnknownArchitectureError
 
@@ -26,6 +26,7 @@ def has_driver() -> bool:
 
 def cuda_device(arch: str | None) -> Device:
     """The GPU's facts. Raises BackendUnavailable with the reason why there are none."""
+    import_ahead("cuda")
     ended = Workers().do(Job("describe", "cuda", arch, Path(), 0), DESCRIBE_S)
     if ended.device is None:
         raise BackendUnavailable(

@@ -47,14 +47,28 @@ class OwnCores:
     def __init__(self, jobs: int) -> None:
         self._cores = Cores(jobs)
 
+    @property
+    def cores(self) -> int:
+        return self._cores.total
+
     def carry_out(self, title: str, site: Site, pieces: Sequence[Piece]) -> dict[str, str]:
         with stage(title, len(pieces)) as advance:
             if all(piece.kind in ("qualify", "count") for piece in pieces):
                 return self._several(site, pieces, advance)
-            found = {}
+            return self._in_turn(site, pieces, advance)
+
+    def _in_turn(
+        self, site: Site, pieces: Sequence[Piece], advance: Callable[[str], None]
+    ) -> dict[str, str]:
+        found = {}
+        site.keeps_processes = True
+        try:
             for piece in pieces:
                 found[piece.name] = site.carry_out(piece)
                 advance(f"{piece.name}  {found[piece.name] or 'measured'}")
+        finally:
+            site.keeps_processes = False
+            site.workers.dismiss()
         return found
 
     def _several(

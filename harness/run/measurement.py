@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -58,6 +58,14 @@ class Surroundings(Protocol):
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """A group's inputs and references, drawn ahead. files: draw → file → hash."""
+
+    folder: Path
+    files: dict[int, dict[str, str]]
+
+
+@dataclass(frozen=True)
 class Effort:
     """How much is measured: bench.yaml's timing and limits, worked out."""
 
@@ -70,6 +78,8 @@ class Effort:
     seconds: float
     """After which nothing more is added."""
     caches: tuple[str, ...] = ("cold", "warm")
+    shared: bool = False
+    """Whether a process makes a placement of other groups, too."""
 
 
 @dataclass
@@ -83,6 +93,8 @@ class Measurement:
     first_placement: int = 0
     """Where a run that is resumed goes on."""
     needed_bytes: int = 0
+    drawn: Drawn | None = None
+    """What was drawn ahead."""
     clock: Callable[[], float] = time.monotonic
     _right: dict[str, Right] = field(default_factory=dict)
     _sound: int = 0
@@ -97,7 +109,7 @@ class Measurement:
     def carry_out(self) -> None:
         """Every case has an outcome afterwards, unless the run was stopped."""
         started = self.clock()
-        with _scratch(self.needed_bytes) as scratch:
+        with nullcontext(self.drawn.folder) if self.drawn else room(self.needed_bytes) as scratch:
             self._prepare(scratch)
             self._place(scratch, started)
         for case in self._open():
@@ -120,7 +132,10 @@ class Measurement:
         """Verify every case at this size; a case that takes the worker down is left out."""
         attempts = 0
         while rest := [case for case in self._open() if case.id not in self._right]:
-            job = self.run.job("prepare", cases=tuple(rest), scratch=scratch)
+            job = self.run.job(
+                "prepare", cases=tuple(rest), scratch=scratch, seat=self._seat("prepare"),
+                drawn=self.drawn.files if self.drawn else {},
+            )  # fmt: skip
             ended = self.run.do(job, self.needed_bytes // HOST_BYTES_PER_S)
             self._right |= ended.right
             attempts = self._blame(rest, ended, attempts)
@@ -133,6 +148,8 @@ class Measurement:
         """
         if not ended.reason:
             return 0
+        if ended.crowded:  # by others, which have been ended
+            return attempts + 1
         rest = [case for case in cases if self.run.is_open(case)]
         guilty = [case for case in rest if case.id == ended.at]
         if guilty and ended.no_memory:  # it asks for more than the others: a library, as a rule
@@ -175,6 +192,7 @@ class Measurement:
             "measure", cases=tuple(cases), scratch=scratch, placement=number,
             right={case.id: self._right[case.id] for case in cases},
             reference=self._reference(cases), rounds=self.effort.rounds, batch=self.effort.batch,
+            seat=self._seat(f"placement {number}"),
         )  # fmt: skip
         ended = self.run.do(job)
         self._right |= ended.right  # a case may be seen to vary only now
@@ -182,6 +200,15 @@ class Measurement:
             if (reason := ended.failed.get(case.id)) and self.run.is_open(case):
                 self.run.finish(case, "failed", reason)
         return ended
+
+    def _seat(self, name: str) -> str:
+        """Of the process that does the like for all groups; none where each has its own.
+
+        What a variant's own code leaves behind in a process must not meet another group. Kernels
+        run on the device, and a library is the problem's; a group with other functions is alone.
+        """
+        is_harmless = all(case.kind == "kernel" or case.is_library for case in self.cases)
+        return name if self.effort.shared and is_harmless else ""
 
     def _reference(self, cases: Iterable[Case]) -> str:
         """Who is timed twice a round: the baseline, or the first sound variant in its place."""
@@ -203,7 +230,7 @@ class Measurement:
 
 
 @contextmanager
-def _scratch(needed: int) -> Iterator[Path]:
+def room(needed: int) -> Iterator[Path]:
     """A folder for the time being: in memory where that has room to spare, else on disk."""
     free = [shutil.disk_usage(RAM).free] if RAM.is_dir() else [0]
     if (available := host_memory.available()) is not None:

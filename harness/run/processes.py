@@ -7,19 +7,22 @@ fresh process costs little more than a fresh context.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness import scratch
 from harness.backends.base import Right
-from harness.cases import Device
+from harness.cases import Case, Device
 from harness.children.forks import Forked, ForkServer, ServerEnded
 from harness.job import DEVICE, JOB, RIGHT, SEEN, Job
 from harness.records import Record, from_json
@@ -36,6 +39,9 @@ MOST_SERVERS = 3
 torch.compile is part of."""
 
 _POLL_S = 0.05
+
+STAYS = "stays"
+"""With which a worker says that its job is done and that it waits for the path of another."""
 
 ERRORS = ("error", "memory", "machine", "outside", "lost")
 """The words with which a worker says why it cannot go on; harness.worker says which is which."""
@@ -65,6 +71,8 @@ class Ended:
     """Case id → what its verified results come to, of those that a preparing worker told."""
     failed: dict[str, str] = field(default_factory=dict)
     """Case id → why what the worker reported of its launches does not count."""
+    drawn: dict[int, dict[str, str]] = field(default_factory=dict)
+    """Draw → file → hash, of what a drawing worker left."""
 
 
 class Workers:
@@ -72,6 +80,8 @@ class Workers:
 
     def __init__(self) -> None:
         self._running: set[_Worker] = set()
+        self._seated: dict[str, _Worker] = {}
+        """Seat → its worker, which waits for another job."""
         self._lock = threading.Lock()
         self.stopped = False
 
@@ -88,19 +98,48 @@ class Workers:
             path = own / "job.json"
             path.write_bytes(JOB.dump_json(job))
             try:
-                worker = _Worker(job, path)
+                worker = self._waiting_at(job, path) or _Worker(job, path)
             except ServerEnded as error:
                 return Ended(f"no worker could be started: {error}", killed=True)
             self._enter(worker)
-            well = False
+            ended = None
             try:
                 ended = worker.do(deadline_s, record)
-                well = not ended.reason
                 return replace(ended, failed=worker.failed)
             finally:
-                worker.end(thoroughly=not well)
-                with self._lock:
-                    self._running.discard(worker)
+                if not (ended and worker.stays and self._seat(job.seat, worker)):
+                    worker.end(thoroughly=not ended or bool(ended.reason))
+                    with self._lock:
+                        self._running.discard(worker)
+
+    def _waiting_at(self, job: Job, path: Path) -> _Worker | None:
+        """The worker that waits there, with its next job; None where there is none any more."""
+        with self._lock:
+            worker = self._seated.pop(job.seat, None)
+        if worker and not worker.takes(job, path):
+            self._dismiss([worker])
+            return None
+        return worker
+
+    def _seat(self, seat: str, worker: _Worker) -> bool:
+        with self._lock:
+            if not self.stopped:
+                self._seated[seat] = worker
+        return not self.stopped
+
+    def dismiss(self) -> int:
+        """End every worker that waits for another job, and how many those were."""
+        with self._lock:
+            waiting = list(self._seated.values())
+            self._seated.clear()
+        self._dismiss(waiting)
+        return len(waiting)
+
+    def _dismiss(self, workers: Iterable[_Worker]) -> None:
+        for worker in workers:
+            worker.end(thoroughly=False)
+            with self._lock:
+                self._running.discard(worker)
 
     def _enter(self, worker: _Worker) -> None:
         with self._lock:
@@ -114,52 +153,74 @@ class Workers:
             self.stopped = True
             for worker in self._running:
                 worker.kill()
+        self.dismiss()
 
 
 class _Worker:
-    """One process, forked to do the job in a file."""
+    """One process, forked to do the job in a file, and where it `stays` another after that."""
 
     def __init__(self, job: Job, path: Path) -> None:
-        reading, writing = os.pipe()
+        ours, theirs = socket.socketpair()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed in end()
         try:
-            self._child = _forked(_kind(job), [str(path)], self._output.fileno(), writing)
+            self._child = _forked(_kind(job), [str(path)], self._output.fileno(), theirs.fileno())
         except BaseException:
-            os.close(reading)
+            ours.close()
             self._output.close()
             raise
         finally:
-            os.close(writing)
-        self._lines = os.fdopen(reading, encoding="utf-8", errors="replace")
+            theirs.close()
+        self._socket = ours
+        self._lines = ours.makefile(encoding="utf-8", errors="replace")
+        self._until = self._deadline_s = 0.0
+        self._begin(job)
+
+    def _begin(self, job: Job) -> None:
         self._at, self._error, self._cause = "", "", ""
         self._device: Device | None = None
         self._right: dict[str, Right] = {}
         self._judge = Judge(job)
-        self._until = self._deadline_s = 0.0
-        self._late = threading.Event()
-        self._done = threading.Event()
+        self._drawn: dict[int, dict[str, str]] = {}
+        self._late, self._done = threading.Event(), threading.Event()
+        self.stays = False
+
+    def takes(self, job: Job, path: Path) -> bool:
+        """Whether it is still there to begin with another job."""
+        self._begin(job)
+        try:
+            self._socket.sendall(f"{path}\n".encode())
+        except OSError:
+            return False
+        return not self._child.ends_within(0)
 
     def do(self, deadline_s: float, record: Callable[[Record], None]) -> Ended:
         self._allow(STARTING_S + deadline_s)
         watchdog = threading.Thread(target=self._watch, daemon=True)
         watchdog.start()
         try:
-            for line in self._lines:
-                if not line.endswith("\n"):
-                    break  # it died while writing this
-                if not self._take(line.rstrip("\n"), deadline_s, record):
-                    self._cause, self._error = (
-                        "error",
-                        f"its worker wrote no record: {line[:80].strip()}",
-                    )
-                    self.kill()
-                    break
+            self._listen(deadline_s, record)
+            if self.stays:
+                return Ended(device=self._device, right=self._right)
             while not self._child.ends_within(_POLL_S):
                 pass  # it closed the pipe and goes on; its deadline still holds
         finally:
             self._done.set()
             watchdog.join()
         return self._ended(self._child.end(thoroughly=False))
+
+    def _listen(self, deadline_s: float, record: Callable[[Record], None]) -> None:
+        with suppress(ConnectionResetError):  # it died before it took what it was sent
+            for line in self._lines:
+                if not line.endswith("\n"):
+                    return  # it died while writing this
+                if line == f"{STAYS}\n":
+                    self.stays = not self._late.is_set()
+                    return
+                if not self._take(line.rstrip("\n"), deadline_s, record):
+                    self._cause = "error"
+                    self._error = f"its worker wrote no record: {line[:80].strip()}"
+                    self.kill()
+                    return
 
     def _take(self, line: str, deadline_s: float, record: Callable[[Record], None]) -> bool:
         """Whether the line was one of ours, or at least harmless."""
@@ -188,6 +249,9 @@ class _Worker:
         elif word == "launched":
             case, _, found = rest.partition(" ")
             self._judge.launched(case, SEEN.validate_json(found))
+        elif word == "drawn":
+            draw, _, files = rest.partition(" ")
+            self._drawn[int(draw)] = dict(json.loads(files))
         elif word == "device":
             self._device = DEVICE.validate_json(rest)
         elif word in ERRORS:
@@ -220,7 +284,7 @@ class _Worker:
             reason = "\n".join(filter(None, [_died(code), said]))
             killed = -code in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
             return Ended(reason, self._at, self._device, killed=killed, right=self._right)
-        return Ended(device=self._device, right=self._right)
+        return Ended(device=self._device, right=self._right, drawn=self._drawn)
 
     @property
     def failed(self) -> dict[str, str]:
@@ -234,14 +298,29 @@ class _Worker:
     def end(self, thoroughly: bool = True) -> None:
         self._child.end(thoroughly)
         self._lines.close()
+        self._socket.close()
         self._output.close()
 
 
 def _kind(job: Job) -> str:
     """Of server: by what its workers need imported."""
-    if job.backend != "cuda":
+    if job.backend != "cuda" or job.task in ("describe", "draw"):
         return "cpu"
-    return "compiling" if any(case.compiled for case in job.cases) else "gpu"
+    compiles = any(case.compiled for case in job.cases)
+    if job.seat:  # whose next job may be to compile, if anything of this run does
+        compiles |= any(kind == "compiling" for kind, *_ in list(_servers))
+    return "compiling" if compiles else "gpu"
+
+
+def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
+    """Start the servers that workers on these cases will be forked from, and wait for none.
+
+    Their imports take ten seconds and more, in which a run has other things to do.
+    """
+    if backend == "cuda":
+        _server("gpu")
+        if any(case.compiled for case in cases):
+            _server("compiling")
 
 
 def _forked(kind: str, arguments: Sequence[str], output: int, pipe: int) -> Forked:

@@ -9,24 +9,26 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from harness.backends.base import AROUND
 from harness.cases import Case, Device
 from harness.current import current
+from harness.job import Job
 from harness.journal import Journal, read_journal
 from harness.matrix import model, plan
 from harness.ncu import stage as profiling
 from harness.ncu.failures import Failure
 from harness.progress import console
 from harness.records import Finished, Planned, Record, Renewed
-from harness.run import machine, renewal
-from harness.run.compilation import Compilation, built_again, compile_all, described
+from harness.run import drawing, forecast, machine, renewal
+from harness.run.compilation import Compilation, built_again, compile_all, described, to_compile
 from harness.run.emulated import stage as emulation
 from harness.run.hands import Hands, OwnCores
 from harness.run.known import Known
 from harness.run.measurement import NO_MEMORY
-from harness.run.processes import Workers
+from harness.run.processes import Workers, import_ahead
 from harness.run.qualification import judge
 from harness.run.site import Piece, Setting, Site
 
@@ -75,6 +77,7 @@ class Runner:
         self._known = Known({case.id: case.group for case in self.cases})
         self._made = Compilation()
         setting = Setting(backend, device, bench.kernels, bench.limits, bench.timing, self.fresh)
+        self.forecast = forecast.nothing()
         self._site = Site(setting, self._known, {}, self)
 
     @property
@@ -112,16 +115,57 @@ class Runner:
             self._say_what_is_renewed()
             try:
                 self._plan(planned)
-                self._compile()
-                self._qualify()
-                if self.is_timed:
-                    self._measure_ceilings()
-                    self._measure()
+                import_ahead(self.backend, self._open(self.cases))
+                self.forecast = self._foreseen()
+                self.forecast.begin()
+                with self._drawing() as self._site.drawing:
+                    with self.forecast.stage("compile"):
+                        self._compile()
+                    with self.forecast.stage("verify"):
+                        self._qualify()
+                    if self.is_timed:
+                        with self.forecast.stage("ceilings"):
+                            self._measure_ceilings()
+                        with self.forecast.stage("measure"):
+                            self._measure()
                 self._conclude()
                 if self.wanted and self.is_timed:
-                    self._profile(self.wanted)
+                    with self.forecast.stage("profile"):
+                        self._profile(self.wanted)
             finally:
                 self.workers.stop()
+
+    def _foreseen(self) -> forecast.Forecast:
+        """Of what is still to be done; nothing where other machines do it."""
+        if not isinstance(self._hands, OwnCores):
+            return forecast.nothing()
+        to_do = self._open(self.cases)
+        shapes = {case.shape for case in to_do}
+        tests = [test for test in self.tests if test.shape in shapes]
+        units = to_compile([*tests, *to_do], self.bench.kernels, self.device.arch)
+        found = forecast.Forecast(
+            forecast.steps(
+                to_do, units, self.bench.timing if self.is_timed else None,
+                len(self.chosen) if self.wanted and self.is_timed else 0,
+            ),
+            forecast.load(self._machine),
+            dict.fromkeys(("compile", "verify"), self._hands.cores),
+            lambda line: console.print(line, markup=False),
+        )  # fmt: skip
+        self._site.took = lambda piece, seconds: found.took(
+            "verify" if piece.kind == "qualify" else piece.kind, piece.name, seconds
+        )
+        return found
+
+    @property
+    def _machine(self) -> str:
+        """By which what it took is remembered."""
+        return f"{self.device.name}, {self.backend}"
+
+    def end_forecast(self) -> None:
+        """When all is told: say what it took, and remember it."""
+        self.forecast.end()
+        forecast.save(self._machine, self.forecast.durations)
 
     def keep(self, record: Record) -> None:
         self._journal.append(record)
@@ -226,6 +270,21 @@ class Runner:
                 f"limits.emulate_flops, {limits.emulate_flops:,}"
             )
         return ""
+
+    def _drawing(self) -> AbstractContextManager[drawing.Drawing | None]:
+        """Of what is to be measured on this machine, on some of its cores."""
+        several = self._hands.cores // drawing.CORES if isinstance(self._hands, OwnCores) else 0
+        if not (self.is_timed and several):
+            return nullcontext()
+        groups = drawing.groups(self._open(self.cases), self.problems)
+
+        def job(case: Case, folder: Path) -> Job:
+            return self._site.job(
+                "draw", cases=(case,), scratch=folder, most_bytes=found.bytes_of_one
+            )
+
+        found = drawing.Drawing(groups, job, several)
+        return found
 
     def _compile(self) -> None:
         wanted = self._open(self.cases)

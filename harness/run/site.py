@@ -7,8 +7,10 @@ sends, and the records of that are brought to its own journal.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal, Protocol
 
 from harness.build.compile import Built
@@ -20,6 +22,7 @@ from harness.measure.ceilings import PROBED
 from harness.measure.timings import Timings, placements_that_choose
 from harness.problem import Work
 from harness.records import Outcome, Record
+from harness.run.drawing import Drawing
 from harness.run.emulated.counting import Counting
 from harness.run.known import Known
 from harness.run.measurement import Effort, Measurement
@@ -98,9 +101,23 @@ class Site:
         self.workers = Workers()
         self.slots = on_this_machine(setting.device)
         self._keeper = keeper
+        self.took: Callable[[Piece, float], None] = lambda piece, seconds: None
+        """Told what each piece took, in seconds."""
+        self.drawing: Drawing | None = None
+        """Of the groups that are measured here; None where each is drawn when its turn comes."""
+        self._probed: set[str] = set()
+        """Seats whose processes have measured the ceilings."""
+        self.keeps_processes = False
+        """Whether workers may wait for the next piece; whoever says so dismisses them."""
 
     def carry_out(self, piece: Piece, cores: int = 1) -> str:
         """What became of it, in a word or two. Raises DeviceLost."""
+        began = monotonic()
+        said = self._carry_out(piece, cores)
+        self.took(piece, monotonic() - began)
+        return said
+
+    def _carry_out(self, piece: Piece, cores: int) -> str:
         if piece.kind == "qualify":
             return Qualification(self, piece.cases, piece.tests, cores, piece.uncounted).carry_out()
         if piece.kind == "count":
@@ -120,11 +137,18 @@ class Site:
         effort = Effort(
             timing.looks, choosing, timing.rounds_per_placement, timing.batch, timing.interval,
             self.setting.limits.measure_s,
+            shared=timing.shared_processes and self._has_room(max(timing.looks) + choosing),
         )  # fmt: skip
-        Measurement(
-            self, piece.cases, piece.baseline, effort, self.known.next_placement[group],
-            piece.needed_bytes,
-        ).carry_out()  # fmt: skip
+        with self.drawing.of(group) if self.drawing else nullcontext() as drawn:
+            Measurement(
+                self, piece.cases, piece.baseline, effort, self.known.next_placement[group],
+                piece.needed_bytes, drawn,
+            ).carry_out()  # fmt: skip
+
+    def _has_room(self, placements: int) -> bool:
+        """Whether as many processes may wait at once as make one group's placements."""
+        most = self.slots.fitting
+        return self.keeps_processes and (most is None or most > placements + 1)
 
     # What a qualification and a measurement need of the run
 
@@ -193,9 +217,11 @@ class Site:
                     alone = True
                     continue
                 short = ended.no_memory or (ended.killed and not self.workers.stopped)
-                if not (short and slot.had_company):
+                others_waited = bool(ended.no_memory and self.workers.dismiss())
+                if not (short and (slot.had_company or others_waited)):
                     return ended
-                self.slots.shrink()
+                if slot.had_company:
+                    self.slots.shrink()
             if ended.at:
                 return replace(ended, crowded=True)
 
@@ -213,6 +239,9 @@ class Site:
             probes=tuple(c.case for c in self.known.ceilings.values() if c.name in PROBED),
         )
         job = replace(job, **more)  # type: ignore[arg-type]
+        if job.seat and job.task == "measure":  # a process tells of the card once
+            job = replace(job, probes=() if job.seat in self._probed else job.probes)
+            self._probed.add(job.seat)
         used = {case.id for case in (*job.tests, *job.cases)}
         return replace(job, built={k: b for k, b in self.built.items() if k in used})
 

@@ -42,6 +42,8 @@ class Slots:
 
     def __init__(self, most: int | None, available: int | None = None) -> None:
         self._most, self._available = most, available
+        self.fitting = most
+        """Workers for which there is memory, busy or not; None for no bound."""
         self._held: list[Slot] = []
         self._is_alone = False
         self._changed = threading.Condition()
@@ -85,6 +87,7 @@ class Slots:
         """A worker found no memory beside others: at least one fewer from now on."""
         with self._changed:
             self._most = max(1, min(self._most or len(self._held), len(self._held)) - 1)
+            self.fitting = self._most
 
 
 def for_workers_of(device: Device, available: int | None) -> Slots:

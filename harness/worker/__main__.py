@@ -14,7 +14,9 @@ from __future__ import annotations
 import ctypes
 import importlib
 import os
+import signal
 import sys
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,14 @@ _AHEAD = {
     "gpu": _ON_A_GPU,
     "compiling": (*_ON_A_GPU, "torch._dynamo", "torch._inductor.compile_fx"),
 }
+"""Kind of server → what its workers need."""
+LATE = {
+    "gpu": ("torchvision", "triton"),
+    "compiling": ("torchvision", "triton", *torch_compile.LATE_IMPORTS),
+}
+"""The same, of packages that may begin something that a fork does not survive. Each worker would
+import them anew, and take as long over that as over its timing."""
+TRIAL_S = 30
 _TASKS = {
     "qualify": ("harness.worker.qualify", "qualify"),
     "ceilings": ("harness.worker.timing", "measure_ceilings"),
@@ -51,11 +61,32 @@ _TASKS = {
 
 def _import_ahead(where: str) -> None:
     """What workers will need, but for what begins something that a fork does not survive."""
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
     if where == "compiling":
         torch_compile.settle()
     for module in _AHEAD[where]:
         with suppress(ImportError):
             importlib.import_module(module)
+    for module in LATE.get(where, ()):
+        if _survives_a_fork(module):
+            _import(module)
+    if where == "compiling":
+        torch_compile.work_out_keys()
+
+
+def _import(module: str) -> None:
+    with suppress(Exception):  # what cannot be imported is no use to a worker, either
+        importlib.import_module(module)
+
+
+def _survives_a_fork(module: str) -> bool:
+    """Whether a process that imports it leaves the driver alone, as a trial shows."""
+    trial = os.fork()
+    if not trial:
+        signal.alarm(TRIAL_S)
+        _import(module)
+        os._exit(_has_begun_cuda())
+    return os.waitpid(trial, 0)[1] == 0
 
 
 def _has_begun_cuda() -> bool:
@@ -68,19 +99,43 @@ def _has_begun_cuda() -> bool:
 
 
 def _do(job: Job, pipe: Pipe) -> None:
+    """The job, and where this worker stays, those that follow it, in the same context."""
     if job.task == "describe":
         _describe(job, pipe)
         return
+    if job.task == "draw":
+        _hold_memory(job)
+        importlib.import_module("harness.worker.timing").draw(job, pipe)
+        return
     backend: Any = backends.open_backend(job.backend, job.arch, job.jobs)
     try:
-        bounds = [b for b in (host_memory.available(), job.most_bytes) if b is not None]
-        if bounds:
-            host_memory.hold(min(bounds))
-        # What a task needs takes a while to import: to count takes the emulator, to time does not.
-        module, function = _TASKS[job.task]
-        getattr(importlib.import_module(module), function)(job, backend, pipe)
+        _carry_out(job, backend, pipe)
+        while job.seat:
+            backend.rest()
+            name = pipe.next_job()
+            if not name:
+                return
+            job = _read(name)
+            _carry_out(job, backend, pipe)
     finally:
         backend.close()
+
+
+def _read(name: str) -> Job:
+    return JOB.validate_json(Path(name).read_bytes())
+
+
+def _hold_memory(job: Job) -> None:
+    bounds = [b for b in (host_memory.available(), job.most_bytes) if b is not None]
+    if bounds:
+        host_memory.hold(min(bounds))
+
+
+def _carry_out(job: Job, backend: Any, pipe: Pipe) -> None:
+    _hold_memory(job)
+    # What a task needs takes a while to import: to count takes the emulator, to time does not.
+    module, function = _TASKS[job.task]
+    getattr(importlib.import_module(module), function)(job, backend, pipe)
 
 
 def _describe(job: Job, pipe: Pipe) -> None:
@@ -117,7 +172,7 @@ def main(arguments: list[str]) -> int:
     name, where = arguments[1:]
     pipe = Pipe(int(where) if where.isdecimal() else where)
     try:
-        _do(JOB.validate_json(Path(name).read_bytes()), pipe)
+        _do(_read(name), pipe)
     except ProblemError as error:
         pipe.now("")  # a fault of the problem, and of no case: the same words for all variants
         pipe.error(str(error))
@@ -144,4 +199,7 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    code = main(sys.argv)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # taking torch apart, module by module, takes as long as a few launches

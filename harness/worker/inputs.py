@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,18 +52,40 @@ class Inputs:
 
     def __init__(self, problem: Problem, case: Case, seed: int, draw: int, fresh: int = 0) -> None:
         key = (case.group, draw, fresh) if fresh else (case.group, draw)
-        self.draw, self.is_changed = draw, False
+        self.draw, self.is_changed, self._usable = draw, False, False
         self.values = problem.inputs(case.sizes, case.dtype, generator(seed, *key), draw)
         self.reference = problem.reference(case.sizes, case.dtype, self.values)
         self.tolerance = problem.tolerance(case.sizes, case.dtype, self.values)
-        self._usable = False
+
+    @classmethod
+    def kept(cls, scratch: Scratch, buffers: Sequence[Buffer], draw: int) -> Inputs:
+        """Those that another process has drawn."""
+        found = cls.__new__(cls)
+        found.draw, found.is_changed, found._usable = draw, False, False
+        found.values = scratch.inputs(buffers)
+        found.reference = scratch.doubles("reference", buffers)
+        found.tolerance = scratch.doubles("bound", buffers)
+        return found
 
     def changed(self, problem: Problem, case: Case, changes: Mapping[str, Change]) -> Inputs:
         """The same draw with other values in some places, and what is right for them."""
-        other = copy(self)
-        other.values = with_changes(self.values, changes)
+        other = self._with(changes)
         other.reference = problem.reference(case.sizes, case.dtype, other.values)
         other.tolerance = problem.tolerance(case.sizes, case.dtype, other.values)
+        return other
+
+    def with_kept_changes(
+        self, scratch: Scratch, buffers: Sequence[Buffer], changes: Mapping[str, Change]
+    ) -> Inputs:
+        """The same, where another process has worked out what is right."""
+        other = self._with(changes)
+        other.reference = scratch.doubles(f"{OTHER}reference", buffers)
+        other.tolerance = scratch.doubles(f"{OTHER}bound", buffers)
+        return other
+
+    def _with(self, changes: Mapping[str, Change]) -> Inputs:
+        other = copy(self)
+        other.values = with_changes(self.values, changes)
         other.is_changed, other._usable = True, False
         return other
 
@@ -142,6 +166,11 @@ class Scratch:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    def hashes(self) -> dict[str, str]:
+        """File → the hash of what it holds: what a parent compares it with later."""
+        files = sorted(self._folder.glob("*.npy"))
+        return {f.name: hashlib.sha256(np.memmap(f, np.uint8, "r").data).hexdigest() for f in files}
+
     def keep(self, kind: str, arrays: Mapping[str, Any]) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         for name, array in arrays.items():
@@ -159,7 +188,7 @@ class Scratch:
         """What the inputs' other state differs by; nothing where there is none."""
         self.keep("places", {name: change.where for name, change in changes.items()})
         self.keep("others", {name: change.values for name, change in changes.items()})
-        self._path("changes", "known").touch()
+        self.keep("changes", {"known": np.array([bool(changes)])})
 
     def has_changes(self) -> bool:
         """Whether somebody has chosen them, or found that there are none."""
@@ -183,8 +212,15 @@ class Scratch:
         for kind, found in (("reference", inputs.reference), ("bound", inputs.tolerance)):
             self.keep(of + kind, {name: np.asarray(x, np.float64) for name, x in found.items()})
 
-    def has_bounds(self, buffers: Sequence[Buffer]) -> bool:
-        return all(self._path("bound", b.name).exists() for b in buffers if b.role == "output")
+    def clear(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def has_inputs(self, buffers: Sequence[Buffer]) -> bool:
+        return all(self._path("input", b.name).exists() for b in buffers if b.role == "input")
+
+    def has_bounds(self, buffers: Sequence[Buffer], of: str = "") -> bool:
+        outputs = [b.name for b in buffers if b.role == "output"]
+        return all(self._path(f"{of}bound", name).exists() for name in outputs)
 
     def doubles(self, kind: str, buffers: Sequence[Buffer]) -> dict[str, Array]:
         """References or bounds: float64, of each output."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from harness.backends.base import Right, Seen
 from harness.cases import Device
@@ -15,11 +16,12 @@ class Pipe:
     """Lines to the parent, each a word and what belongs to it.
 
         pid NUMBER · now CASE [SECONDS] · record JSON · right CASE JSON · launched CASE JSON
-        device JSON
-        error TEXT · memory TEXT · outside TEXT · lost TEXT
+        device JSON · drawn DRAW JSON · error TEXT · memory TEXT · outside TEXT · lost TEXT · stays
 
-    The last four say why it cannot go on: what it was doing is at fault; there is no memory for
-    what its cases share; something around it is amiss, such as a full disk; the device is gone.
+    Those before the last say why it cannot go on: what it was doing is at fault; there is no memory
+    for what its cases share; something around it is amiss, such as a full disk; the device is gone.
+    The last says that all is done and another job is awaited, whose file's name comes back.
+
     They go to a descriptor, or to a file where a program in between may not hand descriptors on.
     """
 
@@ -42,11 +44,26 @@ class Pipe:
     def launched(self, case: str, seen: Sequence[Seen]) -> None:
         self._line("launched", f"{case} {SEEN.dump_json(tuple(seen)).decode()}")
 
+    def drawn(self, draw: int, files: Mapping[str, str]) -> None:
+        self._line("drawn", f"{draw} {json.dumps(files)}")
+
     def device(self, device: Device) -> None:
         self._line("device", DEVICE.dump_json(device).decode())
 
     def error(self, text: str, word: str = "error") -> None:
         self._line(word, text.replace("\n", "\\n"))
+
+    def next_job(self) -> str:
+        """The name of another job's file, as soon as there is one; empty where there is no more."""
+        self._file.write("stays\n")
+        self._file.flush()
+        name = b""
+        while not name.endswith(b"\n"):
+            part = os.read(self._file.fileno(), 1 << 16)
+            if not part:
+                return ""
+            name += part
+        return name.decode().rstrip("\n")
 
     def _line(self, word: str, rest: str) -> None:
         self._file.write(f"{word} {rest}\n")

@@ -46,20 +46,41 @@ CHANGED = ", with a few numbers of its inputs changed"
 """Said of who is right for the typical inputs, and not for their other state. Inputs of which not
 every number may take another's place are named in `changed_together` of problem.py."""
 
+DRAWING_S = 600.0
+"""Inputs and references of the largest size take a processor a while."""
+
+
+def draw(job: Job, tell: Telling) -> None:
+    """Leave a group's inputs and references on disk, before its cases are prepared."""
+    first = job.cases[0]
+    problem = problems.load(job.kernels / first.problem)
+    tell.now("", DRAWING_S)
+    for number in draws_when_timed(problem):
+        inputs, scratch = _drawn(job, first, number), _scratch(job, number)
+        scratch.keep("input", inputs.values)
+        scratch.keep_bounds(inputs)
+        if number == problem.timed_draw:
+            buffers = problem.buffers(first.sizes, first.dtype)
+            other = _other_state(problem, first, inputs, buffers, scratch)
+            if other:
+                scratch.keep_bounds(other, OTHER)
+        tell.drawn(number, scratch.hashes())
+
 
 def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
     """Verify a group's cases at the size that is timed; who fails gets its outcome here."""
     first = job.cases[0]
     problem = problems.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
-    scratch = Scratch(job.scratch)
-    tell.now("", 900)  # inputs and references of the largest size take a processor a while
+    tell.now("", DRAWING_S)
     with ThreadPoolExecutor() as pool:
-        unlike = pool.submit(_drawn, job, first, draws_when_timed(problem)[1])
-        typical = _drawn(job, first, problem.timed_draw)
-        other = _other_state(problem, first, typical, scratch)
+        unlike = pool.submit(_there_or_drawn, job, buffers, draws_when_timed(problem)[1])
+        typical = _there_or_drawn(job, buffers, problem.timed_draw)
+        scratch = _scratch(job, typical.draw)
+        other = _other_state(problem, first, typical, buffers, scratch)
         draws = [each for each in (typical, other, unlike.result()) if each]
-    scratch.keep("input", typical.values)
+    if not scratch.has_inputs(buffers):
+        scratch.keep("input", typical.values)
     sound, found = list(job.cases), dict[str, list[Right]]()
     with backend.workspace(problem, buffers, typical.values) as workspace:
         for inputs in draws:
@@ -75,8 +96,9 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
             _tell_what_runs(workspace, case, tell)
     tell.now("", 600)
     if any(right.varies for rights in found.values() for right in rights):
-        scratch.keep_bounds(typical)
-        if other:
+        if not scratch.has_bounds(buffers):
+            scratch.keep_bounds(typical)
+        if other and not scratch.has_bounds(buffers, OTHER):
             scratch.keep_bounds(other, OTHER)
     for case in sound:
         own, *more = found[case.id]
@@ -85,20 +107,38 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
         _tell_right(case, Right(own.hashes, varies, held, in_other), tell)
 
 
-def _other_state(problem: Problem, case: Case, typical: Inputs, scratch: Scratch) -> Inputs | None:
+def _other_state(
+    problem: Problem, case: Case, typical: Inputs, buffers: Sequence[Buffer], scratch: Scratch
+) -> Inputs | None:
     """The inputs' other state, if there is one; chosen unless a worker before this one has."""
-    if scratch.has_changes():
-        buffers = problem.buffers(case.sizes, case.dtype)
-        known = scratch.changes(buffers)
-        return typical.changed(problem, case, known) if known else None
-    found = other_state(problem, case, typical)
-    changes, other = found or ({}, None)
-    scratch.keep_changes(changes)
-    return other
+    if not scratch.has_changes():
+        found = other_state(problem, case, typical)
+        changes, other = found or ({}, None)
+        scratch.keep_changes(changes)
+        return other
+    changes = scratch.changes(buffers)
+    if not changes:
+        return None
+    if scratch.has_bounds(buffers, OTHER):
+        return typical.with_kept_changes(scratch, buffers, changes)
+    return typical.changed(problem, case, changes)
 
 
 def _flat(reference: Mapping[str, Any]) -> dict[str, Array]:
     return {name: np.asarray(x, np.float64).reshape(-1) for name, x in reference.items()}
+
+
+def _scratch(job: Job, draw: int) -> Scratch:
+    return Scratch(job.scratch / f"draw-{draw}")
+
+
+def _there_or_drawn(job: Job, buffers: Sequence[Buffer], draw: int) -> Inputs:
+    """What was drawn ahead, if it is what whoever asks was told of then; else drawn now."""
+    scratch, told = _scratch(job, draw), job.drawn.get(draw)
+    if told and scratch.hashes() == told:
+        return Inputs.kept(scratch, buffers, draw)
+    scratch.clear()
+    return _drawn(job, job.cases[0], draw)
 
 
 def _drawn(job: Job, case: Case, draw: int) -> Inputs:
@@ -184,7 +224,7 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
     first = job.cases[0]
     problem = problems.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
-    scratch = Scratch(job.scratch)
+    scratch = _scratch(job, draws_when_timed(problem)[0])
     tell.now("", 120)
     with backend.workspace(problem, buffers, scratch.inputs(buffers)) as workspace:
         bounds = partial(_give_bounds, job, workspace, buffers, scratch, tell)
@@ -240,7 +280,7 @@ def _give_bounds(
     """What results are held to on the device; worked out here if no case was known to vary."""
     changes = scratch.changes(buffers)
     if not scratch.has_bounds(buffers):
-        tell.now("", 600)
+        tell.now("", DRAWING_S)
         problem = problems.load(job.kernels / job.cases[0].problem)
         typical = _drawn(job, job.cases[0], problem.timed_draw)
         if changes:

@@ -19,7 +19,7 @@ from harness.tables import Run
 
 FAKE = "fake_device:open_backend"
 MATRIX = """\
-timing: {{placements: [3], choosing: 0, rounds_per_placement: 2, batch: 4}}
+timing: {{placements: [3], choosing: 0, rounds_per_placement: 2, batch: 4{timing}}}
 limits: {limits}
 problems:
   double:
@@ -49,14 +49,17 @@ class Station:
     def run(
         self, *variants: str, sizes: str = "[1024]", limits: str = "{launch_s: 20}", jobs: int = 1,
         library: str = "null", rows: str = "", choice: Choice | None = None,
-        wanted: Wanted | None = None,
+        wanted: Wanted | None = None, timing: str = "",
     ) -> Run:  # fmt: skip
         """What stands in the folder after a run; `stopped`: why it went no further.
 
-        rows: of the variants, where they are more than names. wanted: what to profile.
+        rows: of the variants, where they are more than names. wanted: what to profile. timing: more
+        of that, behind a comma.
         """
         lines = rows or "".join(f"      {name}: {{source: v0.cu}}\n" for name in variants)
-        text = MATRIX.format(variants=lines, sizes=sizes, limits=limits, library=library)
+        text = MATRIX.format(
+            variants=lines, sizes=sizes, limits=limits, library=library, timing=timing
+        )
         (self.folder / "bench.yaml").write_text(text)
         bench, out = model.load(self.folder / "bench.yaml"), self.folder / "run"
         now = datetime.now(timezone.utc)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -78,6 +80,12 @@ class CudaBackend:
             return self._self_timed.beyond(cache, launches)
         except cuda.MemoryError:
             raise OutOfMemory(_NO_CONTEXT) from None
+
+    def rest(self) -> None:
+        self._modules.clear()
+        gc.collect()  # workspaces and what torch has bound refer to each other
+        if torch := sys.modules.get("torch"):
+            torch.cuda.empty_cache()
 
     def close(self) -> None:
         """Leave the context as PyCUDA wants it, or the process aborts at exit."""

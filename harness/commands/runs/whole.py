@@ -72,7 +72,8 @@ class WholeRun:
         code = self._told or int(runner.failed or bool(self._lost) or is_broken)
         folder.close(code, measured, self._place.card)
         finished = tables.load(folder.path)
-        page = self._drawn(finished)
+        with runner.forecast.stage("report"):
+            page = self._drawn(finished)
         folder.point_latest()
         results.tell(finished, asked.told)
         summarise(finished, bool(self._told))
@@ -93,6 +94,8 @@ class WholeRun:
         if asked.choice.quick:
             console.print(ROUGH)
         in_ptx.say_after(finished)
+        if not (self._told or self._lost):
+            runner.end_forecast()
         console.print(page, markup=False)
         return code, folder.path
 

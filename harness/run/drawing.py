@@ -1,0 +1,152 @@
+"""Inputs and references of what is to be measured, drawn ahead while the GPU has other work.
+
+The float64 references of a large size take a core many seconds, in which a GPU would wait. So some
+of the cores draw, group by group in the order in which these are measured, while kernels are
+compiled, verified and timed. What is there waits in memory, as much as there is room for; a group
+of which it is not there is drawn when its turn comes, by the process that prepares it. That also
+holds these files against the hashes that were told when they were made.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from harness.cases import Case
+from harness.children import host_memory
+from harness.job import Job
+from harness.problem import Problem
+from harness.run.measurement import Drawn, room
+from harness.run.processes import Workers
+from harness.worker.inputs import DRAWS
+from harness.worker.timing import DRAWING_S
+
+CORES = 4
+"""Of a machine, for each that draws: the others compile, verify, and feed the GPU."""
+
+SHARE = 8
+"""What waits may take this part of the machine's free memory, and what draws as much."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """What is drawn. nbytes: of both draws, with their references and bounds."""
+
+    case: Case
+    nbytes: int
+
+
+def groups(cases: Iterable[Case], problems: Mapping[str, Problem]) -> list[Group]:
+    """Those of the cases, in their order, but for such whose references are no doubles."""
+    found = []
+    for case in {case.group: case for case in cases}.values():
+        buffers = problems[case.problem].buffers(case.sizes, case.dtype)
+        outputs = [b for b in buffers if b.role == "output"]
+        if not any(b.dtype in ("int64", "uint64") for b in outputs):
+            read = sum(b.nbytes for b in buffers if b.role == "input")
+            found.append(Group(case, len(DRAWS) * (read + sum(16 * b.count for b in outputs))))
+    return found
+
+
+class Drawing:
+    """Draws from the moment that it is entered until it is left.
+
+    job: of a group's case, in a folder. several: how many processes draw at once.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        job: Callable[[Case, Path], Job],
+        several: int,
+        available: int | None = None,
+    ) -> None:
+        self._groups, self._job, self._several = groups, job, several
+        self._workers = Workers()
+        free = available or host_memory.available() or 0
+        self._most = free // SHARE
+        self._left = self._most
+        self._changed = threading.Condition()
+        self._ended, self._wanted = False, ""
+        self._found: dict[str, Future[Drawn | None]] = {}
+        self._stack = ExitStack()
+
+    @property
+    def bytes_of_one(self) -> int:
+        """Of the machine's memory that one worker may take."""
+        return self._most // self._several
+
+    def __enter__(self) -> Drawing:
+        folder = self._stack.enter_context(room(self._most))
+        # Where it is no memory but a disk: the journal and others write there, too.
+        self._most = self._left = min(self._most, shutil.disk_usage(folder).free // SHARE)
+        pool = ThreadPoolExecutor(self._several)
+        self._stack.callback(pool.shutdown, cancel_futures=True)
+        for number, group in enumerate(self._groups):
+            if group.nbytes <= self._most:
+                found = pool.submit(self._draw, group, folder / str(number))
+                self._found[group.case.group] = found
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        self._workers.stop()
+        self._stack.close()
+
+    def _draw(self, group: Group, folder: Path) -> Drawn | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over(group) or group.nbytes <= self._left)
+            if self._is_over(group):
+                return None
+            self._left -= group.nbytes
+        ended = self._workers.do(self._job(group.case, folder), DRAWING_S)
+        if ended.reason:  # whoever prepares the group meets it again, and says so
+            self._give_back(folder, group.nbytes)
+            return None
+        return Drawn(folder, ended.drawn)
+
+    def _is_over(self, group: Group) -> bool:
+        """Whether nobody waits for it any more, or somebody does for whom it comes too late: what
+        has the memory may be what is measured later."""
+        is_wanted = group.case.group == self._wanted and group.nbytes > self._left
+        return self._ended or is_wanted
+
+    def _give_back(self, folder: Path, nbytes: int) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        with self._changed:
+            self._left += nbytes
+            self._changed.notify_all()
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[Drawn | None]:
+        """What was drawn of a group, until it is measured; None where that was too much or failed.
+
+        One that has not begun is not waited for.
+        """
+        with self._changed:
+            self._wanted = name
+            self._changed.notify_all()
+        future = self._found.pop(name, None)
+        if future is None or future.cancel():
+            yield None
+            return
+        drawn = future.result()
+        try:
+            yield drawn
+        finally:
+            if drawn:
+                nbytes = next(g.nbytes for g in self._groups if g.case.group == name)
+                self._give_back(drawn.folder, nbytes)

@@ -1,0 +1,237 @@
+"""How long a run will take and where the time goes: said first, kept up to date, held to at last.
+
+A run is steps: units to compile, variants to verify, groups to measure. What each took on this
+machine is remembered, and is what it will take again. A step that was never done takes what its
+size says, by rates that were read from one machine, times what the remembered steps of its stage
+took for theirs; a first run has the rates alone, and says that this is rough.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+
+from harness import storage
+from harness.build import cache
+from harness.cases import Case
+from harness.matrix.written import Timing
+
+COMPILE_S, VERIFY_S, CEILINGS_S, COUNT_S, REPORT_S = 3.0, 5.0, 8.0, 1.5, 0.5
+"""What a unit, a variant, the ceilings, a profiled case and a group's page took on 16 cores with an
+H100; the first two on one of the cores."""
+PROCESS_S, SHARED_S, CASE_S = 1.3, 0.3, 0.03
+"""The same of a placement: in a process of its own, in one that was there, and of each case."""
+
+ROUGH = 0.25
+"""A forecast is rough if more than this part of it comes from the rates alone."""
+UPDATE_S = 30.0
+"""Between two words on how long it will still take."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Step:
+    """seconds: by the rates, on one core."""
+
+    stage: str
+    name: str
+    seconds: float
+
+
+@dataclass
+class Durations:
+    """Stage → step → what it took on this machine, beside what the rates say, seconds."""
+
+    known: dict[str, dict[str, tuple[float, float]]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+
+    def of(self, step: Step) -> float:
+        if found := self.known[step.stage].get(step.name):
+            took, by_rates = found
+            return took * step.seconds / by_rates if by_rates else took
+        return step.seconds * self._ratio(step.stage)
+
+    def has(self, step: Step) -> bool:
+        return step.name in self.known[step.stage]
+
+    def note(self, step: Step, took: float) -> None:
+        self.known[step.stage][step.name] = took, step.seconds
+
+    def _ratio(self, stage: str) -> float:
+        pairs = self.known[stage].values()
+        by_rates = sum(each for _, each in pairs)
+        return sum(took for took, _ in pairs) / by_rates if by_rates else 1.0
+
+
+def file() -> Path:
+    return cache.CACHE.parent / "durations.json"
+
+
+def load(machine: str) -> Durations:
+    """What is remembered of a machine; nothing where the file is not there or not ours."""
+    found = Durations()
+    with suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
+        for stage, steps in json.loads(file().read_text())[machine].items():
+            for name, (took, by_rates) in steps.items():
+                found.known[stage][name] = float(took), float(by_rates)
+    return found
+
+
+def save(machine: str, durations: Durations) -> None:
+    """Beside what is remembered of other machines."""
+    try:
+        everything = dict(json.loads(file().read_text()))
+    except (OSError, ValueError, TypeError):
+        everything = {}
+    everything[machine] = durations.known
+    with suppress(OSError):  # a forecast is no reason for a run to fail
+        file().parent.mkdir(parents=True, exist_ok=True)
+        storage.replace_text(file(), json.dumps(everything))
+
+
+class Forecast:
+    """Of one run. cores: that steps of a stage share, where it has several at a time.
+
+    durations: what is known; what this run takes is noted there.
+    """
+
+    def __init__(
+        self,
+        steps: Iterable[Step],
+        durations: Durations,
+        cores: Mapping[str, int],
+        say: Say,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._steps = {(step.stage, step.name): step for step in steps if step.seconds > 0}
+        self.durations, self._cores, self._say, self._clock = durations, cores, say, clock
+        self._began = self._said_at = clock()
+        self._took: dict[str, float] = {}
+        self._left = dict(self._steps)
+        self._done: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        """Stage → of each step that is done, what it took and what was expected."""
+        self._expected = {key: durations.of(step) for key, step in self._steps.items()}
+        by_rates = sum(
+            self._wall(key) for key, step in self._steps.items() if not durations.has(step)
+        )
+        self.total = sum(self._wall(key) for key in self._steps)
+        self.is_rough = by_rates > ROUGH * self.total
+
+    def _wall(self, key: tuple[str, str]) -> float:
+        return self._expected[key] / self._cores.get(key[0], 1)
+
+    def begin(self) -> None:
+        """Say how long it will take."""
+        if not self._steps:
+            return
+        parts: dict[str, float] = defaultdict(float)
+        for stage, name in self._steps:
+            parts[stage] += self._wall((stage, name))
+        rough = (
+            "; roughly, as most of this was never timed on this machine" if self.is_rough else ""
+        )
+        self._say(f"this will take about {words(self.total)}: {listed(parts)}{rough}")
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """What happens within is this stage. Its steps are done after it, told or not."""
+        began = self._clock()
+        yield
+        took = self._took[name] = self._clock() - began
+        rest = [key for key in self._left if key[0] == name]
+        if not self._done[name]:  # it tells of no steps: they share its time
+            expected = sum(self._wall(key) for key in rest)
+            for key in rest:
+                self.durations.note(self._steps[key], took * self._expected[key] / expected)
+        for key in rest:
+            del self._left[key]
+        if rest or self._done[name]:
+            self._update(at_least_s=0)
+
+    def took(self, stage: str, name: str, seconds: float) -> None:
+        """A step is done; from any thread."""
+        step = self._left.pop((stage, name), None)
+        if step:
+            self._done[stage].append((seconds, self._expected[stage, name]))
+            self.durations.note(step, seconds)
+            self._update(at_least_s=UPDATE_S)
+
+    @property
+    def left(self) -> float:
+        """Seconds that it will still take: steps of a stage that is going on take longer or less
+        than was expected as those before them did."""
+        found = 0.0
+        for key in list(self._left):
+            done = self._done[key[0]]
+            expected = sum(each for _, each in done)
+            pace = sum(took for took, _ in done) / expected if expected else 1.0
+            found += self._wall(key) * pace
+        return found
+
+    def _update(self, at_least_s: float) -> None:
+        now = self._clock()
+        if not self._left or now - self._said_at < at_least_s:
+            return
+        self._said_at = now
+        self._say(f"after {words(now - self._began)}: about {words(self.left)} left")
+
+    def end(self) -> None:
+        """Say what it took beside what was said."""
+        if self._steps:
+            took = self._clock() - self._began
+            said = f"said {words(self.total)}{', roughly' if self.is_rough else ''}"
+            self._say(f"took {words(took)}: {listed(self._took)}; {said}")
+
+
+def nothing() -> Forecast:
+    """Of a run that nobody asks how long it takes."""
+    return Forecast((), Durations(), {}, lambda line: None)
+
+
+def steps(
+    cases: Sequence[Case], units: int, timing: Timing | None, counted: int = 0
+) -> Iterator[Step]:
+    """Of a run of these cases. units: to be compiled. timing: None where nothing is timed.
+
+    counted: cases that are profiled.
+    """
+    yield Step("compile", "units", COMPILE_S * units)
+    for name in dict.fromkeys(f"{c.problem}/{c.variant}" for c in cases if not c.is_library):
+        yield Step("verify", name, VERIFY_S)
+    groups: dict[str, int] = defaultdict(int)
+    for case in cases:
+        groups[case.group] += 1
+    if timing and groups:
+        yield Step("ceilings", "ceilings", CEILINGS_S)
+        choosing = timing.choosing
+        processes = 1 + choosing + (timing.looks[0] + timing.looks[-1]) / 2
+        each = SHARED_S if timing.shared_processes else PROCESS_S
+        for group, count in groups.items():
+            yield Step("measure", group, processes * (each + CASE_S * count))
+    yield Step("profile", "cases", COUNT_S * counted)
+    yield Step("report", "pages", REPORT_S * len(groups))
+
+
+def words(seconds: float) -> str:
+    """As people say it: `40 s`, `2 min 40 s`, `1 h 5 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{max(1, whole)} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def listed(parts: Mapping[str, float]) -> str:
+    return ", ".join(
+        f"{name} {words(seconds)}" for name, seconds in parts.items() if seconds >= 0.5
+    )
