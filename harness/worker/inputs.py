@@ -186,6 +186,8 @@ class Scratch:
 
     def keep_changes(self, changes: Mapping[str, Change]) -> None:
         """What the inputs' other state differs by; nothing where there is none."""
+        for path in self._folder.glob("places-*.npy"):
+            path.unlink()
         self.keep("places", {name: change.where for name, change in changes.items()})
         self.keep("others", {name: change.values for name, change in changes.items()})
         self.keep("changes", {"known": np.array([bool(changes)])})

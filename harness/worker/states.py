@@ -7,8 +7,9 @@ state. Places and bits come from the operating system's randomness, not from the
 which everybody can draw.
 
 The change must be seen in the results: somewhere the two references differ by far more than what
-is let pass. Where a few elements are not seen, as in a long sum, more are changed, then a few to
-larger values, then many.
+is let pass. Floats are changed; whole numbers, which may be indices, only where that is not seen.
+Where a few elements are not seen, as in a long sum, more are changed, then a few to larger values,
+then many.
 """
 
 from __future__ import annotations
@@ -71,19 +72,33 @@ def other_state(
     problem: Problem, case: Case, own: Inputs
 ) -> tuple[dict[str, Change], Inputs] | None:
     """What the other state differs by, and that state; None where no change is seen."""
+    inputs = [
+        b for b in problem.buffers(case.sizes, case.dtype)
+        if b.role == "input" and b.name not in problem.other_layouts
+    ]  # fmt: skip
+    floats = [b for b in inputs if is_float(b.dtype)]
+    found = _other_state(problem, case, own, floats) if floats else None
+    if found is None and len(floats) < len(inputs):
+        found = _other_state(problem, case, own, inputs)
+    return found
+
+
+def _other_state(
+    problem: Problem, case: Case, own: Inputs, inputs: Sequence[Buffer]
+) -> tuple[dict[str, Change], Inputs] | None:
+    """By a change of these inputs."""
     rng = np.random.default_rng(secrets.randbits(128))
-    buffers = problem.buffers(case.sizes, case.dtype)
     share = 0.0  # of what must be seen, as far as is known, that a few numbers show
     for level in _LEVELS:
         if 0 < share * level.gain * SLACK < 1:
             continue  # a reference takes a while, and this one would show nothing
-        changes = dict(_changes(problem, buffers, own.values, level, rng))
+        changes = dict(_changes(problem, inputs, own.values, level, rng))
         if not changes:
             continue
         changes |= _in_other_layouts(problem, case, own, changes)
         other = own.changed(problem, case, changes)
         found = seen_share(own, other)
-        if found > 1 and (not level.larger or _fits(buffers, other)):
+        if found > 1 and (not level.larger or _fits(problem, case, other)):
             return changes, other
         share = max(share, found / level.gain)
     return None
@@ -116,26 +131,25 @@ def _share(first: Array, second: Array, *bounds: Array) -> float:
     return share
 
 
-def _fits(buffers: Sequence[Buffer], other: Inputs) -> bool:
+def _fits(problem: Problem, case: Case, other: Inputs) -> bool:
     """Whether results are far from what their types cannot hold, such as a sum of larger halves."""
     return all(
         np.abs(np.asarray(other.reference[b.name], np.float64)).max() <= largest(b.dtype) / ROOM
-        for b in buffers
+        for b in problem.buffers(case.sizes, case.dtype)
         if b.role == "output" and is_float(b.dtype)
     )
 
 
 def _changes(
-    problem: Problem, buffers: Sequence[Buffer], values: Mapping[str, Array], level: _Level,
+    problem: Problem, inputs: Sequence[Buffer], values: Mapping[str, Array], level: _Level,
     rng: np.random.Generator,
 ) -> Iterator[tuple[str, Change]]:  # fmt: skip
     """At the same places of inputs of one length: both factors of a product change."""
     places = rng.random(level.numbers)
-    for buffer in buffers:
+    for buffer in inputs:
         together = problem.changed_together.get(buffer.name, 1)
         is_word = numpy_dtype(buffer.dtype).itemsize in WORDS
-        is_own = buffer.role == "input" and buffer.name not in problem.other_layouts
-        if is_own and together and is_word:
+        if together and is_word:
             array = np.asarray(values[buffer.name]).reshape(-1)
             change = _change(array, buffer.dtype, together, level, places, rng)
             if change is not None:

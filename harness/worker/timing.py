@@ -26,7 +26,7 @@ from harness.measure.conditions import Sensors
 from harness.measure.rounds import CACHES, Entry, Hooks, measure
 from harness.ncu import ranges
 from harness.problem import Buffer, Problem
-from harness.records import EventCost, Outcome, Remark, Told, Verified
+from harness.records import EventCost, Outcome, Record, Remark, Told, Verified
 from harness.worker.inputs import (
     OTHER,
     Inputs,
@@ -87,7 +87,18 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
             if inputs is not typical:
                 workspace.refill(inputs.values)
             workspace.bounds(_flat(inputs.reference), inputs.tolerance)
-            sound = [case for case in sound if _is_right(job, workspace, case, inputs, found, tell)]
+            told = Held(tell)
+            still = [
+                case for case in sound
+                if _is_right(job, workspace, case, inputs, found, told if inputs is other else tell)
+            ]  # fmt: skip
+            if inputs is other and len(sound) > 1 and not still:
+                # None is right: these inputs cannot be changed so, as sorted ones. It is said.
+                other = None
+                scratch.keep_changes({})
+                continue
+            told.let_go()
+            sound = still
         if problem.readings:
             workspace.refill(draws[0].values)
         for case in sound:
@@ -105,6 +116,22 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
         varies, held = (any(r.varies for r in (own, *more)), all(r.held for r in (own, *more)))
         in_other = more[0].hashes if other else ()
         _tell_right(case, Right(own.hashes, varies, held, in_other), tell)
+
+
+class Held:
+    """Keeps the records of a worker to itself until it is sure that they count."""
+
+    def __init__(self, tell: Telling) -> None:
+        self._tell, self._records = tell, list[Record]()
+        self.now, self.right = tell.now, tell.right
+        self.launched, self.drawn = tell.launched, tell.drawn
+
+    def record(self, record: Record) -> None:
+        self._records.append(record)
+
+    def let_go(self) -> None:
+        for each in self._records:
+            self._tell.record(each)
 
 
 def _other_state(

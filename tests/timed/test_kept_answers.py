@@ -39,6 +39,27 @@ def test_a_kept_answer_and_late_work_fail_by_name(station: Station, outcome: Out
 
 
 @pytest.mark.fault(
+    "inputs of which not every number may take another's place, such as sorted ones, unsaid",
+    outcome="Where no variant is right for changed inputs, none fails for that: each is said not "
+    "to have been told apart.",
+)
+def test_where_all_variants_are_wrong_for_changed_inputs_the_change_is_to_blame(
+    station: Station, outcome: Outcome
+) -> None:
+    path = station.folder / "kernels" / "double" / "problem.py"
+    text = path.read_text().replace("from harness", "import numpy\nfrom harness", 1)
+    text = text.replace("rng.random(sizes[\"n\"], dtype=dtype) + 1",
+                        "numpy.sort(rng.random(sizes[\"n\"], dtype=dtype) + 1)")  # fmt: skip
+    text = text.replace('2.0 * inputs["input"]', '2.0 * numpy.sort(inputs["input"])')
+    path.write_text(text)
+    run = station.run("honest1", "honest2")
+    for variant in ("honest1", "honest2"):
+        assert outcome(run, variant) == ("ok", "")
+        [remark] = run.remarks["double", variant]
+        assert "its timed launches were not told apart" in remark.text
+
+
+@pytest.mark.fault(
     "a problem in whose results no small change of its inputs is seen",
     outcome="Each of its variants is said not to have been told apart from a kept answer.",
 )
