@@ -66,3 +66,13 @@ def test_readme_and_kernels_page_mark_the_runs_with_older_yardsticks() -> None:
     assert bool(marked) == ("† Measured before the files" in readme)
     if marked:
         assert "not measured anew yet" in page
+
+
+def test_the_docs_say_of_every_library_row_what_it_is_or_of_a_problem_that_it_has_none() -> None:
+    page = (ROOT / "docs" / "measurement.md").read_text(encoding="utf-8")
+    section = page.partition("## The yardsticks")[2].partition("\n## ")[0]
+    table = "".join(line for line in section.splitlines() if line.startswith("| "))
+    for name, problem in model.load(ROOT / "bench.yaml").problems.items():
+        rows = [v.name for v in problem.everything() if v.as_library]
+        assert [row for row in rows if f"`{row}`" not in table] == [], name
+        assert rows or f"`{name}`" in section, name
