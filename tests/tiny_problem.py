@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 MATRIX = """\
 problems:
   double:
@@ -58,3 +60,10 @@ extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
     if (i < n) output[i] = 2 * input[i];
 }
 """
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """Replace the one place where a file says `old`."""
+    text = path.read_text()
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path}"
+    path.write_text(text.replace(old, new))

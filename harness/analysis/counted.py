@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.analysis.ladder import short_names
+from harness.analysis.ladder import OneGroup, short_names
 from harness.analysis.losses import Loss, losses
 from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Answer, Reading, Readings
@@ -57,25 +57,15 @@ class Rung:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """One problem, type and size."""
+class Counts(OneGroup):
+    """What was counted there."""
 
-    key: Group
-    sizes: dict[str, int]
     rungs: Sequence[Rung]
     """In the matrix's order."""
     telling: Sequence[Quantity]
     """Those in which variants differ, or lose; few enough for a table."""
     answers: dict[tuple[str, str], Answer]
     """Quantity and case → its value."""
-
-    @property
-    def problem(self) -> str:
-        return self.key[0]
-
-    @property
-    def dtype(self) -> str:
-        return self.key[1]
 
     @property
     def losing(self) -> list[Rung]:

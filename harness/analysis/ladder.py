@@ -93,9 +93,23 @@ class Unranked:
 
 
 @dataclass(frozen=True)
-class Ladder:
+class OneGroup:
+    """What is told of one problem, type and size."""
+
     key: Group
     sizes: dict[str, int]
+
+    @property
+    def problem(self) -> str:
+        return self.key[0]
+
+    @property
+    def dtype(self) -> str:
+        return self.key[1]
+
+
+@dataclass(frozen=True)
+class Ladder(OneGroup):
     measure: Measure
     rungs: list[Rung]
     """Ours, in the matrix's order."""
@@ -115,14 +129,6 @@ class Ladder:
     """The fastest of those that the winner is shown to be faster than."""
     noise: float
     """By how much two runs of the same kernel may differ; infinite where that is not known."""
-
-    @property
-    def problem(self) -> str:
-        return self.key[0]
-
-    @property
-    def dtype(self) -> str:
-        return self.key[1]
 
     @property
     def rows(self) -> list[Rung | Unranked]:

@@ -18,7 +18,7 @@ from harness.cases import Case, Device, Flush, Step
 from harness.dtypes import numpy_dtype
 from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError
 from harness.problem import Buffer, Problem
-from harness.records import Cache, Counted, MachineCode, SourceLine
+from harness.records import Cache, Counted, MachineCode, SourceLine, Uncounted
 
 Array = npt.NDArray[Any]
 
@@ -92,7 +92,7 @@ class Execution:
 
     outputs: Mapping[str, Array]
     faults: tuple[str, ...] = ()
-    counts: tuple[Counted, ...] = ()
+    counts: tuple[Counted | Uncounted, ...] = ()
     lines: tuple[SourceLine, ...] = ()
     machine_code: tuple[MachineCode, ...] = ()
     poison: int = _PATTERNS[0]

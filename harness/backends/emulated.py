@@ -65,7 +65,10 @@ class EmulatedWorkspace(HostWorkspace):
         for index, (step, report) in enumerate(zip(case.steps, reports, strict=False)):
             faults = tuple(relative(str(fault)) for fault in report.faults)
             lines = line_counts(case.id, index, report.instructions, "ptx-level")
-            yield Emulated(step.kernel, report.counters, faults, lines, printed=report.printed)
+            yield Emulated(
+                step.kernel, report.counters, report.uncounted, faults, lines,
+                printed=report.printed,
+            )  # fmt: skip
 
 
 def launches(

@@ -24,7 +24,7 @@ from harness.build.compile import Built, kernel_name
 from harness.cases import Case, Step
 from harness.errors import LaunchError
 from harness.problem import Buffer
-from harness.records import Counted, MachineCode, Provenance, SourceLine
+from harness.records import Counted, MachineCode, Provenance, SourceLine, Uncounted
 
 Self = TypeVar("Self", bound="HostWorkspace")
 
@@ -39,6 +39,8 @@ class Emulated:
 
     kernel: str
     counters: Sequence[emulator.Counter]
+    uncounted: Mapping[str, str]
+    """Counters that have no number, and why."""
     faults: tuple[str, ...]
     lines: Iterable[SourceLine]
     machine_code: tuple[MachineCode, ...] = ()
@@ -76,7 +78,7 @@ class HostWorkspace(ABC):
             b.name: self._inputs[b.name].copy() if b.role == "input" else poisoned(b)
             for b in self._buffers
         }
-        counts: list[Counted] = []
+        counts: list[Counted | Uncounted] = []
         lines: list[SourceLine] = []
         listings: list[MachineCode] = []
         faults: tuple[str, ...] = ()
@@ -86,6 +88,7 @@ class HostWorkspace(ABC):
                 Counted(case.id, index, launch.kernel, c.name, *normalised(c), c.provenance)
                 for c in launch.counters
             ]
+            counts += [Uncounted(case.id, index, *each) for each in launch.uncounted.items()]
             lines += launch.lines
             listings += launch.machine_code
             faults = launch.faults
@@ -158,11 +161,15 @@ _GLOBAL = dict.fromkeys(("st", "STG", "ST"), "store_") | dict.fromkeys(
 def line_counts(
     case: str, step: int, instructions: Sequence[emulator.Executed], provenance: Provenance
 ) -> Iterator[SourceLine]:
-    """The counts of instructions, summed over each line of source."""
+    """The counts of instructions, summed over each line of source.
+
+    None of a line with a request whose lanes go to several memories, of which no count is known.
+    """
     paths = {file: relative(file) for file in {each.file for each in instructions}}
+    unknown = {(each.file, each.line) for each in instructions if each.mixed_requests}
     lines: dict[tuple[str, int], Counter[str]] = {}
     for each in instructions:
-        if not (each.warps and each.file):
+        if not (each.warps and each.file) or (each.file, each.line) in unknown:
             continue
         kind = _GLOBAL.get(each.opcode.partition(".")[0], "")
         sums = lines.setdefault((paths[each.file], each.line), Counter())

@@ -26,7 +26,7 @@ from harness.build.compile import Built
 from harness.cases import Case
 from harness.emulator import sass
 from harness.emulator.sass.code import READ
-from harness.records import Counted, MachineCode, MachineInstruction, Provenance
+from harness.records import Counted, MachineCode, MachineInstruction, Provenance, Uncounted
 
 LISTING = "listing.json.gz"
 """What the disassembler prints of a cubin, kept beside it."""
@@ -59,7 +59,9 @@ class MachineCodeWorkspace(HostWorkspace):
             faults = tuple(f"in its machine code: {relative(str(f))}" for f in report.faults)
             lines = line_counts(case.id, index, report.instructions, "machine-exact")
             listing = listed(case.id, index, report.instructions)
-            yield Emulated(step.kernel, report.counters, faults, lines, (listing,))
+            yield Emulated(
+                step.kernel, report.counters, report.uncounted, faults, lines, (listing,)
+            )
             if faults:
                 return
 
@@ -87,9 +89,11 @@ def both(ptx: Execution, machine: Execution, arch: str) -> Execution:
 
     Of a line's atomics PTX alone knows how their lanes meet.
     """
-    counts = {(c.step, c.metric): c for c in ptx.counts}
+    counts: dict[tuple[int, str], Counted | Uncounted] = {(c.step, c.metric): c for c in ptx.counts}
     if arch not in READ:
-        machine = _unread(machine, {key: c.provenance for key, c in counts.items()})
+        machine = _unread(
+            machine, {k: c.provenance for k, c in counts.items() if isinstance(c, Counted)}
+        )
     counts |= {(c.step, c.metric): c for c in machine.counts}
     met = {(each.step, each.file, each.line): each for each in ptx.lines}
     lines = [
@@ -121,7 +125,9 @@ def _unread(machine: Execution, in_ptx: Mapping[tuple[int, str], Provenance]) ->
     return replace(
         machine,
         counts=tuple(
-            replace(c, provenance=provenance(c)) if c.provenance == "machine-exact" else c
+            replace(c, provenance=provenance(c))
+            if isinstance(c, Counted) and c.provenance == "machine-exact"
+            else c
             for c in machine.counts
         ),
         lines=tuple(replace(each, provenance="emulator-model") for each in machine.lines),
@@ -136,7 +142,9 @@ def in_ptx_alone(ptx: Execution) -> Execution:
     return replace(
         ptx,
         counts=tuple(
-            replace(c, provenance="ptx-level") if c.provenance == "emulator-exact" else c
+            replace(c, provenance="ptx-level")
+            if isinstance(c, Counted) and c.provenance == "emulator-exact"
+            else c
             for c in ptx.counts
         ),
     )

@@ -15,7 +15,7 @@ from harness.build import cache as compile_cache
 from harness.cases import Case
 from harness.emulator.sass.cubin import disassembler
 from harness.matrix import model, plan
-from harness.records import MachineCode
+from harness.records import MachineCode, Uncounted
 from harness.run.emulate import by_front_end, emulate
 
 OF_HALVES = '({ unsigned t; asm("tanh.approx.f16x2 %0, %1;" : "=r"(t) : "r"(i & 0)); (float)t; })'
@@ -78,6 +78,33 @@ def test_what_machine_code_cannot_be_executed_for_is_counted_in_ptx_and_not_exac
     found = emulate(*case(OF_HALVES), "sm_90")
     assert not {"emulator-exact", "machine-exact"} & {count.provenance for count in found.counts}
     assert {line.provenance for line in found.lines} == {"ptx-level"}
+
+
+MIXED = """\
+extern "C" __global__ void twice(const DTYPE* input, DTYPE* output, int n) {
+    __shared__ DTYPE shared[128];
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    shared[threadIdx.x] = i < n ? input[i] : 0;
+    const DTYPE* own = i % n % 2 ? &input[i < n ? i : 0] : &shared[threadIdx.x];
+    if (i < n) output[i] = 2 * *own;
+}
+"""
+
+
+def test_what_is_not_counted_has_its_reason_in_place_of_a_number(
+    case: Callable[[str], tuple[model.Bench, Case]], folder: Path
+) -> None:
+    bench, made = case()
+    (folder / "kernels" / "double" / "v0.cu").write_text(MIXED)
+    found = emulate(bench, made, "sm_90")
+    assert found.faults == ()
+    assert len(found.counts) == len({each.metric for each in found.counts})
+    missing = {each.metric: each.reason for each in found.counts if isinstance(each, Uncounted)}
+    loads = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+    assert missing[loads].startswith("not collected: lanes of one `LD.E`")
+    assert "v0.cu:6" in missing[loads]
+    assert loads.replace("_ld", "_st") not in missing
+    assert {4, 6} & {each.line for each in found.lines} == {4}
 
 
 def test_a_listing_lies_beside_its_cubin_and_is_used_again(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 from repositories import commit
+from tiny_problem import edit
 from typer.testing import CliRunner, Result
 
 from harness import load
@@ -57,11 +58,6 @@ extern "C" __global__ void twice(const float* input, float* output, int n) {
 """
 PLAIN = STRIDED.replace("32 * (threadIdx.x % 32)", "threadIdx.x % 32")
 """Without the 32-way bank conflicts."""
-
-
-@pytest.fixture
-def tmp_path(same_place: Path) -> Path:
-    return same_place
 
 
 @pytest.fixture
@@ -130,12 +126,6 @@ def of_double(*variants: str) -> list[str]:
 
 def source(name: str, folder: str = "double") -> Path:
     return Path("kernels") / folder / name
-
-
-def edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
 
 
 def test_one_run_has_both_sides_paired_by_name_and_says_so(

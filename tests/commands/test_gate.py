@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from repositories import commit
+from tiny_problem import edit
 from typer.testing import CliRunner, Result
 
 from harness.__main__ import app
@@ -42,11 +43,6 @@ extern "C" __global__ void twice(const float* input, float* output, int n, int r
 
 
 @pytest.fixture
-def tmp_path(same_place: Path) -> Path:
-    return same_place
-
-
-@pytest.fixture
 def double(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A problem of two variants, committed; one stands in its repository."""
     (folder / "bench.yaml").write_text("timing: {rounds: 6}\n")
@@ -63,12 +59,6 @@ def gate(*arguments: str) -> Result:
     command = ["beside", "git:HEAD", "--backend", "emulator", "--out", "run", "--gate",
                "--uncommitted", "--changed-only", *arguments]  # fmt: skip
     return CliRunner().invoke(app, command)
-
-
-def edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
 
 
 def uncounted(folder: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fake_device import device
 from station import Station
-from tiny_problem import KERNEL, PROBLEM
+from tiny_problem import KERNEL, PROBLEM, edit
 
 from harness import tables
 from harness.errors import UsageError
@@ -100,12 +100,6 @@ def first(again: Again, folder: Path, tmp_path_factory: pytest.TempPathFactory) 
         shutil.copytree(folder, finished, ignore=shutil.ignore_patterns(".cache"))
     shutil.copytree(finished, folder, dirs_exist_ok=True)
     return tables.load(folder / "run")
-
-
-def edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
-    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {path}"
-    path.write_text(text.replace(old, new))
 
 
 def rounds(run: Run, case: str) -> list[Round]:

@@ -18,10 +18,14 @@ from harness.emulator.results.counters import (
     PTX,
     REQUESTS,
     SECTORS,
+    WAVEFRONTS,
+    WAVEFRONTS_IDEAL,
     Counter,
     InstructionCount,
     Provenance,
+    Uncounted,
     of_instructions,
+    of_mixed,
 )
 from harness.silicon.memory_rules import MEASURED_SHARED_ATOMICS
 
@@ -40,7 +44,13 @@ class Counted:
         return instruction_counts(self.program, self.counts.summed)
 
     def counters(self, instructions: tuple[InstructionCount, ...]) -> tuple[Counter, ...]:
-        return counters(self.program, self.counts.summed, instructions, self.buffers)
+        found = counters(self.program, self.counts.summed, instructions, self.buffers)
+        missing = self.uncounted(instructions)
+        return tuple(counter for counter in found if counter.name not in missing)
+
+    def uncounted(self, instructions: tuple[InstructionCount, ...]) -> Uncounted:
+        kinds = self.program.once(_access_kinds)
+        return of_mixed(instructions, lambda site: kinds.get(site, ()))
 
     def operation(self, opcode: str) -> str:
         name, modifiers, _ = split_opcode(opcode)
@@ -84,11 +94,11 @@ def counters(
     certainty, ideal_certainty = _shared_provenance(program, instructions)
     out += [
         Counter(
-            "memory_l1_wavefronts_shared",
+            WAVEFRONTS,
             sum(i.shared_wavefronts for i in instructions), "wavefront", certainty,
         ),
         Counter(
-            "memory_l1_wavefronts_shared_ideal",
+            WAVEFRONTS_IDEAL,
             sum(i.shared_wavefronts_ideal for i in instructions), "wavefront", ideal_certainty,
         ),
     ]  # fmt: skip

@@ -45,6 +45,7 @@ def instruction_counts(program: Program, counts: RawCounts) -> tuple[Instruction
             branches=branches[i], diverged_warps=diverged[i],
             atomic_lanes=counts.atomic_lanes[i], atomic_addresses=counts.atomic_addresses[i],
             atomic_most_lanes=counts.atomic_most_lanes[i], flops=per_thread[i] * on[i],
+            mixed_requests=counts.mixed[i],
         )
         for i, each in enumerate(program.sites)
     )  # fmt: skip

@@ -34,6 +34,8 @@ class RawCounts:
     """Distinct ones, summed over warps."""
     atomic_most_lanes: list[int]
     """Of one warp on one address."""
+    mixed: list[int]
+    """Requests whose lanes go to several memories."""
     block_warps: list[int]
     block_lanes: list[int]
     taken_lanes: list[int]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,10 @@ PTX: Provenance = "ptx-level"
 
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_{}.sum"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
+WAVEFRONTS, WAVEFRONTS_IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
+
+Uncounted = dict[str, str]
+"""Counters that a launch has no number of, each with the reason."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +30,32 @@ class Counter:
     provenance: Provenance
 
 
+def of_mixed(executed: Sequence[Executed], kinds: Callable[[int], Iterable[str]]) -> Uncounted:
+    """The counters to which a request belongs whose lanes go to several memories, and why not.
+
+    kinds: of an instruction by its number, the operations whose requests it belongs to.
+    """
+    found: Uncounted = {}
+    for number, each in enumerate(executed):
+        if not each.mixed_requests:
+            continue
+        where = f" ({each.file}:{each.line})" if each.file else ""
+        reason = (
+            f"not collected: lanes of one `{each.opcode}`{where} go to different memories at once, "
+            "and what such a request costs is not known"
+        )
+        names = [pattern.format(kind) for kind in kinds(number) for pattern in (REQUESTS, SECTORS)]
+        found |= dict.fromkeys([*names, WAVEFRONTS, WAVEFRONTS_IDEAL], reason)
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class Executed:
     """Counts of one instruction over the launch; `file` and `line` are of the CUDA source.
 
     threads: active lanes; threads_predicated_on: those whose guard was true. branches: warps for
     which it chose between targets; diverged_warps: those of them whose lanes chose differently.
+    mixed_requests: those whose lanes go to several memories, of which nothing else is counted.
     """
 
     opcode: str
@@ -47,6 +71,7 @@ class Executed:
     shared_wavefronts_ideal: int = 0
     branches: int = 0
     diverged_warps: int = 0
+    mixed_requests: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, Protocol
 
-from harness.emulator.results.counters import Counter, InstructionCount
+from harness.emulator.results.counters import Counter, InstructionCount, Uncounted
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 from harness.emulator.results.remarks import Remark
@@ -22,6 +22,9 @@ class Counted(Protocol):
 
     def counters(self, instructions: tuple[InstructionCount, ...]) -> tuple[Counter, ...]:
         """Of the launch; `instructions` are those above."""
+
+    def uncounted(self, instructions: tuple[InstructionCount, ...]) -> Uncounted:
+        """What the launch has no counter of, and why."""
 
     def operation(self, opcode: str) -> str:
         """An opcode without its types."""
@@ -59,6 +62,11 @@ class LaunchReport:
     def counters(self) -> tuple[Counter, ...]:
         """The counters of the launch."""
         return self._counted.counters(self.instructions)
+
+    @property
+    def uncounted(self) -> Uncounted:
+        """What it has no counter of, and why."""
+        return self._counted.uncounted(self.instructions)
 
     @property
     def thread_instructions(self) -> int:

@@ -17,8 +17,12 @@ from harness.emulator.results.counters import (
     MODEL,
     REQUESTS,
     SECTORS,
+    WAVEFRONTS,
+    WAVEFRONTS_IDEAL,
     Counter,
+    Uncounted,
     of_instructions,
+    of_mixed,
 )
 from harness.emulator.sass.report import MachineCount
 
@@ -43,9 +47,15 @@ def counters(instructions: Sequence[MachineCount], meets_others: bool) -> tuple[
         *of_instructions(instructions, MACHINE, *again), *_of_memory(instructions),
         *_of_shared(instructions), *_of_branches(instructions), *_of_arithmetic(instructions),
     )  # fmt: skip
+    found = tuple(counter for counter in found if counter.name not in uncounted(instructions))
     if meets_others or any(each.warps and ".SPIN" in each.opcode for each in instructions):
         return tuple(replace(counter, provenance=MODEL) for counter in found)
     return found
+
+
+def uncounted(instructions: Sequence[MachineCount]) -> Uncounted:
+    """Counters that no number is known of, and why."""
+    return of_mixed(instructions, lambda number: _memory_kinds(instructions[number]))
 
 
 def _of_memory(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
@@ -84,8 +94,8 @@ def _of_shared(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
     spent = total(lambda each: each.shared_wavefronts)
     ideal = total(lambda each: each.shared_wavefronts_ideal)
     word = MODEL if any(each.warps and _is_copy(each) for each in instructions) else MACHINE
-    yield Counter("memory_l1_wavefronts_shared", spent, "wavefront", word)
-    yield Counter("memory_l1_wavefronts_shared_ideal", ideal, "wavefront", MACHINE)
+    yield Counter(WAVEFRONTS, spent, "wavefront", word)
+    yield Counter(WAVEFRONTS_IDEAL, ideal, "wavefront", MACHINE)
     yield Counter("barrier_instructions", total(lambda each: each.warps, "BAR"), "inst", MACHINE)
     for name, opcodes in (("ld", ("LDS",)), ("st", ("STS",))):
         value = total(lambda each: each.warps, *opcodes)

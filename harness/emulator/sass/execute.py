@@ -151,6 +151,7 @@ def _counts(function: Function, counts: Mapping[str, Array]) -> tuple[MachineCou
                 branches=own["warps"] if chooses else 0, diverged_warps=own["divergent"],
                 colliding=own["colliding"], branch_targets=own["branches"],
                 warps_again=own["warps_again"], threads_again=own["threads_again"],
+                mixed_requests=own["mixed"],
             )
         )  # fmt: skip
     return tuple(out)

@@ -18,7 +18,7 @@ from harness.emulator.ptx.source_lines import user_line
 from harness.emulator.ptx.syntax import Kernel
 from harness.emulator.sass.arguments import pack
 from harness.emulator.sass.code import Function, MachineCode, Variable
-from harness.emulator.sass.counters import counters
+from harness.emulator.sass.counters import counters, uncounted
 from harness.emulator.sass.encode import Encoded, encode
 from harness.emulator.sass.errors import UnknownMachineInstruction
 from harness.emulator.sass.execute import bank_of_parameters, execute, synchronises_grid
@@ -86,7 +86,7 @@ def launch_machine_code(
     fault, counts = execute(function, encoded, shape, memory, banks)
     return MachineReport(
         kernel, shape.grid, shape.block, shape.shared_bytes, () if fault is None else (fault,),
-        counts, counters(counts, encoded.takes_turns),
+        counts, counters(counts, encoded.takes_turns), uncounted(counts),
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from harness.emulator.results.counters import Counter, Executed
+from harness.emulator.results.counters import Counter, Executed, Uncounted
 from harness.emulator.results.faults import Fault
 
 
@@ -39,6 +39,8 @@ class MachineReport:
     faults: tuple[Fault, ...]
     instructions: tuple[MachineCount, ...] = field(repr=False)
     counters: tuple[Counter, ...] = field(repr=False)
+    uncounted: Uncounted = field(repr=False)
+    """What it has no counter of, and why."""
 
     def counter(self, name: str) -> Counter:
         """A counter by name; KeyError if the launch has none of that name."""

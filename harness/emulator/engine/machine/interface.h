@@ -105,6 +105,7 @@ typedef struct Counts {
     i64 *requests, *sectors, *colliding;
     i64 *shared_requests, *wavefronts, *wavefronts_ideal;
     i64 *atomic_lanes, *atomic_addresses, *atomic_most_lanes;
+    i64 *mixed;  // requests whose lanes go to several memories; nothing else is counted of them
     i64 *block_warps, *block_lanes, *taken_lanes, *diverged_warps;
 } Counts;
 

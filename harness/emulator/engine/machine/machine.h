@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -24,13 +25,17 @@ using i64 = int64_t;
 
 constexpr u32 EVERYBODY = 0xFFFFFFFF;
 
+inline std::array<i64**, 10> of_sites(Counts& counts) {
+    return {&counts.requests, &counts.sectors, &counts.colliding,
+            &counts.shared_requests, &counts.wavefronts, &counts.wavefronts_ideal,
+            &counts.atomic_lanes, &counts.atomic_addresses, &counts.atomic_most_lanes,
+            &counts.mixed};
+}
+
 // The counts of all sites, or of all basic blocks: all of one kind, then all of the next.
 inline Counts counts_from(i64* first, const Launch& launch) {
     Counts counts;
-    for (i64** kind : {&counts.requests, &counts.sectors, &counts.colliding,
-                       &counts.shared_requests, &counts.wavefronts, &counts.wavefronts_ideal,
-                       &counts.atomic_lanes, &counts.atomic_addresses, &counts.atomic_most_lanes})
-        *kind = first, first += launch.site_count;
+    for (i64** kind : of_sites(counts)) *kind = first, first += launch.site_count;
     for (i64** kind : {&counts.block_warps, &counts.block_lanes, &counts.taken_lanes,
                        &counts.diverged_warps})
         *kind = first, first += launch.block_count;

@@ -3,14 +3,15 @@
 #pragma once
 
 #include "memory/address_space.h"
+#include "rows_of.h"
 #include "sass.h"
 #include "wavefronts.h"
 
 namespace sass {
 
 using machine::Access;
-using machine::LOCAL_WINDOW;
-using machine::SHARED_WINDOW;
+using machine::base_of;
+using machine::space_of;
 
 enum Verb { READ, WRITE, UPDATE };
 enum : i32 { BASE_IS_WIDE = 1, OFFSET_IS_WIDE = 2 };
@@ -105,20 +106,7 @@ inline void in_local(const Context& c, const Access& access, Places& places) {
     for (int i = 0; i < LANES; i++) places.at[i] = data + size * i + access.address[i];
 }
 
-// Finds the bytes and checks them. Returns the space that the access goes to.
-inline i32 place(Context& c, const Instruction& n, Access& access, Verb verb, Places& places) {
-    i32 space = n.space;
-    if (space == GENERIC) {
-        space = GLOBAL;
-        if (access.low >= SHARED_WINDOW) {
-            const i64 window = access.low >= LOCAL_WINDOW ? LOCAL_WINDOW : SHARED_WINDOW;
-            if (access.high >= window + machine::WINDOW_BYTES)
-                outside(access, window, machine::WINDOW_BYTES);
-            for (int i = 0; i < LANES; i++) access.address[i] -= window;
-            access.low -= window, access.high -= window;
-            space = window == LOCAL_WINDOW ? LOCAL : SHARED;
-        }
-    }
+inline void in_space(const Context& c, i32 space, const Access& access, Verb verb, Places& places) {
     aligned(access, access.width);
     if (space == GLOBAL) {
         in_global(c, access, verb, places);
@@ -127,6 +115,45 @@ inline i32 place(Context& c, const Instruction& n, Access& access, Verb verb, Pl
     } else {
         in_local(c, access, places);
     }
+}
+
+// The lanes whose generic addresses are of a space.
+inline u32 lanes_of(const Access& access, i32 space) {
+    return access.active & lanes_where([&](int i) { return space_of(access.address[i]) == space; });
+}
+
+// Generic addresses become addresses in the space that they are of; MIXED where not all of them
+// are of one, or no window has them.
+inline i32 resolved(Access& access) {
+    if (access.high < machine::SHARED_WINDOW) return GLOBAL;
+    const i32 space = space_of(access.low);
+    if (space == GLOBAL || space != space_of(access.high)) return MIXED;
+    for (int i = 0; i < LANES; i++) access.address[i] -= base_of(space);
+    access.low -= base_of(space), access.high -= base_of(space);
+    return space;
+}
+
+// Lanes that go to different memories: each is looked for in its own.
+inline void in_several(const Context& c, Access& access, Verb verb, Places& places) {
+    for (const i32 space : {GLOBAL, SHARED, LOCAL}) {
+        Access own = access;
+        if (!(own.active = lanes_of(access, space))) continue;
+        for (int i = 0; i < LANES; i++) own.address[i] -= base_of(space);
+        machine::survey(own);
+        Places found;
+        in_space(c, space, own, verb, found);
+        each_lane(own.active, [&](int i) { places.at[i] = found.at[i]; });
+    }
+    access.in_a_row = false;
+}
+
+// Finds the bytes and checks them. Returns the space that the access goes to.
+inline i32 place(Context& c, const Instruction& n, Access& access, Verb verb, Places& places) {
+    const i32 space = n.space == GENERIC ? resolved(access) : n.space;
+    if (space == MIXED)
+        in_several(c, access, verb, places);
+    else
+        in_space(c, space, access, verb, places);
     return space;
 }
 
@@ -141,7 +168,9 @@ inline void count_shared(Context& c, machine::Wavefronts cost) {
     c.counts.wavefronts_ideal[c.at] += cost.ideal;
 }
 
+// What a request costs whose lanes go to different memories is not known.
 inline void count(Context& c, const Access& access, i32 space, bool is_load) {
+    if (space == MIXED) c.counts.mixed[c.at]++;
     if (space != GLOBAL && space != SHARED) return;
     const i64 unit = space == GLOBAL ? i64(1) << machine::SECTOR_SHIFT : machine::WORD_BYTES;
     const machine::Wavefronts cost = machine::cost_of(c.patterns[c.at], access, unit, [&] {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "addresses.h"
-#include "rows_of.h"
 
 namespace sass {
 namespace {
@@ -108,11 +107,14 @@ void atomic(Context& c, const Instruction& n) {
     if (!c.on) return;
     Access access = addressed(c, n);
     const i32 operation = operation_of(n), type = type_of(n);
-    const bool in_window = n.space == GENERIC && access.low >= SHARED_WINDOW;
     // Pairs of halves have no atomic in shared memory: the code goes on with a loop for them.
     if (n.flags & SAYS_SUCCESS) {
-        c.set_predicate(n, 0, in_window ? 0 : c.on);
-        if (in_window) return;
+        const u32 done = n.space == GENERIC ? c.on & ~lanes_of(access, SHARED) : c.on;
+        c.set_predicate(n, 0, done);
+        if (!done) return;
+        c.counts.mixed[c.at] += done != c.on;
+        access.active = done;
+        if (done != c.on) machine::survey(access);
     }
     Places places;
     const i32 space = place(c, n, access, UPDATE, places);
@@ -124,6 +126,8 @@ void atomic(Context& c, const Instruction& n) {
         c.counts.colliding[c.at] += sectors != at_once;
     } else if (space == SHARED) {
         count_shared(c, shared_cost(access, operation));
+    } else if (space == MIXED) {
+        c.counts.mixed[c.at]++;
     }
     const Value value = value_of(c, n, 2), other = value_of(c, n, 3);
     const bool is_wide = type == U64 || type == S64 || type == F64;
@@ -133,13 +137,13 @@ void atomic(Context& c, const Instruction& n) {
     u32 *low = c.result(n), *high = c.result(n, 0, 1);
     if (type == F32X2 || type == F32X4) {
         for (int w = 0; w < n.width / 4; w++)
-            each_lane(c.on, [&](int i) {
+            each_lane(access.active, [&](int i) {
                 applied(F32, ADD, places.at[i] + 4 * w, value.row[value.step * w + i], 0);
             });
         return;
     }
-    const u32 trying = operation == CAST ? first_in_each_bank(access) : c.on;
-    each_lane(c.on & ~trying, [&](int i) { low[i] = 0; });
+    const u32 trying = operation == CAST ? first_in_each_bank(access) : access.active;
+    each_lane(access.active & ~trying, [&](int i) { low[i] = 0; });
     each_lane(trying, [&](int i) {
         const u64 first = number(value, i), second = number(other, i);
         const u64 old = applied(type, operation, places.at[i], first, second);

@@ -59,6 +59,7 @@ typedef struct Counts {
     i64 *warps, *threads, *on;
     i64 *requests, *sectors, *shared_requests, *wavefronts, *wavefronts_ideal;
     i64 *branches, *divergent, *colliding;
+    i64 *mixed;  // requests whose lanes go to several memories; nothing else is counted of them
     i64 *warps_again, *threads_again;  // what is issued again: scheduler/replays.h
 } Counts;
 

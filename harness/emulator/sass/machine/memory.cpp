@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "addresses.h"
-#include "rows_of.h"
 
 namespace sass {
 namespace {
@@ -157,7 +156,8 @@ void copy(Context& c, const Instruction& n) {
 void qspc(Context& c, const Instruction& n) {
     const Access access = addressed(c, n);
     c.set_predicate(n, 0, lanes_where([&](int i) {
-        return access.address[i] >= SHARED_WINDOW && access.address[i] < LOCAL_WINDOW;
+        return access.address[i] >= machine::SHARED_WINDOW &&
+               access.address[i] < machine::LOCAL_WINDOW;
     }));
 }
 

@@ -40,7 +40,7 @@ constexpr int BLOCK_BARRIERS = 16;
 
 // --- state --------------------------------------------------------------------------------------
 
-enum Space : i32 { GLOBAL, SHARED, LOCAL, GENERIC };
+enum Space : i32 { GLOBAL, SHARED, LOCAL, GENERIC, MIXED };
 enum Control : i32 {
     PLAIN, BRANCH, BRANCH_DIV, EXIT, CALL, RETURN, SET_BARRIER, WAIT_BARRIER, BREAK_BARRIER,
     WARP_SYNC, COLLECTIVE, END_COLLECTIVE, BLOCK_BARRIER, YIELD, BRANCH_INDEXED,

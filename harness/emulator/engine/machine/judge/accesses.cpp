@@ -3,20 +3,6 @@
 #include "accesses.h"
 
 namespace machine {
-namespace {
-
-i64 base_of(i32 space) {
-    return space == SHARED ? SHARED_WINDOW : space == LOCAL ? LOCAL_WINDOW : 0;
-}
-
-i32 space_of(i64 address) {
-    for (const i32 space : {SHARED, LOCAL})
-        if (address >= base_of(space) && address < base_of(space) + WINDOW_BYTES) return space;
-    return GLOBAL;
-}
-
-}  // namespace
-
 Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, Races& races,
                    Uninitialised& uninitialised)
     : launch_(launch), judged_(judged), blocks_(blocks), geometry_(blocks.geometry), races_(races),
@@ -52,6 +38,7 @@ void Accesses::execute(const Op& op, Verb verb, const Selection& lanes) {
     if (op.space != GENERIC) {
         in_one_space(op, verb, op.space, std::move(touches));
     } else {
+        find_mixed(op, touches);
         for (const i32 space : {GLOBAL, SHARED, LOCAL}) {
             Touches part;
             for (Touch touch : touches)
@@ -61,12 +48,24 @@ void Accesses::execute(const Op& op, Verb verb, const Selection& lanes) {
                 }
             if (!part.empty()) in_one_space(op, verb, space, std::move(part));
         }
+        mixed_.clear();
     }
     if (verb != UPDATE) return;
     for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
     each_of(lanes, [&](int w, int i) {
         for (const i32 row : op.result) uninitialised_.put(w, row, i, 0);
     });
+}
+
+// Warps of which one request goes to several memories: what that costs is not known.
+void Accesses::find_mixed(const Op& op, const Touches& touches) {
+    std::map<int, u32> spaces;
+    for (const Touch& touch : touches) spaces[touch.warp] |= u32(1) << space_of(touch.address);
+    for (const auto& [warp, in] : spaces) {
+        if (!(in & (in - 1))) continue;
+        mixed_.insert(warp);
+        blocks_.c.counts.mixed[op.site]++;
+    }
 }
 
 Touches Accesses::addressed(const Op& op, const Selection& lanes) {
@@ -211,6 +210,13 @@ void Accesses::handle(const Op& op, int warp, u32 lanes) {
     }
 }
 
+void Accesses::handle_uncounted(const Op& op, int warp, u32 lanes) {
+    const Counts counts = blocks_.c.counts;
+    for (i64** kind : of_sites(blocks_.c.counts)) *kind = uncounted_.data();
+    handle(op, warp, lanes);
+    blocks_.c.counts = counts;
+}
+
 // It does what is left, warp by warp, and counts.
 void Accesses::move(const Op& op, const Request& request) {
     for (size_t n = 0; n < request.touches.size();) {
@@ -218,7 +224,10 @@ void Accesses::move(const Op& op, const Request& request) {
         u32 lanes = 0;
         for (; n < request.touches.size() && request.touches[n].warp == warp; n++)
             lanes |= u32(1) << geometry_.place_of(request.touches[n].lane);
-        handle(op, warp, lanes);
+        if (mixed_.count(warp))
+            handle_uncounted(op, warp, lanes);
+        else
+            handle(op, warp, lanes);
     }
 }
 
@@ -233,12 +242,18 @@ void Accesses::move_scattered(const Op& op, const Touches& touches, int width) {
                 u32(1) << geometry_.place_of(touches[n].lane);
             own.push_back(touches[n]);
         }
+        const bool is_mixed = mixed_.count(warp);
         const Counts counts = blocks_.c.counts;
-        if (by_buffer.size() > 1 && op.space != UNCOUNTED) {
+        if (by_buffer.size() > 1 && op.space != UNCOUNTED && !is_mixed) {
             count_request(op.site, own, width);
             blocks_.c.counts.requests = blocks_.c.counts.sectors = uncounted_.data();
         }
-        for (const auto& [number, lanes] : by_buffer) handle(op, warp, lanes);
+        for (const auto& [number, lanes] : by_buffer) {
+            if (is_mixed)
+                handle_uncounted(op, warp, lanes);
+            else
+                handle(op, warp, lanes);
+        }
         blocks_.c.counts = counts;
     }
 }

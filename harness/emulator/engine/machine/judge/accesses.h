@@ -2,6 +2,8 @@
 
 #pragma once
 
+#include <set>
+
 #include "blocks.h"
 #include "races.h"
 #include "unwritten.h"
@@ -53,7 +55,9 @@ class Accesses {
     void check_buffers(const Touches& touches, i32 site, int width, Verb verb) const;
     void observe(const Request& request);
     void count_request(i32 site, const Touches& touches, int width);
+    void find_mixed(const Op& op, const Touches& touches);
     void handle(const Op& op, int warp, u32 lanes);
+    void handle_uncounted(const Op& op, int warp, u32 lanes);
     void move(const Op& op, const Request& request);
     void move_scattered(const Op& op, const Touches& touches, int width);
 
@@ -74,6 +78,7 @@ class Accesses {
     std::vector<Copy> copies_;
     std::vector<i64> committed_;
     std::vector<i64> uncounted_;
+    std::set<int> mixed_;  // warps whose lanes go to several memories just now
 };
 
 }  // namespace machine

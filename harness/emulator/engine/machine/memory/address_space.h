@@ -11,4 +11,15 @@ constexpr i64 SHARED_WINDOW = i64(1) << 46;
 constexpr i64 LOCAL_WINDOW = SHARED_WINDOW + (i64(1) << 32);
 constexpr i64 WINDOW_BYTES = i64(1) << 24;
 
+constexpr i64 base_of(i32 space) {
+    return space == SHARED ? SHARED_WINDOW : space == LOCAL ? LOCAL_WINDOW : 0;
+}
+
+// The state space that a generic address is of. Each lane's is its own.
+constexpr i32 space_of(i64 address) {
+    for (const i32 space : {SHARED, LOCAL})
+        if (address >= base_of(space) && address < base_of(space) + WINDOW_BYTES) return space;
+    return GLOBAL;
+}
+
 }  // namespace machine
