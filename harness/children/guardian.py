@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 
 VARIABLE = "KERNEL_HARNESS_CHILD"
@@ -41,6 +42,15 @@ def marked(mark: str) -> tuple[list[int], bool]:
         if wanted in b"\0" + environment:
             found.append(int(name))
     return found, is_one_loaded
+
+
+def relatives(pids: Iterable[int]) -> list[int]:
+    """Those of the processes, this one aside, that the same harness started as this one."""
+    own = os.environ.get(VARIABLE, "")
+    if not own:
+        return []
+    family, _ = marked(own.rsplit(".", 2)[0] + ".")
+    return sorted(set(family) & set(pids))
 
 
 def end(mark: str) -> None:

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.children import guardian
 from harness.records import Conditions
 
 _CLOSE = 0.99
@@ -148,14 +149,17 @@ def computing(nvml: Any, handle: Any) -> list[Any]:
 
 
 def others(nvml: Any, handle: Any) -> int | None:
-    """How many processes beside this one compute on the card; None where NVML does not tell.
+    """How many processes of others hold the card; None where NVML does not tell.
 
-    In a container the numbers may be the host's: then one of them is taken to be this process.
+    A run's own ones that wait for their next placement are not among them. In a container the
+    numbers may be the host's: then one of them is taken to be this process.
     """
     there = tried(lambda: [p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)])
     if there is None:
         return None
-    return len(there) - 1 if there else 0
+    if len(there) < 2:  # this one
+        return 0
+    return max(len(there) - 1 - len(guardian.relatives(there)), 0)
 
 
 class Remark(NamedTuple):

@@ -134,3 +134,18 @@ def test_a_source_that_is_rejected_is_no_stopped_compiler() -> None:
     with pytest.raises(CompileError, match=r"nvcc rejects a\.cu:\nx\.cu\(5\): error") as caught:
         cache.run(Path("a.cu"), ["sh", "-c", "echo 'x.cu(5): error: no' >&2; exit 2"])
     assert not isinstance(caught.value, CompilerStopped)
+
+
+def test_a_process_knows_its_relatives_by_their_marks() -> None:
+    told = "from harness.children import guardian; print(guardian.relatives([{}, 1]))"
+    sibling = children.Child(["sleep", "30"])
+    stranger = subprocess.Popen(["sleep", "30"])
+    try:
+        said = children.output([sys.executable, "-c", told.format(sibling.pid)], 30)
+        assert said.out.split() == [f"[{sibling.pid}]"]
+        said = children.output([sys.executable, "-c", told.format(stranger.pid)], 30)
+        assert said.out.split() == ["[]"]
+    finally:
+        sibling.end(thoroughly=True)
+        stranger.kill()
+        stranger.wait()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.children import guardian
 from harness.measure import card
 from harness.measure.card import Card, in_between, look, warnings
 from harness.measure.conditions import Sensors
@@ -197,3 +198,12 @@ def test_others_that_come_in_between_are_counted(nvml: Any) -> None:
 def test_a_container_that_hides_every_process_is_no_crowd(nvml: Any) -> None:
     nvml()
     assert card.others(*card.opened(BUS)) == 0
+
+
+def test_processes_of_the_same_run_that_wait_are_no_others(
+    nvml: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvml(nvmlDeviceGetComputeRunningProcesses=[process(1), process(2), process(3)])
+    monkeypatch.setattr(guardian, "relatives", lambda pids: sorted({2, 9} & set(pids)))
+    with Sensors(BUS) as sensors:
+        assert sensors.read("g", 0).others == 1
