@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import sys
 from contextlib import suppress
 from datetime import datetime, timezone
@@ -94,6 +96,7 @@ def main() -> None:
     """Run a command; a mistake of the user's is a message and exit code 2, never a traceback."""
     utf8.everywhere()
     stopping.listen()
+    atexit.register(gc.freeze)  # nobody waits for garbage to be looked for at the very end
     try:
         app(prog_name=_program())
     except HarnessError as error:
