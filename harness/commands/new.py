@@ -5,12 +5,10 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from harness.commands.options import Config, Kernels
 from harness.errors import UsageError
 from harness.journal import read_journal
 from harness.matrix import model
@@ -24,22 +22,18 @@ from harness.run.runner import Runner
 FILES = ("problem.py", "bench.yaml", "v0_plain.cu", "v1_grid_stride.cu")
 
 
-def new(
-    problem: Annotated[str, typer.Argument(help="What it is called: a new folder's name.")],
-    config_path: Config = None,
-    kernels: Kernels = None,
-) -> None:
-    """Write a problem with two variants that work, to be changed, and test it on the emulator."""
+def new(problem: str, config: Path | None, kernels: Path | None) -> None:
+    """Raises UsageError for a name that cannot be one, or is taken."""
     try:
         checked_name(problem)
     except ValueError as error:
         raise UsageError(f"{problem!r} cannot be a problem: {error}") from None
-    folder = (kernels or (config_path or model.MATRIX).parent / "kernels") / problem
+    folder = (kernels or (config or model.MATRIX).parent / "kernels") / problem
     if folder.exists():
         raise UsageError(f"{folder} exists already; choose another name, or delete it")
     for path in write(folder):
         console.print(f"wrote {path}", markup=False)
-    _test(model.load(config_path, kernels), problem)
+    _test(model.load(config, kernels), problem)
     console.print(
         f"\nIt doubles n numbers. Say in {folder / 'problem.py'} what yours computes, write the\n"
         f"kernels, and then: {program()} run --only {problem}", markup=False,

@@ -44,14 +44,7 @@ def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
     defaults of timing and limits. kernels: the folder of problems; by default `kernels/` beside
     the file.
     """
-    named = path is not None
-    path = path or MATRIX
-    document = strict_yaml.read(path) if named or path.exists() else Document(path, None, {})
-    kernels = kernels or path.parent / "kernels"
-    at = Place(document)
-    if not isinstance(document.data, dict | None):
-        raise at.error("write keys and values here", "timing:, limits: or `problems:`")
-    top = written.checked(written.Top, document.data or {}, at)
+    top, at, kernels = _top(path, kernels)
     if top.says("problems"):
         bodies = list(_listed(top.problems, at.at("problems"), kernels))
     else:
@@ -60,10 +53,44 @@ def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
         raise files.no_problems(kernels, at)
     problems = {}
     for name, data, place in bodies:
-        problems[name] = merge.problem(name, written.checked(written.Problem, data, place), place)
+        problems[name] = _problem(name, data, place)
         files.check(kernels, problems[name])
     _bound(problems)
     return Bench(problems, top.timing, top.limits, kernels)
+
+
+def names() -> list[str]:
+    """The problems of the matrix where one stands, which may be as wrong as they like."""
+    top, _, kernels = _top(None, None)
+    if not top.says("problems"):
+        return files.found(kernels)
+    return list(map(str, top.problems)) if isinstance(top.problems, dict | list) else []
+
+
+def variants(problem: str) -> list[str]:
+    """The variants of one of them, and its libraries. No other is read."""
+    top, at, kernels = _top(None, None)
+    bodies = _listed(top.problems, at.at("problems"), kernels) if top.says("problems") else [
+        (problem, *_own(kernels, problem, None))
+    ]  # fmt: skip
+    found = (_problem(*body) for body in bodies if body[0] == problem)
+    return [variant.name for each in found for variant in each.everything()]
+
+
+def _top(path: Path | None, kernels: Path | None) -> tuple[written.Top, Place, Path]:
+    """What concerns all problems, the place of it, and the folder of problems."""
+    named = path is not None
+    path = path or MATRIX
+    document = strict_yaml.read(path) if named or path.exists() else Document(path, None, {})
+    at = Place(document)
+    if not isinstance(document.data, dict | None):
+        raise at.error("write keys and values here", "timing:, limits: or `problems:`")
+    top = written.checked(written.Top, document.data or {}, at)
+    return top, at, kernels or path.parent / "kernels"
+
+
+def _problem(name: str, data: Any, place: Place) -> Problem:
+    return merge.problem(name, written.checked(written.Problem, data, place), place)
 
 
 def _listed(said: Any, at: Place, kernels: Path) -> Iterator[tuple[str, Any, Place]]:

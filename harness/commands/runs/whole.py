@@ -8,7 +8,7 @@ from pathlib import Path
 from harness import deadline, report, stopping, tables
 from harness.analysis.budgets import checks as budget_checks
 from harness.commands import listing
-from harness.commands.options import Asked
+from harness.commands.asked import Asked
 from harness.commands.printed import budgets, counted, in_ptx, results
 from harness.commands.printed.summary import summarise
 from harness.errors import ClusterLost, DeviceLost
