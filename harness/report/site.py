@@ -20,6 +20,7 @@ from markupsafe import Markup
 from harness import run_files
 from harness.analysis.ladder import ladders
 from harness.report import drawing, words
+from harness.report import format as fmt
 from harness.report.anchors import case_anchor, counter_anchor, distinct_slugs
 from harness.report.figures import explore
 from harness.report.figures.style import DARK, LIGHT, Figure, variables
@@ -88,6 +89,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["breakable"] = _breakable
+    environment.filters["verdict"] = fmt.verdict
     return environment
 
 

@@ -24,6 +24,7 @@ from yardsticks import WHAT_THEY_ARE, is_older
 from harness import load
 from harness.analysis.ladder import Ladder, Rung, inverse, ladders
 from harness.errors import HarnessError
+from harness.measure.timings import Comparison
 from harness.report import format as fmt
 from harness.report.choice import which_when
 from harness.tables import Run
@@ -137,18 +138,20 @@ def _cells(ladder: Ladder) -> list[str]:
     """Every column but the first; empty where nothing sound was measured."""
     first, best = ladder.baseline, ladder.winner
     library = next(iter(ladder.libraries), None)
-    versus_first = best.versus_baseline.ratio if best and best.versus_baseline else None
+    versus_first = best.versus_baseline if best else None
     versus_library = inverse(library.versus_winner) if library else None
-    faster = versus_library.ratio if versus_library else None
     roof = ladder.measure.roof
     share = "no roof" if ladder.measure.no_roof else ""
     if best and best.percent is not None and roof:
         share = fmt.share(best.percent, roof.name)
     return [
-        fmt.assignments(ladder.sizes), _timed(first), _timed(best),
-        fmt.times(versus_first) if versus_first else "", _timed(library),
-        fmt.times(faster) if faster else "", share,
+        fmt.assignments(ladder.sizes), _timed(first), _timed(best), _times(versus_first),
+        _timed(library), _times(versus_library), share,
     ]  # fmt: skip
+
+
+def _times(versus: Comparison | None) -> str:
+    return fmt.speedup(versus.ratio, versus.verdict) if versus and versus.ratio else ""
 
 
 def _timed(rung: Rung | None) -> str:

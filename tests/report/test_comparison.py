@@ -150,7 +150,7 @@ def test_a_run_with_both_sides_says_which_commit_its_base_is(tmp_path: Path) -> 
 
 def test_the_sentence_says_how_many_of_each(tmp_path: Path) -> None:
     assert words.headline(timed(tmp_path)) == (
-        "Of 62 cases compared, 4 are newly faulty, 8 are slower; 4 are faster, 4 are mended; "
+        "Of 62 cases compared, 4 are newly faulty, 6 are slower; 2 are faster, 4 are mended; "
         "2\u202f% slower is not excluded in 4 of 54"
     )
     assert words.headline(conflicts(tmp_path)) == "Of 2 cases compared, 1 is worse"

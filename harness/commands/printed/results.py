@@ -193,7 +193,7 @@ def _compared(comparison: Comparison | None, missing: str = "") -> Cell:
     if comparison is None or comparison.ratio is None:
         return Cell(missing)
     plain = comparison.verdict in {"faster", "slower"}
-    word = "" if plain else f" {comparison.verdict}"
+    word = "" if plain else f" {fmt.verdict(comparison.verdict)}"
     return Cell(fmt.ratio(comparison.ratio) + word, comparison.verdict)
 
 

@@ -19,11 +19,13 @@ from harness.tables import Run
 
 MEANINGS: Mapping[str, str] = {
     "newly faulty": "it failed, and did not before",
-    "slower": "certainly slower, among all that was compared, and beyond the floor",
+    "slower": "certainly slower, among all that was compared, by more than is called the same, "
+              "and beyond the floor",
     "worse": "a counter that is exact, spills, local memory or occupancy got worse",
     "traded": "counters that are exact got better, and others worse: only a time can weigh them",
     "no longer run": "it was sound before, and was not run to its end now",
-    "faster": "certainly faster, among all that was compared, and beyond the floor",
+    "faster": "certainly faster, among all that was compared, by more than is called the same, "
+              "and beyond the floor",
     "better": "a counter that is exact, spills, local memory or occupancy got better, and none "
               "worse",
     "mended": "it failed before, and is sound now",

@@ -100,8 +100,9 @@ def sentence(ladder: Ladder, links: Links) -> Markup:
     if ladder.tied:
         lead = Markup("the first ") if facts else Markup("")
         names = _listed([winner, *ladder.tied], links)
-        text = Markup("{} cannot be told apart at {}: {}{}.")
-        return text.format(names, where, lead, facts)
+        same = all(r.versus_winner and r.versus_winner.verdict == "same" for r in ladder.tied)
+        told = "are the same" if same else "cannot be told apart"
+        return Markup("{} {} at {}: {}{}.").format(names, told, where, lead, facts)
     only = len(ladder.rungs) == 1
     text = Markup(
         "{} is the only variant ranked at {}: {}." if only else "{} is fastest at {}: {}."
@@ -208,7 +209,7 @@ def _rung(ladder: Ladder, p: Planned) -> Rung:
 def _times(comparison: Comparison | None, other: Markup) -> Markup:
     if comparison is None or comparison.ratio is None:
         return Markup("not compared with {}").format(other)
-    words = {"same": "the same as {}", "unclear": "not told apart from {}"}
+    words = {"same": fmt.verdict("same") + " as {}", "unclear": "not told apart from {}"}
     if comparison.verdict in words:
         text = words[comparison.verdict] + " ({})"
         return Markup(text).format(other, fmt.times(comparison.ratio))
