@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from harness import run_files
 from harness.analysis.ladder import ladders
+from harness.cases import how_many
 from harness.report import drawing, words
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, counter_anchor, distinct_slugs
@@ -90,6 +91,7 @@ def _environment() -> Environment:
     )
     environment.filters["breakable"] = _breakable
     environment.filters["verdict"] = fmt.verdict
+    environment.filters["how_many"] = how_many
     return environment
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from harness import run_files, scratch, tables
 from harness.analysis import budgets
+from harness.cases import how_many
 from harness.commands import compare
 from harness.commands.asked import Asked, CarryOut
 from harness.commands.runs.running import ENDED
@@ -58,8 +59,8 @@ def carry_out(
             sides = _changed(sides, base)
             if not sides.bench.problems:
                 return _nothing_left(sides, comparing)
-        console.print(f"{len(sides.pairs)} variants beside those of {given} at {commit.sha[:10]}",
-                      markup=False)  # fmt: skip
+        pairs = how_many(len(sides.pairs), "variant")
+        console.print(f"{pairs} beside those of {given} at {commit.sha[:10]}", markup=False)
         code, _ = run(
             replace(
                 asked, bench=sides.bench, out=folder,

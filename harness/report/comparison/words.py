@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.cases import how_many
 from harness.comparison.changes import Change, Fact
 from harness.comparison.gauges import Moved
 from harness.comparison.judgement import CLOSED, FINE, Judgement
@@ -76,7 +77,7 @@ def headline(judgement: Judgement) -> str:
     good = [_are(counts[kind], kind) for kind in ("faster", "better", "mended") if counts[kind]]
     none = f"none is {'slower' if judgement.is_timed else 'worse'} or newly faulty"
     parts = [", ".join(bad) or none, *([", ".join(good)] if good else [])]
-    return f"Of {n} {'case' if n == 1 else 'cases'} compared, {'; '.join(parts)}{_told(judgement)}"
+    return f"Of {how_many(n)} compared, {'; '.join(parts)}{_told(judgement)}"
 
 
 def _told(judgement: Judgement) -> str:
@@ -214,7 +215,7 @@ def looked_at(judgement: Judgement) -> Iterator[str]:
     """What was looked at, and how: for whoever must judge the judgement."""
     counts = judgement.counts
     n = len(judgement.compared)
-    parts = [f"{n} {'case' if n == 1 else 'cases'} compared"]
+    parts = [f"{how_many(n)} compared"]
     parts += [f"{counts[kind]} {_FOLDED[kind]}" for kind in ("gone", "new") if counts[kind]]
     parts += ["both sides in one run, interleaved"] if judgement.in_rounds else []
     yield "; ".join(parts)

@@ -12,6 +12,7 @@ from harness.analysis.checks import Check, checks
 from harness.analysis.counted import Counts, largest
 from harness.analysis.ladder import Ladder, Rung, inverse
 from harness.analysis.why import Step
+from harness.cases import how_many
 from harness.measure.timings import Comparison
 from harness.records import Planned, Verified
 from harness.report import format as fmt
@@ -252,7 +253,7 @@ def emulated(run: Run, problem: str, dtype: str) -> Story:
     error = f" (worst error {fmt.three(worst)} of its bound)" if worst is not None else ""
     count = len(found) - len(skipped)
     everyone = len(good) == count > 1
-    who = f"All {count} variants" if everyone else f"{len(good)} of {count} variants"
+    who = f"All {count} variants" if everyone else f"{len(good)} of {how_many(count, 'variant')}"
     parts = [Markup("{} verified{} against float64{}").format(who, _where(passed), error)]
     for status in ("failed", "not verified"):
         if status in by:
@@ -279,4 +280,4 @@ def _where(passed: Sequence[Verified]) -> str:
     names = {name for size in sizes for name, _ in size}
     if len(names) == 1:
         return f" at {names.pop()} = {fmt.between([size[0][1] for size in sizes])}"
-    return f" at {len(sizes)} sizes"
+    return f" at {how_many(len(sizes), 'size')}"
