@@ -87,6 +87,9 @@ readme: setup           ## write README.md's results table from reports/h200/
 kernels-page: setup     ## write docs/kernels.md from kernels/ and reports/h200/
 	@$(RUN) scripts/pages/kernels_page.py
 
+schemas: setup          ## write harness/schemas/, by which editors complete and check a bench.yaml
+	@$(RUN) scripts/pages/schemas.py
+
 claims-page: setup      ## write docs/claims.md from harness/analysis/claims.yaml and reports/h200/
 	@$(RUN) scripts/pages/claims_page.py
 

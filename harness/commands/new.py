@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +20,7 @@ from harness.run import devices, machine
 from harness.run.hands import OwnCores
 from harness.run.runner import Runner
 
+SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 FILES = ("problem.py", "bench.yaml", "v0_plain.cu", "v1_grid_stride.cu")
 
 
@@ -57,12 +59,21 @@ def write(folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True)
         for name in FILES:
-            text = templates.get_template(f"{name}.j2").render(problem=folder.name, title=title)
+            text = templates.get_template(f"{name}.j2").render(
+                problem=folder.name, title=title, schema=_schema(folder)
+            )
             (folder / name).write_text(text)
             written.append(folder / name)
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}") from None
     return written
+
+
+def _schema(folder: Path) -> str:
+    """Where an editor finds what may stand in a bench.yaml: from its folder, if it is not far."""
+    found, home = SCHEMAS / "problem.schema.json", folder.resolve()
+    near = found.is_relative_to(Path.cwd()) and home.is_relative_to(Path.cwd())
+    return os.path.relpath(found, home) if near else str(found)
 
 
 def _test(bench: model.Bench, problem: str) -> None:

@@ -1,0 +1,39 @@
+"""Write harness/schemas/ from the models that read and write these files, or check that it is so.
+
+    python scripts/pages/schemas.py            rewrite the files
+    python scripts/pages/schemas.py --check    exit 1 if one is out of date
+
+The files are part of the package: editors complete and check a bench.yaml by them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from harness.matrix import schema
+
+FOLDER = Path(__file__).resolve().parents[2] / "harness" / "schemas"
+SCHEMAS = {"problem": schema.problem, "matrix": schema.matrix}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
+    parser.add_argument("--folder", type=Path, default=FOLDER)
+    options = parser.parse_args(arguments)
+    code = 0
+    for name, make in SCHEMAS.items():
+        path, text = options.folder / f"{name}.schema.json", json.dumps(make(), indent=1) + "\n"
+        if not options.check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            print(f"{path} is out of date: make schemas", file=sys.stderr)
+            code = 1
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
