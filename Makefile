@@ -5,7 +5,7 @@ ARGS   ?=
 # Images of containers often set it. A run starts many processes, and each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-causes benchmark-gate-edits benchmark-cluster benchmark-memory cluster-table readme kernels-page claims-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-causes benchmark-gate-edits benchmark-cluster benchmark-memory cluster-table readme kernels-page schemas claims-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)

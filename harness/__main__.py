@@ -12,6 +12,7 @@ import typer
 from harness import __version__, children, stopping, utf8
 from harness.commands.line import kept, kernels, runs
 from harness.errors import HarnessError
+from harness.near import NAME
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -19,7 +20,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-NAME = "kernel-harness"
 _PIPE_CLOSED = 141
 _KEPT = "a run keeps what its journal has: go on with the same command and --out FOLDER"
 

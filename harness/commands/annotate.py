@@ -7,7 +7,7 @@ from pathlib import Path
 from harness.analysis import machine_lines, source_lines
 from harness.errors import UsageError
 from harness.matrix import model, plan
-from harness.near import did_you_mean
+from harness.near import command, did_you_mean
 from harness.progress import console
 from harness.run import devices, machine
 
@@ -29,7 +29,7 @@ def annotate(
         variants = [f"{c.problem}/{c.variant}" for c in cases]
         near = did_you_mean(pattern, [*dict.fromkeys(variants), *(c.id for c in cases)])
         raise UsageError(
-            f"no case begins with {pattern!r}{near}\n  python -m harness list shows them all"
+            f"no case begins with {pattern!r}{near}\n  {command('list')} shows them all"
         )
     case, cores = wanted[0], jobs or machine.cores()
     execution = emulate(bench, case, device.arch, cores)

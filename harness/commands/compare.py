@@ -16,6 +16,7 @@ from harness.comparison.changes import Change
 from harness.comparison.judgement import CLOSED, FINE, MIN_EFFECT
 from harness.comparison.pairs import suffix_of
 from harness.errors import UsageError
+from harness.near import command
 from harness.progress import console
 from harness.report.comparison import files, words
 from harness.tables import Run
@@ -103,7 +104,7 @@ def _runs(base: str, new: Path | None) -> tuple[Run, Run]:
     if base.startswith("git:"):
         raise UsageError(
             f"{base} is no run yet: its kernels are built and run beside today's, in one run\n"
-            f"  make compare BASE={base}"
+            f"  {command(f'beside {base}', f'compare BASE={base}')}"
         )
     first = tables.load(resolve(base))
     if new is not None:
@@ -112,13 +113,13 @@ def _runs(base: str, new: Path | None) -> tuple[Run, Run]:
             if suffix_of(run):
                 raise UsageError(
                     f"{run.folder} has both sides in one run, and is compared alone\n"
-                    f"  python -m harness compare {run.folder}"
+                    f"  {command(f'compare {run.folder}')}"
                 )
         return first, second
     if not suffix_of(first):
         raise UsageError(
             f"{base} has one side only; name the run to compare it with\n"
-            f"  python -m harness compare {base} reports/latest"
+            f"  {command(f'compare {base} reports/latest')}"
         )
     return first, first
 

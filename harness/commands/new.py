@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from harness.errors import UsageError
 from harness.journal import read_journal
 from harness.matrix import model
 from harness.matrix.values import name as checked_name
+from harness.near import command
 from harness.progress import console
 from harness.records import Outcome
 from harness.run import devices, machine
@@ -38,14 +38,8 @@ def new(problem: str, config: Path | None, kernels: Path | None) -> None:
     _test(model.load(config, kernels), problem)
     console.print(
         f"\nIt doubles n numbers. Say in {folder / 'problem.py'} what yours computes, write the\n"
-        f"kernels, and then: {program()} run --only {problem}", markup=False,
+        f"kernels, and then: {command(f'run --only {problem}')}", markup=False,
     )  # fmt: skip
-
-
-def program() -> str:
-    """How this program was started, for a command to type: it is not always the module."""
-    started = Path(sys.argv[0]).name
-    return "python -m harness" if started in ("__main__.py", "harness", "-m") else started
 
 
 def write(folder: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from harness.matrix import files, merge, written
 from harness.matrix.values import name as checked_name
 from harness.matrix.variants import Problem
 from harness.matrix.written import Limits, Timing
-from harness.near import did_you_mean
+from harness.near import command, did_you_mean
 from harness.strict_yaml import Document, Place
 
 MATRIX = Path("bench.yaml")
@@ -133,7 +133,7 @@ def _own(kernels: Path, name: str, at: Place | None) -> tuple[Any, Place]:
     except ValueError as error:
         raise place.error(f"the folder's name is the problem's: {error}") from None
     if document.data is None:
-        raise place.error("the file is empty", "docs/adding-a-kernel.md says what stands in it")
+        raise place.error("the file is empty", f"{command('new my_problem')} writes one that works")
     return document.data, place
 
 

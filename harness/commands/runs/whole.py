@@ -13,6 +13,7 @@ from harness.commands.printed import budgets, counted, in_ptx, results
 from harness.commands.printed.summary import summarise
 from harness.errors import ClusterLost, DeviceLost
 from harness.matrix import model
+from harness.near import command
 from harness.progress import console
 from harness.run.folder import Folder
 from harness.run.hands import Place
@@ -111,4 +112,4 @@ class WholeRun:
             with deadline.within(DRAWING_S):
                 return str(report.write(finished))
         except deadline.Overrun:
-            return f"not all pages are drawn: python -m harness report {self._folder.path}"
+            return f"not all pages are drawn: {command(f'report {self._folder.path}')}"
