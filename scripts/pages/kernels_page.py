@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from readme_table import ROOT, origin
+from results_table import ROOT, origin
 from yardsticks import WHAT_THEY_ARE, is_older
 
 from harness import load
