@@ -3,7 +3,8 @@
     python scripts/pages/schemas.py            rewrite the files
     python scripts/pages/schemas.py --check    exit 1 if one is out of date
 
-The files are part of the package: editors complete and check a bench.yaml by them.
+The files are part of the package: editors complete and check a bench.yaml by them, and programs
+check what --json wrote.
 """
 
 from __future__ import annotations
@@ -11,12 +12,33 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from pydantic import TypeAdapter
+
+from harness.commands.printed.as_json import Results
 from harness.matrix import schema
+from harness.report.comparison.as_json import Comparison
 
 FOLDER = Path(__file__).resolve().parents[2] / "harness" / "schemas"
-SCHEMAS = {"problem": schema.problem, "matrix": schema.matrix}
+
+
+def _written(kind: Any) -> Callable[[], dict[str, Any]]:
+    return lambda: {
+        "$schema": schema.DIALECT,
+        **TypeAdapter(kind).json_schema(mode="serialization"),
+    }
+
+
+SCHEMAS = {
+    "problem": schema.problem,
+    "matrix": schema.matrix,
+    "results": _written(Results),
+    "comparison": _written(Comparison),
+}
+"""By the file's name: of a bench.yaml, and of what --json writes of a run and of two."""
 
 
 def main(arguments: list[str] | None = None) -> int:
