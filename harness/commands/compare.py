@@ -119,7 +119,7 @@ def _runs(base: str, new: Path | None) -> tuple[Run, Run]:
     if not suffix_of(first):
         raise UsageError(
             f"{base} has one side only; name the run to compare it with\n"
-            f"  {command(f'compare {base} reports/latest')}"
+            f"  {command(f'compare {base} NEW')}"
         )
     return first, first
 
