@@ -6,11 +6,14 @@ import ast
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.errors import ConfigError
-from harness.matrix.variants import Problem
 from harness.near import command, did_you_mean
 from harness.strict_yaml import Place
+
+if TYPE_CHECKING:
+    from harness.matrix.variants import Problem
 
 OWN_MATRIX = "bench.yaml"
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from harness import strict_yaml
-from harness.matrix import files, merge, written
+from harness.matrix import files, merge, names, written
 from harness.matrix.values import name as checked_name
 from harness.matrix.variants import Problem
 from harness.matrix.written import Limits, Timing
 from harness.near import command, did_you_mean
 from harness.strict_yaml import Document, Place
 
-MATRIX = Path("bench.yaml")
+MATRIX = names.MATRIX
 MOST_CASES = 100_000
 """More cases than this in a whole matrix, at all sizes, are taken for a mistake."""
 
@@ -57,24 +57,6 @@ def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
         files.check(kernels, problems[name])
     _bound(problems)
     return Bench(problems, top.timing, top.limits, kernels)
-
-
-def names() -> list[str]:
-    """The problems of the matrix where one stands, which may be as wrong as they like."""
-    top, _, kernels = _top(None, None)
-    if not top.says("problems"):
-        return files.found(kernels)
-    return list(map(str, top.problems)) if isinstance(top.problems, dict | list) else []
-
-
-def variants(problem: str) -> list[str]:
-    """The variants of one of them, and its libraries. No other is read."""
-    top, at, kernels = _top(None, None)
-    bodies = _listed(top.problems, at.at("problems"), kernels) if top.says("problems") else [
-        (problem, *_own(kernels, problem, None))
-    ]  # fmt: skip
-    found = (_problem(*body) for body in bodies if body[0] == problem)
-    return [variant.name for each in found for variant in each.everything()]
 
 
 def _top(path: Path | None, kernels: Path | None) -> tuple[written.Top, Place, Path]:

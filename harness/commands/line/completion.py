@@ -13,16 +13,16 @@ from harness.errors import HarnessError
 
 def cases(incomplete: str) -> Iterator[str]:
     """Problems, then their variants, as far as they are typed; needs no compiler and no GPU."""
-    from harness.matrix import model
+    from harness.matrix import names
 
     problem, slash, _ = incomplete.partition("/")
     try:
-        names = model.names()
+        known = names.problems()
         if slash:
-            names = [f"{problem}/{variant}" for variant in model.variants(problem)]
+            known = [f"{problem}/{variant}" for variant in names.variants(problem)]
     except HarnessError:
         return
-    yield from (name for name in names if name.startswith(incomplete))
+    yield from (name for name in known if name.startswith(incomplete))
 
 
 def dtypes(incomplete: str) -> Iterator[str]:
