@@ -5,7 +5,7 @@ ARGS   ?=
 # Images of containers often set it. A run starts many processes, and each would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-gate-ladder benchmark-causes benchmark-gate-edits benchmark-cluster benchmark-memory cluster-table readme kernels-page claims-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
+.PHONY: bench profile compare report test test-gpu check benchmark-emulator benchmark-architectures benchmark-pages benchmark-timing benchmark-repeatability benchmark-cupti benchmark-hosts benchmark-cards benchmark-nvbench benchmark-verdicts benchmark-compare benchmark-gate benchmark-gate-ladder benchmark-causes benchmark-gate-edits benchmark-cluster benchmark-memory cluster-table readme pictures kernels-page schemas claims-page timing-tables causes evidence-table reliability-page fuzz setup constraints help
 
 bench: setup            ## compile, verify, time (or emulate) everything in bench.yaml; write the report
 	@$(RUN) -m harness run $(ARGS)
@@ -84,11 +84,17 @@ benchmark-memory: setup ## is a quick run right, and how much longer, where othe
 cluster-table: setup    ## write docs/cluster.md's table: how a sweep scales with workers that emulate
 	@$(RUN) scripts/pages/cluster_scaling.py $(ARGS)
 
-readme: setup           ## write README.md's results table from reports/h200/
-	@$(RUN) scripts/pages/readme_table.py
+readme: setup           ## write docs/results.md's table from reports/h200/
+	@$(RUN) scripts/pages/results_table.py
+
+pictures: setup         ## draw README's pictures of a terminal and a page, from reports/h200/ (chromium)
+	@$(RUN) scripts/pages/pictures.py
 
 kernels-page: setup     ## write docs/kernels.md from kernels/ and reports/h200/
 	@$(RUN) scripts/pages/kernels_page.py
+
+schemas: setup          ## write harness/schemas/, by which editors complete and check a bench.yaml
+	@$(RUN) scripts/pages/schemas.py
 
 claims-page: setup      ## write docs/claims.md from harness/analysis/claims.yaml and reports/h200/
 	@$(RUN) scripts/pages/claims_page.py

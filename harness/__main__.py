@@ -1,4 +1,4 @@
-"""The command line, and the story of a run from the matrix to the report."""
+"""The command line: what is typed, and how a mistake is told. A run's story is in runs/here.py."""
 
 from __future__ import annotations
 
@@ -6,38 +6,29 @@ import atexit
 import gc
 import sys
 from contextlib import suppress
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from harness import __version__, children, stopping, utf8
-from harness.commands import annotate, compare, doctor, listing, new, pack, redraw, trend
-from harness.commands.options import Asked
-from harness.commands.runs import beside, clusters, running
-from harness.commands.runs.whole import WholeRun
-from harness.errors import HarnessError, UsageError
-from harness.matrix import model
-from harness.measure.card import look
-from harness.progress import console
-from harness.run import devices, machine
-from harness.run.gpu_lock import gpu_to_itself
-from harness.run.hands import OwnCores, Place
+from harness.commands.line import kept, kernels, runs
+from harness.errors import HarnessError
+from harness.near import NAME
 
 app = typer.Typer(
     no_args_is_help=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
-NAME = "kernel-harness"
 _PIPE_CLOSED = 141
 _KEPT = "a run keeps what its journal has: go on with the same command and --out FOLDER"
 
 
 def _version(asked: bool) -> None:
     if asked:
-        console.print(f"kernel-harness {__version__}")
+        typer.echo(f"kernel-harness {__version__}")
         raise typer.Exit
 
 
@@ -51,45 +42,9 @@ def about(
     """Which CUDA kernel variant is faster, by how much, and why."""
 
 
-def _carry_out(asked: Asked) -> tuple[int, Path]:
-    """From the matrix to the report: the exit code, and the run's folder."""
-    asked.told.check()
-    started = datetime.now(timezone.utc)
-    bench = asked.bench or model.load(asked.config, asked.kernels)
-    if asked.cluster:
-        return clusters.carry_out(asked, started, bench)
-    backend, device, warning = devices.choose(asked.backend, asked.arch)
-    if warning:
-        console.print(warning, markup=False)
-    if asked.wanted and asked.wanted.sets and backend == "emulator":
-        raise UsageError(
-            "--metrics chooses what ncu counts on a GPU; the emulator always counts all it can\n"
-            "  leave --metrics out, or run where there is a GPU"
-        )
-    hands = OwnCores(asked.jobs or machine.cores())
-    if backend != "cuda":
-        return _run(asked, started, bench, Place(backend, device, hands))
-    card = look(device.bus)
-    with gpu_to_itself(card.uuid or device.bus):
-        return _run(asked, started, bench, Place(backend, device, hands, card))
-
-
-def _run(asked: Asked, started: datetime, bench: model.Bench, place: Place) -> tuple[int, Path]:
-    run = WholeRun(asked, started, bench, place)
-    run.carry_out()
-    return run.tell()
-
-
-app.command("list")(listing.list_cases)
-running.add(app, _carry_out)
-beside.add(app, _carry_out)
-app.command("report")(redraw.redraw)
-app.command("pack")(pack.pack)
-app.command("compare")(compare.compare)
-app.command("trend")(trend.trend)
-app.command("annotate")(annotate.annotate)
-app.command("new")(new.new)
-app.command("doctor")(doctor.show)
+runs.add(app)
+kernels.add(app)
+kept.add(app)
 
 
 def main() -> None:
@@ -122,6 +77,8 @@ def _end(code: int, message: str = "") -> int:
     children.stop_all()
     with suppress(OSError):
         if message:
+            from harness.progress import console
+
             console.print(message, markup=False)
     return code
 

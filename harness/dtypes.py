@@ -3,50 +3,55 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import ml_dtypes
-import numpy as np
-import numpy.typing as npt
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.errors import ProblemError
 from harness.near import did_you_mean
 
-Array = npt.NDArray[Any]
+if TYPE_CHECKING:  # a matrix is read, and completed by a shell, by names alone
+    import numpy as np
+    import numpy.typing as npt
+
+Array: TypeAlias = "npt.NDArray[Any]"
 
 
 @dataclass(frozen=True)
 class DType:
     """One element type.
 
-    cpp: one word, so that DTYPE(x) converts. header: what declares it, where the language does not.
+    stored: its name in NumPy, or in ml_dtypes. cpp: one word, so that DTYPE(x) converts. header:
+    what declares it, where the language does not.
     """
 
-    numpy: np.dtype[Any]
+    stored: str
     cpp: str
     torch: str
     header: str = ""
 
+    @cached_property
+    def numpy(self) -> np.dtype[Any]:
+        import ml_dtypes
+        import numpy as np
+
+        return np.dtype(getattr(ml_dtypes, self.stored, self.stored))
+
 
 BY_NAME: dict[str, DType] = {
-    "float32": DType(np.dtype(np.float32), "float", "float32"),
-    "float64": DType(np.dtype(np.float64), "double", "float64"),
-    "float16": DType(np.dtype(np.float16), "__half", "float16", "cuda_fp16.h"),
-    "bfloat16": DType(np.dtype(ml_dtypes.bfloat16), "__nv_bfloat16", "bfloat16", "cuda_bf16.h"),
+    "float32": DType("float32", "float", "float32"),
+    "float64": DType("float64", "double", "float64"),
+    "float16": DType("float16", "__half", "float16", "cuda_fp16.h"),
+    "bfloat16": DType("bfloat16", "__nv_bfloat16", "bfloat16", "cuda_bf16.h"),
     # Of the 8-bit formats CUDA and torch have the one without infinities under these names.
-    "float8_e4m3": DType(
-        np.dtype(ml_dtypes.float8_e4m3fn), "__nv_fp8_e4m3", "float8_e4m3fn", "cuda_fp8.h"
-    ),
-    "float8_e5m2": DType(
-        np.dtype(ml_dtypes.float8_e5m2), "__nv_fp8_e5m2", "float8_e5m2", "cuda_fp8.h"
-    ),
-    "int8": DType(np.dtype(np.int8), "int8_t", "int8", "cstdint"),
-    "uint8": DType(np.dtype(np.uint8), "uint8_t", "uint8", "cstdint"),
-    "int16": DType(np.dtype(np.int16), "short", "int16"),
-    "int32": DType(np.dtype(np.int32), "int", "int32"),
-    "uint32": DType(np.dtype(np.uint32), "unsigned", "uint32"),
-    "int64": DType(np.dtype(np.int64), "int64_t", "int64", "cstdint"),
-    "bool": DType(np.dtype(np.bool_), "bool", "bool"),
+    "float8_e4m3": DType("float8_e4m3fn", "__nv_fp8_e4m3", "float8_e4m3fn", "cuda_fp8.h"),
+    "float8_e5m2": DType("float8_e5m2", "__nv_fp8_e5m2", "float8_e5m2", "cuda_fp8.h"),
+    "int8": DType("int8", "int8_t", "int8", "cstdint"),
+    "uint8": DType("uint8", "uint8_t", "uint8", "cstdint"),
+    "int16": DType("int16", "short", "int16"),
+    "int32": DType("int32", "int", "int32"),
+    "uint32": DType("uint32", "unsigned", "uint32"),
+    "int64": DType("int64", "int64_t", "int64", "cstdint"),
+    "bool": DType("bool", "bool", "bool"),
 }
 """What `dtypes:` in a matrix may list, and what the macro DTYPE stands for in a kernel."""
 
@@ -59,6 +64,8 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     """
     if isinstance(name, str) and name in BY_NAME:
         return BY_NAME[name].numpy
+    import numpy as np
+
     try:
         found = np.dtype(name)
     except TypeError:
@@ -98,6 +105,8 @@ def rounded(values: Array, name: str) -> Array:
     Of numbers around 1 hardly any are; but arithmetic on these may take a way of its own, and what
     is timed has none.
     """
+    import numpy as np
+
     found = values.astype(numpy_dtype(name))
     if found.dtype != values.dtype:
         found[np.abs(values) < smallest_normal(name)] = 0
@@ -107,4 +116,6 @@ def rounded(values: Array, name: str) -> Array:
 def _finfo(name: str) -> Any:
     if not is_float(name):
         raise ProblemError(f"{name} is exact: it has no machine epsilon, and needs no tolerance")
+    import ml_dtypes
+
     return ml_dtypes.finfo(numpy_dtype(name))  # type: ignore[no-untyped-call]

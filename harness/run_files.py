@@ -18,6 +18,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+REPORTS = Path("reports")
+"""Where a run goes that no folder is named for, below where one stands."""
+LATEST = REPORTS / "latest"
+BASELINES = REPORTS / "baselines"
+
 LARGEST = 1 << 32
 """Bytes of any file that is read from a run's folder, unless the caller says less."""
 
@@ -32,6 +37,11 @@ _WHAT = {
     stat.S_IFCHR: "it is no file, but a device",
     stat.S_IFBLK: "it is no file, but a device",
 }
+
+
+def baselines() -> list[str]:
+    """The names of the runs that are kept by a name where one stands."""
+    return sorted(path.parent.name for path in BASELINES.glob("[!.]*/run.json"))
 
 
 def read(folder: Path, name: str, most: int = LARGEST) -> bytes:

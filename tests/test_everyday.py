@@ -13,7 +13,7 @@ import pytest
 import typing_commands
 
 from harness import load
-from harness.commands.new import program
+from harness.near import program
 from harness.records import Renewed
 
 ROOT = Path(__file__).parent.parent

@@ -1,4 +1,4 @@
-"""What the README tells people to type works when it is typed."""
+"""What the README and docs/commands.md tell people to type works when it is typed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,24 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
+README, COMMANDS, ADDING = (
+    (ROOT / name).read_text()
+    for name in ("README.md", "docs/commands.md", "docs/adding-a-kernel.md")
+)
+ONE_SCREEN = 60
+"""Lines, of which a picture is one."""
 
 
-def test_the_kernel_of_ones_own_runs_as_the_readme_says(tmp_path: Path) -> None:
-    [script] = re.findall(r"<!-- own-kernel:begin -->\n```sh\n(.*?)```", README, re.DOTALL)
+def test_the_readme_is_one_screen_with_pictures_that_are_there() -> None:
+    assert len(README.splitlines()) <= ONE_SCREEN
+    pictures = re.findall(r'<img src="([^"]+)"', README)
+    assert len(pictures) == 2
+    for picture in pictures:
+        assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_kernel_of_ones_own_runs_as_the_docs_say(tmp_path: Path) -> None:
+    [script] = re.findall(r"<!-- own-kernel:begin -->\n```sh\n(.*?)```", ADDING, re.DOTALL)
     for name in ("bench.yaml", "kernels", "harness"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tmp_path / name)
@@ -52,7 +65,7 @@ def test_the_two_commands_run_as_the_readme_says(tmp_path: Path, target: str) ->
 
 
 def test_the_notebook_example_tells_each_variant_once() -> None:
-    [example] = re.findall(r"```python\n(import harness\n.*?)```", README, re.DOTALL)
+    [example] = re.findall(r"```python\n(import harness\n.*?)```", COMMANDS, re.DOTALL)
     *lines, last = example.strip().splitlines()
     known: dict[str, Any] = {}
     here = os.getcwd()
@@ -74,9 +87,9 @@ def test_every_file_that_the_readme_and_the_docs_name_exists() -> None:
             assert (page.parent / target).exists(), f"{page.name} names {target}"
 
 
-def test_every_command_of_the_readme_exists() -> None:
+def test_every_target_that_the_readme_and_the_docs_name_exists() -> None:
     makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"(?:^    |`)make ([a-z-]+)", README, re.MULTILINE):
+    for target in re.findall(r"(?:^    |`)make ([a-z-]+)", README + COMMANDS, re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 

@@ -169,9 +169,8 @@ def inverse(comparison: Comparison | None) -> Comparison | None:
     """B over A, from A over B."""
     if comparison is None or comparison.ratio is None:
         return comparison
-    r, verdict = comparison.ratio, comparison.verdict
-    turned = Interval(1 / r.value, 1 / r.high, 1 / r.low)
-    return Comparison(turned, _OTHER_WAY.get(verdict, verdict))
+    verdict = comparison.verdict
+    return Comparison(comparison.ratio.inverse(), _OTHER_WAY.get(verdict, verdict))
 
 
 def short_names(variants: list[str]) -> dict[str, str]:

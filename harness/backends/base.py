@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.build.compile import Built
-from harness.cases import Case, Device, Flush, Step
+from harness.cases import Case, Device, Flush, Step, how_many
 from harness.dtypes import numpy_dtype
 from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError
 from harness.problem import Buffer, Problem
@@ -298,7 +298,7 @@ def scalar_or_buffer(
     """
     if len(parameters) != len(step.args):
         raise LaunchError(
-            f"{source}: {step.kernel} takes {len(parameters)} arguments "
+            f"{source}: {step.kernel} takes {how_many(len(parameters), 'argument')} "
             f"({', '.join(p.type for p in parameters)}), but args: lists {len(step.args)} "
             f"({', '.join(map(str, step.args))})"
         )

@@ -19,7 +19,7 @@ from harness.build import cache, toolchain
 from harness.build.toolchain import Toolchain
 from harness.build.units import Unit, explained
 from harness.build.units import unit as unit_of_kernels
-from harness.cases import Case
+from harness.cases import Case, how_many
 from harness.errors import CompileError, LaunchError
 
 _CALL = Path(__file__).with_name("host_call.h")
@@ -141,8 +141,8 @@ class HostFunction:
             )
         if len(self._args) != len(self._kinds) - 1:
             raise LaunchError(
-                f"{self.name} takes {len(self._kinds) - 1} arguments and the stream ({wanted}), "
-                f"but args: lists {len(self._args)} ({', '.join(map(str, self._args))})"
+                f"{self.name} takes {how_many(len(self._kinds) - 1, 'argument')} and the stream "
+                f"({wanted}), but args: lists {len(self._args)} ({', '.join(map(str, self._args))})"
             )
         for number, (kind, argument) in enumerate(zip(self._kinds, self._args, strict=False), 1):
             wrong = _mismatch(kind, argument)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 import sysconfig
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +17,7 @@ from pathlib import Path
 from harness import children
 from harness.build.drivers import USUAL_ROOT
 from harness.errors import CompileError
+from harness.near import install, is_clone
 
 _ANSWER_S = 60
 
@@ -71,6 +71,7 @@ def find() -> Toolchain:
         return Toolchain(path, version[1], where)
     raise CompileError(
         "no CUDA compiler: NVCC and CUDA_HOME name none, and there is none on PATH\n"
-        f"  install it for this Python: {sys.executable} -m pip install -c constraints.txt "
-        "'.[compiler]'  (make bench does that itself)"
+        f"  install it for this Python: {install('', 'compiler')}"
+        + "  (make bench does that itself)"
+        * is_clone()
     )

@@ -18,6 +18,7 @@ from harness import children
 from harness.cluster.crew import Crew
 from harness.cluster.errand import Wanted
 from harness.errors import UsageError
+from harness.near import install
 from harness.progress import console
 from harness.run import devices, machine
 from harness.run.site import DESCRIBE_S
@@ -57,7 +58,7 @@ def check(where: str) -> None:
     except ImportError:
         raise UsageError(
             "--cluster needs the package `distributed`, which is not installed\n"
-            "  pip install 'kernel-harness[cluster]', or pip install distributed"
+            f"  install it for this Python: {install('', 'cluster')}"
         ) from None
 
 

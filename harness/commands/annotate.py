@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+from pathlib import Path
 
 from harness.analysis import machine_lines, source_lines
-from harness.commands.options import Arch, Config, Jobs, Kernels
 from harness.errors import UsageError
 from harness.matrix import model, plan
-from harness.near import did_you_mean
+from harness.near import command, did_you_mean
 from harness.progress import console
 from harness.run import devices, machine
 
-MachineCode = Annotated[
-    bool, typer.Option("--machine-code", help="Show each line's machine instructions, too.")
-]
-Smallest = Annotated[
-    bool,
-    typer.Option(
-        "--smallest", help="Of a case with a fault: the least sizes and threads that still have it."
-    ),
-]
-
 
 def annotate(
-    pattern: Annotated[str, typer.Argument(help="A case, or the start of its name.")],
-    config_path: Config = None,
-    kernels: Kernels = None,
-    arch: Arch = None,
-    jobs: Jobs = 0,
-    machine_code: MachineCode = False,
-    smallest: Smallest = False,
-) -> None:
-    """Emulate one case and show its source, with what each line cost."""
+    pattern: str, config: Path | None, kernels: Path | None, arch: str | None, jobs: int,
+    machine_code: bool, smallest: bool,
+) -> int:  # fmt: skip
+    """The exit code: whether the case has a fault."""
     from harness.run import smallest as shrinking  # the emulator: no other command waits for it
     from harness.run.emulate import emulate
 
-    bench = model.load(config_path, kernels)
+    bench = model.load(config, kernels)
     device = devices.emulated(arch)
     found = plan.resolve(bench, device, "emulator").cases
     cases = [c for c in found if not c.skip + c.refusal]
@@ -47,7 +29,7 @@ def annotate(
         variants = [f"{c.problem}/{c.variant}" for c in cases]
         near = did_you_mean(pattern, [*dict.fromkeys(variants), *(c.id for c in cases)])
         raise UsageError(
-            f"no case begins with {pattern!r}{near}\n  python -m harness list shows them all"
+            f"no case begins with {pattern!r}{near}\n  {command('list')} shows them all"
         )
     case, cores = wanted[0], jobs or machine.cores()
     execution = emulate(bench, case, device.arch, cores)
@@ -65,4 +47,4 @@ def annotate(
             console.print(source_lines.table(title, shown, console.width, listed))
     for fault in execution.faults:
         console.print(f"FAULT {fault}", markup=False)
-    raise typer.Exit(int(bool(execution.faults)))
+    return int(bool(execution.faults))

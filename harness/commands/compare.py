@@ -6,19 +6,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from harness import run_files, tables
-from harness.commands import completion
-from harness.commands.options import (
-    ComparisonJson,
-    ComparisonJunit,
-    ComparisonMarkdown,
-    Gate,
-    MinEffect,
-)
 from harness.commands.printed import pull_request, sheets
 from harness.commands.printed.sheets import Cell, Sheet
 from harness.comparison import Judgement, judge
@@ -27,6 +16,7 @@ from harness.comparison.changes import Change
 from harness.comparison.judgement import CLOSED, FINE, MIN_EFFECT
 from harness.comparison.pairs import suffix_of
 from harness.errors import UsageError
+from harness.near import command
 from harness.progress import console
 from harness.report.comparison import files, words
 from harness.tables import Run
@@ -37,47 +27,15 @@ MOST_ROWS = 30
 
 
 def compare(
-    base: Annotated[
-        str,
-        typer.Argument(
-            help="The run's folder to compare with; or a run that has both sides, alone.",
-            autocompletion=completion.runs,
-        ),
-    ],
-    new: Annotated[
-        Path | None,
-        typer.Argument(help="The new run's folder.", autocompletion=completion.runs),
-    ] = None,
-    gate: Gate = False,
-    across_machines: Annotated[
-        bool,
-        typer.Option(
-            "--across-machines",
-            help="Compare runs of different machines by what each says against its own baseline.",
-        ),
-    ] = False,
-    min_effect: MinEffect = MIN_EFFECT,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print the answer alone.")] = False,
-    as_json: ComparisonJson = None,
-    as_markdown: ComparisonMarkdown = None,
-    as_junit: ComparisonJunit = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help=f"The page; by default {PAGE} in the new run's folder."),
-    ] = None,
-) -> None:
-    """What became slower, worse or faulty from one run to another, and what changed beside it.
-
-    Exit code 0, and with --gate: 0: nothing is slower, worse or newly faulty. 1: something is.
-    2: the command is wrong. 3: nobody can tell.
-    """
-    wanted = Wanted(as_json, as_markdown, as_junit, out)
+    base: str, new: Path | None, wanted: Wanted, *, across_machines: bool, min_effect: float,
+    quiet: bool,
+) -> int:  # fmt: skip
+    """The gate's exit code, of two runs' folders or of one that has both sides."""
     wanted.check()
-    code = carry_out(
+    return carry_out(
         *_runs(base, new), wanted, across_machines=across_machines, min_effect=min_effect,
         quiet=quiet,
     )  # fmt: skip
-    raise typer.Exit(code if gate else FINE)
 
 
 @dataclass(frozen=True)
@@ -146,7 +104,7 @@ def _runs(base: str, new: Path | None) -> tuple[Run, Run]:
     if base.startswith("git:"):
         raise UsageError(
             f"{base} is no run yet: its kernels are built and run beside today's, in one run\n"
-            f"  make compare BASE={base}"
+            f"  {command(f'beside {base}', f'compare BASE={base}')}"
         )
     first = tables.load(resolve(base))
     if new is not None:
@@ -155,13 +113,13 @@ def _runs(base: str, new: Path | None) -> tuple[Run, Run]:
             if suffix_of(run):
                 raise UsageError(
                     f"{run.folder} has both sides in one run, and is compared alone\n"
-                    f"  python -m harness compare {run.folder}"
+                    f"  {command(f'compare {run.folder}')}"
                 )
         return first, second
     if not suffix_of(first):
         raise UsageError(
             f"{base} has one side only; name the run to compare it with\n"
-            f"  python -m harness compare {base} reports/latest"
+            f"  {command(f'compare {base} NEW')}"
         )
     return first, first
 

@@ -16,12 +16,11 @@ from harness.errors import HarnessError
 from harness.measure import card
 from harness.ncu import tool as ncu
 from harness.ncu.failures import Failure
+from harness.near import is_clone
 from harness.progress import console
 from harness.run.devices import cuda_device
 
 _RESTRICTED = Path("/proc/driver/nvidia/params")
-_SETUP = Path(__file__).parents[2] / "scripts" / "setup.py"
-"""Where this is a clone, and no installed package."""
 
 
 _INSTALLS = {
@@ -60,7 +59,7 @@ def examine() -> Iterator[Finding]:
     if driver.ok:
         timing = _timing()
         yield timing
-        installs = _INSTALLS[_SETUP.exists()] if timing.ok else "mend what is said of timing first"
+        installs = _INSTALLS[is_clone()] if timing.ok else "mend what is said of timing first"
     yield _package("pycuda", "PyCUDA", driver.ok, installs)
     yield _package("torch", "torch", driver.ok, installs)
     yield from _gpu(driver.ok)

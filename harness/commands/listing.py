@@ -3,22 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
-
-import typer
+from pathlib import Path
 
 from harness.cases import Case, how_many
-from harness.commands.options import (
-    Arch,
-    Backend,
-    Config,
-    Dtype,
-    Kernels,
-    Launch,
-    Only,
-    Quick,
-    Size,
-)
 from harness.commands.printed import resolved
 from harness.matrix import filters, model, plan
 from harness.progress import console
@@ -26,29 +13,17 @@ from harness.run import devices
 
 
 def list_cases(
-    config_path: Config = None,
-    kernels: Kernels = None,
-    backend: Backend = "auto",
-    only: Only = [],  # noqa: B006
-    size: Size = [],  # noqa: B006
-    dtype: Dtype = [],  # noqa: B006
-    launch: Launch = [],  # noqa: B006
-    quick: Quick = False,
-    arch: Arch = None,
-    whole: Annotated[
-        bool,
-        typer.Option("--resolved", help="Each variant as merged, each value with its line."),
-    ] = False,
-) -> None:
-    """Show every case of the matrix and what it would launch."""
-    bench = model.load(config_path, kernels)
-    choice = filters.Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
+    config: Path | None, kernels: Path | None, backend: str, choice: filters.Choice,
+    arch: str | None, whole: bool,
+) -> None:  # fmt: skip
+    """whole: each variant with its defaults, and not its cases."""
+    bench = model.load(config, kernels)
     if whole:
-        resolved.show(filters.narrowed(bench, choice, "cuda"), only)
+        resolved.show(filters.narrowed(bench, choice, "cuda"), choice.only)
         return
     chosen, device, _ = devices.choose(backend, arch)
     bench = filters.narrowed(bench, choice, chosen)
-    found = plan.resolve(bench, device, chosen, only)
+    found = plan.resolve(bench, device, chosen, choice.only)
     console.print(f"on {device.name}", markup=False)
     problem = ""
     for case in found.cases:

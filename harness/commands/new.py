@@ -2,54 +2,44 @@
 
 from __future__ import annotations
 
-import sys
+import os
 import tempfile
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from harness.commands.options import Config, Kernels
 from harness.errors import UsageError
 from harness.journal import read_journal
 from harness.matrix import model
 from harness.matrix.values import name as checked_name
+from harness.near import command
 from harness.progress import console
 from harness.records import Outcome
 from harness.run import devices, machine
 from harness.run.hands import OwnCores
 from harness.run.runner import Runner
 
+SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
 FILES = ("problem.py", "bench.yaml", "v0_plain.cu", "v1_grid_stride.cu")
 
 
-def new(
-    problem: Annotated[str, typer.Argument(help="What it is called: a new folder's name.")],
-    config_path: Config = None,
-    kernels: Kernels = None,
-) -> None:
-    """Write a problem with two variants that work, to be changed, and test it on the emulator."""
+def new(problem: str, config: Path | None, kernels: Path | None) -> None:
+    """Raises UsageError for a name that cannot be one, or is taken."""
     try:
         checked_name(problem)
     except ValueError as error:
         raise UsageError(f"{problem!r} cannot be a problem: {error}") from None
-    folder = (kernels or (config_path or model.MATRIX).parent / "kernels") / problem
+    folder = (kernels or (config or model.MATRIX).parent / "kernels") / problem
     if folder.exists():
         raise UsageError(f"{folder} exists already; choose another name, or delete it")
     for path in write(folder):
         console.print(f"wrote {path}", markup=False)
-    _test(model.load(config_path, kernels), problem)
+    _test(model.load(config, kernels), problem)
     console.print(
         f"\nIt doubles n numbers. Say in {folder / 'problem.py'} what yours computes, write the\n"
-        f"kernels, and then: {program()} run --only {problem}", markup=False,
+        f"kernels, and then: {command(f'run --only {problem}')}", markup=False,
     )  # fmt: skip
-
-
-def program() -> str:
-    """How this program was started, for a command to type: it is not always the module."""
-    started = Path(sys.argv[0]).name
-    return "python -m harness" if started in ("__main__.py", "harness", "-m") else started
 
 
 def write(folder: Path) -> list[Path]:
@@ -63,12 +53,21 @@ def write(folder: Path) -> list[Path]:
     try:
         folder.mkdir(parents=True)
         for name in FILES:
-            text = templates.get_template(f"{name}.j2").render(problem=folder.name, title=title)
+            text = templates.get_template(f"{name}.j2").render(
+                problem=folder.name, title=title, schema=_schema(folder)
+            )
             (folder / name).write_text(text)
             written.append(folder / name)
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}") from None
     return written
+
+
+def _schema(folder: Path) -> str:
+    """Where an editor finds what may stand in a bench.yaml: from its folder, if it is not far."""
+    found, home = SCHEMAS / "problem.schema.json", folder.resolve()
+    near = found.is_relative_to(Path.cwd()) and home.is_relative_to(Path.cwd())
+    return os.path.relpath(found, home) if near else str(found)
 
 
 def _test(bench: model.Bench, problem: str) -> None:

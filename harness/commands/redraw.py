@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from harness import report, tables
 from harness.analysis.budgets import checks
-from harness.commands import completion
-from harness.commands.options import AsJson, AsMarkdown, Quiet
 from harness.commands.printed import budgets, results
 from harness.errors import UsageError
 from harness.journal import Journal
@@ -18,27 +14,13 @@ from harness.ncu import stage
 from harness.ncu.failures import Failure
 from harness.progress import console
 from harness.records import Counted
-from harness.run.folder import LATEST
 from harness.tables import cards, packed
 
 
 def redraw(
-    folder: Annotated[
-        Path, typer.Argument(help="A run's folder.", autocompletion=completion.runs)
-    ] = LATEST,
-    ncu: Annotated[
-        list[Path],
-        typer.Option("--ncu", help="A .ncu-rep whose figures go into the journal. Repeatable."),
-    ] = [],  # noqa: B006
-    single_file: Annotated[
-        bool,
-        typer.Option("--single-file", help="All pages in one file, to send or to attach."),
-    ] = False,
-    quiet: Quiet = False,
-    as_json: AsJson = None,
-    as_markdown: AsMarkdown = None,
-) -> None:
-    """Redraw a run's tables, figures and pages from its journal; needs no GPU."""
+    folder: Path, ncu: Sequence[Path], single_file: bool, quiet: bool, as_json: Path | None,
+    as_markdown: Path | None,
+) -> None:  # fmt: skip
     if cards.is_above(folder):
         if ncu or single_file or as_json or as_markdown:
             raise UsageError(

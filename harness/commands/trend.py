@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from harness import tables
-from harness.commands import completion
 from harness.comparison.history import history
 from harness.errors import UsageError
 from harness.progress import console
-from harness.run.folder import REPORTS
 
 MOST_TOLD = 20
 
 
-def trend(
-    runs: Annotated[
-        list[Path],
-        typer.Argument(help="The folders of two runs or more.", autocompletion=completion.runs),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", help="A folder for trend.html, trend.csv and the figures.")
-    ] = REPORTS / "trend",
-) -> None:
-    """Each variant's time, or its exact counters, over runs by date, with new levels marked."""
+def trend(runs: Sequence[Path], out: Path) -> None:
     if len(set(runs)) < 2:
         raise UsageError("a trend needs two runs or more\n  name them: trend reports/2026*")
     if (out / "run.json").exists():

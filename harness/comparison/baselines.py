@@ -12,9 +12,9 @@ from pathlib import Path
 
 from harness.errors import UsageError
 from harness.near import did_you_mean
+from harness.run_files import BASELINES, baselines
 from harness.tables import packed
 
-BASELINES = Path("reports") / "baselines"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
@@ -43,11 +43,6 @@ def save(folder: Path, name: str) -> Path:
     return home
 
 
-def names() -> list[str]:
-    """The baselines that are kept where one stands."""
-    return sorted(path.parent.name for path in BASELINES.glob("[!.]*/run.json"))
-
-
 def resolve(name_or_path: str | Path) -> Path:
     """A run's folder, or that of the baseline of that name. Raises UsageError for neither.
 
@@ -56,11 +51,11 @@ def resolve(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if (path / "run.json").exists():
         return path
-    if str(name_or_path) in names():
+    if str(name_or_path) in baselines():
         return BASELINES / str(name_or_path)
     runs = [str(found.parent) for found in path.parent.glob("*/run.json")]
-    near = did_you_mean(str(name_or_path), [*names(), *runs])
-    kept = ", ".join(names())
+    near = did_you_mean(str(name_or_path), [*baselines(), *runs])
+    kept = ", ".join(baselines())
     raise UsageError(
         f"{name_or_path} is neither a run's folder nor a baseline{near}\n"
         + (f"  kept with --save-baseline: {kept}" if kept else

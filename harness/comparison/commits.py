@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from harness.errors import UsageError
+from harness.near import command
 
 PREFIX = "git:"
 SECONDS = 120.0
@@ -76,7 +77,7 @@ def find(given: str, near: Path) -> Commit:
     if top.returncode:
         raise UsageError(
             f"{given}: {where} is in no git repository that can be read: {_said(top)}\n"
-            "  compare two runs instead: python -m harness compare BASE NEW"
+            f"  compare two runs instead: {command('compare BASE NEW')}"
         )
     root = Path(os.fsdecode(top.stdout).rstrip("\n"))
     sha = _asked(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")

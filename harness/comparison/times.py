@@ -7,7 +7,8 @@ size, launch shape and cache state, so that at most one judgement in twenty of a
 calls anything slower or faster (at a confidence of 95 %).
 
 What a run adds of its own, to all cases and to each, is taken off and allowed for (`run_level`). A
-change must be certain, and its whole interval beyond the floor: what the baseline's two batches
+change must be certain, and no change that leaves the kernel the same (`same_within`, or less where
+less was asked for), and its whole interval beyond the floor: what the baseline's two batches
 differed by within either run, what identical machine code differed by between the two, and between
 runs of few variants what nobody asked to be told (`min_effect`).
 """
@@ -23,10 +24,11 @@ from harness.comparison import machines, run_level
 from harness.comparison.machines import Difference
 from harness.comparison.pairs import Pair, Side
 from harness.comparison.run_level import Level
-from harness.measure.statistics import Estimate, Interval, certain, difference
+from harness.measure import statistics
+from harness.measure.statistics import Estimate, Interval, certain, difference, verdict
 from harness.measure.timings import Group, group_of
 
-Verdict = Literal["slower", "faster", "same", "unclear", "identical", "not compared"]
+Verdict = statistics.Verdict | Literal["identical", "not compared"]
 """identical: the same machine code, whatever the clock said. not compared: see `reason`."""
 
 Key = tuple[int, str]
@@ -98,7 +100,7 @@ def changes(
     timings = [run.timings for run in runs.values()]
     looks = max(t.looks for t in timings)
     error = min(t.error for t in timings) / looks
-    same_within = min(t.same_within for t in timings)
+    same = min(min_effect, *(t.same_within for t in timings))
     groups = {key: group_of(new.planned) for key, (_, new) in timed.items()}
     sides = {groups[key]: both for key, both in timed.items()}
     clocks = {at: machines.clocks(one.run, two.run, at) for at, (one, two) in sides.items()}
@@ -135,7 +137,8 @@ def changes(
             floor = floors.get(at, 0.0)
             beyond = max(floor, assumed.get(at, 0.0))
             change = replace(
-                change, verdict=_verdict(change.ratio, key in real, beyond, same_within),
+                change,
+                verdict=verdict(change.ratio.inverse(), key in real, beyond, same, wholly=True),
                 hides=max(estimates[key].interval(each).high / (1 + floor) - 1, 0.0),
             )  # fmt: skip
         found.setdefault(number, []).append(change)
@@ -270,13 +273,3 @@ def _floors(
         interval = equal[key].interval(1 - error)
         raise_to((groups[key], key[1]), max(interval.high, 1 / interval.low) - 1)
     return floors
-
-
-def _verdict(ratio: Interval, is_certain: bool, floor: float, same_within: float) -> Verdict:
-    if is_certain and ratio.low > 1 + floor:
-        return "slower"
-    if is_certain and ratio.high < 1 / (1 + floor):
-        return "faster"
-    if 1 / (1 + same_within) <= ratio.low and ratio.high <= 1 + same_within:
-        return "same"
-    return "unclear"

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from harness.analysis import budgets
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Missing, Reading, Readings
+from harness.cases import how_many
 from harness.comparison import gauges
 from harness.comparison.changes import APART, Change
 from harness.comparison.gauges import EXACT
@@ -49,7 +50,7 @@ def changed(told: Iterable[Change], why: Mapping[str, str]) -> Iterator[str]:
     """The same in sentences, one a variant and reason. why: what cases() found."""
     reasons = Counter((_variant(c), why[c.name]) for c in told if c.name in why)
     for (variant, reason), count in reasons.items():
-        yield f"{variant} changed, and {reason} ({count} {'case' if count == 1 else 'cases'})"
+        yield f"{variant} changed, and {reason} ({how_many(count)})"
 
 
 def traded(told: Iterable[Change]) -> Iterator[str]:

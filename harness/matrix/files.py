@@ -6,11 +6,14 @@ import ast
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.errors import ConfigError
-from harness.matrix.variants import Problem
-from harness.near import did_you_mean
+from harness.near import command, did_you_mean
 from harness.strict_yaml import Place
+
+if TYPE_CHECKING:
+    from harness.matrix.variants import Problem
 
 OWN_MATRIX = "bench.yaml"
 
@@ -36,7 +39,7 @@ def check(kernels: Path, problem: Problem) -> None:
     if not os.path.isfile(folder / "problem.py"):  # False where the name is too long, too
         raise problem.place.error(
             f"{folder / 'problem.py'} does not exist",
-            "it states what is computed; docs/adding-a-kernel.md shows one",
+            f"it states what is computed; {command('new my_problem')} writes one, to be changed",
         )
     for variant in problem.everything():
         if variant.kind == "library":
@@ -103,7 +106,8 @@ def _bound(body: Iterable[ast.stmt]) -> Iterable[str]:
 def no_problems(kernels: Path, at: Place) -> ConfigError:
     """Nothing to run, and what would be."""
     remedy = (
-        "a folder with a problem.py and a bench.yaml is one; docs/adding-a-kernel.md shows both\n"
+        "a folder with a problem.py and a bench.yaml is one: "
+        f"{command('new my_problem')} writes one that works\n"
         "  name another folder with --kernels, or a matrix in one file, with `problems:`, "
         "with --config"
     )

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from harness import strict_yaml
-from harness.matrix import files, merge, written
+from harness.matrix import files, merge, names, written
 from harness.matrix.values import name as checked_name
 from harness.matrix.variants import Problem
 from harness.matrix.written import Limits, Timing
-from harness.near import did_you_mean
+from harness.near import command, did_you_mean
 from harness.strict_yaml import Document, Place
 
-MATRIX = Path("bench.yaml")
+MATRIX = names.MATRIX
 MOST_CASES = 100_000
 """More cases than this in a whole matrix, at all sizes, are taken for a mistake."""
 
@@ -44,14 +44,7 @@ def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
     defaults of timing and limits. kernels: the folder of problems; by default `kernels/` beside
     the file.
     """
-    named = path is not None
-    path = path or MATRIX
-    document = strict_yaml.read(path) if named or path.exists() else Document(path, None, {})
-    kernels = kernels or path.parent / "kernels"
-    at = Place(document)
-    if not isinstance(document.data, dict | None):
-        raise at.error("write keys and values here", "timing:, limits: or `problems:`")
-    top = written.checked(written.Top, document.data or {}, at)
+    top, at, kernels = _top(path, kernels)
     if top.says("problems"):
         bodies = list(_listed(top.problems, at.at("problems"), kernels))
     else:
@@ -60,10 +53,26 @@ def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
         raise files.no_problems(kernels, at)
     problems = {}
     for name, data, place in bodies:
-        problems[name] = merge.problem(name, written.checked(written.Problem, data, place), place)
+        problems[name] = _problem(name, data, place)
         files.check(kernels, problems[name])
     _bound(problems)
     return Bench(problems, top.timing, top.limits, kernels)
+
+
+def _top(path: Path | None, kernels: Path | None) -> tuple[written.Top, Place, Path]:
+    """What concerns all problems, the place of it, and the folder of problems."""
+    named = path is not None
+    path = path or MATRIX
+    document = strict_yaml.read(path) if named or path.exists() else Document(path, None, {})
+    at = Place(document)
+    if not isinstance(document.data, dict | None):
+        raise at.error("write keys and values here", "timing:, limits: or `problems:`")
+    top = written.checked(written.Top, document.data or {}, at)
+    return top, at, kernels or path.parent / "kernels"
+
+
+def _problem(name: str, data: Any, place: Place) -> Problem:
+    return merge.problem(name, written.checked(written.Problem, data, place), place)
 
 
 def _listed(said: Any, at: Place, kernels: Path) -> Iterator[tuple[str, Any, Place]]:
@@ -106,7 +115,7 @@ def _own(kernels: Path, name: str, at: Place | None) -> tuple[Any, Place]:
     except ValueError as error:
         raise place.error(f"the folder's name is the problem's: {error}") from None
     if document.data is None:
-        raise place.error("the file is empty", "docs/adding-a-kernel.md says what stands in it")
+        raise place.error("the file is empty", f"{command('new my_problem')} writes one that works")
     return document.data, place
 
 

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from harness.cases import Case
 from harness.errors import UsageError
 from harness.matrix import files, model
-from harness.near import nearest
+from harness.near import command, nearest
 
 _MOST_LISTED = 40
 
@@ -93,5 +93,5 @@ def _unknown(pattern: str, known: Sequence[str]) -> UsageError:
     elif len(known) <= _MOST_LISTED:
         hint = "; there are\n" + "\n".join(f"  {each}" for each in known)
     else:
-        hint = f"; python -m harness list shows all {len(known)}"
+        hint = f"; {command('list')} shows all {len(known)}"
     return UsageError(f"--only {pattern!r} matches nothing{hint}")

@@ -19,6 +19,7 @@ from harness.budgets import NAMES, NONE, RELATIONS, Budget
 from harness.cases import DEVICE_FACTS, IDEAS
 from harness.dtypes import BY_NAME
 from harness.errors import ConfigError
+from harness.matrix import forms
 from harness.matrix.expressions import FUNCTIONS, QUOTE_IT, Expression, Number, is_cut
 from harness.near import did_you_mean
 from harness.silicon.features import FEATURES
@@ -348,27 +349,34 @@ def _idea(value: str) -> str:
     return value
 
 
-AFeature = Annotated[str, AfterValidator(_feature)]
-ACapability = Annotated[tuple[int, int] | None, BeforeValidator(_capability)]
-AnIdea = Annotated[str, AfterValidator(_idea)]
-AnExpression = Annotated[Expression, BeforeValidator(_expression)]
-ANumber = Annotated[Number, BeforeValidator(number)]
-Argument = Annotated[str | int | float, BeforeValidator(_argument)]
-Axes = Annotated[tuple[Shape, ...], BeforeValidator(_axes)]
-Budgets = Annotated[dict[str, Budget | None], BeforeValidator(_budgets)]
+AFeature = Annotated[str, AfterValidator(_feature), forms.one_of(FEATURES)]
+ACapability = Annotated[tuple[int, int] | None, BeforeValidator(_capability), forms.NUMERIC]
+AnIdea = Annotated[str, AfterValidator(_idea), forms.one_of(IDEAS)]
+AnExpression = Annotated[Expression, BeforeValidator(_expression), forms.WHOLE]
+ANumber = Annotated[Number, BeforeValidator(number), forms.NUMERIC]
+Argument = Annotated[str | int | float, BeforeValidator(_argument), forms.NUMERIC]
+Axes = Annotated[tuple[Shape, ...], BeforeValidator(_axes), forms.AXES]
+Budgets = Annotated[dict[str, Budget | None], BeforeValidator(_budgets), forms.budgets(NAMES)]
 Dtypes = Annotated[
-    list[Annotated[str, BeforeValidator(_dtype)]], Field(min_length=1), AfterValidator(_distinct)
-]
-Extents = Annotated[tuple[Expression, ...], BeforeValidator(_extents)]
-Flag = Annotated[str, BeforeValidator(_flag)]
+    list[Annotated[str, BeforeValidator(_dtype), forms.one_of(BY_NAME)]],
+    Field(min_length=1, json_schema_extra={"uniqueItems": True}), AfterValidator(_distinct),
+]  # fmt: skip
+Extents = Annotated[tuple[Expression, ...], BeforeValidator(_extents), forms.EXTENTS]
+Flag = Annotated[str, BeforeValidator(_flag), forms.matching("^-.")]
 FreeName = Annotated[str, BeforeValidator(_free_name)]
-HostFunction = Annotated[str, BeforeValidator(lambda value: _function(value, ".cu"))]
-Kernel = Annotated[KernelName, BeforeValidator(_kernel)]
-Looks = Annotated[tuple[int, ...], BeforeValidator(_looks)]
+HostFunction = Annotated[
+    str, BeforeValidator(lambda value: _function(value, ".cu")), forms.matching(r"\.cu:.")
+]
+Kernel = Annotated[KernelName, BeforeValidator(_kernel), forms.matching(".")]
+Looks = Annotated[tuple[int, ...], BeforeValidator(_looks), forms.LOOKS]
 Macros = Annotated[dict[str, ANumber], BeforeValidator(_macros)]
 Name = Annotated[str, BeforeValidator(name)]
-Positive = Annotated[int, BeforeValidator(_positive)]
-PythonFunction = Annotated[str, BeforeValidator(lambda value: _function(value, ".py"))]
+Positive = Annotated[int, BeforeValidator(_positive), forms.WHOLE]
+PythonFunction = Annotated[
+    str, BeforeValidator(lambda value: _function(value, ".py")), forms.matching(r"\.py:.")
+]
 RelativePath = Annotated[str, BeforeValidator(relative)]
-Rounds = Annotated[Literal["auto"] | int, BeforeValidator(_rounds)]
-Source = Annotated[str, BeforeValidator(lambda value: relative(value, ".cu"))]
+Rounds = Annotated[Literal["auto"] | int, BeforeValidator(_rounds), forms.ROUNDS]
+Source = Annotated[
+    str, BeforeValidator(lambda value: relative(value, ".cu")), forms.matching(r"\.cu$")
+]

@@ -22,6 +22,7 @@ from pydantic import (
 
 from harness.cases import COMPILED, LIBRARY, Flush
 from harness.errors import ConfigError
+from harness.matrix import forms
 from harness.matrix.expressions import QUOTE_IT, Expression, is_cut
 from harness.matrix.values import (
     ACapability,
@@ -198,7 +199,9 @@ def _own_library(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-OwnLibrary = Annotated[tuple[str, ...], BeforeValidator(_own_library)]
+OwnLibrary = Annotated[
+    tuple[str, ...], BeforeValidator(_own_library), forms.some_of((LIBRARY, COMPILED))
+]
 
 
 class Problem(Strict):

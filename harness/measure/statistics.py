@@ -51,6 +51,10 @@ class Interval:
     low: float
     high: float
 
+    def inverse(self) -> Interval:
+        """B over A, of A over B."""
+        return Interval(1 / self.value, 1 / self.high, 1 / self.low)
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -217,20 +221,23 @@ def certain(p_values: Mapping[Name, float], error: float) -> set[Name]:
     return found
 
 
-def verdict(ratio: Interval | None, is_certain: bool, floor: float, same_within: float) -> Verdict:
-    """What a speed-up allows to be said.
+def verdict(
+    ratio: Interval | None, is_certain: bool, floor: float, same_within: float, wholly: bool = False
+) -> Verdict:
+    """What a speed-up allows to be said, wherever it is said.
 
     same: the whole interval lies within `same_within` of 1, however certain the difference is.
     faster, slower: the difference is certain among all that were compared (`certain`), and larger
-    than what the baseline differed from itself by (`floor`, 0 unless A/A found a difference).
+    than what equal kernels differed by (`floor`, 0 unless that was found), by its value, or where
+    two runs share no round, `wholly`: by its interval.
     unclear: neither. invalid: no interval.
     """
     if ratio is None:
         return "invalid"
     if 1 / (1 + same_within) <= ratio.low and ratio.high <= 1 + same_within:
         return "same"
-    if is_certain and ratio.value > 1 + floor:
+    if is_certain and (ratio.low if wholly else ratio.value) > 1 + floor:
         return "faster"
-    if is_certain and ratio.value < 1 / (1 + floor):
+    if is_certain and (ratio.high if wholly else ratio.value) < 1 / (1 + floor):
         return "slower"
     return "unclear"

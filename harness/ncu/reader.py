@@ -25,6 +25,7 @@ from harness.ncu.container import Container, inspect
 from harness.ncu.derived import FORMULAS
 from harness.ncu.failures import Failure
 from harness.ncu.metrics import Catalogue, Metric, catalogue
+from harness.near import command, install
 from harness.records import Counted, Uncounted
 
 Step = tuple[str, int]
@@ -72,7 +73,7 @@ def read(path: Path, module: Any = None) -> Report | Failure:
             return Failure(
                 "broken",
                 f"the Python package ncu-report cannot be used: {error}\n"
-                "  install it: python -m pip install -c constraints.txt ncu-report",
+                f"  install it: {install('ncu-report')}",
             )
     try:
         launches = list(_launches(module.load_report(str(path))))
@@ -92,7 +93,7 @@ def read(path: Path, module: Any = None) -> Report | Failure:
         return Failure(
             "foreign",
             f"{path}: none of its {len(launches)} launches was made inside an NVTX range of the "
-            f"domain {NVTX_DOMAIN}\n  collect it with: make profile",
+            f"domain {NVTX_DOMAIN}\n  collect it with: {command('profile', 'profile')}",
         )
     steps = {step: _counts(same, catalogue()) for step, same in found.items()}
     return Report(path, container.version, steps, foreign)
@@ -104,7 +105,7 @@ def _other_version(path: Path, container: Container, what: str) -> Failure:
         "other version",
         f"{path} was written by {wrote}, and the installed ncu-report cannot read it: {what}\n"
         "  install an ncu-report at least as new (python -m pip install --upgrade ncu-report); the "
-        "file is kept, and read then by: python -m harness report --ncu FILE",
+        f"file is kept, and read then by: {command('report --ncu FILE')}",
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from harness import run_files
+from harness.cases import how_many
 from harness.report import format as fmt
 from harness.report import site
 from harness.report.tables.cells import Cell, Column, Row, Table, none
@@ -37,7 +38,8 @@ def _title(winners: pd.DataFrame, names: list[str]) -> str:
     changed = winners.loc[~winners["same_everywhere"], "comparison"].nunique()
     total = winners["comparison"].nunique()
     where = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-    return f"The winner depends on the card in {changed} of {total} comparisons: {where}"
+    of = how_many(total, "comparison")
+    return f"The winner depends on the card in {changed} of {of}: {where}"
 
 
 def _table(winners: pd.DataFrame, names: list[str]) -> Table:

@@ -112,6 +112,16 @@ def ratio(value: Interval) -> str:
     return f"{times(value)} {within(value)}"
 
 
+def verdict(said: str) -> str:
+    """The word that stands for a verdict: `the same`, `unclear`, `faster`."""
+    return "the same" if said == "same" else said
+
+
+def speedup(value: Interval, said: str) -> str:
+    """A speed-up alone, and where it is none, what it is: `11.1×`, `1.007× (the same)`."""
+    return times(value) + ("" if said in {"faster", "slower"} else f" ({verdict(said)})")
+
+
 def times(value: Interval) -> str:
     """A speed-up alone: near 1, with as many digits as tell it and its interval from 1."""
     digits = _digits(value)

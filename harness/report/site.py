@@ -19,7 +19,9 @@ from markupsafe import Markup
 
 from harness import run_files
 from harness.analysis.ladder import ladders
+from harness.cases import how_many
 from harness.report import drawing, words
+from harness.report import format as fmt
 from harness.report.anchors import case_anchor, counter_anchor, distinct_slugs
 from harness.report.figures import explore
 from harness.report.figures.style import DARK, LIGHT, Figure, variables
@@ -88,6 +90,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["breakable"] = _breakable
+    environment.filters["verdict"] = fmt.verdict
+    environment.filters["how_many"] = how_many
     return environment
 
 

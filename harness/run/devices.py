@@ -13,6 +13,7 @@ from harness.backends.emulated_device import emulated_device
 from harness.cases import Device
 from harness.errors import BackendUnavailable, UsageError
 from harness.job import Job
+from harness.near import command
 from harness.run.processes import Workers, import_ahead
 from harness.run.site import DESCRIBE_S
 from harness.silicon.architectures import UnknownArchitectureError
@@ -31,7 +32,7 @@ def cuda_device(arch: str | None) -> Device:
     if ended.device is None:
         raise BackendUnavailable(
             f"the cuda backend does not work here: {ended.reason}\n"
-            "  python -m harness doctor says what is missing; --backend emulator needs no GPU"
+            f"  {command('doctor')} says what is missing; --backend emulator needs no GPU"
         )
     return ended.device
 

@@ -24,12 +24,10 @@ from harness.records import Conditions
 from harness.run import machine
 from harness.run.runner import Runner
 from harness.run.site import timing_of
+from harness.run_files import LATEST, REPORTS
 from harness.stopping import STOPPED
 from harness.storage import replace_text
 from harness.tables import packed
-
-REPORTS = Path("reports")
-LATEST = REPORTS / "latest"
 
 _MOST_NAMED = 3
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from harness.cases import how_many
 from harness.errors import JournalError
 from harness.tables import load
 
@@ -12,7 +13,7 @@ def main(folder: str = "reports/latest") -> None:
     """Print a run's results and counters."""
     run = load(folder)
     for title, table in (("results", run.results), ("counters", run.counters)):
-        print(f"{title}: {len(table)} rows")
+        print(f"{title}: {how_many(len(table), 'row')}")
         print(table.dropna(axis="columns", how="all").to_string(index=False))
 
 

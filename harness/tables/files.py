@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harness import inert, run_files
 from harness.errors import JournalError
 from harness.journal import read_journal
-from harness.near import did_you_mean
+from harness.near import command, did_you_mean
 from harness.tables import about
 from harness.tables.packed import COUNTERS, JOURNAL, named
 from harness.tables.run import Run
@@ -33,7 +33,7 @@ def load(folder: str | Path) -> Run:
             ) from None
         raise JournalError(
             f"{folder / 'run.json'} cannot be read: {why}{_near(folder)}\n"
-            "  name a run's folder, such as reports/latest, or make one: make bench"
+            f"  name a run's folder, such as reports/latest, or make one: {command('run', 'bench')}"
         ) from None
     return Run(folder, info, read_journal(named(folder, JOURNAL)))
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from readme_table import ROOT, origin
+from results_table import ROOT, origin
 from yardsticks import WHAT_THEY_ARE, is_older
 
 from harness import load
@@ -151,10 +151,10 @@ def against(ladder: Ladder, typed: bool) -> str:
     if versus is None or versus.ratio is None:
         return ""
     of = f" in {ladder.dtype}" if typed else ""
-    return (
-        f"{_code(ladder.winner.planned.variant)} is {fmt.times(versus.ratio)} as fast as "
-        f"{_code(best.planned.variant)}{of}"
-    )
+    ours, theirs = _code(ladder.winner.planned.variant), _code(best.planned.variant)
+    if versus.verdict == "same":
+        return f"{ours} is the same as {theirs}{of} ({fmt.times(versus.ratio)})"
+    return f"{ours} is {fmt.times(versus.ratio)} as fast as {theirs}{of}"
 
 
 def tree(problem: Problem, name: str = "", depth: int = 0) -> Iterator[tuple[int, Variant]]:
@@ -189,8 +189,7 @@ def over_parent(rung: Rung, variant: Variant) -> str:
     versus = rung.versus_parent
     if not (rung.parent and rung.parent.variant == variant.builds_on and versus and versus.ratio):
         return ""
-    unsure = "" if versus.verdict in {"faster", "slower"} else f" ({versus.verdict})"
-    return f"{fmt.times(versus.ratio)}{unsure}"
+    return fmt.speedup(versus.ratio, versus.verdict)
 
 
 def purpose(variant: Variant) -> Iterator[str]:

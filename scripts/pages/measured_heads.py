@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kernels_page import over_parent
-from readme_table import ROOT
+from results_table import ROOT
 
 from harness import load
 from harness.analysis.ladder import Ladder, ladders, short_names

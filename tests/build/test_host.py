@@ -157,7 +157,7 @@ def test_a_function_that_launches_kernels_is_loaded_where_there_is_no_gpu(
     unit: Callable[[str], Unit],
 ) -> None:
     library = host.build(unit("launches"))
-    with pytest.raises(LaunchError, match="launches takes 1 arguments and the stream"):
+    with pytest.raises(LaunchError, match="launches takes 1 argument and the stream"):
         HostFunction(library.path, "launches", ())
     HostFunction(library.path, "launches", ("x",))
 

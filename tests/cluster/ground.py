@@ -11,9 +11,9 @@ from pathlib import Path
 from tiny_problem import KERNEL, MATRIX, PROBLEM
 
 from harness import storage, tables
-from harness.__main__ import _carry_out
-from harness.commands.options import Asked
+from harness.commands.asked import Asked
 from harness.commands.printed import results
+from harness.commands.runs.here import carry_out
 from harness.journal import parsed
 from harness.records import Record
 
@@ -58,7 +58,7 @@ class Ground:
             self.folder / "bench.yaml", backend=backend, out=self.folder / out, jobs=1,
             told=results.Wanted(quiet=True), cluster=cluster,
         )  # fmt: skip
-        return _carry_out(asked)[0]
+        return carry_out(asked)[0]
 
     def load(self, out: str) -> tables.Run:
         return tables.load(self.folder / out)

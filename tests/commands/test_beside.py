@@ -17,8 +17,8 @@ from harness import load
 from harness.__main__ import app
 from harness.backends.emulated_device import emulated_device
 from harness.commands import compare
-from harness.commands.options import Asked
-from harness.commands.runs.beside import add
+from harness.commands.asked import Asked
+from harness.commands.line.runs import add
 from harness.matrix import plan
 from harness.report.site import write_pages
 from harness.tables import Run

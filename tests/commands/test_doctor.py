@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness import near
 from harness.build import drivers
 from harness.commands import doctor
 from harness.measure import card
@@ -62,7 +63,7 @@ def test_a_missing_package_is_installed_by_what_is_there_and_only_where_it_would
     is_clone: bool, fits: bool, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not is_clone:
-        monkeypatch.setattr(doctor, "_SETUP", tmp_path / "scripts/setup.py")
+        monkeypatch.setattr(near, "CLONE", tmp_path)
     found = doctor.Finding("found", True, "")
     for look in ("_compiler", "_emulator", "_disassembler", "_driver", "_ncu"):
         monkeypatch.setattr(doctor, look, lambda: found)

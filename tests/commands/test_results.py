@@ -6,6 +6,7 @@ import io
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 from rich.console import Console
 from synthetic_runs import BLOCKS, GBPS, SIZES, WRONG, Bench, many
@@ -17,6 +18,7 @@ from harness.tables import Run
 
 FEW = {name: GBPS[name] for name in ("v0_global_memory", "v7_fixed_blocks", "v9_vectorized")}
 BOTH = {**FEW, "torch": GBPS["torch"]}
+ROOT = Path(__file__).parents[2]
 
 
 def timed(folder: Path, **changes: object) -> Run:
@@ -116,6 +118,23 @@ def test_json_holds_every_size_in_base_units(tmp_path: Path) -> None:
     assert found["ladders"][0]["not_ranked"] == [
         {"variant": "v7_fixed_blocks", "failed": True, "reason": WRONG}
     ]
+
+
+def test_json_is_as_its_schema_says_with_times_and_without(tmp_path: Path) -> None:
+    schema = json.loads((ROOT / "harness" / "schemas" / "results.schema.json").read_text())
+    (tmp_path / "counted").mkdir()
+    own = Bench(gbps=FEW, sizes=SIZES[:1], launches=BLOCKS[:1], failed={"v7_fixed_blocks": WRONG})
+    for run, key in (
+        (timed(tmp_path), "ladders"),
+        (own.emulated(tmp_path / "counted"), "verified"),
+    ):
+        path = tmp_path / f"{key}.json"
+        results.tell(run, results.Wanted(quiet=True, json=path))
+        found = json.loads(path.read_text())
+        assert found[key]
+        jsonschema.validate(found, schema)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**found, key: "nothing"}, schema)
 
 
 def test_quiet_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import load
+from harness import load, run_files
 from harness.comparison import baselines
 from harness.errors import UsageError
 
@@ -32,7 +32,7 @@ def test_a_kept_run_is_loaded_by_its_name_when_its_folder_is_gone(run: Path) -> 
     (run / "run.json").unlink()
     assert baselines.resolve("main-2.1") == home
     assert load(baselines.resolve("main-2.1")).confidence == 0.95
-    assert baselines.names() == ["main-2.1"]
+    assert run_files.baselines() == ["main-2.1"]
 
 
 def test_keeping_again_takes_the_place_of_what_was_there(run: Path) -> None:

@@ -41,6 +41,18 @@ def test_a_kernel_that_takes_five_per_cent_longer_is_slower_and_the_others_are_n
     assert judgement.changes[0].name == name_of("v1"), "what matters most comes first"
 
 
+def test_a_certain_change_within_what_is_called_the_same_is_none_unless_less_was_asked_for() -> (
+    None
+):
+    """0.6 % longer, in rounds that both sides share, where luck of a run has no part."""
+    kernels = {f"v{i}": Kernel(1e5 - 1e3 * i, sass="1") for i in range(8)}
+    both = kernels | {f"{name}__base": kernel for name, kernel in kernels.items()}
+    slowed = both | {"v3": Kernel(1.006 * 9.7e4, sass="2")}
+    once = run(slowed, 1, placements=64, beside={"suffix": "__base"})
+    assert of(judge(once, once), "v3").verdict == "same"
+    assert of(judge(once, once, min_effect=0.002), "v3").verdict == "slower"
+
+
 def test_the_change_is_the_reciprocal_the_other_way_round() -> None:
     one, other = run(EQUAL, 1), run({k: replace(v, ns=7e4) for k, v in CHANGED.items()}, 2)
     there, back = (of(judge(*pair), "v1") for pair in ((one, other), (other, one)))

@@ -346,7 +346,7 @@ def test_a_missing_problem_py_is_refused_with_where_to_read_on(folder: Path) -> 
     (folder / "kernels" / "double" / "problem.py").unlink()
     message = refusal(folder / "bench.yaml")
     assert message.startswith(f"{folder / 'bench.yaml'}:2: problems.double: ")
-    assert "docs/adding-a-kernel.md" in message
+    assert "new my_problem" in message
 
 
 @pytest.mark.parametrize(

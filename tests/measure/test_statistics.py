@@ -174,6 +174,14 @@ def test_a_verdict_says_no_more_than_was_shown(
     assert verdict(ratio, is_certain, floor, 0.01) == said
 
 
+def test_where_no_round_is_shared_the_whole_interval_must_lie_beyond_the_floor() -> None:
+    across = Interval(1.04, 1.01, 1.07)
+    assert verdict(across, True, 0.02, 0.01) == "faster"
+    assert verdict(across, True, 0.02, 0.01, wholly=True) == "unclear"
+    assert verdict(across.inverse(), True, 0.02, 0.01, wholly=True) == "unclear"
+    assert verdict(across.inverse(), True, 0.005, 0.01, wholly=True) == "slower"
+
+
 def test_the_difference_of_two_means_is_welchs() -> None:
     one, other = [0.1, 0.2, 0.3, 0.4, 0.35], [0.5, 0.9, 0.2]
     first, second = (estimate(placed(*([x] for x in xs))) for xs in (one, other))

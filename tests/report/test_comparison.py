@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+import jsonschema
 import pytest
 from chromium import Chromium
 from synthetic_runs import BLOCKS, GBPS, SIZES, WRONG, Bench
@@ -24,6 +25,7 @@ sys.path.append(str(Path(__file__).parents[1] / "comparison"))
 
 from two_runs import IDEAL, WAVEFRONTS, Kernel, emulated, line, run
 
+SCHEMAS = Path(__file__).parents[2] / "harness" / "schemas"
 TRAP = "</script><img src=x onerror=alert(1)>"
 
 
@@ -113,6 +115,7 @@ def test_every_case_is_in_the_json_once_and_no_number_is_missing_its_kind(
     judgement: Judgement,
 ) -> None:
     data = json.loads(json.dumps(files.as_data(judgement), allow_nan=False))
+    jsonschema.validate(data, json.loads((SCHEMAS / "comparison.schema.json").read_text()))
     assert data["form"] == 1
     assert len({c["case"] for c in data["cases"]}) == len(judgement.changes)
     assert sum(data["counts"].values()) == len(data["cases"])
@@ -150,7 +153,7 @@ def test_a_run_with_both_sides_says_which_commit_its_base_is(tmp_path: Path) -> 
 
 def test_the_sentence_says_how_many_of_each(tmp_path: Path) -> None:
     assert words.headline(timed(tmp_path)) == (
-        "Of 62 cases compared, 4 are newly faulty, 8 are slower; 4 are faster, 4 are mended; "
+        "Of 62 cases compared, 4 are newly faulty, 6 are slower; 2 are faster, 4 are mended; "
         "2\u202f% slower is not excluded in 4 of 54"
     )
     assert words.headline(conflicts(tmp_path)) == "Of 2 cases compared, 1 is worse"

@@ -14,8 +14,8 @@ from fake_device import device
 from typer.testing import CliRunner, Result
 
 from harness import load
-from harness.commands.options import Asked
-from harness.commands.runs.beside import add
+from harness.commands.asked import Asked
+from harness.commands.line.runs import add
 from harness.records import Round
 from harness.run.folder import Folder
 from harness.run.runner import Runner

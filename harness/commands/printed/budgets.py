@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from harness.analysis.budgets import Check
+from harness.commands.printed import as_json
 from harness.progress import console
 
 _MOST_REASONS = 4
@@ -41,7 +41,7 @@ def lines(checks: Sequence[Check]) -> Iterator[str]:
         yield f"  {rest} not checked for other reasons; budgets.csv has them all"
 
 
-def as_data(checks: Sequence[Check]) -> list[dict[str, Any]]:
+def as_data(checks: Sequence[Check]) -> list[as_json.Budget]:
     """One entry per budget and case, as --json writes them."""
     return [
         {"case": c.case, "budget": c.name, "expected": str(c.budget), "status": c.status,

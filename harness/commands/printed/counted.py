@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from harness.ncu.failures import Failure
+from harness.near import command
 from harness.records import Counted, Emulated
 from harness.tables import Run
 
@@ -20,7 +21,7 @@ def is_unexplained(run: Run) -> bool:
 def next_step(folder: Path) -> str:
     """After a run that has times alone."""
     return (
-        f"why: python -m harness profile --out {folder}\n"
+        f"why: {command(f'profile --out {folder}')}\n"
         "  reads the counters with Nsight Compute; where that is missing or may not, the emulator "
         "counts the kernels that were timed"
     )

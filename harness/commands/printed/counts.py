@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from harness.analysis.checks import checks
 from harness.analysis.counted import Counts, Rung, largest
 from harness.analysis.ladder import short_names
 from harness.analysis.quantities import Quantity
 from harness.analysis.readings import Missing, Reading
+from harness.commands.printed import as_json
 from harness.commands.printed.sheets import Cell, Sheet
 from harness.report import counts as words
 from harness.report import format as fmt
@@ -76,7 +76,7 @@ def overview(run: Run, pairs: Sequence[tuple[str, str]], told: Sequence[Counts])
     return made
 
 
-def as_data(found: Counts) -> dict[str, Any]:
+def as_data(found: Counts) -> as_json.Counted:
     """One problem, type and size, in base units; what does not exist is null."""
     return {
         "problem": found.problem,

@@ -12,14 +12,13 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from harness.analysis import budgets, counted
 from harness.analysis.checks import checks
 from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, ladders
 from harness.analysis.readings import Readings
 from harness.analysis.why import Explainer
-from harness.commands.printed import counts
+from harness.commands.printed import as_json, counts
 from harness.commands.printed.budgets import as_data as budgets_as_data
 from harness.commands.printed.sheets import Cell, Sheet, markdown, rich
 from harness.errors import UsageError
@@ -28,6 +27,7 @@ from harness.measure.timings import Comparison
 from harness.progress import console
 from harness.records import Planned
 from harness.report import format as fmt
+from harness.report.comparison.as_json import Figure
 from harness.tables import Run
 from harness.tables.roofs import Roof
 
@@ -193,13 +193,13 @@ def _compared(comparison: Comparison | None, missing: str = "") -> Cell:
     if comparison is None or comparison.ratio is None:
         return Cell(missing)
     plain = comparison.verdict in {"faster", "slower"}
-    word = "" if plain else f" {comparison.verdict}"
+    word = "" if plain else f" {fmt.verdict(comparison.verdict)}"
     return Cell(fmt.ratio(comparison.ratio) + word, comparison.verdict)
 
 
 def as_data(
     run: Run, found: Sequence[Ladder], told: Sequence[counted.Counts] = ()
-) -> dict[str, Any]:
+) -> as_json.Results:
     """Every ladder, at every size, in base units; what does not exist is null.
 
     `ladders` are timed, `counted` those of a run without times.
@@ -226,7 +226,7 @@ def as_data(
     }  # fmt: skip
 
 
-def _ladder_data(run: Run, ladder: Ladder) -> dict[str, Any]:
+def _ladder_data(run: Run, ladder: Ladder) -> as_json.Ladder:
     library = next(iter(ladder.libraries), None)
     ranked = sorted(ladder.everyone, key=lambda r: r.time.value)
     return {
@@ -261,11 +261,11 @@ def _ladder_data(run: Run, ladder: Ladder) -> dict[str, Any]:
     }
 
 
-def _interval(value: Interval) -> dict[str, float]:
+def _interval(value: Interval) -> Figure:
     return {"value": value.value, "low": value.low, "high": value.high}
 
 
-def _comparison(comparison: Comparison | None) -> dict[str, Any] | None:
+def _comparison(comparison: Comparison | None) -> as_json.SpeedUp | None:
     if comparison is None or comparison.ratio is None:
         return None
     return {**_interval(comparison.ratio), "verdict": comparison.verdict}

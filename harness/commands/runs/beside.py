@@ -8,35 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from harness import run_files, scratch, tables
 from harness.analysis import budgets
+from harness.cases import how_many
 from harness.commands import compare
-from harness.commands.options import (
-    Arch,
-    Asked,
-    Backend,
-    ComparisonJson,
-    ComparisonJunit,
-    ComparisonMarkdown,
-    Config,
-    Dtype,
-    Gate,
-    Jobs,
-    Kernels,
-    Launch,
-    MinEffect,
-    Only,
-    Out,
-    Quick,
-    Quiet,
-    Size,
-)
-from harness.commands.printed import results
-from harness.commands.runs.running import ENDED, CarryOut
+from harness.commands.asked import Asked, CarryOut
+from harness.commands.runs.running import ENDED
 from harness.comparison import beside as two_sides
 from harness.comparison import commits
 from harness.comparison.beside import SUFFIX, Sides
@@ -44,7 +22,6 @@ from harness.comparison.commits import Commit
 from harness.comparison.judgement import MIN_EFFECT, UNTOLD
 from harness.errors import UsageError
 from harness.matrix import model
-from harness.matrix.filters import Choice
 from harness.progress import console
 from harness.run import unchanged
 from harness.run.folder import another, fresh
@@ -61,61 +38,11 @@ class Comparing:
     quiet: bool = False
 
 
-def add(app: typer.Typer, carry_out: CarryOut) -> None:
-    """The command. carry_out: from the matrix to the report; the exit code and the folder."""
-
-    @app.command()
-    def beside(
-        base: Annotated[
-            str, typer.Argument(help="git: and a branch, tag or commit, such as git:main.")
-        ],
-        config_path: Config = None,
-        kernels: Kernels = None,
-        backend: Backend = "auto",
-        only: Only = [],  # noqa: B006
-        size: Size = [],  # noqa: B006
-        dtype: Dtype = [],  # noqa: B006
-        launch: Launch = [],  # noqa: B006
-        quick: Quick = False,
-        arch: Arch = None,
-        out: Out = None,
-        jobs: Jobs = 0,
-        changed_only: Annotated[
-            bool,
-            typer.Option(
-                "--changed-only", help="Leave out variants whose sources and headers are the same."
-            ),
-        ] = False,
-        uncommitted: Annotated[
-            bool,
-            typer.Option(
-                "--uncommitted", help="Take kernels with uncommitted changes as they are."
-            ),
-        ] = False,
-        gate: Gate = False,
-        min_effect: MinEffect = MIN_EFFECT,
-        quiet: Quiet = False,
-        as_json: ComparisonJson = None,
-        as_markdown: ComparisonMarkdown = None,
-        as_junit: ComparisonJunit = None,
-    ) -> None:
-        """Build and run a commit's kernels beside today's, in one run, and compare the two.
-
-        Both sides are measured in the same rounds, with today's problem.py, sizes and settings; the
-        commit's variants end in __base. Exit codes as `run`; with --gate as `compare --gate`.
-        """
-        choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
-        told = results.Wanted(quiet=True)  # the comparison tells
-        asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
-        wanted = compare.Wanted(as_json, as_markdown, as_junit)
-        comparing = Comparing(wanted, gate, min_effect, quiet)
-        raise typer.Exit(_beside(base, asked, carry_out, comparing, changed_only, uncommitted))
-
-
-def _beside(
-    given: str, asked: Asked, carry_out: CarryOut, comparing: Comparing, changed_only: bool,
+def carry_out(
+    given: str, asked: Asked, run: CarryOut, comparing: Comparing, changed_only: bool,
     uncommitted: bool,
 ) -> int:  # fmt: skip
+    """The exit code. run: from the matrix to the report."""
     comparing.wanted.check()
     config = asked.config or model.MATRIX
     kernels = asked.kernels or config.parent / "kernels"
@@ -132,9 +59,9 @@ def _beside(
             sides = _changed(sides, base)
             if not sides.bench.problems:
                 return _nothing_left(sides, comparing)
-        console.print(f"{len(sides.pairs)} variants beside those of {given} at {commit.sha[:10]}",
-                      markup=False)  # fmt: skip
-        code, _ = carry_out(
+        pairs = how_many(len(sides.pairs), "variant")
+        console.print(f"{pairs} beside those of {given} at {commit.sha[:10]}", markup=False)
+        code, _ = run(
             replace(
                 asked, bench=sides.bench, out=folder,
                 beside=two_sides.about(commit, sides.not_compared),

@@ -21,7 +21,7 @@ from harness.cluster import connection, remote, versions
 from harness.cluster.adoption import adopt
 from harness.cluster.crew import Crew
 from harness.cluster.hands import ClusterHands
-from harness.commands.options import Asked
+from harness.commands.asked import Asked
 from harness.commands.printed import results
 from harness.commands.runs.whole import WholeRun
 from harness.errors import ClusterLost, UsageError

@@ -28,12 +28,13 @@ from typing import IO, TextIO
 
 from harness import inert, run_files, scratch
 from harness.build import cache
-from harness.commands.options import Asked
+from harness.commands.asked import Asked
 from harness.commands.runs import no_sockets
 from harness.errors import UsageError
 from harness.matrix import model
 from harness.progress import WIDTH, console
-from harness.run.folder import LATEST, fresh, point_latest
+from harness.run.folder import fresh, point_latest
+from harness.run_files import LATEST
 
 REPOSITORY = Path(__file__).parents[3]
 _HOME = "/tmp/harness-home"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from harness.commands.options import Asked
+from harness.commands.asked import Asked
 from harness.errors import HarnessError
 from harness.matrix import model
 from harness.progress import console

@@ -8,11 +8,12 @@ from pathlib import Path
 from harness import deadline, report, stopping, tables
 from harness.analysis.budgets import checks as budget_checks
 from harness.commands import listing
-from harness.commands.options import Asked
+from harness.commands.asked import Asked
 from harness.commands.printed import budgets, counted, in_ptx, results
 from harness.commands.printed.summary import summarise
 from harness.errors import ClusterLost, DeviceLost
 from harness.matrix import model
+from harness.near import command
 from harness.progress import console
 from harness.run.folder import Folder
 from harness.run.hands import Place
@@ -114,4 +115,4 @@ class WholeRun:
             with deadline.within(DRAWING_S):
                 return str(report.write(finished))
         except deadline.Overrun:
-            return f"not all pages are drawn: python -m harness report {self._folder.path}"
+            return f"not all pages are drawn: {command(f'report {self._folder.path}')}"

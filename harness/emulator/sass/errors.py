@@ -11,6 +11,7 @@ What goes wrong while a kernel runs is a `Fault` in the report, as it is from PT
 from __future__ import annotations
 
 from harness.emulator.errors import EmulatorError, cut
+from harness.emulator.ptx.kernel_names import plain_name
 
 
 class CubinError(EmulatorError):
@@ -32,6 +33,7 @@ class UnknownMachineInstruction(EmulatorError):
         self.where = where
         self.address = address
         because = f" ({detail})" if detail else ""
+        kernel = "::".join(plain_name(kernel))
         super().__init__(
             f"{where or kernel}: the emulator does not know the machine instruction "
             f"`{cut(text, 120)}`{because} at {address:#x} of `{kernel}`. Nothing was run. "

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 from xml.etree import ElementTree
 
 from harness.comparison.changes import Change
@@ -19,7 +18,7 @@ from harness.comparison.times import TimeChange
 from harness.inert import markdown as markdown_text
 from harness.inert import markdown_code, xml
 from harness.measure.statistics import Interval
-from harness.report.comparison import words
+from harness.report.comparison import as_json, words
 from harness.tables import Run
 
 FORM = 1
@@ -30,7 +29,7 @@ MOST_ROWS = 50
 # JSON
 
 
-def as_data(judgement: Judgement) -> dict[str, Any]:
+def as_data(judgement: Judgement) -> as_json.Comparison:
     """All of it, in base units; what does not exist is null."""
     around, looked = judgement.setting, judgement.looked
     said = {FINE: "open", CLOSED: "closed"}.get(judgement.code, "cannot tell")
@@ -69,13 +68,12 @@ def as_data(judgement: Judgement) -> dict[str, Any]:
         ],
         "counts": dict(judgement.counts),
         "cases": [
-            _case(change) | {"cannot_tell": judgement.untold_cases.get(change.name)}
-            for change in judgement.changes
+            _case(change, judgement.untold_cases.get(change.name)) for change in judgement.changes
         ],
     }
 
 
-def _run(run: Run) -> dict[str, Any]:
+def _run(run: Run) -> as_json.Side:
     info = run.info
     return {
         "id": info.get("id"),
@@ -88,11 +86,11 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def _differences(found: Iterable[Difference]) -> list[dict[str, str]]:
+def _differences(found: Iterable[Difference]) -> list[as_json.Differs]:
     return [{"what": d.what, "base": d.base, "new": d.new} for d in found]
 
 
-def _case(change: Change) -> dict[str, Any]:
+def _case(change: Change, untold: str | None) -> as_json.Case:
     side = change.pair.new or change.pair.base
     assert side is not None
     p = side.planned
@@ -120,10 +118,11 @@ def _case(change: Change) -> dict[str, Any]:
         ],
         "counters": [_counter(m) for m in change.moved],
         "remarks": list(change.remarks),
+        "cannot_tell": untold,
     }  # fmt: skip
 
 
-def _time(t: TimeChange) -> dict[str, Any]:
+def _time(t: TimeChange) -> as_json.Time:
     return {
         "cache": t.cache, "verdict": t.verdict, "reason": t.reason or None,
         "base_ns": _interval(t.base), "new_ns": _interval(t.new),
@@ -133,7 +132,7 @@ def _time(t: TimeChange) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _counter(m: Moved) -> dict[str, Any]:
+def _counter(m: Moved) -> as_json.Counter:
     figures = m.place.figures if m.place else None
     return {
         "counter": m.gauge.key, "words": m.gauge.quantity.words, "unit": m.gauge.quantity.unit,
@@ -145,7 +144,7 @@ def _counter(m: Moved) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _interval(value: Interval) -> dict[str, float]:
+def _interval(value: Interval) -> as_json.Figure:
     return {"value": value.value, "low": value.low, "high": value.high}
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from harness import run_files
 from harness.analysis.quantities import BY_KEY
+from harness.cases import how_many
 from harness.comparison.history import History, Series
 from harness.report import format as fmt
 from harness.report import site
@@ -56,7 +57,7 @@ def write(history: History, folder: Path) -> Path:
 def headline(history: History) -> str:
     n, changed = len(history.runs), len(history.changed)
     level = "one new level" if changed == 1 else f"{changed or 'no'} new levels"
-    return f"{level[0].upper()}{level[1:]} in {n} {'run' if n == 1 else 'runs'}"
+    return f"{level[0].upper()}{level[1:]} in {how_many(n, 'run')}"
 
 
 def told(history: History) -> Iterator[str]:

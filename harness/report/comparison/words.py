@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.cases import how_many
 from harness.comparison.changes import Change, Fact
 from harness.comparison.gauges import Moved
 from harness.comparison.judgement import CLOSED, FINE, Judgement
@@ -19,11 +20,13 @@ from harness.tables import Run
 
 MEANINGS: Mapping[str, str] = {
     "newly faulty": "it failed, and did not before",
-    "slower": "certainly slower, among all that was compared, and beyond the floor",
+    "slower": "certainly slower, among all that was compared, by more than is called the same, "
+              "and beyond the floor",
     "worse": "a counter that is exact, spills, local memory or occupancy got worse",
     "traded": "counters that are exact got better, and others worse: only a time can weigh them",
     "no longer run": "it was sound before, and was not run to its end now",
-    "faster": "certainly faster, among all that was compared, and beyond the floor",
+    "faster": "certainly faster, among all that was compared, by more than is called the same, "
+              "and beyond the floor",
     "better": "a counter that is exact, spills, local memory or occupancy got better, and none "
               "worse",
     "mended": "it failed before, and is sound now",
@@ -74,7 +77,7 @@ def headline(judgement: Judgement) -> str:
     good = [_are(counts[kind], kind) for kind in ("faster", "better", "mended") if counts[kind]]
     none = f"none is {'slower' if judgement.is_timed else 'worse'} or newly faulty"
     parts = [", ".join(bad) or none, *([", ".join(good)] if good else [])]
-    return f"Of {n} {'case' if n == 1 else 'cases'} compared, {'; '.join(parts)}{_told(judgement)}"
+    return f"Of {how_many(n)} compared, {'; '.join(parts)}{_told(judgement)}"
 
 
 def _told(judgement: Judgement) -> str:
@@ -212,7 +215,7 @@ def looked_at(judgement: Judgement) -> Iterator[str]:
     """What was looked at, and how: for whoever must judge the judgement."""
     counts = judgement.counts
     n = len(judgement.compared)
-    parts = [f"{n} {'case' if n == 1 else 'cases'} compared"]
+    parts = [f"{how_many(n)} compared"]
     parts += [f"{counts[kind]} {_FOLDED[kind]}" for kind in ("gone", "new") if counts[kind]]
     parts += ["both sides in one run, interleaved"] if judgement.in_rounds else []
     yield "; ".join(parts)

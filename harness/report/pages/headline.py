@@ -12,6 +12,7 @@ from harness.analysis.checks import Check, checks
 from harness.analysis.counted import Counts, largest
 from harness.analysis.ladder import Ladder, Rung, inverse
 from harness.analysis.why import Step
+from harness.cases import how_many
 from harness.measure.timings import Comparison
 from harness.records import Planned, Verified
 from harness.report import format as fmt
@@ -100,8 +101,9 @@ def sentence(ladder: Ladder, links: Links) -> Markup:
     if ladder.tied:
         lead = Markup("the first ") if facts else Markup("")
         names = _listed([winner, *ladder.tied], links)
-        text = Markup("{} cannot be told apart at {}: {}{}.")
-        return text.format(names, where, lead, facts)
+        same = all(r.versus_winner and r.versus_winner.verdict == "same" for r in ladder.tied)
+        told = "are the same" if same else "cannot be told apart"
+        return Markup("{} {} at {}: {}{}.").format(names, told, where, lead, facts)
     only = len(ladder.rungs) == 1
     text = Markup(
         "{} is the only variant ranked at {}: {}." if only else "{} is fastest at {}: {}."
@@ -208,7 +210,7 @@ def _rung(ladder: Ladder, p: Planned) -> Rung:
 def _times(comparison: Comparison | None, other: Markup) -> Markup:
     if comparison is None or comparison.ratio is None:
         return Markup("not compared with {}").format(other)
-    words = {"same": "the same as {}", "unclear": "not told apart from {}"}
+    words = {"same": fmt.verdict("same") + " as {}", "unclear": "not told apart from {}"}
     if comparison.verdict in words:
         text = words[comparison.verdict] + " ({})"
         return Markup(text).format(other, fmt.times(comparison.ratio))
@@ -251,7 +253,7 @@ def emulated(run: Run, problem: str, dtype: str) -> Story:
     error = f" (worst error {fmt.three(worst)} of its bound)" if worst is not None else ""
     count = len(found) - len(skipped)
     everyone = len(good) == count > 1
-    who = f"All {count} variants" if everyone else f"{len(good)} of {count} variants"
+    who = f"All {count} variants" if everyone else f"{len(good)} of {how_many(count, 'variant')}"
     parts = [Markup("{} verified{} against float64{}").format(who, _where(passed), error)]
     for status in ("failed", "not verified"):
         if status in by:
@@ -278,4 +280,4 @@ def _where(passed: Sequence[Verified]) -> str:
     names = {name for size in sizes for name, _ in size}
     if len(names) == 1:
         return f" at {names.pop()} = {fmt.between([size[0][1] for size in sizes])}"
-    return f" at {len(sizes)} sizes"
+    return f" at {how_many(len(sizes), 'size')}"

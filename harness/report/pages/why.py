@@ -87,8 +87,7 @@ def _speed(speed: Comparison | None) -> str:
         return ""
     if speed.ratio is None:
         return "not compared: too few rounds"
-    word = {"same": "the same", "unclear": "unclear"}.get(speed.verdict, speed.verdict)
-    return f"{fmt.ratio(speed.ratio)}, {word}"
+    return f"{fmt.ratio(speed.ratio)}, {fmt.verdict(speed.verdict)}"
 
 
 def _note(step: Step, before: str, after: str) -> str:

@@ -206,3 +206,15 @@ def test_an_address_that_may_be_of_shared_memory_is_generic(
     report = launch_machine_code(code, "k", 1, 32, [np.arange(32, dtype=np.int32), out, which])
     assert not report.faults
     assert out.tolist() == [100 * which + 31 - lane for lane in range(32)]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [("_Z6scaledIfEvPKT_PS0_i", "scaled"), ("_ZN2ns3sumIfEEvPT_", "ns::sum"), ("plain", "plain")],
+)
+def test_a_kernel_is_called_by_its_plain_name_in_what_a_person_reads(
+    symbol: str, name: str
+) -> None:
+    said = str(UnknownMachineInstruction("PMTRIG 0x1", "", symbol, 0x40))
+    assert f"of `{name}`" in said
+    assert said.startswith(f"{name}: ")

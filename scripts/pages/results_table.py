@@ -1,7 +1,7 @@
-"""Write README.md's results table from the runs committed in reports/h200/, or check that it is so.
+"""Write docs/results.md's table from the runs committed in reports/h200/, or check that it is so.
 
-    python scripts/pages/readme_table.py            rewrite what stands between the markers
-    python scripts/pages/readme_table.py --check    exit 1 if it is out of date
+    python scripts/pages/results_table.py            rewrite what stands between the markers
+    python scripts/pages/results_table.py --check    exit 1 if it is out of date
 
 One row per problem and type, at its largest size with a cold L2 cache: the first variant, the
 fastest one, the library. Every number is in the run that the row leads to.
@@ -24,6 +24,7 @@ from yardsticks import WHAT_THEY_ARE, is_older
 from harness import load
 from harness.analysis.ladder import Ladder, Rung, inverse, ladders
 from harness.errors import HarnessError
+from harness.measure.timings import Comparison
 from harness.report import format as fmt
 from harness.report.choice import which_when
 from harness.tables import Run
@@ -40,7 +41,7 @@ OLDER = "†"
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
-    parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "results.md")
     parser.add_argument("--runs", type=Path, default=ROOT / "reports" / "h200")
     options = parser.parse_args(arguments)
     folders = sorted(path.parent for path in options.runs.glob("*/results.csv"))
@@ -49,12 +50,12 @@ def main(arguments: list[str] | None = None) -> int:
             f"no run in {options.runs}: make one on a GPU with `make bench`, and commit it"
         )
     try:
-        content = "\n".join(section([load(f) for f in folders], options.readme.parent))
+        content = "\n".join(section([load(f) for f in folders], options.page.parent))
     except HarnessError as error:
         return _fail(str(error))
-    code = sections.keep(options.readme, {"results": content}, options.check, "make readme")
+    code = sections.keep(options.page, {"results": content}, options.check, "make readme")
     if code == 0:
-        print(f"{options.readme} agrees with {len(folders)} committed run(s)")
+        print(f"{options.page} agrees with {len(folders)} committed run(s)")
     return code
 
 
@@ -89,26 +90,27 @@ def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
     yield (
         f"Times are with a cold L2 cache, ± half the width of their interval, {_confidence(runs)}\n"
     )
-    page = f"{Path(os.path.relpath(ROOT / 'docs', relative_to)).as_posix()}/{WHAT_THEY_ARE}"
+    docs = Path(os.path.relpath(ROOT / "docs", relative_to))
+    page = docs / WHAT_THEY_ARE
     yield f"`× library` is against the fastest of [the libraries]({page}), named before it.\n"
     if any_older:
         yield (
             f"{OLDER} Measured before the files of its inputs or libraries changed, and not anew "
             "yet: most of these ratios will fall.\n"
         )
-    yield from _roofs(shown)
+    yield from _roofs(shown, docs)
     yield "Measured on"
     for occasion, problems in measured.items():
         yield f"- {occasion}: {', '.join(problems)}"
 
 
-def _roofs(shown: Sequence[Ladder]) -> Iterator[str]:
+def _roofs(shown: Sequence[Ladder], docs: Path) -> Iterator[str]:
     """What "of ceiling" is of, and for which rows it needs a word more."""
     yield (
         "Of ceiling: of the lowest roof that applies, measured in the same run "
-        "([what roofs there are](docs/measurement.md#how-near-to-the-limit)). 2:1 traffic reads "
-        "two bytes for each that it writes. Which when: of the sizes measured; empty where one "
-        "variant does at all of them.\n"
+        f"([what roofs there are]({docs / 'measurement.md'}#how-near-to-the-limit)). 2:1 traffic "
+        "reads two bytes for each that it writes. Which when: of the sizes measured; empty where "
+        "one variant does at all of them.\n"
     )
     notes: dict[str, dict[str, None]] = defaultdict(dict)
     for ladder in shown:
@@ -137,18 +139,20 @@ def _cells(ladder: Ladder) -> list[str]:
     """Every column but the first; empty where nothing sound was measured."""
     first, best = ladder.baseline, ladder.winner
     library = next(iter(ladder.libraries), None)
-    versus_first = best.versus_baseline.ratio if best and best.versus_baseline else None
+    versus_first = best.versus_baseline if best else None
     versus_library = inverse(library.versus_winner) if library else None
-    faster = versus_library.ratio if versus_library else None
     roof = ladder.measure.roof
     share = "no roof" if ladder.measure.no_roof else ""
     if best and best.percent is not None and roof:
         share = fmt.share(best.percent, roof.name)
     return [
-        fmt.assignments(ladder.sizes), _timed(first), _timed(best),
-        fmt.times(versus_first) if versus_first else "", _timed(library),
-        fmt.times(faster) if faster else "", share,
+        fmt.assignments(ladder.sizes), _timed(first), _timed(best), _times(versus_first),
+        _timed(library), _times(versus_library), share,
     ]  # fmt: skip
+
+
+def _times(versus: Comparison | None) -> str:
+    return fmt.speedup(versus.ratio, versus.verdict) if versus and versus.ratio else ""
 
 
 def _timed(rung: Rung | None) -> str:

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from harness.commands import completion
-from harness.commands.printed import results
-from harness.matrix import model
-from harness.matrix.filters import Choice
-from harness.ncu.stage import Wanted
+from harness.commands.line import completion
 
 Config = Annotated[
     Path | None,
@@ -97,6 +91,8 @@ Sandbox = Annotated[
         "for kernels that you do not trust.",
     ),
 ]  # fmt: skip
+CacheControl = Literal["all", "none"]
+ClockControl = Literal["none", "base"]
 Cluster = Annotated[
     str | None,
     typer.Option(
@@ -142,32 +138,10 @@ def _share(given: str | float) -> float:
 
 
 MinEffect = Annotated[
-    float,
+    float | None,
     typer.Option(
         "--min-effect", parser=_share, metavar="SHARE",
-        help="The slowdown that is to be found or excluded; where neither is certain nobody can "
-        "tell.",
+        help="The slowdown that is to be found or excluded, by default 2%; where neither is "
+        "certain nobody can tell.",
     ),
 ]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a run is asked for on the command line. wanted: what to profile, of `profile`. told:
-    what is said of its results besides the report."""
-
-    config: Path | None = None
-    kernels: Path | None = None
-    backend: str = "auto"
-    choice: Choice = field(default_factory=Choice)
-    arch: str | None = None
-    out: Path | None = None
-    jobs: int = 0
-    told: results.Wanted = field(default_factory=results.Wanted)
-    wanted: Wanted | None = None
-    bench: model.Bench | None = None
-    """The matrix, where it is not what `config` and `kernels` name."""
-    beside: Mapping[str, Any] | None = None
-    """What run.json says of the two sides, of a run that has both."""
-    cluster: str | None = None
-    """The workers that it is spread over: local, or a scheduler's address."""

@@ -1,4 +1,4 @@
-"""README.md's table is generated from committed runs, and known to be out of date when it is."""
+"""docs/results.md's table comes from committed runs, and is known to be out of date when it is."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ Make = Callable[..., Bench]
 
 @pytest.fixture(scope="module")
 def script(script_of: Callable[[str], ModuleType]) -> ModuleType:
-    return script_of("readme_table")
+    return script_of("results_table")
 
 
 @pytest.fixture
 def project(bench: Make, few: dict[str, float], tmp_path: Path) -> Path:
-    """A README with markers, and a committed run."""
+    """A page with markers, and a committed run."""
     folder = tmp_path / "reports" / "h200" / "reduce_sum"
     folder.mkdir(parents=True)
     made = bench(gbps={**few, "v5_wrong": 9.0}, failed={"v5_wrong": WRONG}, rounds=8,
                  sizes=SIZES[1:], launches=BLOCKS[:2])  # fmt: skip
     _save(made.timed(folder))
     text = "# Title\n\n<!-- results:begin -->\nold\n<!-- results:end -->\n\nThe end.\n"
-    (tmp_path / "README.md").write_text(text)
+    (tmp_path / "results.md").write_text(text)
     return tmp_path
 
 
@@ -47,7 +47,7 @@ def _save(run: tables.Run) -> None:
 
 
 def _run(script: ModuleType, project: Path, *flags: str) -> int:
-    paths = ["--readme", str(project / "README.md"), "--runs", str(project / "reports" / "h200")]
+    paths = ["--page", str(project / "results.md"), "--runs", str(project / "reports" / "h200")]
     code: int = script.main([*flags, *paths])
     return code
 
@@ -56,7 +56,7 @@ def test_the_table_replaces_what_stands_between_the_markers(
     script: ModuleType, project: Path
 ) -> None:
     assert _run(script, project) == 0
-    text = (project / "README.md").read_text()
+    text = (project / "results.md").read_text()
     assert text.startswith("# Title\n")
     assert text.endswith("\n\nThe end.\n")
     assert "\nold\n" not in text
@@ -69,28 +69,28 @@ def test_the_table_replaces_what_stands_between_the_markers(
 
 def test_check_tells_a_stale_table_from_a_current_one(script: ModuleType, project: Path) -> None:
     assert _run(script, project, "--check") == 1
-    assert "old" in (project / "README.md").read_text()
+    assert "old" in (project / "results.md").read_text()
     _run(script, project)
     assert _run(script, project, "--check") == 0
-    edited = (project / "README.md").read_text().replace("252", "999")
-    (project / "README.md").write_text(edited)
+    edited = (project / "results.md").read_text().replace("252", "999")
+    (project / "results.md").write_text(edited)
     assert _run(script, project, "--check") == 1
 
 
 def test_with_no_committed_run_it_says_so(
     script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "README.md").write_text("x")
+    (tmp_path / "results.md").write_text("x")
     assert _run(script, tmp_path) == 1
     assert "no run in" in capsys.readouterr().err
 
 
-def test_a_readme_with_no_markers_is_left_alone(
+def test_a_page_with_no_markers_is_left_alone(
     script: ModuleType, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (project / "README.md").write_text("no markers")
+    (project / "results.md").write_text("no markers")
     assert _run(script, project) == 1
-    assert (project / "README.md").read_text() == "no markers"
+    assert (project / "results.md").read_text() == "no markers"
     assert "results:begin" in capsys.readouterr().err
 
 
@@ -102,7 +102,7 @@ def test_the_figures_are_those_that_the_report_shows(script: ModuleType, project
     assert first is not None
     assert best.versus_baseline is not None
     assert best.versus_baseline.ratio is not None
-    [row] = [line for line in (project / "README.md").read_text().splitlines()
+    [row] = [line for line in (project / "results.md").read_text().splitlines()
              if line.startswith("| [reduce_sum]")]  # fmt: skip
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[2:5] == [
@@ -119,7 +119,7 @@ def test_the_libraries_ratio_is_the_fastest_variants_over_it(
     ladder = ladders(tables.load(project / "reports" / "h200" / "reduce_sum"))[0]
     [library] = ladder.libraries
     assert ladder.winner is not None
-    [row] = [line for line in (project / "README.md").read_text().splitlines()
+    [row] = [line for line in (project / "results.md").read_text().splitlines()
              if line.startswith("| [reduce_sum]")]  # fmt: skip
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[5] == f"`torch` {fmt.time_interval(library.time)}"
@@ -127,10 +127,10 @@ def test_the_libraries_ratio_is_the_fastest_variants_over_it(
     assert shown == pytest.approx(library.time.value / ladder.winner.time.value, rel=0.01)
 
 
-def test_the_readmes_notebook_example_shows_each_variant_at_one_launch_shape(
+def test_the_notebook_example_of_the_docs_shows_each_variant_at_one_launch_shape(
     project: Path,
 ) -> None:
-    text = (Path(__file__).parents[2] / "README.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
     [example] = re.findall(r"```python\n(import harness\n.*?)```", text, re.DOTALL)
     *lines, last = example.strip().splitlines()
     known: dict[str, Any] = {}

@@ -1,0 +1,95 @@
+"""`list`, `annotate`, `new` and `doctor`: of kernels and of what is here, without a run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harness.commands.line.options import (
+    Arch,
+    Backend,
+    Config,
+    Dtype,
+    Jobs,
+    Kernels,
+    Launch,
+    Only,
+    Quick,
+    Size,
+)
+
+MachineCode = Annotated[
+    bool, typer.Option("--machine-code", help="Show each line's machine instructions, too.")
+]
+Smallest = Annotated[
+    bool,
+    typer.Option(
+        "--smallest", help="Of a case with a fault: the least sizes and threads that still have it."
+    ),
+]
+
+
+def add(app: typer.Typer) -> None:
+    app.command("list")(list_cases)
+    app.command("annotate")(annotate)
+    app.command("new")(new)
+    app.command("doctor")(doctor)
+
+
+def list_cases(
+    config_path: Config = None,
+    kernels: Kernels = None,
+    backend: Backend = "auto",
+    only: Only = [],  # noqa: B006
+    size: Size = [],  # noqa: B006
+    dtype: Dtype = [],  # noqa: B006
+    launch: Launch = [],  # noqa: B006
+    quick: Quick = False,
+    arch: Arch = None,
+    whole: Annotated[
+        bool,
+        typer.Option("--resolved", help="Each variant as merged, each value with its line."),
+    ] = False,
+) -> None:
+    """Show every case of the matrix and what it would launch."""
+    from harness.commands import listing
+    from harness.matrix.filters import Choice
+
+    choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
+    listing.list_cases(config_path, kernels, backend, choice, arch, whole)
+
+
+def annotate(
+    pattern: Annotated[str, typer.Argument(help="A case, or the start of its name.")],
+    config_path: Config = None,
+    kernels: Kernels = None,
+    arch: Arch = None,
+    jobs: Jobs = 0,
+    machine_code: MachineCode = False,
+    smallest: Smallest = False,
+) -> None:
+    """Emulate one case and show its source, with what each line cost."""
+    from harness.commands import annotate as shown
+
+    raise typer.Exit(
+        shown.annotate(pattern, config_path, kernels, arch, jobs, machine_code, smallest)
+    )
+
+
+def new(
+    problem: Annotated[str, typer.Argument(help="What it is called: a new folder's name.")],
+    config_path: Config = None,
+    kernels: Kernels = None,
+) -> None:
+    """Write a problem with two variants that work, to be changed, and test it on the emulator."""
+    from harness.commands import new as skeleton
+
+    skeleton.new(problem, config_path, kernels)
+
+
+def doctor() -> None:
+    """Say what is installed and usable here, and what to do about what is not."""
+    from harness.commands import doctor as examined
+
+    examined.show()

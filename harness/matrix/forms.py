@@ -1,0 +1,65 @@
+"""How each value of a matrix is written, for the JSON Schema that editors complete and check by.
+
+A schema tells kinds and choices; whether an expression is one, say, the validators of values.py do,
+beside which each form stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import WithJsonSchema
+
+Form = dict[str, Any]
+
+_WHOLE: Form = {"type": ["integer", "string"]}
+_NUMERIC: Form = {"type": ["number", "string"]}
+
+
+def _several(item: Form, **more: Any) -> Form:
+    return {"type": "array", "items": item, "minItems": 1, **more}
+
+
+def _or_several(item: Form, **more: Any) -> Form:
+    return {"anyOf": [item, _several(item, **more)]}
+
+
+WHOLE = WithJsonSchema(_WHOLE)
+"""An integer, or an expression."""
+NUMERIC = WithJsonSchema(_NUMERIC)
+EXTENTS = WithJsonSchema(_or_several(_WHOLE, maxItems=3))
+LOOKS = WithJsonSchema(_or_several({"type": "integer", "minimum": 3, "maximum": 1000}))
+ROUNDS = WithJsonSchema(
+    {"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 6, "maximum": 1000}]}
+)
+AXES = WithJsonSchema(
+    {"type": "object",
+     "additionalProperties": {"anyOf": [_WHOLE, _several(_or_several(_WHOLE))]}}
+)  # fmt: skip
+"""Lists of numbers by name, or of rows by several names."""
+
+
+def one_of(names: Iterable[str]) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": list(names)})
+
+
+def some_of(names: Iterable[str]) -> WithJsonSchema:
+    """One of them, a list of them, or none."""
+    one: Form = {"type": "string", "enum": list(names)}
+    return WithJsonSchema({"anyOf": [one, _several(one), {"type": "null"}]})
+
+
+def matching(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": pattern})
+
+
+def budgets(names: Iterable[str]) -> WithJsonSchema:
+    marked = {
+        "type": "object", "additionalProperties": False, "required": ["limit", "may_be_unchecked"],
+        "properties": {"limit": _NUMERIC, "may_be_unchecked": {"type": "boolean"}},
+    }  # fmt: skip
+    return WithJsonSchema(
+        {"type": "object", "minProperties": 1, "propertyNames": {"enum": list(names)},
+         "additionalProperties": {"anyOf": [_NUMERIC, marked, {"type": "null"}]}}
+    )  # fmt: skip
