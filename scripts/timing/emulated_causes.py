@@ -1,34 +1,45 @@
 """Are the causes named from emulated counters those that were named from Nsight Compute's?
 
-    python scripts/timing/emulated_causes.py [RUN …] [--jobs N] [--out FILE]
+    python scripts/timing/emulated_causes.py [RUN …] [--jobs N] [--seconds S] [--out FILE]
 
-RUN: folders of committed runs, by default all of reports/h200/ that ncu read. Their kernels are
-counted here, without a GPU, as `make profile` does where ncu may not read: at the sizes that
+RUN: committed runs, by name or folder, by default all of reports/h200/ that ncu read. Their kernels
+are counted here, without a GPU, as `make profile` does where ncu may not read: at the sizes that
 harness/run/emulated/sizes.py allows. Then each step of each ladder is explained twice, with the
 same times: from the counters that were read, and from these. Writes a row a step to
 reports/h200/emulated_causes.csv; a problem's rows take the place of its earlier ones. Whether the
 same is said: `first`, of the cause that is named first; `countable`, of all causes but those that
 rest on what the emulator does not count (the memory's traffic, waiting); `all`, of every cause.
+A kernel whose machine code is not what was timed, as its source has changed, is not counted.
+
+What was counted is kept in .cache/emulated_causes, for as long as neither that problem's kernels
+nor the emulator change. So the same command goes on where an earlier one ended, or the time did:
+--seconds, after which it stops and exits with 3. It is hours of one core; all of them are used.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import os
+import signal
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from harness import tables
+from harness import stopping, tables
 from harness.analysis.readings import Readings
 from harness.analysis.why import Explainer, Step
 from harness.cases import Case, Device
+from harness.journal import Journal, read_journal
 from harness.matrix import model, plan
 from harness.progress import console
-from harness.records import Counted, Planned, Profiled, Record, Uncounted
-from harness.run import machine
+from harness.records import Counted, Finished, Planned, Profiled, Record, Uncounted
+from harness.run import compilation, machine
 from harness.run.emulated import stage
 from harness.run.hands import OwnCores
 from harness.run.known import Known
@@ -38,8 +49,12 @@ from harness.tables import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = ROOT / "reports" / "h200"
+KEPT = ROOT / ".cache" / "emulated_causes"
 NOT = "not counted"
+OTHER_CODE = "it is not the machine code that was timed"
 TABLE = RUNS / "emulated_causes.csv"
+WHOLE = Finished("emulated causes")
+NOT_ALL = 3
 COLUMNS = (
     "problem", "dtype", "sizes", "step", "speedup", "counted_at", "read", "emulated", "first",
     "countable", "all",
@@ -49,27 +64,53 @@ COLUMNS = (
 def main(
     runs: Annotated[list[Path] | None, typer.Argument()] = None,
     jobs: int = 0,
+    seconds: Annotated[float, typer.Option(help="Stop then; 0: when all is counted.")] = 0,
     out: Path = TABLE,
 ) -> None:
     """Count, compare, and write the table after each run."""
-    rows = []
-    if out.exists():
-        with out.open(newline="") as file:
-            rows = list(csv.DictReader(file))
-    for folder in runs or sorted(path.parent for path in RUNS.glob("*/results.csv")):
-        read = tables.load(folder)
-        if not any(r.provenance == "ncu" for r in read.of(Counted)):
-            continue
-        new = list(compared(read, emulated(read, jobs or machine.cores())))
-        problems = {row["problem"] for row in new}
-        rows = [row for row in rows if row["problem"] not in problems] + new
-        rows.sort(key=lambda row: (row["problem"], row["dtype"]))
-        with out.open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-        console.print(f"{folder.name}: {summary(new)}", markup=False)
-    console.print(f"in all: {summary(rows)}", markup=False)
+    stopping.listen()
+    if seconds:
+        timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGTERM))
+        timer.daemon = True
+        timer.start()
+    left = [RUNS / each if (RUNS / each).is_dir() else each for each in runs or _committed()]
+    try:
+        while left:
+            begun, read = time.monotonic(), tables.load(left[0])
+            if any(r.provenance == "ncu" for r in read.of(Counted)):
+                new = list(compared(read, emulated(read, jobs or machine.cores())))
+                write(out, new)
+                took = time.monotonic() - begun
+                console.print(f"{left[0].name}, {took:.0f} s: {summary(new)}", markup=False)
+            left.pop(0)
+    except stopping.TOLD:
+        names = " ".join(folder.name for folder in left)
+        console.print(f"stopped; left: {names}\n  the same command goes on there", markup=False)
+        sys.exit(NOT_ALL)
+    console.print(f"in all: {summary(rows_of(out))}", markup=False)
+
+
+def _committed() -> list[Path]:
+    """The smallest first: so the more are done when the time is up."""
+    folders = [path.parent for path in RUNS.glob("*/results.csv")]
+    return sorted(folders, key=lambda folder: (folder / "journal.jsonl.gz").stat().st_size)
+
+
+def rows_of(out: Path) -> list[dict[str, str]]:
+    if not out.exists():
+        return []
+    with out.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write(out: Path, new: Sequence[dict[str, str]]) -> None:
+    problems = {row["problem"] for row in new}
+    rows = [row for row in rows_of(out) if row["problem"] not in problems] + [*new]
+    rows.sort(key=lambda row: (row["problem"], row["dtype"]))
+    with out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def emulated(read: Run, jobs: int) -> Run:
@@ -85,20 +126,55 @@ def emulated(read: Run, jobs: int) -> Run:
     known = Known({case.id: case.group for case in found.cases})
     for record in records:
         known.note(record)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    path = (
+        KEPT / f"{read.folder.name}-{_state(bench.kernels, {c.problem for c in found.cases})}.jsonl"
+    )
+    with Journal(path) as kept:
+        for record in read_journal(path):
+            records.append(record)
+            known.note(record)
 
-    def keep(record: Record) -> None:
-        records.append(record)
-        known.note(record)
+        def keep(record: Record) -> None:
+            records.append(record)
+            known.note(record)
+            kept.append(record)
 
-    sound = [c for c in found.cases if c.id in read.planned and _is_sound(read, c)]
-    setting = Setting("cuda", device, bench.kernels, bench.limits, timing)
-    stage.count(
-        stage.Surroundings(
-            setting, bench, found.problems, OwnCores(jobs), known, Workers(), keep
-        ),
-        sound,
-    )  # fmt: skip
+        if WHOLE not in records:
+            setting = Setting("cuda", device, bench.kernels, bench.limits, timing)
+            sound = [c for c in found.cases if c.id in read.planned and _is_sound(read, c)]
+            stage.count(
+                stage.Surroundings(
+                    setting, bench, found.problems, OwnCores(jobs), known, Workers(), keep
+                ),
+                as_timed(read, sound, setting),
+            )  # fmt: skip
+            keep(WHOLE)
     return Run(read.folder, info, records)
+
+
+def _state(kernels: Path, problems: Iterable[str]) -> str:
+    """A hash of all that decides what is counted: the kernels, and what executes them."""
+    folders = [*(kernels / name for name in ("common", *sorted(problems))),
+               ROOT / "harness/emulator", ROOT / "harness/run/emulated"]  # fmt: skip
+    files = [path for folder in folders for path in sorted(folder.rglob("*"))
+             if path.is_file() and "__pycache__" not in path.parts]  # fmt: skip
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+
+
+def as_timed(read: Run, sound: Sequence[Case], setting: Setting) -> list[Case]:
+    """Those whose machine code is still what was timed; of the others the counters tell nothing."""
+    device = setting.device
+    made = compilation.compile_all(sound, setting.kernels, device.arch).built
+    return [
+        case for case in sound
+        if case.id in made and _code(compilation.described(case, made[case.id], device)[0])
+        == _code(read.compiled.get(case.id, []))
+    ]  # fmt: skip
+
+
+def _code(steps: Sequence[Any]) -> list[tuple[str, str]]:
+    return [(step.kernel, step.sass_sha256) for step in steps]
 
 
 def _device(said: dict[str, Any]) -> Device:
@@ -155,7 +231,7 @@ def _is_known(step: Step, quantity: str) -> bool:
 def _at(counted: Run, readings: Readings, p: Planned) -> str:
     found = counted.emulated.get(p.case)
     if found is None:
-        return f"{NOT}: its kernels are not of our making"
+        return f"{NOT}: {OTHER_CODE if p.kernels else 'its kernels are not of our making'}"
     if not found.counted:
         return f"{NOT}: {found.reason.splitlines()[0]}"
     return readings.counted_at(p.case) or "its own size"
