@@ -4,11 +4,14 @@
 
 RUN: committed runs, by name or folder, by default all of reports/h200/ that ncu read. Their kernels
 are counted here, without a GPU, as `make profile` does where ncu may not read: at the sizes that
-harness/run/emulated/sizes.py allows. Then each step of each ladder is explained twice, with the
-same times: from the counters that were read, and from these. Writes a row a step to
+harness/run/emulated/sizes.py allows. Then each step of each ladder is explained with the same
+times: from the counters that were read (`read`), from those of them alone that the emulator has
+(`alone`), and from the emulator's (`emulated`). Writes a row a step to
 reports/h200/emulated_causes.csv; a problem's rows take the place of its earlier ones. Whether the
-same is said: `first`, of the cause that is named first; `countable`, of all causes but those that
-rest on what the emulator does not count (the memory's traffic, waiting); `all`, of every cause.
+same is said: `countable`, of what rests on nothing but what both have, which shows how well the
+emulator counts; `first` and `all`, of the first cause and of every cause that was read, which shows
+what is lost without the memory's traffic and what warps wait for: no more is to be had than
+`alone` has.
 A kernel whose machine code is not what was timed, as its source has changed, is not counted.
 
 What was counted is kept in .cache/emulated_causes, for as long as neither that problem's kernels
@@ -32,7 +35,7 @@ from typing import Annotated, Any
 import typer
 
 from harness import stopping, tables
-from harness.analysis.readings import Readings
+from harness.analysis.readings import JUDGES, Readings
 from harness.analysis.why import Explainer, Step
 from harness.cases import Case, Device
 from harness.journal import Journal, read_journal
@@ -56,8 +59,8 @@ TABLE = RUNS / "emulated_causes.csv"
 WHOLE = Finished("emulated causes")
 NOT_ALL = 3
 COLUMNS = (
-    "problem", "dtype", "sizes", "step", "speedup", "counted_at", "read", "emulated", "first",
-    "countable", "all",
+    "problem", "dtype", "sizes", "step", "speedup", "counted_at", "read", "alone", "emulated",
+    "first", "countable", "all",
 )  # fmt: skip
 
 
@@ -192,26 +195,34 @@ def _is_sound(read: Run, case: Case) -> bool:
 def compared(read: Run, counted: Run) -> Iterator[dict[str, str]]:
     """A row for each step whose difference is certain."""
     readings = Readings(counted)
-    explain = Explainer(Readings(read)), Explainer(readings)
+    explain = [Explainer(Readings(read)), Explainer(Readings(alone(read, counted))),
+               Explainer(readings)]  # fmt: skip
     for group in read.groups():
-        both = [{_name(s): s for s in each.steps(group)} for each in explain]
-        for name, step in both[0].items():
-            if step.speed is None or step.speed.ratio is None or name not in both[1]:
+        steps, *others = [{_name(s): s for s in each.steps(group)} for each in explain]
+        for name, step in steps.items():
+            if step.speed is None or step.speed.ratio is None:
                 continue
-            if step.finding.verdict == "nothing":
+            if step.finding.verdict == "nothing" or any(name not in each for each in others):
                 continue
-            other = both[1][name]
-            was, now = _causes(step), _causes(other)
-            known = [c.text for c in step.finding.causes if _is_known(other, c.quantity)]
+            was, least, now = (_causes(each[name]) for each in (steps, *others))
             yield {
                 "problem": group[0], "dtype": group[1], "sizes": group[2], "step": name,
                 "speedup": f"{step.speed.ratio.value:.4g}",
                 "counted_at": _at(counted, readings, step.after),
-                "read": "; ".join(was), "emulated": "; ".join(now),
+                "read": "; ".join(was), "alone": "; ".join(least), "emulated": "; ".join(now),
                 "first": _yes(was[0] == now[0]),
-                "countable": _yes(set(known or was) == set(now)),
+                "countable": _yes(set(least) == set(now)),
                 "all": _yes(set(was) == set(now)),
             }  # fmt: skip
+
+
+def alone(read: Run, counted: Run) -> Run:
+    """The run with those readings of ncu's alone that causes may rest on in the other, too."""
+    ours = {r.metric for r in counted.of(Counted) if r.provenance in JUDGES}
+    records: list[Record] = [
+        r for r in read.records if not isinstance(r, Counted) or r.metric in ours
+    ]
+    return Run(read.folder, read.info, records)
 
 
 def _name(step: Step) -> str:
@@ -220,12 +231,6 @@ def _name(step: Step) -> str:
 
 def _causes(step: Step) -> list[str]:
     return [cause.text for cause in step.finding.causes] or [step.finding.verdict]
-
-
-def _is_known(step: Step, quantity: str) -> bool:
-    """Whether the emulator tells it of both: not what the memory moved or warps waited for."""
-    change = step.change(quantity)
-    return change is not None and change.pair is not None
 
 
 def _at(counted: Run, readings: Readings, p: Planned) -> str:
@@ -242,19 +247,24 @@ def _yes(is_so: bool) -> str:
 
 
 def summary(rows: Sequence[dict[str, str]]) -> str:
-    """`20 steps, 19 of them counted: the first cause is the same in 18 (90 %), …`."""
-    if not rows:
-        return "no step"
-    counted = sum(not row["counted_at"].startswith(NOT) for row in rows)
+    """`20 steps, 19 of them counted. Of these the same is said in …`."""
+    known = [row for row in rows if not row["counted_at"].startswith(NOT)]
+    if not known:
+        return f"{len(rows)} steps, none of them counted"
+    named = [[row[which].split("; ") for which in ("read", "alone")] for row in known]
 
-    def part(name: str) -> str:
-        same = sum(row[name] == "yes" for row in rows)
-        return f"{same} ({same / len(rows):.0%})"
+    def part(same: Sequence[bool]) -> str:
+        return f"{sum(same)} ({sum(same) / len(same):.0%})"
 
+    first, countable, every = (
+        part([row[which] == "yes" for row in known]) for which in ("first", "countable", "all")
+    )
     return (
-        f"{len(rows)} steps, {counted} of them counted: the first cause is the same in "
-        f"{part('first')}, all that the emulator can tell in {part('countable')}, all in "
-        f"{part('all')}"
+        f"{len(rows)} steps, {len(known)} of them counted. Of these the same is named as from "
+        f"ncu's readings of the same counters in {countable}; of all that ncu read, the first "
+        f"cause in {first}, every cause in {every}, where those readings themselves name "
+        f"{part([was[0] == least[0] for was, least in named])} and "
+        f"{part([set(was) == set(least) for was, least in named])}"
     )
 
 
