@@ -1,4 +1,4 @@
-"""Causes named from emulated counters are those that ncu's readings of the same name, on an H200.
+"""Causes named from emulated counters are those that ncu's readings of these counters name.
 
 The table is committed, and made anew by `make benchmark-causes`.
 """

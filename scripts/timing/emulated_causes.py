@@ -204,14 +204,16 @@ def compared(read: Run, counted: Run) -> Iterator[dict[str, str]]:
                 continue
             if step.finding.verdict == "nothing" or any(name not in each for each in others):
                 continue
-            was, least, now = (_causes(each[name]) for each in (steps, *others))
+            own, ours = (each[name] for each in others)
+            was, least, now = map(_causes, (step, own, ours))
+            both = [c.text for c in ours.finding.causes if _is_known(own, c.quantity)]
             yield {
                 "problem": group[0], "dtype": group[1], "sizes": group[2], "step": name,
                 "speedup": f"{step.speed.ratio.value:.4g}",
-                "counted_at": _at(counted, readings, step.after),
+                "counted_at": _at(counted, readings, step.before, step.after),
                 "read": "; ".join(was), "alone": "; ".join(least), "emulated": "; ".join(now),
                 "first": _yes(was[0] == now[0]),
-                "countable": _yes(set(least) == set(now)),
+                "countable": _yes(set(least) == set(both or now)),
                 "all": _yes(set(was) == set(now)),
             }  # fmt: skip
 
@@ -233,13 +235,20 @@ def _causes(step: Step) -> list[str]:
     return [cause.text for cause in step.finding.causes] or [step.finding.verdict]
 
 
-def _at(counted: Run, readings: Readings, p: Planned) -> str:
-    found = counted.emulated.get(p.case)
-    if found is None:
-        return f"{NOT}: {OTHER_CODE if p.kernels else 'its kernels are not of our making'}"
-    if not found.counted:
-        return f"{NOT}: {found.reason.splitlines()[0]}"
-    return readings.counted_at(p.case) or "its own size"
+def _is_known(step: Step, quantity: str) -> bool:
+    change = step.change(quantity)
+    return change is not None and change.pair is not None
+
+
+def _at(counted: Run, readings: Readings, *both: Planned) -> str:
+    """Where a step's cases were counted, or why one of them was not."""
+    for p in both:
+        found = counted.emulated.get(p.case)
+        if found is None:
+            return f"{NOT}: {OTHER_CODE if p.kernels else 'its kernels are not of our making'}"
+        if not found.counted:
+            return f"{NOT}: {found.reason.splitlines()[0]}"
+    return readings.counted_at(both[-1].case) or "its own size"
 
 
 def _yes(is_so: bool) -> str:
