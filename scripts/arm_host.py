@@ -70,7 +70,7 @@ def main() -> int:
     try:
         return compared(work, debian, given)
     finally:
-        if registered:
+        if registered and (FORMATS / "qemu-aarch64").exists():
             (FORMATS / "qemu-aarch64").write_text("-1")
         if not given.work:
             shutil.rmtree(work, ignore_errors=True)
