@@ -5,12 +5,13 @@ overlay over one that debootstrap made, which is deleted once it was tried. Stan
 of what is not there:
 
 - the driver: a libcuda.so.1 that has every name in cuda.h, tells the CUDA release of its world and
-  answers all else with CUDA_ERROR_NO_DEVICE; and an nvidia-smi that prints one line
+  what its errors are called, and answers all else with CUDA_ERROR_NO_DEVICE; and an nvidia-smi that
+  prints one line
 - a toolkit of CUDA 13.0: real, from PyPI's wheels
 - a toolkit of CUDA 12.8: its headers are real; its nvcc is a script that tells a release and a
   folder and compiles nothing (PyPI has no nvcc of CUDA 12)
-- with --stand-in-torch: an empty wheel, so that its 3 GB are not downloaded; torch's own
-  installation is then not tried, all else is
+- with --stand-in-torch: an empty wheel, so that its 3 GB are not downloaded. Without it torch is
+  installed and imported, which takes a row and a log of its own
 
 Needs root, debootstrap, mounts, and Debian's mirror and PyPI as apt and pip are set up here. Where
 it may not mount or has no debootstrap, it says so and ends with 3: nothing was tried.
@@ -57,7 +58,10 @@ NOT_TRIED = 3
 TOOLKIT_13 = (*gpu_packages.HEADERS, "nvidia-cuda-nvcc==13.0.88", "nvidia-cuda-crt==13.0.88",
               "nvidia-nvvm==13.0.88", "nvidia-cuda-cccl==13.0.85")  # fmt: skip
 HEADERS_12 = ("nvidia-cuda-runtime-cu12==12.8.90", "nvidia-cuda-profiler-api-cu12==12.8.90")
-EMULATE = "make bench ARGS='--backend emulator --only relu --quick'"
+FIRST = "make bench ARGS='--only copy --quick'"
+"""The README's first command, made short. There is a driver and no GPU, so it emulates."""
+EMULATE = "make bench ARGS='--backend emulator --only copy --quick'"
+TORCH = ".venv/bin/python -c 'import torch; print(torch.__version__)'"
 INCLUDED = r"grep -sohE -- '-I\S*(nvidia|cuda)\S*/include' .venv/setup-gpu.log | sort -u | xargs"
 TEST = "make test ARGS=tests/test_setup.py"
 REPORT = "make report"
@@ -88,7 +92,9 @@ WORLDS = (
 """580 runs CUDA 13.0, 575 12.9, 535 12.2 (CUDA Toolkit Release Notes, table of drivers)."""
 
 COLUMNS = ("machine", "driver", "toolkit", "torch", "seconds", "processor_s", "exit", "pycuda",
-           "built_against", "emulates", "reports", "tests", "as_expected", "files")  # fmt: skip
+           "built_against", "first", "emulates", "reports", "tests", "as_expected",
+           "files")  # fmt: skip
+"""first: how FIRST ended. torch: the stand-in, or the version that was installed and imported."""
 
 
 class CannotTry(Exception):
@@ -138,8 +144,8 @@ def in_own_mounts() -> None:
 
 def is_known(world: World) -> bool:
     """Whether the machine did as expected with the very files that decide it today; says so."""
-    of = {row["machine"]: row for row in rows_of(TABLE)}.get(world.name, {})
-    if (of.get("as_expected"), of.get("files")) != ("yes", digest_of_files()):
+    tried = [row for row in rows_of(TABLE) if row["machine"] == world.name]
+    if ("yes", digest_of_files()) not in [(row["as_expected"], row["files"]) for row in tried]:
         return False
     said(f"{world.name}: tried with these very files before ({TABLE.relative_to(ROOT)})")
     return True
@@ -186,7 +192,9 @@ def tried(
         root = laid_out(world, work)
         row, log = set_up(world, root, given.stand_in_torch, given.setup_only)
         if given.out:
-            write_log(given.out / f"{world.name}.log", log)
+            write_log(
+                given.out / f"{world.name}{'' if given.stand_in_torch else '-torch'}.log", log
+            )
             write(given.out / "machines.csv", [row])
         print("\n".join(f"  {line}" for line in log.splitlines()))
         said(f"{world.name}: " + ", ".join(f"{k} {row[k]}" for k in COLUMNS[4:]))
@@ -243,12 +251,16 @@ def stub_driver(world: World, root: Path, wheels: Path) -> None:
             for name in packed.namelist():
                 if name.endswith(("/cuda.h", "/cudaProfiler.h")):
                     names |= set(re.findall(r"\bcu[A-Z]\w+", packed.read(name).decode()))
-    names.discard("cuDriverGetVersion")
+    told = {
+        "cuDriverGetVersion": f"(int *v) {{ *v = {world.cuda}; return 0; }}",
+        "cuGetErrorName": '(int e, const char **s) { *s = "CUDA_ERROR_NO_DEVICE"; return 0; }',
+        "cuGetErrorString":
+            '(int e, const char **s) { *s = "no CUDA-capable device is detected"; return 0; }',
+    }  # fmt: skip
     source = root / "tmp/libcuda.c"
-    source.write_text(
-        f"int cuDriverGetVersion(int *v) {{ *v = {world.cuda}; return 0; }}\n"
-        + "".join(f"int {n}(void) {{ return 100; }}\n" for n in sorted(names))
-    )  # fmt: skip
+    source.write_text("".join(
+        f"int {name}{told.get(name, '(void) { return 100; }')}\n" for name in sorted(names)
+    ))  # fmt: skip
     run("chroot", root, "gcc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "/tmp/libcuda.c",
         "-o", "/usr/lib/x86_64-linux-gnu/libcuda.so.1")  # fmt: skip
     run("chroot", root, "ldconfig")
@@ -311,18 +323,22 @@ def set_up(
     against = inside(root, INCLUDED, stands_in)[1].strip()
     parts = {"make setup": log, "make setup, again": again, "import pycuda.driver": how}
     expected = code == 0 and world.has_pycuda is (loads == 0)
-    ended = dict.fromkeys((EMULATE, REPORT, TEST), "–")
-    for command in () if setup_only else (DOCTOR, EMULATE, REPORT, TEST):
+    torch = "stand-in" if stands_in else "none"
+    if not stands_in and world.has_pycuda:
+        failed, parts[TORCH] = inside(root, TORCH, stands_in)
+        torch = (parts[TORCH].strip().splitlines() or ["?"])[-1]
+        expected = expected and failed == 0
+    ended = dict.fromkeys((FIRST, EMULATE, REPORT, TEST), "–")
+    for command in () if setup_only else (DOCTOR, FIRST, EMULATE, REPORT, TEST):
         failed, text = inside(root, command, stands_in)
-        parts[command] = "\n".join(text.splitlines()[-12:]) if command != DOCTOR else text
+        parts[command] = text if command in (DOCTOR, FIRST) else "\n".join(text.splitlines()[-12:])
         ended[command] = yes(failed == 0)
         # The stand-in of nvcc 12.8 compiles nothing, so there is nothing to emulate.
         expected = expected and (failed == 0 or world.toolkit == "12.8")
     row = dict(zip(COLUMNS, (
-        world.name, world.driver or "none", world.toolkit or "none",
-        "stand-in" if stands_in else "real", f"{seconds:.0f}", f"{spent:.0f}", str(code), pycuda,
-        against or "–", ended[EMULATE], ended[REPORT], ended[TEST], yes(expected),
-        digest_of_files(),
+        world.name, world.driver or "none", world.toolkit or "none", torch, f"{seconds:.0f}",
+        f"{spent:.0f}", str(code), pycuda, against or "–", ended[FIRST], ended[EMULATE],
+        ended[REPORT], ended[TEST], yes(expected), digest_of_files(),
     ), strict=True))  # fmt: skip
     return row, "".join(f"$ {command}\n{text.rstrip()}\n" for command, text in parts.items())
 
@@ -360,11 +376,12 @@ def script(path: Path, text: str) -> None:
 def write(path: Path, rows: Sequence[dict[str, str]]) -> None:
     """The table, rows of machines that were not tried now kept as they were."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    table = {row["machine"]: row for row in [*rows_of(path), *rows]}
+    table = {(row["machine"], row["torch"] == "stand-in"): row for row in [*rows_of(path), *rows]}
+    kept = [(world.name, stands_in) for world in WORLDS for stands_in in (True, False)]
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, COLUMNS, restval="–", lineterminator="\n")
         writer.writeheader()
-        writer.writerows(table[world.name] for world in WORLDS if world.name in table)
+        writer.writerows(table[key] for key in kept if key in table)
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:

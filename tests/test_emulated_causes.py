@@ -1,4 +1,4 @@
-"""Causes named from emulated counters are those that Nsight Compute's readings name, on an H200.
+"""Causes named from emulated counters are those that ncu's readings of these counters name.
 
 The table is committed, and made anew by `make benchmark-causes`.
 """
@@ -6,15 +6,100 @@ The table is committed, and made anew by `make benchmark-causes`.
 from __future__ import annotations
 
 import csv
+import importlib
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from harness import tables
+from harness.cases import Case
+from harness.problem import Work
+from harness.records import Compiled, Counted, Uncounted
+from harness.run.compilation import Compilation
+from harness.run.emulated.counting import emulated
+from harness.run.emulated.stage import Surroundings
+from harness.stopping import Stopped
+from harness.tables import Run
 
 TABLE = Path(__file__).parents[1] / "reports" / "h200" / "emulated_causes.csv"
 NOT = "not counted"
 
 
-def test_of_95_steps_in_100_that_could_be_counted_the_first_cause_is_the_same() -> None:
+def test_of_95_steps_in_100_that_were_counted_all_causes_are_those_of_the_same_readings() -> None:
     with TABLE.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if not row["counted_at"].startswith(NOT)]
-    same = [row for row in rows if row["first"] == "yes"]
+    same = [row for row in rows if row["countable"] == "yes"]
     assert len(rows) > 10
     assert len(same) >= 0.95 * len(rows)
+
+
+def test_a_cause_that_rests_on_what_was_not_counted_is_expected_of_no_counter(
+    script: ModuleType,
+) -> None:
+    """relu's readings, of which the second run lacks what warps waited for."""
+    read = tables.load(TABLE.parent / "relu")
+    fewer = [
+        replace(r, provenance="machine-exact") if isinstance(r, Counted) else r
+        for r in read.records
+        if not isinstance(r, Uncounted) and "stalled" not in getattr(r, "metric", "")
+    ]
+    rows = list(script.compared(read, Run(read.folder, read.info, fewer)))
+    waiting = [row for row in rows if "while a warp waits" in row["read"]]
+    assert waiting
+    assert all((row["countable"], row["all"]) == ("yes", "no") for row in waiting)
+    assert not [row for row in rows if "while a warp waits" in row["alone"]]
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    monkeypatch.syspath_prepend(str(TABLE.parents[2] / "scripts/timing"))
+    found = importlib.import_module("emulated_causes")
+    monkeypatch.setattr(found, "KEPT", tmp_path)
+    return found
+
+
+@pytest.fixture
+def read() -> Run:
+    return tables.load(TABLE.parent / "relu")
+
+
+def test_counting_that_was_stopped_goes_on_and_what_is_whole_is_not_counted_again(
+    script: ModuleType, read: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[str] = []
+
+    def count_one(run: Surroundings, sound: Sequence[Case]) -> None:
+        case = next(case for case in sound if not run.known.is_emulated(case.id))
+        counted.append(case.id)
+        run.keep(emulated(case, case, Work(1, 1, 1)))
+        if len(counted) == 1:
+            raise Stopped
+
+    monkeypatch.setattr(script.stage, "count", count_one)
+    monkeypatch.setattr(script, "as_timed", lambda read, sound, setting: sound)
+    with pytest.raises(Stopped):
+        script.emulated(read, 1)
+    for _ in range(2):
+        assert list(script.emulated(read, 1).emulated) == counted
+    assert len(set(counted)) == len(counted) == 2
+
+
+def test_code_that_is_not_what_was_timed_is_not_counted(
+    script: ModuleType, read: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed, *same = [case for case, made in read.compiled.items() if made]
+    cases = [Case("relu", case, "float32", {}, {}) for case in (changed, *same)]
+
+    def made_now(case: Case, built: object, device: object) -> tuple[list[Compiled], str]:
+        timed = read.compiled[case.variant]
+        return [replace(m, sass_sha256="another") if m.case == changed else m for m in timed], ""
+
+    monkeypatch.setattr(Case, "id", property(lambda case: case.variant))
+    made = Compilation(built=dict.fromkeys((changed, *same)))  # type: ignore[arg-type]
+    monkeypatch.setattr(script.compilation, "compile_all", lambda *_: made)
+    monkeypatch.setattr(script.compilation, "described", made_now)
+    setting = SimpleNamespace(device=SimpleNamespace(arch="sm_90"), kernels=Path())
+    assert [case.id for case in script.as_timed(read, cases, setting)] == same

@@ -36,6 +36,8 @@ SECTORS, REQUESTS = (
 )
 ATOMICS = REQUESTS[2:]
 INST = "smsp__inst_executed"
+TENSOR_PIPE = "sm__inst_executed_pipe_tensor"
+HFMA = "smsp__sass_thread_inst_executed_op_hfma_pred_on"
 WAVES, IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 BRANCHES = "smsp__sass_branch_targets"
 DISTINCT = "distinct_sectors_read", "distinct_sectors_written"
@@ -56,6 +58,19 @@ def total(*metrics: str, scale: float = 1) -> Find:
         return replace(found, value=scale * found.value)
 
     return find
+
+
+def matrix_products(readings: Readings, p: Planned) -> Answer:
+    """Warp instructions of the tensor cores' pipe less those that add and multiply pairs of halves,
+    which go there too on compute capability 9.0: counted, or as their threads give."""
+    every = readings.total(p.case, TENSOR_PIPE)
+    if isinstance(every, Missing):
+        return every
+    packed = either(total(f"{TENSOR_PIPE}_op_hmma_type_hfma2"), total(HFMA, scale=1 / WARP))
+    found = packed(readings, p)
+    if isinstance(found, Missing):
+        return every
+    return replace(every, value=max(0.0, every.value - found.value))
 
 
 def atomic(space: str) -> tuple[str, str]:

@@ -173,10 +173,10 @@ QUANTITIES: Sequence[Quantity] = (
              "Work done for each 1,024 bytes that any implementation must move.", "lower",
              "cause", per_compulsory(INST, scale=1024), "instructions"),
     Quantity("tensor-share", "Tensor-core instructions, of all", "tensor-core instructions",
-             "ratio", "The part of warp instructions that went to the tensor cores' pipe. "
-             "Products of small matrices are more than 3 %; below that stands what else goes "
-             "there.", "neutral", "extent",
-             quotient("sm__inst_executed_pipe_tensor", INST), least=0.03),
+             "ratio", "The part of warp instructions that went to the tensor cores' pipe, without "
+             "those on pairs of halves. Products of small matrices are more than 3 %; below that "
+             "stands what else goes there.", "neutral", "extent",
+             finders.over(finders.matrix_products, total(INST)), least=0.03),
     Quantity("acting-threads", "Acting threads per warp instruction",
              "acting threads per warp instruction", "threads",
              "Of 32; fewer means that threads wait while others of their warp work.", "higher",

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from harness.analysis.finders import SECTOR_BYTES
+from harness.analysis.finders import SECTOR_BYTES, matrix_products
 from harness.analysis.readings import Answer, Missing, Reading, Readings, weakest
 from harness.measure.mixes import MIXES
 from harness.measure.statistics import Interval
@@ -142,7 +142,7 @@ def roofline(
 
 def counted_flops(readings: Readings, p: Planned) -> Answer:
     """Flops by the counters, all types; not where tensor cores worked, which ncu does not count."""
-    tensor = readings.total(p.case, "sm__inst_executed_pipe_tensor")
+    tensor = matrix_products(readings, p)
     if isinstance(tensor, Reading) and tensor.value:
         return Missing("not applicable: tensor cores worked, whose flops are not counted")
     kinds = ("fp16", "fp32", "fp64", "tensor")

@@ -1,34 +1,48 @@
 """Are the causes named from emulated counters those that were named from Nsight Compute's?
 
-    python scripts/timing/emulated_causes.py [RUN …] [--jobs N] [--out FILE]
+    python scripts/timing/emulated_causes.py [RUN …] [--jobs N] [--seconds S] [--out FILE]
 
-RUN: folders of committed runs, by default all of reports/h200/ that ncu read. Their kernels are
-counted here, without a GPU, as `make profile` does where ncu may not read: at the sizes that
-harness/run/emulated/sizes.py allows. Then each step of each ladder is explained twice, with the
-same times: from the counters that were read, and from these. Writes a row a step to
+RUN: committed runs, by name or folder, by default all of reports/h200/ that ncu read. Their kernels
+are counted here, without a GPU, as `make profile` does where ncu may not read: at the sizes that
+harness/run/emulated/sizes.py allows. Then each step of each ladder is explained with the same
+times: from the counters that were read (`read`), from those of them alone that the emulator has
+(`alone`), and from the emulator's (`emulated`). Writes a row a step to
 reports/h200/emulated_causes.csv; a problem's rows take the place of its earlier ones. Whether the
-same is said: `first`, of the cause that is named first; `countable`, of all causes but those that
-rest on what the emulator does not count (the memory's traffic, waiting); `all`, of every cause.
+same is said: `countable`, of what rests on nothing but what both have, which shows how well the
+emulator counts; `first` and `all`, of the first cause and of every cause that was read, which shows
+what is lost without the memory's traffic and what warps wait for: no more is to be had than
+`alone` has.
+A kernel whose machine code is not what was timed, as its source has changed, is not counted.
+
+What was counted is kept in .cache/emulated_causes, for as long as neither that problem's kernels
+nor the emulator change. So the same command goes on where an earlier one ended, or the time did:
+--seconds, after which it stops and exits with 3. It is hours of one core; all of them are used.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import os
+import signal
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from harness import tables
-from harness.analysis.readings import Readings
+from harness import stopping, tables
+from harness.analysis.readings import JUDGES, Readings
 from harness.analysis.why import Explainer, Step
 from harness.cases import Case, Device
+from harness.journal import Journal, read_journal
 from harness.matrix import model, plan
 from harness.progress import console
-from harness.records import Counted, Planned, Profiled, Record, Uncounted
-from harness.run import machine
+from harness.records import Counted, Finished, Planned, Profiled, Record, Uncounted
+from harness.run import compilation, machine
 from harness.run.emulated import stage
 from harness.run.hands import OwnCores
 from harness.run.known import Known
@@ -38,38 +52,68 @@ from harness.tables import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = ROOT / "reports" / "h200"
+KEPT = ROOT / ".cache" / "emulated_causes"
 NOT = "not counted"
+OTHER_CODE = "it is not the machine code that was timed"
 TABLE = RUNS / "emulated_causes.csv"
+WHOLE = Finished("emulated causes")
+NOT_ALL = 3
 COLUMNS = (
-    "problem", "dtype", "sizes", "step", "speedup", "counted_at", "read", "emulated", "first",
-    "countable", "all",
+    "problem", "dtype", "sizes", "step", "speedup", "counted_at", "read", "alone", "emulated",
+    "first", "countable", "all",
 )  # fmt: skip
 
 
 def main(
     runs: Annotated[list[Path] | None, typer.Argument()] = None,
     jobs: int = 0,
+    seconds: Annotated[float, typer.Option(help="Stop then; 0: when all is counted.")] = 0,
     out: Path = TABLE,
 ) -> None:
     """Count, compare, and write the table after each run."""
-    rows = []
-    if out.exists():
-        with out.open(newline="") as file:
-            rows = list(csv.DictReader(file))
-    for folder in runs or sorted(path.parent for path in RUNS.glob("*/results.csv")):
-        read = tables.load(folder)
-        if not any(r.provenance == "ncu" for r in read.of(Counted)):
-            continue
-        new = list(compared(read, emulated(read, jobs or machine.cores())))
-        problems = {row["problem"] for row in new}
-        rows = [row for row in rows if row["problem"] not in problems] + new
-        rows.sort(key=lambda row: (row["problem"], row["dtype"]))
-        with out.open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-        console.print(f"{folder.name}: {summary(new)}", markup=False)
-    console.print(f"in all: {summary(rows)}", markup=False)
+    stopping.listen()
+    if seconds:
+        timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGTERM))
+        timer.daemon = True
+        timer.start()
+    left = [RUNS / each if (RUNS / each).is_dir() else each for each in runs or _committed()]
+    try:
+        while left:
+            begun, read = time.monotonic(), tables.load(left[0])
+            if any(r.provenance == "ncu" for r in read.of(Counted)):
+                new = list(compared(read, emulated(read, jobs or machine.cores())))
+                write(out, new)
+                took = time.monotonic() - begun
+                console.print(f"{left[0].name}, {took:.0f} s: {summary(new)}", markup=False)
+            left.pop(0)
+    except stopping.TOLD:
+        names = " ".join(folder.name for folder in left)
+        console.print(f"stopped; left: {names}\n  the same command goes on there", markup=False)
+        sys.exit(NOT_ALL)
+    console.print(f"in all: {summary(rows_of(out))}", markup=False)
+
+
+def _committed() -> list[Path]:
+    """The smallest first: so the more are done when the time is up."""
+    folders = [path.parent for path in RUNS.glob("*/results.csv")]
+    return sorted(folders, key=lambda folder: (folder / "journal.jsonl.gz").stat().st_size)
+
+
+def rows_of(out: Path) -> list[dict[str, str]]:
+    if not out.exists():
+        return []
+    with out.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write(out: Path, new: Sequence[dict[str, str]]) -> None:
+    problems = {row["problem"] for row in new}
+    rows = [row for row in rows_of(out) if row["problem"] not in problems] + [*new]
+    rows.sort(key=lambda row: (row["problem"], row["dtype"]))
+    with out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def emulated(read: Run, jobs: int) -> Run:
@@ -85,20 +129,55 @@ def emulated(read: Run, jobs: int) -> Run:
     known = Known({case.id: case.group for case in found.cases})
     for record in records:
         known.note(record)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    path = (
+        KEPT / f"{read.folder.name}-{_state(bench.kernels, {c.problem for c in found.cases})}.jsonl"
+    )
+    with Journal(path) as kept:
+        for record in read_journal(path):
+            records.append(record)
+            known.note(record)
 
-    def keep(record: Record) -> None:
-        records.append(record)
-        known.note(record)
+        def keep(record: Record) -> None:
+            records.append(record)
+            known.note(record)
+            kept.append(record)
 
-    sound = [c for c in found.cases if c.id in read.planned and _is_sound(read, c)]
-    setting = Setting("cuda", device, bench.kernels, bench.limits, timing)
-    stage.count(
-        stage.Surroundings(
-            setting, bench, found.problems, OwnCores(jobs), known, Workers(), keep
-        ),
-        sound,
-    )  # fmt: skip
+        if WHOLE not in records:
+            setting = Setting("cuda", device, bench.kernels, bench.limits, timing)
+            sound = [c for c in found.cases if c.id in read.planned and _is_sound(read, c)]
+            stage.count(
+                stage.Surroundings(
+                    setting, bench, found.problems, OwnCores(jobs), known, Workers(), keep
+                ),
+                as_timed(read, sound, setting),
+            )  # fmt: skip
+            keep(WHOLE)
     return Run(read.folder, info, records)
+
+
+def _state(kernels: Path, problems: Iterable[str]) -> str:
+    """A hash of all that decides what is counted: the kernels, and what executes them."""
+    folders = [*(kernels / name for name in ("common", *sorted(problems))),
+               ROOT / "harness/emulator", ROOT / "harness/run/emulated"]  # fmt: skip
+    files = [path for folder in folders for path in sorted(folder.rglob("*"))
+             if path.is_file() and "__pycache__" not in path.parts]  # fmt: skip
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
+
+
+def as_timed(read: Run, sound: Sequence[Case], setting: Setting) -> list[Case]:
+    """Those whose machine code is still what was timed; of the others the counters tell nothing."""
+    device = setting.device
+    made = compilation.compile_all(sound, setting.kernels, device.arch).built
+    return [
+        case for case in sound
+        if case.id in made and _code(compilation.described(case, made[case.id], device)[0])
+        == _code(read.compiled.get(case.id, []))
+    ]  # fmt: skip
+
+
+def _code(steps: Sequence[Any]) -> list[tuple[str, str]]:
+    return [(step.kernel, step.sass_sha256) for step in steps]
 
 
 def _device(said: dict[str, Any]) -> Device:
@@ -116,26 +195,36 @@ def _is_sound(read: Run, case: Case) -> bool:
 def compared(read: Run, counted: Run) -> Iterator[dict[str, str]]:
     """A row for each step whose difference is certain."""
     readings = Readings(counted)
-    explain = Explainer(Readings(read)), Explainer(readings)
+    explain = [Explainer(Readings(read)), Explainer(Readings(alone(read, counted))),
+               Explainer(readings)]  # fmt: skip
     for group in read.groups():
-        both = [{_name(s): s for s in each.steps(group)} for each in explain]
-        for name, step in both[0].items():
-            if step.speed is None or step.speed.ratio is None or name not in both[1]:
+        steps, *others = [{_name(s): s for s in each.steps(group)} for each in explain]
+        for name, step in steps.items():
+            if step.speed is None or step.speed.ratio is None:
                 continue
-            if step.finding.verdict == "nothing":
+            if step.finding.verdict == "nothing" or any(name not in each for each in others):
                 continue
-            other = both[1][name]
-            was, now = _causes(step), _causes(other)
-            known = [c.text for c in step.finding.causes if _is_known(other, c.quantity)]
+            own, ours = (each[name] for each in others)
+            was, least, now = map(_causes, (step, own, ours))
+            both = [c.text for c in ours.finding.causes if _is_known(own, c.quantity)]
             yield {
                 "problem": group[0], "dtype": group[1], "sizes": group[2], "step": name,
                 "speedup": f"{step.speed.ratio.value:.4g}",
-                "counted_at": _at(counted, readings, step.after),
-                "read": "; ".join(was), "emulated": "; ".join(now),
+                "counted_at": _at(counted, readings, step.before, step.after),
+                "read": "; ".join(was), "alone": "; ".join(least), "emulated": "; ".join(now),
                 "first": _yes(was[0] == now[0]),
-                "countable": _yes(set(known or was) == set(now)),
+                "countable": _yes(set(least) == set(both or now)),
                 "all": _yes(set(was) == set(now)),
             }  # fmt: skip
+
+
+def alone(read: Run, counted: Run) -> Run:
+    """The run with those readings of ncu's alone that causes may rest on in the other, too."""
+    ours = {r.metric for r in counted.of(Counted) if r.provenance in JUDGES}
+    records: list[Record] = [
+        r for r in read.records if not isinstance(r, Counted) or r.metric in ours
+    ]
+    return Run(read.folder, read.info, records)
 
 
 def _name(step: Step) -> str:
@@ -147,18 +236,19 @@ def _causes(step: Step) -> list[str]:
 
 
 def _is_known(step: Step, quantity: str) -> bool:
-    """Whether the emulator tells it of both: not what the memory moved or warps waited for."""
     change = step.change(quantity)
     return change is not None and change.pair is not None
 
 
-def _at(counted: Run, readings: Readings, p: Planned) -> str:
-    found = counted.emulated.get(p.case)
-    if found is None:
-        return f"{NOT}: its kernels are not of our making"
-    if not found.counted:
-        return f"{NOT}: {found.reason.splitlines()[0]}"
-    return readings.counted_at(p.case) or "its own size"
+def _at(counted: Run, readings: Readings, *both: Planned) -> str:
+    """Where a step's cases were counted, or why one of them was not."""
+    for p in both:
+        found = counted.emulated.get(p.case)
+        if found is None:
+            return f"{NOT}: {OTHER_CODE if p.kernels else 'its kernels are not of our making'}"
+        if not found.counted:
+            return f"{NOT}: {found.reason.splitlines()[0]}"
+    return readings.counted_at(both[-1].case) or "its own size"
 
 
 def _yes(is_so: bool) -> str:
@@ -166,19 +256,24 @@ def _yes(is_so: bool) -> str:
 
 
 def summary(rows: Sequence[dict[str, str]]) -> str:
-    """`20 steps, 19 of them counted: the first cause is the same in 18 (90 %), …`."""
-    if not rows:
-        return "no step"
-    counted = sum(not row["counted_at"].startswith(NOT) for row in rows)
+    """`20 steps, 19 of them counted. Of these the same is said in …`."""
+    known = [row for row in rows if not row["counted_at"].startswith(NOT)]
+    if not known:
+        return f"{len(rows)} steps, none of them counted"
+    named = [[row[which].split("; ") for which in ("read", "alone")] for row in known]
 
-    def part(name: str) -> str:
-        same = sum(row[name] == "yes" for row in rows)
-        return f"{same} ({same / len(rows):.0%})"
+    def part(same: Sequence[bool]) -> str:
+        return f"{sum(same)} ({sum(same) / len(same):.0%})"
 
+    first, countable, every = (
+        part([row[which] == "yes" for row in known]) for which in ("first", "countable", "all")
+    )
     return (
-        f"{len(rows)} steps, {counted} of them counted: the first cause is the same in "
-        f"{part('first')}, all that the emulator can tell in {part('countable')}, all in "
-        f"{part('all')}"
+        f"{len(rows)} steps, {len(known)} of them counted. Of these the same is named as from "
+        f"ncu's readings of the same counters in {countable}; of all that ncu read, the first "
+        f"cause in {first}, every cause in {every}, where those readings themselves name "
+        f"{part([was[0] == least[0] for was, least in named])} and "
+        f"{part([set(was) == set(least) for was, least in named])}"
     )
 
 

@@ -53,6 +53,26 @@ def test_lanes_an_address_do_not_apply_without_atomics() -> None:
     assert value("global-lanes-per-address", one) == "not collected"
 
 
+PIPE = "sm__inst_executed_pipe_tensor"
+HFMA = "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum"
+
+
+def test_what_adds_pairs_of_halves_in_the_tensor_pipe_is_no_product_of_matrices() -> None:
+    """As read on an H200 of elementwise_add, which packs halves, and of attention's products."""
+    packed = {"smsp__inst_executed.sum": 425_984.0, f"{PIPE}.sum": 16_384.0}
+    assert value("tensor-share", packed | {HFMA: 32 * 16_384.0}) == 0
+    kept_apart = {f"{PIPE}_op_hmma_type_hfma2.sum": 16_000.0}
+    assert value("tensor-share", packed | kept_apart | {HFMA: 0.0}) == 384 / 425_984
+    products = {"smsp__inst_executed.sum": 8_073_216.0, f"{PIPE}.sum": 1_048_576.0}
+    assert value("tensor-share", products | {HFMA: 0.0}) == 1_048_576 / 8_073_216
+    assert value("tensor-share", products) == 1_048_576 / 8_073_216
+
+
+def test_single_halves_go_elsewhere_and_take_nothing_off() -> None:
+    single = {"smsp__inst_executed.sum": 7e7, f"{PIPE}.sum": 1_056.0, HFMA: 2.7e8}
+    assert value("tensor-share", single) == 0
+
+
 PTX = """
 .version 8.0
 .target sm_90

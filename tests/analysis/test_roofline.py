@@ -57,6 +57,13 @@ def test_flops_of_tensor_cores_are_not_counted_so_the_problems_count_stands() ->
     assert kernel.flops == 1_000_000
 
 
+def test_pairs_of_halves_that_went_through_the_tensor_pipe_are_counted_flops() -> None:
+    hfma = "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum"
+    packed = {"sm__inst_executed_pipe_tensor.sum": 100.0, hfma: 3200.0}
+    kernel = chart_of(Variant(counters=[BYTES | packed | {"flops_fp16": 12_800.0}])).kernels[0]
+    assert (kernel.flops, kernel.flops_from) == (12_800, "counted by Nsight Compute")
+
+
 def test_bytes_are_summed_over_the_launches_of_a_case() -> None:
     variant = Variant(counters=[BYTES, dict.fromkeys(BYTES, 1000000.0)], steps=(9e5, 1e5))
     assert chart_of(variant).kernels[0].at("L2") == pytest.approx(1 / 11)

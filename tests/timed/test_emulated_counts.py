@@ -21,6 +21,8 @@ from harness.ncu.failures import Failure
 from harness.ncu.stage import Wanted
 from harness.records import Counted, Emulated, MachineCode, SourceLine, Uncounted
 from harness.run.emulated import sizes
+from harness.run.site import Piece, Site
+from harness.stopping import Stopped
 from harness.tables import Run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "ncu"))
@@ -251,6 +253,23 @@ def test_a_journal_that_was_cut_while_counting_goes_on(station: Station, forbidd
             journal.append(record)
     again = station.run(rows=ROWS, wanted=forbidden)
     assert again.counters.equals(run.counters)
+
+
+def test_what_was_counted_of_one_size_is_kept_when_the_run_is_stopped_at_another(
+    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def carried_out(site: Site, piece: Piece, cores: int = 1) -> str:
+        if piece.kind == "count" and piece.name.endswith("n = 2,048"):
+            raise Stopped
+        return whole(site, piece, cores)
+
+    whole = Site.carry_out
+    monkeypatch.setattr(Site, "carry_out", carried_out)
+    with pytest.raises(Stopped):
+        station.run(rows=ROWS, sizes="[256, 1024, 2048]", limits=SMALL, wanted=forbidden)
+    kept = {e.case: e.counted for e in read_journal(station.journal) if isinstance(e, Emulated)}
+    assert sorted(case.split("/")[3] for case in kept) == ["n=1024"] * 2 + ["n=256"] * 2
+    assert all(case == counted for case, counted in kept.items())
 
 
 def command(station: Station, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -6,9 +6,10 @@ executed says how near to the larger sizes the second can come.
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from harness.cases import Case
 from harness.children import host_memory
@@ -75,12 +76,29 @@ def _impossible(setting: Setting) -> str:
 
 @dataclass
 class _Held:
-    """Keeps back what is told of a group until it is known whether all of it could be counted."""
+    """Keeps back what is told of a group until it is known whether all of it could be counted.
 
-    records: dict[str, list[Record]]
+    open: group → its cases that are being counted. settle: what to do once there are no more.
+    """
+
+    open: dict[str, set[str]]
+    settle: Callable[[str], None]
+    records: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def keep(self, record: Record) -> None:
-        self.records[getattr(record, "case", "")].append(record)
+        with self._lock:
+            self.records[getattr(record, "case", "")].append(record)
+            if isinstance(record, Emulated):
+                self.close(record.case)
+
+    def close(self, *cases: str) -> None:
+        """Nothing more will be told of these."""
+        for group, left in list(self.open.items()):
+            left.difference_update(cases)
+            if not left:
+                del self.open[group]
+                self.settle(group)
 
 
 @dataclass(frozen=True)
@@ -206,11 +224,14 @@ class Stage:
         self._compile_near(near.values(), wanted.values())
         quick = [at for each in near.values() for at in each.cases.values()]
         open_ = {at.id: at for at in quick if not self._run.known.is_emulated(at.id)}
-        held = _Held(defaultdict(list))
+        held = _Held(
+            {name: {at.id for at in each.cases.values()} for name, each in near.items()},
+            lambda name: self._settle(groups[name], near[name], held.records),
+        )  # fmt: skip
+        held.close(*(wanted.keys() - open_.keys()))
         self._site.slots = self._slots_for(list(open_.values()))
         self._count("emulate more", list(open_.values()), held)
-        for name, cases in groups.items():
-            self._settle(cases, near[name], held)
+        held.close(*open_)
 
     def _near_or_not(self, cases: Sequence[Case]) -> _Near:
         """A problem may refuse a size that nobody chose."""
@@ -277,15 +298,17 @@ class Stage:
                     each.cases.clear()
                     break
 
-    def _settle(self, cases: Sequence[Case], near: _Near, held: _Held) -> None:
+    def _settle(
+        self, cases: Sequence[Case], near: _Near, told: Mapping[str, Sequence[Record]]
+    ) -> None:
         """What was counted near the timed size is kept; for the others their stand-ins stand."""
         at = near.cases
-        why, failed = near.why, self._failure(at.values(), held)
+        why, failed = near.why, self._failure(at.values(), told)
         for case in cases:
             instead = self._stand_ins[case.id]
             assert isinstance(instead, Case)
             if case.id in at and not failed:
-                for record in held.records[at[case.id].id]:
+                for record in told.get(at[case.id].id, ()):
                     self._run.keep(record)
                 if at[case.id] != case:
                     it = at[case.id]
@@ -294,10 +317,10 @@ class Stage:
                 reason = failed or (ANOTHER_SHAPE if at else why)
                 self._run.keep(emulated(case, instead, self._work(instead), reason))
 
-    def _failure(self, cases: Iterable[Case], held: _Held) -> str:
+    def _failure(self, cases: Iterable[Case], told: Mapping[str, Sequence[Record]]) -> str:
         """Why a case that a smaller size was counted of was not; empty if all were."""
         for case in cases:
-            ends = [r for r in held.records[case.id] if isinstance(r, Emulated)]
+            ends = [r for r in told.get(case.id, ()) if isinstance(r, Emulated)]
             if not self._run.known.is_emulated(case.id) and not (ends and ends[-1].counted):
                 why = ends[-1].reason.splitlines()[0] if ends else "it was interrupted"
                 return f"at {_text(case.sizes)} {case.variant} was not counted: {why}"
