@@ -26,7 +26,7 @@ from harness.children import Child
 from harness.job import JOB, Job
 from harness.ncu.failures import NO_KERNEL, Ending, Failure, explain, no_report, refused_metrics
 from harness.ncu.metrics import Selection
-from harness.ncu.reader import Counts, Report, Step, read, records
+from harness.ncu.reader import Counts, Report, Step, read_apart, records
 from harness.ncu.tool import Ncu, Settings, command
 from harness.records import Counted, Record, Uncounted
 
@@ -149,7 +149,7 @@ class Collector:
         failure = explain(ending)
         if not report.exists():
             return failure or no_report(ending), None
-        found = read(report)
+        found = read_apart(report)
         if isinstance(found, Failure):
             return failure or found, None
         self.reports.append(report)

@@ -12,7 +12,7 @@ from typing import Literal
 
 Kind = Literal[
     "absent", "broken", "forbidden", "driver", "crashed", "late", "no report", "truncated",
-    "other version", "foreign", "no kernel",
+    "unreadable", "other version", "foreign", "no kernel",
 ]  # fmt: skip
 
 _HOPELESS = frozenset[Kind]({"absent", "broken", "forbidden", "driver"})

@@ -13,12 +13,17 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from harness import children
 from harness.backends.base import NVTX_DOMAIN
 from harness.ncu import ranges
 from harness.ncu.container import Container, inspect
@@ -27,6 +32,9 @@ from harness.ncu.failures import Failure
 from harness.ncu.metrics import Catalogue, Metric, catalogue
 from harness.near import command, install
 from harness.records import Counted, Uncounted
+
+_READING_S = 300.0
+"""Deadline for a report; one of two hundred launches takes some ten seconds."""
 
 Step = tuple[str, int]
 """A case's id and the index of one of its steps."""
@@ -97,6 +105,55 @@ def read(path: Path, module: Any = None) -> Report | Failure:
         )
     steps = {step: _counts(same, catalogue()) for step, same in found.items()}
     return Report(path, container.version, steps, foreign)
+
+
+def read_apart(path: Path) -> Report | Failure:
+    """The same, by a process of its own.
+
+    What reads a report is a C++ library of NVIDIA's, made to be alone in a process. A crash of it
+    costs the figures of this file, and not the run.
+    """
+    command_ = [sys.executable, "-m", "harness.ncu.reader", str(path)]
+    try:
+        said = children.output(command_, _READING_S)
+    except children.LateError:
+        return Failure("unreadable", f"{path}: reading it took longer than {_READING_S:.0f} s")
+    if said.code:
+        ended = f"signal {-said.code}" if said.code < 0 else f"exit code {said.code}"
+        last = said.err.strip().splitlines()[-1:]
+        told = f"{path}: what reads it, the Python package ncu-report, ended with {ended}"
+        again = f"the file is kept, and read again by: {command('report --ncu FILE')}"
+        return Failure("unreadable", "\n  ".join([told, *last, again]))
+    return _ANSWER.validate_json(said.out).told(path)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What a reading process says: a report without its path, or why there is none."""
+
+    failure: Failure | None = None
+    version: str = ""
+    steps: Sequence[tuple[str, int, Counts]] = ()
+    foreign: int = 0
+
+    def told(self, path: Path) -> Report | Failure:
+        steps = {(case, step): counts for case, step, counts in self.steps}
+        return self.failure or Report(path, self.version, steps, self.foreign)
+
+
+_ANSWER = TypeAdapter(_Answer)
+
+
+def _main(path: Path) -> None:
+    found = read(path)
+    if isinstance(found, Failure):
+        answer = _Answer(found)
+    else:
+        steps = [(*step, counts) for step, counts in found.steps.items()]
+        answer = _Answer(None, found.version, steps, found.foreign)
+    sys.stdout.write(_ANSWER.dump_json(answer).decode())
+    sys.stdout.flush()
+    os._exit(0)  # what the library takes apart at a process's end is not needed any more
 
 
 def _other_version(path: Path, container: Container, what: str) -> Failure:
@@ -226,3 +283,7 @@ def records(step: Step, counts: Counts, names: Sequence[str] | None = None,
             )  # fmt: skip
         else:
             yield Uncounted(case, index, name, counts.reasons[key])
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))

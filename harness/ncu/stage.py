@@ -15,7 +15,7 @@ from harness.job import Job
 from harness.ncu.collect import Collector, portions, unfinished
 from harness.ncu.failures import Failure
 from harness.ncu.metrics import Selection, choose
-from harness.ncu.reader import read, records
+from harness.ncu.reader import read_apart, records
 from harness.ncu.tool import Available, Settings, find, query
 from harness.progress import console, stage
 from harness.records import Profiled, Record
@@ -87,7 +87,7 @@ def _selection(sets: Sequence[str], available: Available | None) -> Selection:
 
 def from_file(path: Path) -> list[Record] | Failure:
     """The records of a report that was collected elsewhere; needs neither ncu nor a GPU."""
-    found = read(path)
+    found = read_apart(path)
     if isinstance(found, Failure):
         return found
     return [record for step, counts in found.steps.items() for record in records(step, counts)]

@@ -13,7 +13,7 @@ from report_files import Launch, content, write
 from harness.ncu.container import Container, inspect
 from harness.ncu.failures import Failure
 from harness.ncu.metrics import catalogue
-from harness.ncu.reader import Counts, Report, read, records
+from harness.ncu.reader import Counts, Report, read, read_apart, records
 from harness.ncu.stage import from_file
 from harness.records import Counted, Uncounted
 
@@ -362,3 +362,26 @@ def test_a_reductions_bank_conflicts_are_in_the_real_report() -> None:
     blocks = 2**24 // 256
     assert counts.values["memory_l1_wavefronts_shared"] == 150 * blocks
     assert counts.values["memory_l1_wavefronts_shared_ideal"] == 45 * blocks
+
+
+@pytest.mark.fault(
+    "a crash of the library that reads Nsight Compute's reports",
+    outcome="The file's counters are `not collected`, with the reason; the run goes on.",
+)
+def test_a_crash_of_what_reads_a_report_is_a_reason_and_no_end_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashing = (
+        "import os, signal\n\ndef load_report(path):\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
+    )
+    (tmp_path / "ncu_report.py").write_text(crashing)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    failure = read_apart(REAL)
+    assert isinstance(failure, Failure)
+    assert failure.kind == "unreadable"
+    assert "ended with signal 11" in failure.text
+    assert "report --ncu" in failure.text
+
+
+def test_a_report_that_another_process_reads_says_the_same() -> None:
+    assert read_apart(REAL) == read(REAL)
