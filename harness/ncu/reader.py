@@ -84,7 +84,10 @@ def read(path: Path, module: Any = None) -> Report | Failure:
                 f"  install it: {install('ncu-report')}",
             )
     try:
-        launches = list(_launches(module.load_report(str(path))))
+        # Held to the end: launches and metrics lie in its memory, and older versions of the package
+        # do not hold it themselves.
+        opened = module.load_report(str(path))
+        launches = list(_launches(opened))
     except Exception as error:  # a C++ library of NVIDIA's: what it raises is not documented
         return _other_version(path, container, str(error))
     if container.launches and not launches:
@@ -104,6 +107,7 @@ def read(path: Path, module: Any = None) -> Report | Failure:
             f"domain {NVTX_DOMAIN}\n  collect it with: {command('profile', 'profile')}",
         )
     steps = {step: _counts(same, catalogue()) for step, same in found.items()}
+    del opened
     return Report(path, container.version, steps, foreign)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -371,10 +373,8 @@ def test_a_reductions_bank_conflicts_are_in_the_real_report() -> None:
 def test_a_crash_of_what_reads_a_report_is_a_reason_and_no_end_of_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crashing = (
-        "import os, signal\n\ndef load_report(path):\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
-    )
-    (tmp_path / "ncu_report.py").write_text(crashing)
+    crash = "import os, signal\nload_report = lambda path: os.kill(os.getpid(), signal.SIGSEGV)\n"
+    (tmp_path / "ncu_report.py").write_text(crash)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     failure = read_apart(REAL)
     assert isinstance(failure, Failure)
