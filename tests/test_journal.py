@@ -33,6 +33,7 @@ from harness.records import (
     Renewed,
     Round,
     SourceLine,
+    Told,
     Uncounted,
     Verified,
 )
@@ -58,6 +59,7 @@ RECORDS: list[Record] = [
     Conditions("double/float32/n=1024", 0, 1_980_000_000, None, 41, 288.5, ("SwPowerCap",)),
     Ceiling("read_bandwidth", 4.5e12, 4.4e12, 4.6e12, "byte/s", "grid 132 × 4", (4.5e12,)),
     Remark("double", "v0", "float32", "reads a clock", "emulator-exact"),
+    Told(CASE, "cycles", 512.0, 510.5, 530.0, "cycles per load"),
     Outcome(CASE, "failed", 'said "no"\n  · ünïcode  '),
     Located("a/v0/float32/n=1", "measure", "node7", "GPU-1f3"),
     Finished("qualify double/v0"),
