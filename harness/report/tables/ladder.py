@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from harness.analysis.ladder import Ladder, Measure, Rung, inverse
+from harness.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
 from harness.report.links import Links
@@ -18,6 +21,8 @@ from harness.report.tables.cells import (
     of_ceiling,
 )
 from harness.tables import Run
+
+_ONE_SIZE = re.compile(r"at (\w+ = \d+(?:, \w+ = \d+)*) ")
 
 
 def ladder_table(run: Run, ladder: Ladder, links: Links) -> Table:
@@ -102,4 +107,14 @@ def remarks_on(run: Run, rung: Rung) -> list[str]:
     for told in run.told.get(p.case, {}).values():
         found.append(f"{fmt.three(told.value)} {told.unit}")
     noted = run.remarks.get((p.problem, p.variant), [])
-    return found + [remark.text for remark in noted if remark.dtype == p.dtype]
+    texts = [_of_this_size(remark.text, p) for remark in noted if remark.dtype == p.dtype]
+    return found + list(filter(None, texts))
+
+
+def _of_this_size(text: str, planned: Planned) -> str:
+    """A remark on one size, "at n = 64 runs …", stands beside that size alone, without its name."""
+    named = _ONE_SIZE.match(text)
+    if not named:
+        return text
+    sizes = ", ".join(f"{name} = {value}" for name, value in planned.sizes.items())
+    return text[named.end() :] if named[1] == sizes else ""
