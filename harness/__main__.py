@@ -9,7 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
-import typer
+try:
+    import typer
+except ModuleNotFoundError:  # the system's Python, in a clone whose packages lie in .venv
+    sys.exit(
+        f"error: {sys.executable} has no package `typer`, which this program is made with\n"
+        f"  make setup    # once; then: .venv/bin/python -m harness {' '.join(sys.argv[1:])}"
+    )
 
 from harness import __version__, children, stopping, utf8
 from harness.commands.line import kept, kernels, runs

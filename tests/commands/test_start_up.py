@@ -115,3 +115,14 @@ def test_what_install_completion_writes_completes_in_bash(tmp_path: Path) -> Non
         env={**environment, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
     )  # fmt: skip
     assert ended.stdout.splitlines()[-1] == "reduce_sum", ended
+
+
+def test_a_python_without_the_packages_is_told_which_one_has_them() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-S", "-m", "harness", "doctor"],
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, env={},
+    )  # fmt: skip
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    assert "has no package `typer`" in ended.stderr
+    assert ".venv/bin/python -m harness doctor" in ended.stderr
