@@ -4,8 +4,8 @@
     python scripts/pages/comparing_tables.py --check    exit 1 if it is out of date
 
 From harness/comparison/gauges.py, reports/simulated/gate.csv, which `make benchmark-compare`
-writes, reports/h200/reliability/gate.csv, of `make benchmark-gate`, and
-reports/emulated/gate_edits.csv, of `make benchmark-gate-edits`.
+writes, reports/h200/reliability/gate.csv, of `make benchmark-gate`, gate_ladder.csv beside it, of
+`make benchmark-gate-ladder`, and reports/emulated/gate_edits.csv, of `make benchmark-gate-edits`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ SIMULATED = ROOT / "reports" / "simulated" / "gate.csv"
 CI_PAGE = ROOT / "docs" / "ci.md"
 EDITED = ROOT / "reports" / "emulated" / "gate_edits.csv"
 TIMED = ROOT / "reports" / "h200" / "reliability" / "gate.csv"
+LADDERS = TIMED.with_name("gate_ladder.csv")
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     options = parser.parse_args(arguments)
-    tables = {"gauges": gauges(), "benchmark": simulated(), "gate": timed()}
+    tables = {"gauges": gauges(), "benchmark": simulated(), "gate": timed(), "ladders": ladders()}
     pages = {PAGE: tables, CI_PAGE: {"edits": edits()}}
     command = "python scripts/pages/comparing_tables.py"
     codes = [
@@ -101,6 +102,25 @@ def timed() -> Iterator[str]:
                f"| {holding} |")  # fmt: skip
     commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
     yield "\n" + sections.origin(TIMED, ROOT, commits)
+
+
+def ladders() -> Iterator[str]:
+    """A row per way of comparing a ladder with itself: what was blamed, and what was found."""
+    with LADDERS.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    yield ("| a ladder and itself | comparisons | cases in all | called slower or faster | exit 0 "
+           "| exit 3 | of one that takes 2 % longer: found | exit 3 |")  # fmt: skip
+    yield "|---|--:|--:|--:|--:|--:|--:|--:|"
+    for mode in dict.fromkeys(row["mode"] for row in rows):
+        of_mode = [row for row in rows if row["mode"] == mode]
+        codes = [row["code"] for row in of_mode]
+        untold = sum(row["code_2pct"] == "3" and row["found_2pct"] == "0" for row in of_mode)
+        yield (f"| {mode} | {len(of_mode)} | {sum(int(row['cases']) for row in of_mode)} "
+               f"| {sum(int(row['blamed']) for row in of_mode)} | {codes.count('0')} "
+               f"| {codes.count('3')} | {sum(row['found_2pct'] == '1' for row in of_mode)} "
+               f"| {untold} |")  # fmt: skip
+    commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
+    yield "\n" + sections.origin(LADDERS, ROOT, commits)
 
 
 if __name__ == "__main__":

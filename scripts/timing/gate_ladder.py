@@ -61,7 +61,7 @@ def main() -> None:
         for number in range(given.beside):
             found.append(_beside(Path(scratch) / f"beside-{number}"))
             _keep(found[-1], given.keep, f"beside-{number}")
-    runs.write(given.out / "gate_ladder.csv", list(compared(found)), found[-1])
+    runs.write(given.out / "gate_ladder.csv", list(compared(found)), found[0])
 
 
 def compared(found: Sequence[Run]) -> Iterator[dict[str, Any]]:
