@@ -56,7 +56,7 @@ WITHIN = {STORE_SECTORS: 0.005}
 """Counters that carry noise on hardware, and how much, relative."""
 IN_TESTS, AT_ALL = 1.2e9, 5e9
 """Thread instructions of a case, by its readings, up to which it is emulated."""
-READ_WITH = {"softmax": 0, "softmax_rows": 0}
+READ_WITH = {"softmax": 0}
 """The draw that a problem's committed readings were made with, where that is no more the one which
 is timed and counted: before the typical one there was, ncu was shown draw 0. Who reads these
 problems anew with `profile` takes them out."""

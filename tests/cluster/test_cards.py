@@ -80,7 +80,7 @@ def test_who_wins_where_is_told_and_that_it_changes(both: Ground) -> None:
     assert found.winner.to_dict() == {"Old Card": "honest2", "New Card": "honest1"}
     assert not found.same_everywhere.any()
     page = (both.folder / "both" / "report.html").read_text()
-    assert "The winner depends on the card in 1 of 1 comparisons: New Card and Old Card" in page
+    assert "The winner depends on the card in 1 of 1 comparison: New Card and Old Card" in page
     assert 'href="old-card/report.html"' in page
 
 

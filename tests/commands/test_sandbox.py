@@ -68,6 +68,12 @@ def probe():
 
 
 @pytest.fixture
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With caches of its own: a sandbox follows no link to those that commands share."""
+    return tmp_path_factory.mktemp("sandbox")
+
+
+@pytest.fixture
 def bwrap(tmp_path: Path) -> Path:
     """A folder for PATH, with a bwrap that notes what it is given and waits for a while."""
     programs = tmp_path / "programs"

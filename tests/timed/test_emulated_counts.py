@@ -275,7 +275,9 @@ def test_what_was_counted_of_one_size_is_kept_when_the_run_is_stopped_at_another
 def command(station: Station, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command line, with the matrix of these tests."""
     here = Path(__file__).parent
-    text = MATRIX.format(variants=ROWS, sizes="[1024]", limits="{launch_s: 20}", library="null")
+    text = MATRIX.format(
+        variants=ROWS, sizes="[1024]", limits="{launch_s: 20}", library="null", timing=""
+    )
     (station.folder / "bench.yaml").write_text(text)
     return subprocess.run(
         [sys.executable, str(here / "whole_run.py"), *arguments, "--out", "run"],

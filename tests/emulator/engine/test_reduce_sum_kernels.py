@@ -24,7 +24,7 @@ def _cases(n: int, arch: str) -> dict[str, Case]:
     """Variant → its case at a size, in blocks of BLOCK."""
     bench = model.load(KERNELS.parent / "bench.yaml")
     cases = plan.cases_at(bench, emulated_device(arch), "reduce_sum", [{"n": n}])
-    return {case.variant: case for case in cases if case.launch == {"block": BLOCK}}
+    return {case.variant: case for case in cases if case.launch.get("block") == BLOCK}
 
 
 def _sum(
