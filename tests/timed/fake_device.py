@@ -235,8 +235,8 @@ class FakeWorkspace:
         self._x["input"][5] = 7.0
 
     def change_input_when_timed(self) -> None:
-        if self._in_rounds():
-            self._x["input"][5] = 7.0
+        if self._in_rounds():  # more numbers than a launch's state writes anyway
+            self._x["input"][5:205] = 7.0
 
     def write_past(self) -> None:
         self._guard = True
