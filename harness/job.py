@@ -79,6 +79,6 @@ class Telling(Protocol):
     def right(self, case: str, right: Right) -> None: ...
 
     def launched(self, case: str, seen: Sequence[Seen]) -> None:
-        """What each launch of a batch came to, for whoever judges it to judge."""
+        """Report what each launch of a batch gave, so that another process can judge it."""
 
     def drawn(self, draw: int, files: Mapping[str, str]) -> None: ...

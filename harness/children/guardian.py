@@ -33,15 +33,20 @@ def marked(mark: str) -> tuple[list[int], bool]:
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if not name.isdecimal() or int(name) == os.getpid():
             continue
-        try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                environment = file.read()
-        except OSError:  # it has ended, or is another user's, or the kernel's
-            continue
-        is_one_loaded |= not environment
-        if wanted in b"\0" + environment:
+        environment = _environment(int(name))
+        is_one_loaded |= environment == b""
+        if environment and wanted in b"\0" + environment:
             found.append(int(name))
     return found, is_one_loaded
+
+
+def _environment(pid: int) -> bytes | None:
+    """What a process began with; None where it has ended or is not this user's."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read()
+    except OSError:
+        return None
 
 
 def relatives(pids: Iterable[int]) -> list[int]:
@@ -49,8 +54,9 @@ def relatives(pids: Iterable[int]) -> list[int]:
     own = os.environ.get(VARIABLE, "")
     if not own:
         return []
-    family, _ = marked(own.rsplit(".", 2)[0] + ".")
-    return sorted(set(family) & set(pids))
+    family = f"\0{VARIABLE}={own.rsplit('.', 2)[0]}.".encode()
+    others = [pid for pid in pids if pid != os.getpid()]
+    return [pid for pid in others if family in b"\0" + (_environment(pid) or b"")]
 
 
 def end(mark: str) -> None:

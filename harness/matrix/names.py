@@ -1,6 +1,6 @@
 """What a matrix names, for a shell to complete: read from its files alone, right or wrong.
 
-A shell waits for this at every key, so nothing is checked or merged.
+A shell runs this at every press of Tab, so nothing is checked or merged.
 """
 
 from __future__ import annotations

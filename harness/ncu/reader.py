@@ -107,7 +107,6 @@ def read(path: Path, module: Any = None) -> Report | Failure:
             f"domain {NVTX_DOMAIN}\n  collect it with: {command('profile', 'profile')}",
         )
     steps = {step: _counts(same, catalogue()) for step, same in found.items()}
-    del opened
     return Report(path, container.version, steps, foreign)
 
 
@@ -117,9 +116,8 @@ def read_apart(path: Path) -> Report | Failure:
     What reads a report is a C++ library of NVIDIA's, made to be alone in a process. A crash of it
     costs the figures of this file, and not the run.
     """
-    command_ = [sys.executable, "-m", "harness.ncu.reader", str(path)]
     try:
-        said = children.output(command_, _READING_S)
+        said = children.output([sys.executable, "-m", "harness.ncu.reader", str(path)], _READING_S)
     except children.LateError:
         return Failure("unreadable", f"{path}: reading it took longer than {_READING_S:.0f} s")
     if said.code:

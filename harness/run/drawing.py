@@ -36,7 +36,8 @@ SHARE = 8
 
 @dataclass(frozen=True)
 class Group:
-    """What is drawn. nbytes: of both draws, with their references and bounds."""
+    """What is drawn. nbytes: of both draws, and of references and bounds: theirs, and those of the
+    other state of one."""
 
     case: Case
     nbytes: int
@@ -50,7 +51,8 @@ def groups(cases: Iterable[Case], problems: Mapping[str, Problem]) -> list[Group
         outputs = [b for b in buffers if b.role == "output"]
         if not any(b.dtype in ("int64", "uint64") for b in outputs):
             read = sum(b.nbytes for b in buffers if b.role == "input")
-            found.append(Group(case, len(DRAWS) * (read + sum(16 * b.count for b in outputs))))
+            held_to = sum(16 * b.count for b in outputs)
+            found.append(Group(case, len(DRAWS) * read + (len(DRAWS) + 1) * held_to))
     return found
 
 

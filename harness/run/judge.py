@@ -15,7 +15,7 @@ from harness.job import Job
 from harness.records import Cache, Record, Round
 
 ONE_STATE = 64
-"""Launches that are all in one state by a chance of 2^-63."""
+"""With so many launches, the probability that all of them are in one state is 2^-63."""
 
 _FORGED = "its worker sent {}: something else than the harness wrote them"
 

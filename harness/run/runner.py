@@ -140,9 +140,7 @@ class Runner:
         if not isinstance(self._hands, OwnCores):
             return forecast.nothing()
         to_do = self._open(self.cases)
-        shapes = {case.shape for case in to_do}
-        tests = [test for test in self.tests if test.shape in shapes]
-        units = to_compile([*tests, *to_do], self.bench.kernels, self.device.arch)
+        units = to_compile([*self._tests_of(to_do), *to_do], self.bench.kernels, self.device.arch)
         found = forecast.Forecast(
             forecast.steps(
                 to_do, units, self.bench.timing if self.is_timed else None,
@@ -286,11 +284,16 @@ class Runner:
         found = drawing.Drawing(groups, job, several)
         return found
 
+    def _tests_of(self, cases: Iterable[Case]) -> list[Case]:
+        """The tests that these cases are verified by, as far as they can run here."""
+        shapes = {case.shape for case in cases}
+        return [t for t in self.tests if t.shape in shapes and not t.skip and not t.refusal]
+
     def _compile(self) -> None:
         wanted = self._open(self.cases)
-        shapes = {case.shape for case in wanted}
-        tests = [t for t in self.tests if t.shape in shapes and not t.skip and not t.refusal]
-        self._made = compile_all([*tests, *wanted], self.bench.kernels, self.device.arch)
+        self._made = compile_all(
+            [*self._tests_of(wanted), *wanted], self.bench.kernels, self.device.arch
+        )
         self._site.built.update(self._made.built)
         for case in wanted:
             if case.shape in self._made.refused:

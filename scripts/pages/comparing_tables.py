@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 
@@ -55,8 +55,7 @@ def gauges() -> Iterator[str]:
 
 def edits() -> Iterator[str]:
     """One row per kind and family of edit: how many, and how the gate ended."""
-    with EDITED.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = _rows(EDITED)
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         found.setdefault((row["kind"], row["family"]), []).append(row["exit"])
@@ -69,8 +68,7 @@ def edits() -> Iterator[str]:
 
 def simulated() -> Iterator[str]:
     """One row per mode and model of noise: what is blamed, found, and cannot be told."""
-    with SIMULATED.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = _rows(SIMULATED)
     yield (f"| sides | noise, {rows[0]['pairs']} pairs each | equal kernels: any is blamed "
            "| the gate opens | 2 % slower: is found | nobody can tell "
            "| intervals, on average |")  # fmt: skip
@@ -80,14 +78,12 @@ def simulated() -> Iterator[str]:
                   for key in ("false", "passed", "found_2pct", "cannot_tell")]  # fmt: skip
         half = f"± {100 * float(row['half']):.2f} %"
         yield f"| {row['mode']} | {row['noise']} | {' | '.join(shares)} | {half} |"
-    commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
-    yield "\n" + sections.origin(SIMULATED, ROOT, commits)
+    yield _origin(SIMULATED, rows)
 
 
 def timed() -> Iterator[str]:
     """One row for equal and one for slower kernels: exit codes, and the change that was seen."""
-    with TIMED.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = _rows(TIMED)
     yield ("| kernel of the working tree | comparisons | exit 0 | exit 1 | change, median (range) "
            "| intervals that hold 0 |")  # fmt: skip
     yield "|---|--:|--:|--:|--:|--:|"
@@ -100,14 +96,12 @@ def timed() -> Iterator[str]:
         yield (f"| {words} | {len(found)} | {codes.count('0')} | {codes.count('1')} "
                f"| {median(changes):+.2f} % ({min(changes):+.2f} to {max(changes):+.2f} %) "
                f"| {holding} |")  # fmt: skip
-    commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
-    yield "\n" + sections.origin(TIMED, ROOT, commits)
+    yield _origin(TIMED, rows)
 
 
 def ladders() -> Iterator[str]:
     """A row per way of comparing a ladder with itself: what was blamed, and what was found."""
-    with LADDERS.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = _rows(LADDERS)
     yield ("| a ladder and itself | comparisons | cases in all | called slower or faster | exit 0 "
            "| exit 3 | of one that takes 2 % longer: found | exit 3 |")  # fmt: skip
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
@@ -119,8 +113,18 @@ def ladders() -> Iterator[str]:
                f"| {sum(int(row['blamed']) for row in of_mode)} | {codes.count('0')} "
                f"| {codes.count('3')} | {sum(row['found_2pct'] == '1' for row in of_mode)} "
                f"| {untold} |")  # fmt: skip
+    yield _origin(LADDERS, rows)
+
+
+def _rows(table: Path) -> list[dict[str, str]]:
+    with table.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _origin(table: Path, rows: Iterable[Mapping[str, str]]) -> str:
+    """Where the rows stand, and by which commits they were made."""
     commits = ", ".join(dict.fromkeys(row["commit"] for row in rows))
-    yield "\n" + sections.origin(LADDERS, ROOT, commits)
+    return "\n" + sections.origin(table, ROOT, commits)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draw docs/pictures/: what a run shows on the terminal, and the first screen of its page.
+"""Draw docs/pictures/: the output of a run on the terminal, and the top of its report page.
 
     python scripts/pages/pictures.py            from the committed run of reports/h200/reduce_sum
 

@@ -72,9 +72,8 @@ def compared(found: Sequence[Run]) -> Iterator[dict[str, Any]]:
     pairs += [(one, two) for one, two in combinations(alone, 2) if _card(one) == _card(two)]
     for base, new in pairs:
         for n in sorted({p.sizes["n"] for p in new.planned.values()}):
-            was, now = _of_size(base, n), _of_size(new, n)
-            if base is new:
-                was = now
+            now = _of_size(new, n)
+            was = now if base is new else _of_size(base, n)
             slower = _slowed(now)
             plain = judge(was, now)
             changed = judge(slower if base is new else was, slower)

@@ -11,6 +11,7 @@ import pytest
 
 from harness.cases import Case
 from harness.job import Job
+from harness.problem import load
 from harness.run import drawing
 from harness.run.drawing import Drawing, Group
 from harness.run.measurement import Drawn
@@ -133,3 +134,10 @@ def test_leaving_ends_what_is_still_drawn(begin: Begin, double: Callable[..., Ca
         while not all(future.running() for future in running):
             pass
     assert [future.result(0) for future in running] == [None, None]
+
+
+def test_room_is_kept_for_both_draws_and_for_what_is_right_in_either_state(
+    double: Callable[..., Case], folder: Path
+) -> None:
+    [group] = drawing.groups([double(n=1000)], {"double": load(folder / "kernels" / "double")})
+    assert group.nbytes == 2 * 4000 + 3 * 2 * 8000  # inputs; references and bounds, in doubles

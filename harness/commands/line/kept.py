@@ -124,7 +124,7 @@ def trend(
         Path, typer.Option("--out", help="A folder for trend.html, trend.csv and the figures.")
     ] = REPORTS / "trend",
 ) -> None:
-    """Each variant's time, or its exact counters, over runs by date, with new levels marked."""
+    """Show each variant's time or exact counters from run to run, and mark new levels."""
     from harness.commands import trend as drawn
 
     drawn.trend(runs, out)

@@ -46,7 +46,10 @@ def here(asked: Asked) -> tuple[int, Path]:
 
 
 def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
-    """The commands. carry_out: from the matrix to the report; the exit code and the folder."""
+    """Add the commands to the program.
+
+    carry_out: runs the matrix up to the report, and returns the exit code and the folder.
+    """
 
     @app.command()
     def run(

@@ -1,4 +1,4 @@
-"""`run` and `profile`: in the sandbox or not, kept by a name, and again when a file is saved."""
+"""Carry out `run` and `profile`: sandboxed, saved as a baseline, or repeated on every save."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def counters(instructions: Sequence[MachineCount], meets_others: bool) -> tuple[
 
 
 def uncounted(instructions: Sequence[MachineCount]) -> Uncounted:
-    """Counters that no number is known of, and why."""
+    """Counters whose value is not known, each with the reason."""
     return of_mixed(instructions, lambda number: _memory_kinds(instructions[number]))
 
 
