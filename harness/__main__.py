@@ -17,10 +17,12 @@ except ModuleNotFoundError:  # the system's Python, in a clone whose packages li
         f"  make setup    # once; then: .venv/bin/python -m harness {' '.join(sys.argv[1:])}"
     )
 
-from harness import __version__, children, stopping, utf8
+from harness import __version__
 from harness.commands.line import kept, kernels, runs
+from harness.console import utf8
+from harness.console.suggestions import NAME
 from harness.errors import HarnessError
-from harness.near import NAME
+from harness.processes import children, stopping
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -83,7 +85,7 @@ def _end(code: int, message: str = "") -> int:
     children.stop_all()
     with suppress(OSError):
         if message:
-            from harness.progress import console
+            from harness.console.progress import console
 
             console.print(message, markup=False)
     return code

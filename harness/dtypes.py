@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from harness.console.suggestions import did_you_mean
 from harness.errors import ProblemError
-from harness.near import did_you_mean
 
 if TYPE_CHECKING:  # a matrix is read, and completed by a shell, by names alone
     import numpy as np

@@ -10,9 +10,9 @@ from typing import Literal, Protocol
 from pydantic import TypeAdapter
 
 from harness.backends.base import Right, Seen
-from harness.build.compile import Built
 from harness.cases import Case, Device, Flush
-from harness.records import Record
+from harness.compiler.compile import Built
+from harness.journal.records import Record
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 import numpy.typing as npt
 
-from harness import deadline
 from harness.dtypes import machine_epsilon, numpy_dtype, smallest_normal
 from harness.errors import HarnessError, ProblemError
+from harness.processes import deadline
 
 __all__ = [
     "Array", "Buffer", "Problem", "Role", "Work", "load", "machine_epsilon", "numpy_dtype",

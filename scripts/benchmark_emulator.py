@@ -29,10 +29,10 @@ import numpy.typing as npt
 import typer
 
 from harness import emulator
-from harness.build import compile as compiler
-from harness.build.compile import Unit
+from harness.compiler import compile as compiler
+from harness.compiler.compile import Unit
 from harness.emulator import sass
-from harness.run.machine import cores, describe
+from harness.machine.environment import cores, describe
 
 ROOT = Path(__file__).parents[1]
 KERNELS = ROOT / "kernels"

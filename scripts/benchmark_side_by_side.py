@@ -23,8 +23,8 @@ import typer
 from benchmark_emulator import KERNELS, ROOT, WORKLOADS, Workload
 
 from harness import emulator
-from harness.build import compile as compiler
-from harness.build.compile import Unit
+from harness.compiler import compile as compiler
+from harness.compiler.compile import Unit
 
 SMALL = 100_000
 """Thread instructions up to which a launch is small: its cost is not that of its instructions."""

@@ -43,12 +43,12 @@ from pathlib import Path
 
 import gpu_packages
 
-from harness.build import drivers
+from harness.compiler import drivers
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "reports/setup/machines.csv"
 DECIDE = ("Makefile", "pyproject.toml", "constraints.txt", "scripts/setup.py",
-          "scripts/gpu_packages.py", "harness/build/drivers.py")  # fmt: skip
+          "scripts/gpu_packages.py", "harness/compiler/drivers.py")  # fmt: skip
 PACKAGES = "python3,python3-venv,python3-dev,make,g++,git,ca-certificates"
 SHARED = {"root/.cache/pip": "pip", "root/.cache/kernel-harness": "engines", "find": "find"}
 """What machines share: downloads, and the emulator's engines, which the first has compiled."""

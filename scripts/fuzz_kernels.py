@@ -31,7 +31,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "emulator")]
 
 from kernel_files import asked  # noqa: E402
 
-from harness.build import toolchain  # noqa: E402
+from harness.compiler import toolchain  # noqa: E402
 from harness.emulator import launch, parse  # noqa: E402
 from harness.emulator.engine.library import load  # noqa: E402
 from harness.emulator.errors import EmulatorError  # noqa: E402

@@ -24,7 +24,7 @@ from mutations import mutated, word_elsewhere
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from harness.build import toolchain
+from harness.compiler import toolchain
 from harness.emulator.errors import EmulatorError
 from harness.emulator.sass.code import MachineCode
 from harness.emulator.sass.cubin import disassembler, elf

@@ -2,7 +2,7 @@
 
 PyCUDA has no wheels on PyPI, so it is compiled against the headers of the CUDA toolkit that nvcc
 belongs to, or of PyPI's wheels where there is no toolkit. The driver decides the rest
-(harness/build/drivers.py). Run with the system's Python, so it may use the standard library only.
+(harness/compiler/drivers.py). Run with the system's Python, so it may use the standard library only.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 
-from harness.build import drivers
-from harness.build.drivers import SetupError, Toolkit
+from harness.compiler import drivers
+from harness.compiler.drivers import SetupError, Toolkit
 
 HEADERS = ("nvidia-cuda-runtime==13.0.96", "nvidia-cuda-profiler-api==13.0.85")
 """cuda.h and cudaProfiler.h, as torch and the compiler from PyPI want them, too."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import gpu_packages
 
-from harness.build import drivers
+from harness.compiler import drivers
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"

@@ -21,9 +21,9 @@ from hypothesis import settings
 from tiny_problem import KERNEL, MATRIX, PROBLEM
 from tiny_problem import edit as in_file
 
-from harness import children
-from harness.build import cache as compile_cache
 from harness.cases import Case, Device, Step
+from harness.compiler import cache as compile_cache
+from harness.processes import children
 
 REPOSITORY = Path(__file__).parents[1]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from harness import load
-from harness.build import host
-from harness.build.host import HostFunction
 from harness.cases import Device
+from harness.compiler import host
+from harness.compiler.host import HostFunction
 from harness.matrix import model, plan, written
 
 ROOT = Path(__file__).parent.parent
@@ -47,7 +47,7 @@ def test_the_page_says_every_key_of_a_matrix() -> None:
         for key in model_.model_fields:
             assert re.search(rf"`{key}`|^ *{key}:", PAGE, re.MULTILINE), key
     table = PAGE.split("| key of a step |")[1].split("\n\n")[0]
-    for key in written.Step.model_fields:
+    for key in written.WrittenStep.model_fields:
         assert f"`{key}`" in table, key
     table = PAGE.split("| key of a variant |")[1].split("\n\n")[0]
     for key in written.Variant.model_fields:

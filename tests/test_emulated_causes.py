@@ -16,12 +16,12 @@ import pytest
 
 from harness import tables
 from harness.cases import Case
+from harness.journal.records import Compiled, Counted, Uncounted
 from harness.problem import Work
-from harness.records import Compiled, Counted, Uncounted
+from harness.processes.stopping import Stopped
 from harness.run.compilation import Compilation
 from harness.run.emulated.counting import emulated
 from harness.run.emulated.stage import Surroundings
-from harness.stopping import Stopped
 from harness.tables import Run
 
 TABLE = Path(__file__).parents[1] / "reports" / "h200" / "emulated_causes.csv"

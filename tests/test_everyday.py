@@ -13,8 +13,8 @@ import pytest
 import typing_commands
 
 from harness import load
-from harness.near import program
-from harness.records import Renewed
+from harness.console.suggestions import program
+from harness.journal.records import Renewed
 
 ROOT = Path(__file__).parent.parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", "COLUMNS": "80"}

@@ -22,7 +22,7 @@ from harness import tables
 from harness.analysis import source_lines
 from harness.commands.printed import results
 from harness.errors import JournalError
-from harness.records import (
+from harness.journal.records import (
     Compiled,
     Counted,
     Outcome,
@@ -262,7 +262,7 @@ def test_what_would_act_where_it_is_shown_is_shown_as_its_escape(
             program.main()
         assert not ended.value.code, command
     said = capsys.readouterr()
-    wanted = results.Wanted(markdown=tmp_path / "results.md")
+    wanted = results.OutputOptions(markdown=tmp_path / "results.md")
     results.tell(tables.load(new), wanted)
     texts = {
         path: path.read_text()

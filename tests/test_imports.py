@@ -97,9 +97,9 @@ def test_a_part_imports_only_what_lies_below_it(part: str) -> None:
     allowed = MAY_USE[part] | {part}
     for path in _files(part):
         for name in _imports(path):
-            pieces = name.split(".")
-            if pieces[0] == "harness" and len(pieces) > 1 and _is_part(pieces[1]):
-                assert pieces[1] in allowed, f"{path.relative_to(HARNESS)} imports {name}"
+            items = name.split(".")
+            if items[0] == "harness" and len(items) > 1 and _is_part(items[1]):
+                assert items[1] in allowed, f"{path.relative_to(HARNESS)} imports {name}"
 
 
 def _is_part(name: str) -> bool:
@@ -113,9 +113,9 @@ def test_a_room_of_the_emulator_imports_only_what_lies_below_it(room: str) -> No
     assert files
     for path in files:
         for name in _imports(path):
-            pieces = name.split(".")
-            if pieces[:2] == ["harness", "emulator"] and len(pieces) > 2:
-                assert pieces[2] in allowed, f"{path.relative_to(HARNESS)} imports {name}"
+            items = name.split(".")
+            if items[:2] == ["harness", "emulator"] and len(items) > 2:
+                assert items[2] in allowed, f"{path.relative_to(HARNESS)} imports {name}"
 
 
 def test_every_room_of_the_emulator_is_listed() -> None:
@@ -150,7 +150,7 @@ def _imported_by(module: str) -> set[str]:
         capture_output=True, text=True, check=True, cwd=HARNESS.parent,
     )  # fmt: skip
     names = [name.split(".") for name in told.stdout.split()]
-    return {pieces[0] for pieces in names} | {".".join(pieces[:2]) for pieces in names}
+    return {items[0] for items in names} | {".".join(items[:2]) for items in names}
 
 
 _DRAWING = ("pandas", "matplotlib", "scipy")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.build.compile import Unit, build
+from harness.compiler.compile import Unit, build
 from harness.emulator.sass import launch_machine_code, read, variable
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from harness.build import drivers
+from harness.compiler import drivers
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 

@@ -9,8 +9,8 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from harness import children
 from harness.__main__ import main
+from harness.processes import children
 
 ROOT = Path(__file__).parents[1]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.records import Outcome, Verified
+from harness.journal.records import Outcome, Verified
 from harness.tables import Run
 
 

@@ -16,13 +16,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from harness import strict_yaml
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import CAVEATS, Missing, Readings
 from harness.errors import ConfigError
-from harness.measure.statistics import Interval
-from harness.measure.timings import group_of
-from harness.records import Planned
+from harness.files import strict_yaml
+from harness.journal.records import Planned
+from harness.statistics.intervals import Interval
+from harness.statistics.timings import group_of
 
 PATH = Path(__file__).with_name("claims.yaml")
 

@@ -14,9 +14,9 @@ from harness.analysis.ladder import OneGroup, short_names
 from harness.analysis.losses import Loss, losses
 from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Answer, Reading, Readings
-from harness.analysis.why import Change, Explainer, Step
-from harness.measure.timings import Group
-from harness.records import Planned
+from harness.analysis.why import Change, Explainer, LadderStep
+from harness.journal.records import Planned
+from harness.statistics.timings import Group
 
 TELLING = (
     "wavefronts-over-ideal", "sectors-over-compulsory", "acting-threads", "global-atomics",
@@ -38,7 +38,7 @@ class Rung:
     short: str
     losses: Sequence[Loss]
     """The greatest first."""
-    step: Step | None
+    step: LadderStep | None
     """From what it builds on, where that was counted too."""
 
     @property

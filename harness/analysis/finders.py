@@ -22,8 +22,8 @@ from harness.analysis.readings import (
     ratio,
     weakest,
 )
+from harness.journal.records import Planned
 from harness.ncu.metrics import catalogue
-from harness.records import Planned
 
 SECTOR_BYTES, WARP = 32, 32
 Find = Callable[[Readings, Planned], Answer]

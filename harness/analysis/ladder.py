@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.measure.statistics import Interval, Verdict
-from harness.measure.timings import Comparison, Group, Spread
-from harness.records import Planned
+from harness.journal.records import Planned
+from harness.statistics.intervals import Interval, Verdict
+from harness.statistics.timings import Comparison, Group, Spread
 from harness.tables import Run
 from harness.tables.roofs import Roof, roofs_of, without
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from harness.records import Conditions, Round
+from harness.journal.records import Conditions, Round
 from harness.tables import Run
 
 PER_CYCLE = {

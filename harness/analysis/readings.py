@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from harness.journal.records import Compiled, Counted, Provenance, Uncounted, times_the_work
 from harness.ncu.metrics import base, catalogue
-from harness.records import Compiled, Counted, Provenance, Uncounted, times_the_work
 from harness.tables import Run
 
 NOT_COLLECTED, NOT_APPLICABLE = "not collected", "not applicable"

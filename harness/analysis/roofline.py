@@ -18,9 +18,9 @@ from typing import Literal
 
 from harness.analysis.finders import SECTOR_BYTES, matrix_products
 from harness.analysis.readings import Answer, Missing, Reading, Readings, weakest
-from harness.measure.mixes import MIXES
-from harness.measure.statistics import Interval
-from harness.records import Planned
+from harness.journal.records import Planned
+from harness.statistics.intervals import Interval
+from harness.statistics.mixes import MIXES
 from harness.tables import Run
 from harness.tables.roofs import roofs_of
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import run_files, source_text
-from harness.records import Planned
+from harness.files import source_text
+from harness.journal import run_files
+from harness.journal.records import Planned
 from harness.tables import Run
 
 REPOSITORY = Path(__file__).parents[2]

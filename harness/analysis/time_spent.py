@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from harness.analysis.finders import STALL
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Reading, Readings
-from harness.records import Planned
+from harness.journal.records import Planned
 from harness.tables.roofs import arithmetic_rate
 
 REASONS: Mapping[str, tuple[str, ...]] = {

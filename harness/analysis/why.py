@@ -16,8 +16,8 @@ from harness.analysis.peaks import peaks_of
 from harness.analysis.quantities import QUANTITIES, Quantity
 from harness.analysis.readings import Answer, Missing, Reading, Readings
 from harness.analysis.time_spent import Spent, spent
-from harness.measure.timings import Comparison, Group
-from harness.records import Planned
+from harness.journal.records import Planned
+from harness.statistics.timings import Comparison, Group
 from harness.tables import Run
 
 NOTABLE = 0.05
@@ -102,7 +102,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Step:
+class LadderStep:
     """Two cases, the earlier and the later, and what lies between them."""
 
     before: Planned
@@ -159,7 +159,7 @@ class Explainer:
         self.readings, self.run = readings, readings.run
         self._peaks = peaks_of(self.run)
 
-    def compare(self, before: Planned, after: Planned) -> Step:
+    def compare(self, before: Planned, after: Planned) -> LadderStep:
         """The step from one case to another of the same problem and sizes."""
         run = self.run
         speed = run.compare(after.case, before.case) if run.is_timed else None
@@ -171,12 +171,12 @@ class Explainer:
         both = (spent(self.readings, before, self._peaks), spent(self.readings, after, self._peaks))
         finding = self._finding(before, after, speed, changes, same, both)
         shown = [c for c in changes if speed is None or c.quantity.key != "launches"]
-        return Step(
+        return LadderStep(
             before, after, speed, changes, finding, same,
             most_moved(shown, [cause.quantity for cause in finding.causes]), both,
         )  # fmt: skip
 
-    def steps(self, group: Group) -> list[Step]:
+    def steps(self, group: Group) -> list[LadderStep]:
         """Each variant of a group with the one that it builds on, in the matrix's order."""
         timings = self.run.timings
         pairs = [(timings.builds_on(p), p) for p in timings.shown(group) if not p.is_library]
@@ -186,7 +186,7 @@ class Explainer:
             if before and self._usable(before) and self._usable(after)
         ]
 
-    def shapes(self, group: Group) -> list[Step]:
+    def shapes(self, group: Group) -> list[LadderStep]:
         """Each variant's slowest launch shape against its best, where they are told apart."""
         timings = self.run.timings
         found = []

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from harness.build.compile import Built
 from harness.cases import Case, Device, Flush, Step, how_many
+from harness.compiler.compile import Built
 from harness.dtypes import numpy_dtype
 from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError
+from harness.journal.records import Cache, Counted, MachineCode, SourceLine, Uncounted
 from harness.problem import Buffer, Problem
-from harness.records import Cache, Counted, MachineCode, SourceLine, Uncounted
 
 Array = npt.NDArray[Any]
 

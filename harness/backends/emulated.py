@@ -17,8 +17,8 @@ from harness.backends.host_memory import (
     module_of,
     relative,
 )
-from harness.build.compile import Built
 from harness.cases import Case
+from harness.compiler.compile import Built
 from harness.problem import Buffer, Problem
 
 

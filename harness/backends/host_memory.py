@@ -20,11 +20,11 @@ from harness.backends.base import (
     poisoned,
     scalar_or_buffer,
 )
-from harness.build.compile import Built, kernel_name
 from harness.cases import Case, Step
+from harness.compiler.compile import Built, kernel_name
 from harness.errors import LaunchError
+from harness.journal.records import Counted, MachineCode, Provenance, SourceLine, Uncounted
 from harness.problem import Buffer
-from harness.records import Counted, MachineCode, Provenance, SourceLine, Uncounted
 
 Self = TypeVar("Self", bound="HostWorkspace")
 

@@ -22,11 +22,11 @@ from harness.backends.host_memory import (
     module_of,
     relative,
 )
-from harness.build.compile import Built
 from harness.cases import Case
+from harness.compiler.compile import Built
 from harness.emulator import sass
 from harness.emulator.sass.code import READ
-from harness.records import Counted, MachineCode, MachineInstruction, Provenance, Uncounted
+from harness.journal.records import Counted, MachineCode, MachineInstruction, Provenance, Uncounted
 
 LISTING = "listing.json.gz"
 """What the disassembler prints of a cubin, kept beside it."""

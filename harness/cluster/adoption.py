@@ -6,36 +6,36 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cluster import remote
-from harness.cluster.crew import Crew
-from harness.journal import Journal, parsed, read_journal
-from harness.progress import console
-from harness.records import Located, Record, to_json
+from harness.cluster.worker_pool import WorkerPool
+from harness.console.progress import console
+from harness.journal.file import Journal, parsed, read_journal
+from harness.journal.records import Located, Record, to_json
 from harness.tables import about
 
 JOURNAL = "journal.jsonl"
 
 
-def adopt(crew: Crew, folders: Sequence[Path]) -> int:
+def adopt(pool: WorkerPool, folders: Sequence[Path]) -> int:
     """How many records of earlier attempts were not in the runs' journals, and are now.
 
     A case may have been given to another worker since: only the last one that had it counts.
     """
     found = {folder: _attempt_of(folder) for folder in folders}
-    count = sum(_adopt(crew, folder, attempt) for folder, attempt in found.items() if attempt)
+    count = sum(_adopt(pool, folder, attempt) for folder, attempt in found.items() if attempt)
     for attempt in set(found.values()) - {""}:
-        crew.ask(remote.forget, attempt, of=crew.one_per_host())
+        pool.ask(remote.forget, attempt, of=pool.one_per_host())
     if count:
         console.print(f"{count} records were still with the workers", markup=False)
     return count
 
 
-def _adopt(crew: Crew, folder: Path, attempt: str) -> int:
+def _adopt(pool: WorkerPool, folder: Path, attempt: str) -> int:
     path = folder / JOURNAL
     if not path.exists():
         return 0
     here = list(read_journal(path))
     there, last = {to_json(record) for record in here}, _last(here)
-    found = [record for journal in _journals(crew, attempt) if _is_last(journal, last)
+    found = [record for journal in _journals(pool, attempt) if _is_last(journal, last)
              for record in journal if to_json(record) not in there]  # fmt: skip
     with Journal(path) as journal:
         for record in found:
@@ -50,9 +50,9 @@ def _attempt_of(folder: Path) -> str:
         return ""
 
 
-def _journals(crew: Crew, attempt: str) -> Iterator[list[Record]]:
+def _journals(pool: WorkerPool, attempt: str) -> Iterator[list[Record]]:
     """What is whole of each; a disk that was full or failed has left no more."""
-    said = crew.ask(remote.everything, attempt, of=crew.one_per_host())
+    said = pool.ask(remote.everything, attempt, of=pool.one_per_host())
     for content in (each for contents in said.values() for each in contents):
         found = []
         for line in content.splitlines():

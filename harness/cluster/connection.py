@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from harness import children
-from harness.cluster.crew import Crew
-from harness.cluster.errand import Wanted
+from harness.cluster.messages import Requirements
+from harness.cluster.worker_pool import WorkerPool
+from harness.console.progress import console
+from harness.console.suggestions import install
 from harness.errors import UsageError
-from harness.near import install
-from harness.progress import console
-from harness.run import devices, machine
-from harness.run.site import DESCRIBE_S
+from harness.machine import devices, environment
+from harness.processes import children
+from harness.run.task_runner import DESCRIBE_S
 
 CONNECT_S = 10
 ASKED_S = DESCRIBE_S + 60
@@ -63,7 +63,7 @@ def check(where: str) -> None:
 
 
 @contextmanager
-def opened(where: str, wanted: Wanted, jobs: int = 0) -> Iterator[Crew]:
+def opened(where: str, wanted: Requirements, jobs: int = 0) -> Iterator[WorkerPool]:
     """The workers that can be used, each asked what it is.
 
     jobs: cores of this host that workers of its own share; 0 for all. Raises UsageError where the
@@ -83,9 +83,9 @@ def opened(where: str, wanted: Wanted, jobs: int = 0) -> Iterator[Crew]:
                 "this host? `dask scheduler` says its address when it starts"
             ) from None
         try:
-            crew = Crew(client, where, secrets.token_hex(8), wanted)
-            crew.assemble(STARTING_S, ASKED_S)
-            yield crew
+            pool = WorkerPool(client, where, secrets.token_hex(8), wanted)
+            pool.assemble(STARTING_S, ASKED_S)
+            yield pool
         finally:
             _close(client)
 
@@ -105,7 +105,7 @@ def _close(client: Any) -> None:
 
 
 @contextmanager
-def _cluster(where: str, wanted: Wanted, jobs: int) -> Iterator[str]:
+def _cluster(where: str, wanted: Requirements, jobs: int) -> Iterator[str]:
     """The scheduler's address; a cluster of this host's own lives as long as it is used."""
     if not where.startswith("local"):
         yield where
@@ -145,10 +145,10 @@ class Share:
             self.environment["CUDA_VISIBLE_DEVICES"] = gpu
 
 
-def shares(where: str, wanted: Wanted, jobs: int) -> list[Share]:
+def shares(where: str, wanted: Requirements, jobs: int) -> list[Share]:
     """One worker per GPU; where nothing is timed, one per group of cores."""
     _, _, number = where.partition(":")
-    cores = jobs or machine.cores()
+    cores = jobs or environment.cores()
     gpus = [] if wanted.backend == "emulator" else visible_gpus()
     if gpus:
         gpus = gpus[: int(number)] if number else gpus

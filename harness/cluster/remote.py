@@ -16,21 +16,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from harness.build.compile import Built
 from harness.cases import Device
 from harness.cluster import store
-from harness.cluster.errand import Description, Done, Errand, Wanted
+from harness.cluster.messages import Description, Requirements, Task, TaskResult
 from harness.cluster.versions import differences
+from harness.compiler.compile import Built
 from harness.errors import BackendUnavailable, DeviceLost, HarnessError, UsageError
 from harness.job import Job
-from harness.journal import Journal
-from harness.measure.card import Card, look
-from harness.records import Located, Planned, Record
-from harness.run import devices, machine
-from harness.run.gpu_lock import gpu_to_itself
-from harness.run.known import Known
-from harness.run.processes import Workers
-from harness.run.site import DESCRIBE_S, Site
+from harness.journal.file import Journal
+from harness.journal.records import Located, Planned, Record
+from harness.machine import devices, environment
+from harness.machine.card import Card, look
+from harness.machine.gpu_lock import gpu_to_itself
+from harness.processes.workers import Workers
+from harness.run.journal_state import JournalState
+from harness.run.task_runner import DESCRIBE_S, TaskRunner
 
 LEASE_S = 60.0
 """How long a client may be silent before what is done for it is stopped."""
@@ -49,7 +49,7 @@ class GivenTwiceError(HarnessError):
 # What a worker is
 
 
-def describe(wanted: Wanted, cores: int) -> Description:
+def describe(wanted: Requirements, cores: int) -> Description:
     """This worker's host and device, and in which sources it differs from the client."""
     logging.getLogger("distributed.worker").addFilter(_says_more)
     host, kernels = socket.gethostname(), found(wanted.kernels)
@@ -62,7 +62,7 @@ def describe(wanted: Wanted, cores: int) -> Description:
         return Description(host, cores, no_gpu=str(error))
     is_gpu = device.bus and wanted.backend in ("auto", "cuda")
     card = look(device.bus) if is_gpu else Card()
-    return Description(host, cores, device=device, card=card, driver=machine.driver())
+    return Description(host, cores, device=device, card=card, driver=environment.driver())
 
 
 def _says_more(line: logging.LogRecord) -> bool:
@@ -70,7 +70,7 @@ def _says_more(line: logging.LogRecord) -> bool:
     return "out-of-band" not in str(line.msg)
 
 
-def _device(wanted: Wanted) -> Device:
+def _device(wanted: Requirements) -> Device:
     if wanted.backend == "emulator":
         return devices.emulated(wanted.arch)
     if wanted.backend in ("auto", "cuda"):
@@ -97,7 +97,7 @@ class _Desk:
 
     asked: float = field(default_factory=time.monotonic)
     journals: dict[str, Path] = field(default_factory=dict)
-    sites: dict[str, Site] = field(default_factory=dict)
+    sites: dict[str, TaskRunner] = field(default_factory=dict)
 
 
 _desks: dict[str, _Desk] = {}
@@ -112,87 +112,87 @@ def _desk(attempt: str) -> _Desk:
 class _Keeper:
     """Writes records down until nobody wants them any more."""
 
-    def __init__(self, journal: Journal, known: Known) -> None:
+    def __init__(self, journal: Journal, known: JournalState) -> None:
         self._journal, self._known = journal, known
-        self.site: Site | None = None
+        self.runner: TaskRunner | None = None
 
     def keep(self, record: Record) -> None:
-        if self.site and self.site.is_stopped:
+        if self.runner and self.runner.is_stopped:
             raise StoppedError("the client is gone, or stopped it")
         self._journal.append(record)
         self._known.note(record)
 
 
-def carry_out(errand: Errand) -> Done:
+def carry_out(task: Task) -> TaskResult:
     """Do it to its end. What happens to the GPU, or who else uses it, is part of the answer."""
-    desk, path = _desk(errand.attempt), store.journal(errand.attempt, errand.key)
+    desk, path = _desk(task.attempt), store.journal(task.attempt, task.key)
     if path.exists():
-        raise GivenTwiceError(f"{errand.piece.name} was given to a second worker")
-    known = _known(errand)
+        raise GivenTwiceError(f"{task.item.name} was given to a second worker")
+    known = _known(task)
     with Journal(path) as journal:
-        desk.journals[errand.key] = path
+        desk.journals[task.key] = path
         keeper = _Keeper(journal, known)
-        setting = replace(errand.setting, kernels=found(errand.setting.kernels))
-        site = keeper.site = Site(setting, known, _placed(errand), keeper)
-        desk.sites[errand.key] = site
+        setting = replace(task.setting, kernels=found(task.setting.kernels))
+        runner = keeper.runner = TaskRunner(setting, known, _placed(task), keeper)
+        desk.sites[task.key] = runner
         try:
-            with _leased(desk, site), _gpu(errand.gpu):
-                return _done(errand, site, path)
+            with _leased(desk, runner), _gpu(task.gpu):
+                return _done(task, runner, path)
         except StoppedError:
-            return Done(_size(path), stopped=True)
+            return TaskResult(_size(path), stopped=True)
         except UsageError as error:  # another run has the GPU
-            return Done(_size(path), busy=str(error))
+            return TaskResult(_size(path), busy=str(error))
         except DeviceLost as error:
-            return Done(_size(path), lost=str(error))
+            return TaskResult(_size(path), lost=str(error))
         finally:
-            desk.sites.pop(errand.key, None)
-            site.workers.stop()
+            desk.sites.pop(task.key, None)
+            runner.workers.stop()
 
 
-def _done(errand: Errand, site: Site, path: Path) -> Done:
-    host, kind = socket.gethostname(), errand.piece.kind
+def _done(task: Task, runner: TaskRunner, path: Path) -> TaskResult:
+    host, kind = socket.gethostname(), task.item.kind
     if kind != "ceilings" and kind != "count":  # noqa: PLR1714 - mypy follows only this
-        for case in errand.piece.cases:
-            site.keep(Located(case.id, kind, host, errand.gpu))
-    is_gpu = errand.setting.backend == "cuda"
-    before = look(errand.bus).ecc_errors if is_gpu else None
-    said = site.carry_out(errand.piece, errand.cores)
-    if site.is_stopped:
-        return Done(_size(path), stopped=True)
-    after = look(errand.bus).ecc_errors if is_gpu else None
+        for case in task.item.cases:
+            runner.keep(Located(case.id, kind, host, task.gpu))
+    is_gpu = task.setting.backend == "cuda"
+    before = look(task.bus).ecc_errors if is_gpu else None
+    said = runner.carry_out(task.item, task.cores)
+    if runner.is_stopped:
+        return TaskResult(_size(path), stopped=True)
+    after = look(task.bus).ecc_errors if is_gpu else None
     fault = ""
     if before is not None and after is not None and after > before:
         fault = f"its memory had {after - before} uncorrected errors meanwhile"
-    return Done(_size(path), said, fault=fault)
+    return TaskResult(_size(path), said, fault=fault)
 
 
 def _size(path: Path) -> int:
     return path.stat().st_size
 
 
-def _known(errand: Errand) -> Known:
-    groups = {case.id: case.group for case in errand.piece.cases}
-    if errand.piece.kind == "measure":
-        planned = (record.case for record in errand.records if isinstance(record, Planned))
-        groups |= dict.fromkeys(planned, errand.piece.cases[0].group)
-    known = Known(groups)
-    for record in errand.records:
+def _known(task: Task) -> JournalState:
+    groups = {case.id: case.group for case in task.item.cases}
+    if task.item.kind == "measure":
+        planned = (record.case for record in task.records if isinstance(record, Planned))
+        groups |= dict.fromkeys(planned, task.item.cases[0].group)
+    known = JournalState(groups)
+    for record in task.records:
         known.note(record)
     return known
 
 
-def _placed(errand: Errand) -> dict[str, Built]:
+def _placed(task: Task) -> dict[str, Built]:
     def path(name: Path) -> Path:
-        return store.path_of(errand.attempt, name.name)
+        return store.path_of(task.attempt, name.name)
 
     return {
         case: replace(built, ptx=path(built.ptx), cubin=path(built.cubin))
-        for case, built in errand.built.items()
+        for case, built in task.built.items()
     }
 
 
 @contextmanager
-def _leased(desk: _Desk, site: Site) -> Iterator[None]:
+def _leased(desk: _Desk, runner: TaskRunner) -> Iterator[None]:
     """Stop the site when nobody asks for its records any more."""
     ended = threading.Event()
     desk.asked = time.monotonic()
@@ -200,7 +200,7 @@ def _leased(desk: _Desk, site: Site) -> Iterator[None]:
     def watch() -> None:
         while not ended.wait(_POLL_S):
             if time.monotonic() - desk.asked > LEASE_S:
-                site.workers.stop()
+                runner.workers.stop()
                 return
 
     watching = threading.Thread(target=watch, daemon=True)
@@ -264,9 +264,9 @@ def everything(attempt: str) -> list[bytes]:
 def stop(keys: Sequence[str]) -> None:
     """End errands, now: nothing that they do from here on is written down."""
     for desk in list(_desks.values()):
-        for site in [site for key, site in desk.sites.items() if key in keys]:
-            site.workers.stopped = True
-            threading.Thread(target=site.workers.stop, daemon=True).start()
+        for runner in [runner for key, runner in desk.sites.items() if key in keys]:
+            runner.workers.stopped = True
+            threading.Thread(target=runner.workers.stop, daemon=True).start()
 
 
 def forget(attempt: str) -> None:

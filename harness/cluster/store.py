@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from harness import storage
 from harness.errors import UsageError
+from harness.journal import storage
 
 _ATTEMPT = re.compile(r"[0-9a-f]{16}")
 

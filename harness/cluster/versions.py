@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from harness import source_text
-from harness.cluster.errand import Wanted
+from harness.cluster.messages import Requirements
+from harness.files import source_text
+from harness.machine import environment
 from harness.matrix import model
-from harness.run import machine
 
 _HARNESS = Path(__file__).parents[1]
 _CODE = (".py", ".cu", ".cuh", ".cpp", ".h")
@@ -16,11 +16,11 @@ _PACKAGES = ("distributed", "numpy", "torch", "triton", "pycuda")
 _MOST = 3
 
 
-def wanted(bench: model.Bench, backend: str, arch: str | None) -> Wanted:
+def wanted(bench: model.Bench, backend: str, arch: str | None) -> Requirements:
     """What the client has and a worker has to have."""
-    return Wanted(
+    return Requirements(
         backend, arch, bench.kernels.absolute(), harness_files(),
-        machine.sources(bench, sorted(bench.problems)), packages(),
+        environment.sources(bench, sorted(bench.problems)), packages(),
     )  # fmt: skip
 
 
@@ -32,10 +32,10 @@ def harness_files() -> dict[str, str]:
 
 def packages() -> dict[str, str]:
     """Package → version, of those that are installed."""
-    return machine.installed(_PACKAGES)
+    return environment.installed(_PACKAGES)
 
 
-def differences(wanted: Wanted, kernels: Path) -> Iterator[str]:
+def differences(wanted: Requirements, kernels: Path) -> Iterator[str]:
     """What this machine has otherwise than the client, in clauses; nothing where all is the same.
 
     A package that only one of the two has decides nothing: a login node needs no torch.

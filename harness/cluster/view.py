@@ -9,7 +9,7 @@ from typing import Protocol
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.progress import TimeElapsedColumn as Elapsed
 
-from harness.progress import Advance, console, draws_bars, lines
+from harness.console.progress import Advance, console, draws_bars, lines
 
 
 class View(Protocol):

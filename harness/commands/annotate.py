@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.analysis import machine_lines, source_lines
+from harness.console.progress import console
+from harness.console.suggestions import command, did_you_mean
 from harness.errors import UsageError
+from harness.machine import devices, environment
 from harness.matrix import model, plan
-from harness.near import command, did_you_mean
-from harness.progress import console
-from harness.run import devices, machine
 
 
 def annotate(
@@ -17,8 +17,10 @@ def annotate(
     machine_code: bool, smallest: bool,
 ) -> int:  # fmt: skip
     """The exit code: whether the case has a fault."""
-    from harness.run import smallest as shrinking  # the emulator: no other command waits for it
     from harness.run.emulate import emulate
+    from harness.run.emulated import (
+        shrink as shrinking,  # the emulator: no other command waits for it
+    )
 
     bench = model.load(config, kernels)
     device = devices.emulated(arch)
@@ -31,7 +33,7 @@ def annotate(
         raise UsageError(
             f"no case begins with {pattern!r}{near}\n  {command('list')} shows them all"
         )
-    case, cores = wanted[0], jobs or machine.cores()
+    case, cores = wanted[0], jobs or environment.cores()
     execution = emulate(bench, case, device.arch, cores)
     if smallest and execution.faults:
         console.print(f"{case.id} has a fault: {execution.faults[0]}", markup=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import run_files, tables
+from harness import tables
 from harness.commands.printed import pull_request, sheets
 from harness.commands.printed.sheets import Cell, Sheet
 from harness.comparison import Judgement, judge
@@ -15,9 +15,10 @@ from harness.comparison.baselines import resolve
 from harness.comparison.changes import Change
 from harness.comparison.judgement import CLOSED, FINE, MIN_EFFECT
 from harness.comparison.pairs import suffix_of
+from harness.console.progress import console
+from harness.console.suggestions import command
 from harness.errors import UsageError
-from harness.near import command
-from harness.progress import console
+from harness.journal import run_files
 from harness.report.comparison import files, words
 from harness.tables import Run
 
@@ -27,7 +28,7 @@ MOST_ROWS = 30
 
 
 def compare(
-    base: str, new: Path | None, wanted: Wanted, *, across_machines: bool, min_effect: float,
+    base: str, new: Path | None, wanted: CompareOptions, *, across_machines: bool, min_effect: float,
     quiet: bool,
 ) -> int:  # fmt: skip
     """The gate's exit code, of two runs' folders or of one that has both sides."""
@@ -39,7 +40,7 @@ def compare(
 
 
 @dataclass(frozen=True)
-class Wanted:
+class CompareOptions:
     """Where a comparison goes besides the terminal."""
 
     json: Path | None = None
@@ -84,7 +85,7 @@ class Wanted:
 
 
 def carry_out(
-    base: Run, new: Run, wanted: Wanted, *, across_machines: bool = False,
+    base: Run, new: Run, wanted: CompareOptions, *, across_machines: bool = False,
     min_effect: float = MIN_EFFECT, quiet: bool = False,
 ) -> int:  # fmt: skip
     """Compare, print, write; the gate's exit code. base is new where one run has both sides."""

@@ -10,15 +10,15 @@ from pathlib import Path
 
 from rich.table import Table
 
-from harness import children
-from harness.build import drivers, toolchain
+from harness.compiler import drivers, toolchain
+from harness.console.progress import console
+from harness.console.suggestions import is_clone
 from harness.errors import HarnessError
-from harness.measure import card
+from harness.machine import card
+from harness.machine.devices import cuda_device
 from harness.ncu import tool as ncu
 from harness.ncu.failures import Failure
-from harness.near import is_clone
-from harness.progress import console
-from harness.run.devices import cuda_device
+from harness.processes import children
 
 _RESTRICTED = Path("/proc/driver/nvidia/params")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from harness.cases import Case, how_many
 from harness.commands.printed import resolved
+from harness.console.progress import console
+from harness.machine import devices
 from harness.matrix import filters, model, plan
-from harness.progress import console
-from harness.run import devices
 
 
 def list_cases(

@@ -9,15 +9,15 @@ from pathlib import Path
 import typer
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from harness.console.progress import console
+from harness.console.suggestions import command
 from harness.errors import UsageError
-from harness.journal import read_journal
+from harness.journal.file import read_journal
+from harness.journal.records import Outcome
+from harness.machine import devices, environment
 from harness.matrix import model
 from harness.matrix.values import name as checked_name
-from harness.near import command
-from harness.progress import console
-from harness.records import Outcome
-from harness.run import devices, machine
-from harness.run.hands import OwnCores
+from harness.run.executor import LocalExecutor
 from harness.run.runner import Runner
 
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
@@ -75,7 +75,7 @@ def _test(bench: model.Bench, problem: str) -> None:
     device = devices.emulated(None)
     with tempfile.TemporaryDirectory() as scratch:
         Runner(
-            bench, device, "emulator", [problem], Path(scratch), hands=OwnCores(machine.cores())
+            bench, device, "emulator", [problem], Path(scratch), executor=LocalExecutor(environment.cores())
         ).run()  # fmt: skip
         journal = list(read_journal(Path(scratch) / "journal.jsonl"))
     failed = [r for r in journal if isinstance(r, Outcome) and r.status == "failed"]

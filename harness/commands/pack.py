@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from harness import report, tables
+from harness.console.progress import console
 from harness.errors import UsageError
-from harness.progress import console
 from harness.tables import packed
 
 

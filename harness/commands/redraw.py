@@ -8,12 +8,12 @@ from pathlib import Path
 from harness import report, tables
 from harness.analysis.budgets import checks
 from harness.commands.printed import budgets, results
+from harness.console.progress import console
 from harness.errors import UsageError
-from harness.journal import Journal
+from harness.journal.file import Journal
+from harness.journal.records import Counted
 from harness.ncu import stage
 from harness.ncu.failures import Failure
-from harness.progress import console
-from harness.records import Counted
 from harness.tables import cards, packed
 
 
@@ -35,7 +35,7 @@ def redraw(
         _take_in(folder, path)
     run = tables.load(folder)
     page = report.write(run, single_file)
-    results.tell(run, results.Wanted(quiet, as_json, as_markdown))
+    results.tell(run, results.OutputOptions(quiet, as_json, as_markdown))
     if not quiet:
         budgets.say(checks(run))
     console.print(str(page), markup=False)

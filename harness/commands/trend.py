@@ -7,8 +7,8 @@ from pathlib import Path
 
 from harness import tables
 from harness.comparison.history import history
+from harness.console.progress import console
 from harness.errors import UsageError
-from harness.progress import console
 
 MOST_TOLD = 20
 

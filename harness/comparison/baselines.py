@@ -10,9 +10,9 @@ import re
 import shutil
 from pathlib import Path
 
+from harness.console.suggestions import did_you_mean
 from harness.errors import UsageError
-from harness.near import did_you_mean
-from harness.run_files import BASELINES, baselines
+from harness.journal.run_files import BASELINES, baselines
 from harness.tables import packed
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")

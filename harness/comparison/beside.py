@@ -16,10 +16,10 @@ from typing import Any
 
 from harness.comparison.commits import Commit, tracked
 from harness.errors import ConfigError, UsageError
+from harness.files.strict_yaml import Document
 from harness.matrix import files, model, selection
 from harness.matrix.model import Bench
 from harness.matrix.variants import Problem, Variant
-from harness.strict_yaml import Document
 
 SUFFIX = "__base"
 """Of the commit's variants, and the folder that its kernels lie in."""

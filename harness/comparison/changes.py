@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from harness.analysis.readings import Readings
-from harness.comparison import gauges
-from harness.comparison.gauges import Moved
+from harness.comparison import regression_metrics
 from harness.comparison.identity import Code, is_changed
-from harness.comparison.lines import Place, place
+from harness.comparison.lines import LineOfCode, place
 from harness.comparison.pairs import Pair, Side
+from harness.comparison.regression_metrics import Moved
 from harness.comparison.sources import made_from, source_changed
 from harness.comparison.times import TimeChange
-from harness.records import Compiled, Outcome
+from harness.journal.records import Compiled, Outcome
 
 Kind = Literal[
     "newly faulty", "slower", "worse", "traded", "no longer run", "faster", "better", "mended",
@@ -48,7 +48,7 @@ class Fact:
     new: float
     is_worse: bool
     decides: bool
-    place: Place | None = None
+    place: LineOfCode | None = None
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def change(
     if ended:
         told = facts if ended == "worse" else []
         return Change(pair, ended, (), code, told, (), source, about, faults, (), differs)
-    moved = gauges.moved(base, new, readings, both_timed) if comparable else []
+    moved = regression_metrics.moved(base, new, readings, both_timed) if comparable else []
     kind = _kind(times, facts, moved, code, comparable=comparable, both_timed=both_timed)
     return Change(pair, kind, times, code, facts, moved, source, about, ("", ""),
                   _new_remarks(base, new), differs)  # fmt: skip
@@ -257,7 +257,7 @@ def _local(was: Compiled, now: Compiled, new: Side, decide: bool) -> list[Fact]:
 
 def _fact(
     what: What, made: Compiled, was: float, now: float, worse: int, decide: bool,
-    at: Place | None = None,
+    at: LineOfCode | None = None,
 ) -> list[Fact]:  # fmt: skip
     if was == now:
         return []

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from harness.console.suggestions import command
 from harness.errors import UsageError
-from harness.near import command
 
 PREFIX = "git:"
 SECONDS = 120.0

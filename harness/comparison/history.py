@@ -17,9 +17,9 @@ from statistics import median
 import numpy as np
 
 from harness.analysis.readings import Reading, Readings
-from harness.comparison.gauges import EXACT, GAUGES
-from harness.measure.timings import Group, group_of
-from harness.records import Planned
+from harness.comparison.regression_metrics import EXACT, GAUGES
+from harness.journal.records import Planned
+from harness.statistics.timings import Group, group_of
 from harness.tables import Run
 
 PENALTY = 10.8

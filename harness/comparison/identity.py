@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Literal
 
 from harness.comparison.pairs import Side, suffix_of
-from harness.records import Compiled
+from harness.journal.records import Compiled
 
 Code = Literal["identical", "changed", "unknown"]
 

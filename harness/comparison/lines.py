@@ -13,14 +13,14 @@ from difflib import SequenceMatcher
 from pathlib import PurePath
 
 from harness.comparison.pairs import Side
-from harness.records import SourceLine
+from harness.journal.records import SourceLine
 from harness.tables import Run
 
 Amount = Callable[[SourceLine], float]
 
 
 @dataclass(frozen=True)
-class Place:
+class LineOfCode:
     """A line of the new source. figures: the line's own before and after, where it has them; None
     before where the line is new, or nothing of it could be counted."""
 
@@ -34,7 +34,7 @@ class Place:
 
 def where(
     base: Side, new: Side, amount: Amount, shown: tuple[Amount, Amount] | None = None
-) -> Place | None:
+) -> LineOfCode | None:
     """Where an amount grew most; None where it grew on no line, or lines were not counted."""
     before, after = _of(base), _of(new)
     if not before or not after:
@@ -51,13 +51,13 @@ def where(
         return None
     now = _figure(best, shown)
     figures = (_figure(its_base, shown), now) if now is not None else None
-    return Place(shortened(new.run, best.file), best.line, figures)
+    return LineOfCode(shortened(new.run, best.file), best.line, figures)
 
 
-def place(side: Side, at: str) -> Place | None:
+def place(side: Side, at: str) -> LineOfCode | None:
     """A line that a journal names as `file:line`."""
     file, _, line = at.rpartition(":")
-    return Place(shortened(side.run, file), int(line)) if file and line.isdecimal() else None
+    return LineOfCode(shortened(side.run, file), int(line)) if file and line.isdecimal() else None
 
 
 def _of(side: Side) -> list[SourceLine]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from harness.records import Planned
+from harness.journal.records import Planned
 from harness.tables import Run
 
 

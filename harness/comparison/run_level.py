@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.comparison.pairs import Side
-from harness.measure.statistics import Estimate, Key, Times, difference, estimate, over_placements
+from harness.statistics.intervals import Estimate, Key, Times, difference, estimate, over_placements
 
 FEWEST_VARIANTS = 6
 """With fewer at a size their scatter tells nothing of a run's luck."""

@@ -12,9 +12,9 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from harness import run_files
 from harness.analysis.sources import LARGEST, REPOSITORY, Difference, Source
 from harness.comparison.pairs import Side, suffix_of
+from harness.journal import run_files
 
 SECONDS = 20.0
 """After which git is not waited for."""

@@ -24,11 +24,11 @@ from harness.comparison import machines, run_level
 from harness.comparison.machines import Difference
 from harness.comparison.pairs import Pair, Side
 from harness.comparison.run_level import Level
-from harness.measure import statistics
-from harness.measure.statistics import Estimate, Interval, certain, difference, verdict
-from harness.measure.timings import Group, group_of
+from harness.statistics import intervals
+from harness.statistics.intervals import Estimate, Interval, certain, difference, verdict
+from harness.statistics.timings import Group, group_of
 
-Verdict = statistics.Verdict | Literal["identical", "not compared"]
+Verdict = intervals.Verdict | Literal["identical", "not compared"]
 """identical: the same machine code, whatever the clock said. not compared: see `reason`."""
 
 Key = tuple[int, str]

@@ -13,11 +13,11 @@ from harness.analysis import budgets
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Missing, Reading, Readings
 from harness.cases import how_many
-from harness.comparison import gauges
+from harness.comparison import regression_metrics
 from harness.comparison.changes import APART, Change
-from harness.comparison.gauges import EXACT
 from harness.comparison.pairs import Side, suffix_of
-from harness.records import IN_PTX_ALONE
+from harness.comparison.regression_metrics import EXACT
+from harness.journal.records import IN_PTX_ALONE
 from harness.tables import Run
 
 IN_PTX = "was counted in PTX alone, which differs from the machine code that a GPU executes"
@@ -125,7 +125,7 @@ def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -
         return _in_ptx(change)
     if not origins <= EXACT:
         return BY_A_MODEL
-    worse = gauges.unsure(change.pair.base, change.pair.new, readings)
+    worse = regression_metrics.unsure(change.pair.base, change.pair.new, readings)
     return f"its {worse[0].quantity.words} got worse by a model of the hardware" if worse else ""
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.console.suggestions import command, did_you_mean
 from harness.errors import ConfigError
-from harness.near import command, did_you_mean
-from harness.strict_yaml import Place
+from harness.files.strict_yaml import YamlLocation
 
 if TYPE_CHECKING:
     from harness.matrix.variants import Problem
@@ -60,7 +60,7 @@ def check(kernels: Path, problem: Problem) -> None:
                 )
 
 
-def inside(folder: Path, path: Path, at: Place) -> None:
+def inside(folder: Path, path: Path, at: YamlLocation) -> None:
     """Refuse what leads out of a folder: what is compiled or run there was not looked at here."""
     try:
         found = path.resolve()
@@ -70,7 +70,7 @@ def inside(folder: Path, path: Path, at: Place) -> None:
         raise at.error(f"{path} leads out of {folder}", "put the file there, and no link")
 
 
-def _file(folder: Path, name: str, at: Place) -> None:
+def _file(folder: Path, name: str, at: YamlLocation) -> None:
     path = folder / name
     inside(folder, path, at)
     if not os.path.isfile(path):
@@ -81,7 +81,7 @@ def _file(folder: Path, name: str, at: Place) -> None:
         )
 
 
-def _defines(path: Path, name: str, at: Place) -> None:
+def _defines(path: Path, name: str, at: YamlLocation) -> None:
     """Whether a Python file has a name at its top, told without running it."""
     try:
         body = ast.parse(path.read_bytes()).body
@@ -103,7 +103,7 @@ def _bound(body: Iterable[ast.stmt]) -> Iterable[str]:
                 yield (node.asname or node.name).partition(".")[0]
 
 
-def no_problems(kernels: Path, at: Place) -> ConfigError:
+def no_problems(kernels: Path, at: YamlLocation) -> ConfigError:
     """Nothing to run, and what would be."""
     remedy = (
         "a folder with a problem.py and a bench.yaml is one: "

@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 
 from harness import problem as problems
+from harness.console.suggestions import did_you_mean
 from harness.dtypes import BY_NAME
 from harness.errors import ExpressionError, ProblemError, UsageError
 from harness.matrix import model, selection
 from harness.matrix.expressions import Expression
 from harness.matrix.values import Shape
 from harness.matrix.variants import Problem, Variant
-from harness.near import did_you_mean
 from harness.problem import Work
 
 QUICK_BYTES = 256 * 2**20

@@ -12,26 +12,26 @@ from typing import Any
 
 from harness.budgets import Budget
 from harness.cases import COMPILED, LIBRARY, Kind
+from harness.console.suggestions import did_you_mean
+from harness.files.strict_yaml import Key, YamlLocation
 from harness.matrix import written
 from harness.matrix.values import KernelName
-from harness.matrix.variants import Needs, Problem, Sizes, Step, Variant
-from harness.near import did_you_mean
+from harness.matrix.variants import MergedStep, Needs, Problem, Sizes, Variant
 from harness.silicon.features import FEATURES, Feature
-from harness.strict_yaml import Key, Place
 
 _ONLY_COMPILED = ("defines", "flags", "include", "sources")
 _ONLY_KERNELS = ("steps", "launch", "when")
 """Defaults that a Python or host function does not take: it has no launch shape."""
-_STEP = tuple(written.Step.model_fields)
+_STEP = tuple(written.WrittenStep.model_fields)
 
 
-def problem(name: str, body: written.Problem, place: Place) -> Problem:
+def problem(name: str, body: written.Problem, place: YamlLocation) -> Problem:
     """The merged problem. Raises ConfigError with the place of what does not go together."""
     return _Merger(body, place).problem(name)
 
 
 class _Merger:
-    def __init__(self, body: written.Problem, place: Place) -> None:
+    def __init__(self, body: written.Problem, place: YamlLocation) -> None:
         self.body, self.defaults, self.top = body, body.defaults, place
         self.place = place.at("defaults")
         self.taken: set[tuple[Key, ...]] = set()
@@ -62,7 +62,7 @@ class _Merger:
 
     # --- one variant --------------------------------------------------------------------------
 
-    def _variant(self, name: str, own: written.Variant, place: Place) -> Variant:
+    def _variant(self, name: str, own: written.Variant, place: YamlLocation) -> Variant:
         kinds = [key for key in ("python", "host", "source", "steps") if own.says(key)]
         if {"python", "host"} & set(kinds):
             if len(kinds) > 1:
@@ -85,7 +85,7 @@ class _Merger:
         ))  # fmt: skip
 
     def _function(
-        self, name: str, own: written.Function, place: Place, as_library: bool
+        self, name: str, own: written.Function, place: YamlLocation, as_library: bool
     ) -> Variant:
         """A Python or a host function, as a variant or as a library."""
         if own.says("python") == own.says("host"):
@@ -145,8 +145,8 @@ class _Merger:
     # --- steps --------------------------------------------------------------------------------
 
     def _steps(
-        self, own: written.Variant, place: Place, places: dict[tuple[Key, ...], Place]
-    ) -> tuple[Step, ...]:
+        self, own: written.Variant, place: YamlLocation, places: dict[tuple[Key, ...], YamlLocation]
+    ) -> tuple[MergedStep, ...]:
         """A list says which steps there are; a mapping, or nothing, takes the default ones."""
         defaults = self.defaults.steps
         at = place.at("steps")
@@ -156,7 +156,7 @@ class _Merger:
                 for index, item in enumerate(own.steps)
             ]
         else:
-            changes: Mapping[str, written.Step] = own.steps or {}
+            changes: Mapping[str, written.WrittenStep] = own.steps or {}
             for name in changes:
                 if name not in defaults:
                     raise at.at(name).error(self._no_such_step(name))
@@ -169,8 +169,12 @@ class _Merger:
         return tuple(steps)
 
     def _item(
-        self, item: str | written.Step, at: Place, index: int, places: dict[tuple[Key, ...], Place]
-    ) -> Step:
+        self,
+        item: str | written.WrittenStep,
+        at: YamlLocation,
+        index: int,
+        places: dict[tuple[Key, ...], YamlLocation],
+    ) -> MergedStep:
         """One of a list: the name of a default step, or a step that names its kernel."""
         if isinstance(item, str):
             if item not in self.defaults.steps:
@@ -193,11 +197,11 @@ class _Merger:
     def _step(
         self,
         name: str,
-        own: written.Step | None,
-        at: Place,
+        own: written.WrittenStep | None,
+        at: YamlLocation,
         index: int,
-        places: dict[tuple[Key, ...], Place],
-    ) -> Step:
+        places: dict[tuple[Key, ...], YamlLocation],
+    ) -> MergedStep:
         """A step's own values over those of the default step of that name."""
         base = self.defaults.steps.get(name)
         base_at = self.place.at("steps", name)
@@ -220,7 +224,7 @@ class _Merger:
         for key in ("grid", "block", "args"):
             if key not in found:
                 raise places["steps", index].at(key).error("this key is missing")
-        return Step(**{**found, "args": tuple(found["args"])})
+        return MergedStep(**{**found, "args": tuple(found["args"])})
 
     # --- what does not go together ------------------------------------------------------------
 
@@ -304,7 +308,7 @@ class _Values:
     """The values of one variant apart from its steps, and where each comes from."""
 
     def __init__(
-        self, merger: _Merger, own: written.Common, place: Place, without: Sequence[str] = ()
+        self, merger: _Merger, own: written.Common, place: YamlLocation, without: Sequence[str] = ()
     ) -> None:
         self._merger, self._own, self._place, self._without = merger, own, place, without
         written_here = [
@@ -312,7 +316,7 @@ class _Values:
             for key in ("source", "args", "builds_on", "idea", "trap")
             if key in own.model_fields_set
         ]
-        self.places: dict[tuple[Key, ...], Place] = {
+        self.places: dict[tuple[Key, ...], YamlLocation] = {
             (): place, **{(key,): place.at(key) for key in written_here},
         }  # fmt: skip
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness import strict_yaml
+from harness.console.suggestions import command, did_you_mean
+from harness.files import strict_yaml
+from harness.files.strict_yaml import Document, YamlLocation
 from harness.matrix import files, merge, names, written
 from harness.matrix.values import name as checked_name
 from harness.matrix.variants import Problem
 from harness.matrix.written import Limits, Timing
-from harness.near import command, did_you_mean
-from harness.strict_yaml import Document, Place
 
 MATRIX = names.MATRIX
 MOST_CASES = 100_000
@@ -59,23 +59,23 @@ def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
     return Bench(problems, top.timing, top.limits, kernels)
 
 
-def _top(path: Path | None, kernels: Path | None) -> tuple[written.Top, Place, Path]:
+def _top(path: Path | None, kernels: Path | None) -> tuple[written.Top, YamlLocation, Path]:
     """What concerns all problems, the place of it, and the folder of problems."""
     named = path is not None
     path = path or MATRIX
     document = strict_yaml.read(path) if named or path.exists() else Document(path, None, {})
-    at = Place(document)
+    at = YamlLocation(document)
     if not isinstance(document.data, dict | None):
         raise at.error("write keys and values here", "timing:, limits: or `problems:`")
     top = written.checked(written.Top, document.data or {}, at)
     return top, at, kernels or path.parent / "kernels"
 
 
-def _problem(name: str, data: Any, place: Place) -> Problem:
+def _problem(name: str, data: Any, place: YamlLocation) -> Problem:
     return merge.problem(name, written.checked(written.Problem, data, place), place)
 
 
-def _listed(said: Any, at: Place, kernels: Path) -> Iterator[tuple[str, Any, Place]]:
+def _listed(said: Any, at: YamlLocation, kernels: Path) -> Iterator[tuple[str, Any, YamlLocation]]:
     """What `problems:` names: the problem, its body, and where that stands."""
     if not isinstance(said, dict | list) or not said:
         raise at.error(
@@ -98,7 +98,7 @@ def _listed(said: Any, at: Place, kernels: Path) -> Iterator[tuple[str, Any, Pla
             yield name, *_own(kernels, name, here)
 
 
-def _own(kernels: Path, name: str, at: Place | None) -> tuple[Any, Place]:
+def _own(kernels: Path, name: str, at: YamlLocation | None) -> tuple[Any, YamlLocation]:
     """A problem's body in its own file; `at` is where it was asked for by name."""
     path = kernels / name / files.OWN_MATRIX
     if at is not None and not os.path.isfile(path):
@@ -107,9 +107,9 @@ def _own(kernels: Path, name: str, at: Place | None) -> tuple[Any, Place]:
             f"{path} does not exist{did_you_mean(name, there)}",
             "a problem's matrix stands there, or here, below its name",
         )
-    files.inside(kernels, path, at or Place(Document(path, None, {})))
+    files.inside(kernels, path, at or YamlLocation(Document(path, None, {})))
     document = strict_yaml.read(path)
-    place = Place(document)
+    place = YamlLocation(document)
     try:
         checked_name(name)
     except ValueError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness import strict_yaml
+from harness.files import strict_yaml
 from harness.matrix import files
 
 MATRIX = Path("bench.yaml")

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from harness import problem as problems
 from harness.cases import Case, Device, Shape, Step
 from harness.errors import ExpressionError, ProblemError
+from harness.files.strict_yaml import Key
 from harness.matrix import files, model, selection, variants
 from harness.matrix.expressions import Expression, Number, Value
 from harness.matrix.variants import Variant
 from harness.problem import Buffer, Work
 from harness.silicon.architectures import MOST_SHARED_BYTES
 from harness.silicon.features import FEATURES
-from harness.strict_yaml import Key
 
 ON_A_GPU = "the emulator executes kernels; {} needs a GPU"
 _NEEDS_A_GPU = {
@@ -266,7 +266,7 @@ class _Resolver:
                     raise
         return found
 
-    def _step(self, step: variants.Step, index: int) -> Step:
+    def _step(self, step: variants.MergedStep, index: int) -> Step:
         at = ("steps", index)
         filled = [self.whole(e, *at, "kernel") for e in step.kernel.expressions]
         return Step(

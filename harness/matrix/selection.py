@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from harness.cases import Case
+from harness.console.suggestions import command, nearest
 from harness.errors import UsageError
 from harness.matrix import files, model
-from harness.near import command, nearest
 
 _MOST_LISTED = 40
 

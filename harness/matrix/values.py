@@ -17,11 +17,11 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from harness.budgets import NAMES, NONE, RELATIONS, Budget
 from harness.cases import DEVICE_FACTS, IDEAS
+from harness.console.suggestions import did_you_mean
 from harness.dtypes import BY_NAME
 from harness.errors import ConfigError
 from harness.matrix import forms
 from harness.matrix.expressions import FUNCTIONS, QUOTE_IT, Expression, Number, is_cut
-from harness.near import did_you_mean
 from harness.silicon.features import FEATURES
 
 MOST_SHAPES = 4096

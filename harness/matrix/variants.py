@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from harness.budgets import Budget
 from harness.cases import COMPILED, Device, Kind
 from harness.errors import ExpressionError
+from harness.files.strict_yaml import Key, YamlLocation
 from harness.matrix.expressions import Expression, Number
 from harness.matrix.values import KernelName, Shape
 from harness.silicon.architectures import compute_capability
 from harness.silicon.features import Feature, dotted
-from harness.strict_yaml import Key, Place
 
 NOTHING = Expression("0")
 
 
 @dataclass(frozen=True)
-class Step:
+class MergedStep:
     """One kernel launch; a variant of kernels is one or more, in order."""
 
     kernel: KernelName
@@ -88,7 +88,7 @@ class Variant:
     source: str = ""
     function: str = ""
     args: tuple[str | int | float, ...] = ()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[MergedStep, ...] = ()
     let: Mapping[str, Number] = field(default_factory=dict)
     when: Expression | None = None
     defines: Mapping[str, Number] = field(default_factory=dict)
@@ -105,9 +105,11 @@ class Variant:
     is_trap: bool = False
     as_library: bool = False
     compiled: bool = False
-    places: Mapping[tuple[Key, ...], Place] = field(default_factory=dict, repr=False, compare=False)
+    places: Mapping[tuple[Key, ...], YamlLocation] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
-    def place(self, *at: Key) -> Place:
+    def place(self, *at: Key) -> YamlLocation:
         """Where a value was written, or what it belongs to."""
         for length in range(len(at), -1, -1):
             if at[:length] in self.places:
@@ -174,7 +176,7 @@ class Problem:
     libraries: Mapping[str, Variant] = field(default_factory=dict)
     library: tuple[str, ...] = ()
     """The rows of problem.py's library(): "torch", and "torch_compile" for the same compiled."""
-    place: Place = field(repr=False, compare=False, kw_only=True)
+    place: YamlLocation = field(repr=False, compare=False, kw_only=True)
 
     @property
     def dtypes(self) -> tuple[str, ...]:

@@ -21,7 +21,9 @@ from pydantic import (
 )
 
 from harness.cases import COMPILED, LIBRARY, Flush
+from harness.console.suggestions import did_you_mean
 from harness.errors import ConfigError
+from harness.files.strict_yaml import Key, YamlLocation
 from harness.matrix import forms
 from harness.matrix.expressions import QUOTE_IT, Expression, is_cut
 from harness.matrix.values import (
@@ -48,8 +50,6 @@ from harness.matrix.values import (
     Rounds,
     Source,
 )
-from harness.near import did_you_mean
-from harness.strict_yaml import Key, Place
 
 
 class Strict(BaseModel):
@@ -64,7 +64,7 @@ class Strict(BaseModel):
         return key in self.model_fields_set
 
 
-class Step(Strict):
+class WrittenStep(Strict):
     """One kernel launch, or what differs from a default one. Which keys it needs, merge.py says."""
 
     kernel: Kernel | None = None
@@ -86,10 +86,10 @@ def _item_tag(value: Any) -> str:
     return "<name>" if isinstance(value, str) else "<step>"
 
 
-Item = Annotated[Annotated[str, Tag("<name>")] | Annotated[Step, Tag("<step>")],
+Item = Annotated[Annotated[str, Tag("<name>")] | Annotated[WrittenStep, Tag("<step>")],
                  Discriminator(_item_tag)]  # fmt: skip
 ListOfSteps = Annotated[list[Item], Field(min_length=1, max_length=20)]
-Changes = Annotated[dict[str, Step], Field(min_length=1, max_length=20)]
+Changes = Annotated[dict[str, WrittenStep], Field(min_length=1, max_length=20)]
 Steps = Annotated[Annotated[Changes, Tag("<mapping>")] | Annotated[ListOfSteps, Tag("<list>")],
                   Discriminator(_steps_tag)]  # fmt: skip
 
@@ -282,18 +282,18 @@ _MODELS: tuple[tuple[tuple[str, ...], type[Strict]], ...] = (
     (("limits",), Limits),
     (("sizes",), Sizes),
     (("defaults",), Defaults),
-    (("defaults", "steps", "*"), Step),
+    (("defaults", "steps", "*"), WrittenStep),
     (("requires",), Requires),
     (("libraries", "*"), Library),
     (("libraries", "*", "requires"), Requires),
     (("variants", "*"), Variant),
     (("variants", "*", "requires"), Requires),
-    (("variants", "*", "steps", "*"), Step),
+    (("variants", "*", "steps", "*"), WrittenStep),
 )
 """Where in a file which keys may stand; at its top those of the model that it is read as."""
 
 
-def checked(model: type[Written], data: Any, place: Place) -> Written:
+def checked(model: type[Written], data: Any, place: YamlLocation) -> Written:
     """The data as a model. Raises ConfigError with the place of each mistake, one a line."""
     try:
         return model.model_validate(data)
@@ -305,7 +305,7 @@ _MARKS = ("[key]", "<mapping>", "<list>", "<name>", "<step>")
 """What stands in the places of pydantic's findings and is no key of the file."""
 
 
-def _explained(model: type[Strict], place: Place, error: ValidationError) -> ConfigError:
+def _explained(model: type[Strict], place: YamlLocation, error: ValidationError) -> ConfigError:
     findings = []
     for item in error.errors(include_url=False):
         is_unknown = item["type"] == "extra_forbidden"

@@ -14,15 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from harness.backends.base import Array, Backend, TimingBackend
-from harness.build import compile as compiler
-from harness.build.compile import Built, Unit
 from harness.cases import Case, Device, Step
+from harness.compiler import compile as compiler
+from harness.compiler.compile import Built, Unit
 from harness.errors import HarnessError
-from harness.measure.mixes import MIXES
+from harness.journal.records import Ceiling, Round
 from harness.measure.rounds import Entry, measure
-from harness.measure.statistics import Interval, Key, batch_time, time_of
 from harness.problem import Buffer
-from harness.records import Ceiling, Round
+from harness.statistics.intervals import Interval, Key, batch_time, time_of
+from harness.statistics.mixes import MIXES
 
 SOURCE = Path(__file__).with_suffix(".cu")
 MIXED = Path(__file__).with_name("ceiling_mixes.cu")

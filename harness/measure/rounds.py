@@ -27,10 +27,10 @@ from harness.backends.base import (
     Seen,
     TimedWorkspace,
 )
-from harness.build.compile import Built
-from harness.build.torch_compile import COMPILE_S
 from harness.cases import Case, Flush
-from harness.records import Cache, Conditions, Outcome, Record, Round
+from harness.compiler.compile import Built
+from harness.compiler.torch_compile import COMPILE_S
+from harness.journal.records import Cache, Conditions, Outcome, Record, Round
 
 BATCH_NS = 2e6
 """A batch is cut to about this long: a kernel of a millisecond needs no dozen launches."""

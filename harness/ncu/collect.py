@@ -20,15 +20,16 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
-from harness import run_files, scratch
 from harness.cases import Case
-from harness.children import Child
+from harness.files import scratch
 from harness.job import JOB, Job
+from harness.journal import run_files
+from harness.journal.records import Counted, Record, Uncounted
 from harness.ncu.failures import NO_KERNEL, Ending, Failure, explain, no_report, refused_metrics
 from harness.ncu.metrics import Selection
 from harness.ncu.reader import Counts, Report, Step, read_apart, records
 from harness.ncu.tool import Ncu, Settings, command
-from harness.records import Counted, Record, Uncounted
+from harness.processes.children import Child
 
 PORTION = 64
 """The most cases of one process: what a lost report can cost. To start one takes as long as 40."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import run_files
+from harness.journal import run_files
 from harness.ncu.failures import Failure
 
 LARGEST = 1 << 31

@@ -15,8 +15,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness import strict_yaml
 from harness.errors import ConfigError, UsageError
+from harness.files import strict_yaml
 from harness.ncu.derived import FORMULAS
 
 PATH = Path(__file__).with_name("metrics.yaml")

@@ -23,15 +23,15 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from harness import children
 from harness.backends.base import NVTX_DOMAIN
+from harness.console.suggestions import command, install
+from harness.journal.records import Counted, Uncounted
 from harness.ncu import ranges
 from harness.ncu.container import Container, inspect
 from harness.ncu.derived import FORMULAS
 from harness.ncu.failures import Failure
 from harness.ncu.metrics import Catalogue, Metric, catalogue
-from harness.near import command, install
-from harness.records import Counted, Uncounted
+from harness.processes import children
 
 _READING_S = 300.0
 """Deadline for a report; one of two hundred launches takes some ten seconds."""

@@ -11,21 +11,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.cases import Case, how_many
+from harness.console.progress import console, stage
 from harness.job import Job
+from harness.journal.records import Profiled, Record
 from harness.ncu.collect import Collector, portions, unfinished
 from harness.ncu.failures import Failure
 from harness.ncu.metrics import Selection, choose
 from harness.ncu.reader import read_apart, records
 from harness.ncu.tool import Available, Settings, find, query
-from harness.progress import console, stage
-from harness.records import Profiled, Record
 
 FOLDER = "profile"
 """In a run's folder: the .ncu-rep files, which open in NVIDIA's viewer."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ProfileOptions:
     """What the command line asks for. sets: none means all. ncu: a path, or None to look."""
 
     sets: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Wanted:
 
 
 def profile(
-    wanted: Wanted,
+    wanted: ProfileOptions,
     cases: Sequence[Case],
     job: Callable[[tuple[Case, ...]], Job],
     folder: Path,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from harness import children
 from harness.ncu import ranges
 from harness.ncu.failures import Failure
+from harness.processes import children
 
 CacheControl = Literal["all", "none"]
 ClockControl = Literal["none", "base"]

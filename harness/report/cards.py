@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness import run_files
 from harness.cases import how_many
+from harness.journal import run_files
 from harness.report import format as fmt
 from harness.report import site
 from harness.report.tables.cells import Cell, Column, Row, Table, none

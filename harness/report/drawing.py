@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 
-from harness.children.forks import die_with_the_parent
+from harness.processes.fork_server import die_with_the_parent
 from harness.report.links import Links
 from harness.report.pages.problem import Maker, ProblemPage
 

@@ -17,9 +17,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from harness import run_files
 from harness.analysis.ladder import ladders
 from harness.cases import how_many
+from harness.journal import run_files
 from harness.report import drawing, words
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, counter_anchor, distinct_slugs

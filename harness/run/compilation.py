@@ -8,14 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.build import compile as compiler
-from harness.build import host
-from harness.build.compile import Built, Unit
-from harness.build.host import HostLibrary
 from harness.cases import Case, Device, Shape, Step
+from harness.compiler import compile as compiler
+from harness.compiler import host
+from harness.compiler.compile import Built, Unit
+from harness.compiler.host import HostLibrary
+from harness.console.progress import stage
 from harness.errors import CompileError, CompilerStopped
-from harness.progress import stage
-from harness.records import Compiled
+from harness.journal.records import Compiled
 from harness.silicon.occupancy import Occupancy, waves
 
 

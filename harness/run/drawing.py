@@ -19,11 +19,11 @@ from pathlib import Path
 from types import TracebackType
 
 from harness.cases import Case
-from harness.children import host_memory
 from harness.job import Job
 from harness.problem import Problem
+from harness.processes import host_memory
+from harness.processes.workers import Workers
 from harness.run.measurement import Drawn, room
-from harness.run.processes import Workers
 from harness.worker.inputs import DRAWS
 from harness.worker.timing import DRAWING_S
 

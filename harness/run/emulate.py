@@ -6,8 +6,8 @@ from harness import problem as problems
 from harness.backends.base import Execution
 from harness.backends.emulated import EmulatorBackend
 from harness.backends.machine_code import MachineCodeWorkspace, both, in_ptx_alone
-from harness.build import compile as compiler
 from harness.cases import Case
+from harness.compiler import compile as compiler
 from harness.matrix import model
 from harness.worker.inputs import Inputs
 

@@ -13,20 +13,21 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from harness import run_files, tables
+from harness import tables
 from harness.cases import Device, how_many
+from harness.console.progress import console
 from harness.errors import HarnessError, UsageError
+from harness.journal import run_files
+from harness.journal.records import Conditions
+from harness.journal.run_files import LATEST, REPORTS
+from harness.journal.storage import replace_text
+from harness.machine import environment
+from harness.machine.card import Card, in_between, warnings
 from harness.matrix import filters, model, plan
 from harness.matrix.filters import Choice
-from harness.measure.card import Card, in_between, warnings
-from harness.progress import console
-from harness.records import Conditions
-from harness.run import machine
+from harness.processes.stopping import STOPPED
 from harness.run.runner import Runner
-from harness.run.site import timing_of
-from harness.run_files import LATEST, REPORTS
-from harness.stopping import STOPPED
-from harness.storage import replace_text
+from harness.run.task_runner import timing_of
 from harness.tables import packed
 
 _MOST_NAMED = 3
@@ -249,10 +250,10 @@ def _about(runner: Runner, choice: Choice) -> dict[str, Any]:
         "device": asdict(device),
         "timing": timing_of(bench.timing),
         "timed_inputs_seed": runner.fresh,
-        "machine": machine.describe(),
+        "machine": environment.describe(),
         "driver": runner.driver,
-        "versions": machine.versions(),
-        "commit": machine.commit(),
+        "versions": environment.versions(),
+        "commit": environment.commit(),
         "problems": {
             name: {
                 "title": problem.title,
@@ -265,5 +266,5 @@ def _about(runner: Runner, choice: Choice) -> dict[str, Any]:
             }
             for name, problem in runner.problems.items()
         },
-        "sources": machine.sources(bench, sorted(bench.problems)),
+        "sources": environment.sources(bench, sorted(bench.problems)),
     }

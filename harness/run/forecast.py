@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from harness import storage
-from harness.build import cache
 from harness.cases import Case
+from harness.compiler import cache
+from harness.journal import storage
 from harness.matrix.written import Timing
 
 COMPILE_S, VERIFY_S, CEILINGS_S, COUNT_S, REPORT_S = 3.0, 5.0, 8.0, 1.5, 0.5
@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Step:
+class ForecastStep:
     """seconds: by the rates, on one core."""
 
     stage: str
@@ -52,16 +52,16 @@ class Durations:
         default_factory=lambda: defaultdict(dict)
     )
 
-    def of(self, step: Step) -> float:
+    def of(self, step: ForecastStep) -> float:
         if found := self.known[step.stage].get(step.name):
             took, by_rates = found
             return took * step.seconds / by_rates if by_rates else took
         return step.seconds * self._ratio(step.stage)
 
-    def has(self, step: Step) -> bool:
+    def has(self, step: ForecastStep) -> bool:
         return step.name in self.known[step.stage]
 
-    def note(self, step: Step, took: float) -> None:
+    def note(self, step: ForecastStep, took: float) -> None:
         self.known[step.stage][step.name] = took, step.seconds
 
     def _ratio(self, stage: str) -> float:
@@ -104,7 +104,7 @@ class Forecast:
 
     def __init__(
         self,
-        steps: Iterable[Step],
+        steps: Iterable[ForecastStep],
         durations: Durations,
         cores: Mapping[str, int],
         say: Say,
@@ -197,26 +197,26 @@ def nothing() -> Forecast:
 
 def steps(
     cases: Sequence[Case], units: int, timing: Timing | None, counted: int = 0
-) -> Iterator[Step]:
+) -> Iterator[ForecastStep]:
     """Of a run of these cases. units: to be compiled. timing: None where nothing is timed.
 
     counted: cases that are profiled.
     """
-    yield Step("compile", "units", COMPILE_S * units)
+    yield ForecastStep("compile", "units", COMPILE_S * units)
     for name in dict.fromkeys(f"{c.problem}/{c.variant}" for c in cases if not c.is_library):
-        yield Step("verify", name, VERIFY_S)
+        yield ForecastStep("verify", name, VERIFY_S)
     groups: dict[str, int] = defaultdict(int)
     for case in cases:
         groups[case.group] += 1
     if timing and groups:
-        yield Step("ceilings", "ceilings", CEILINGS_S)
+        yield ForecastStep("ceilings", "ceilings", CEILINGS_S)
         choosing = timing.choosing
         processes = 1 + choosing + (timing.looks[0] + timing.looks[-1]) / 2
         each = SHARED_S if timing.shared_processes else PROCESS_S
         for group, count in groups.items():
-            yield Step("measure", group, processes * (each + CASE_S * count))
-    yield Step("profile", "cases", COUNT_S * counted)
-    yield Step("report", "pages", REPORT_S * len(groups))
+            yield ForecastStep("measure", group, processes * (each + CASE_S * count))
+    yield ForecastStep("profile", "cases", COUNT_S * counted)
+    yield ForecastStep("report", "pages", REPORT_S * len(groups))
 
 
 def words(seconds: float) -> str:

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from harness import scratch
 from harness.backends.base import Right
 from harness.cases import Case
-from harness.children import host_memory
+from harness.files import scratch
 from harness.job import Job
-from harness.measure.timings import Timings
-from harness.run.processes import Ended
+from harness.processes import host_memory
+from harness.processes.workers import Ended
+from harness.statistics.timings import Timings
 
 RAM = Path("/dev/shm")
 """Where inputs wait for their placements, if there is room."""

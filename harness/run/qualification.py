@@ -13,9 +13,9 @@ from typing import Protocol
 
 from harness.cases import Case, Shape
 from harness.job import Job
-from harness.records import Finished, Record, Verified
+from harness.journal.records import Finished, Record, Verified
+from harness.processes.workers import Ended
 from harness.run.measurement import ATTEMPTS
-from harness.run.processes import Ended
 from harness.worker.inputs import DRAWS
 
 

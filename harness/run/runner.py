@@ -14,23 +14,24 @@ from pathlib import Path
 
 from harness.backends.base import AROUND
 from harness.cases import Case, Device
-from harness.current import current
+from harness.console.progress import console
 from harness.job import Job
-from harness.journal import Journal, read_journal
+from harness.journal.file import Journal, read_journal
+from harness.journal.records import Finished, Planned, Record, Renewed
+from harness.journal.superseded import current
+from harness.machine import environment
 from harness.matrix import model, plan
 from harness.ncu import stage as profiling
 from harness.ncu.failures import Failure
-from harness.progress import console
-from harness.records import Finished, Planned, Record, Renewed
-from harness.run import drawing, forecast, machine, renewal
+from harness.processes.workers import Workers, import_ahead
+from harness.run import drawing, forecast, staleness
 from harness.run.compilation import Compilation, built_again, compile_all, described, to_compile
 from harness.run.emulated import stage as emulation
-from harness.run.hands import Hands, OwnCores
-from harness.run.known import Known
+from harness.run.executor import Executor, LocalExecutor
+from harness.run.journal_state import JournalState
 from harness.run.measurement import NO_MEMORY
-from harness.run.processes import Workers, import_ahead
 from harness.run.qualification import judge
-from harness.run.site import Piece, Setting, Site
+from harness.run.task_runner import RunSettings, TaskRunner, WorkItem
 
 
 class Runner:
@@ -53,14 +54,14 @@ class Runner:
         backend: str,
         patterns: Sequence[str],
         folder: Path,
-        wanted: profiling.Wanted | None = None,
-        hands: Hands | None = None,
+        wanted: profiling.ProfileOptions | None = None,
+        executor: Executor | None = None,
         chosen: Collection[str] | None = None,
         driver: str | None = None,
         matrix: model.Bench | None = None,
     ) -> None:
-        self.wanted, self.driver = wanted, driver or machine.driver()
-        self._hands = hands or OwnCores(1)
+        self.wanted, self.driver = wanted, driver or environment.driver()
+        self._executor = executor or LocalExecutor(1)
         self.renewed: list[Renewed] = []
         self.unprofiled: list[Failure] = []
         self.unread: Failure | None = None
@@ -74,19 +75,21 @@ class Runner:
         ids = {case.id for case in self.cases}
         self._chosen = ids if chosen is None else ids.intersection(chosen)
         self.fresh = secrets.randbits(62) if backend != "emulator" else 0
-        self._known = Known({case.id: case.group for case in self.cases})
+        self._known = JournalState({case.id: case.group for case in self.cases})
         self._made = Compilation()
-        setting = Setting(backend, device, bench.kernels, bench.limits, bench.timing, self.fresh)
+        setting = RunSettings(
+            backend, device, bench.kernels, bench.limits, bench.timing, self.fresh
+        )
         self.forecast = forecast.nothing()
-        self._site = Site(setting, self._known, {}, self)
+        self._task_runner = TaskRunner(setting, self._known, {}, self)
 
     @property
     def is_timed(self) -> bool:
-        return self._site.is_timed
+        return self._task_runner.is_timed
 
     @property
     def workers(self) -> Workers:
-        return self._site.workers
+        return self._task_runner.workers
 
     @property
     def chosen(self) -> list[Case]:
@@ -104,7 +107,7 @@ class Runner:
         path = self.folder / "journal.jsonl"
         known = current(read_journal(path)) if path.exists() else []
         planned = self._as_planned()
-        self.renewed = renewal.changes(
+        self.renewed = staleness.changes(
             planned, known, self._chosen, self._to_time(), self.bench.limits.model_dump()
         )
         with Journal(path) as self._journal:
@@ -118,7 +121,7 @@ class Runner:
                 import_ahead(self.backend, self._open(self.cases))
                 self.forecast = self._foreseen()
                 self.forecast.begin()
-                with self._drawing() as self._site.drawing:
+                with self._drawing() as self._task_runner.drawing:
                     with self.forecast.stage("compile"):
                         self._compile()
                     with self.forecast.stage("verify"):
@@ -137,7 +140,7 @@ class Runner:
 
     def _foreseen(self) -> forecast.Forecast:
         """Of what is still to be done; nothing where other machines do it."""
-        if not isinstance(self._hands, OwnCores):
+        if not isinstance(self._executor, LocalExecutor):
             return forecast.nothing()
         to_do = self._open(self.cases)
         units = to_compile([*self._tests_of(to_do), *to_do], self.bench.kernels, self.device.arch)
@@ -147,11 +150,11 @@ class Runner:
                 len(self.chosen) if self.wanted and self.is_timed else 0,
             ),
             forecast.load(self._machine),
-            dict.fromkeys(("compile", "verify"), self._hands.cores),
+            dict.fromkeys(("compile", "verify"), self._executor.cores),
             lambda line: console.print(line, markup=False),
         )  # fmt: skip
-        self._site.took = lambda piece, seconds: found.took(
-            "verify" if piece.kind == "qualify" else piece.kind, piece.name, seconds
+        self._task_runner.took = lambda item, seconds: found.took(
+            "verify" if item.kind == "qualify" else item.kind, item.name, seconds
         )
         return found
 
@@ -174,7 +177,7 @@ class Runner:
         return [c for c in cases if c.id in self._chosen and c.id not in self._known.outcomes]
 
     def _as_planned(self) -> list[Planned]:
-        origins = renewal.Origins(
+        origins = staleness.Origins(
             self.bench, self.tests, self.device.arch, self.is_timed, self.driver
         )
         found = []
@@ -189,7 +192,7 @@ class Runner:
                 tuple(step.kernel for step in case.steps), case.builds_on,
                 origins.of(case, counted=not self.over_budget(case)), self._expected(case), *said,
                 work.written_bytes, work.reread_bytes, work.exponentials,
-                renewal.launched(case, self.bench.timing.seed),
+                staleness.launched(case, self.bench.timing.seed),
             ))  # fmt: skip
         return found
 
@@ -208,7 +211,7 @@ class Runner:
         if not self._known.outcomes and not self.renewed:
             return  # nothing is there yet
         kept = sum(case in self._chosen for case in self._known.outcomes)
-        for line in renewal.said(self.renewed, kept):
+        for line in staleness.said(self.renewed, kept):
             console.print(line, markup=False)
 
     def _plan(self, planned: Sequence[Planned]) -> None:
@@ -222,11 +225,11 @@ class Runner:
         untested = self.plan.refused_tests()
         for case in self._open(self.cases):
             if case.skip:
-                self._site.finish(case, "skipped", case.skip)
+                self._task_runner.finish(case, "skipped", case.skip)
             elif reason := (case.refusal or untested.get(case.shape)):
-                self._site.finish(case, "failed", reason)
+                self._task_runner.finish(case, "failed", reason)
             elif reason := self._too_large(case):
-                self._site.finish(case, "skipped", f"{NO_MEMORY}: {reason}")
+                self._task_runner.finish(case, "skipped", f"{NO_MEMORY}: {reason}")
 
     def _too_large(self, case: Case) -> str:
         """Why the case's buffers cannot be held, or nothing."""
@@ -271,13 +274,17 @@ class Runner:
 
     def _drawing(self) -> AbstractContextManager[drawing.Drawing | None]:
         """Of what is to be measured on this machine, on some of its cores."""
-        several = self._hands.cores // drawing.CORES if isinstance(self._hands, OwnCores) else 0
+        several = (
+            self._executor.cores // drawing.CORES
+            if isinstance(self._executor, LocalExecutor)
+            else 0
+        )
         if not (self.is_timed and several):
             return nullcontext()
         groups = drawing.groups(self._open(self.cases), self.problems)
 
         def job(case: Case, folder: Path) -> Job:
-            return self._site.job(
+            return self._task_runner.job(
                 "draw", cases=(case,), scratch=folder, most_bytes=found.bytes_of_one
             )
 
@@ -294,17 +301,17 @@ class Runner:
         self._made = compile_all(
             [*self._tests_of(wanted), *wanted], self.bench.kernels, self.device.arch
         )
-        self._site.built.update(self._made.built)
+        self._task_runner.built.update(self._made.built)
         for case in wanted:
             if case.shape in self._made.refused:
                 again = case.shape in self._made.stopped
-                self._site.finish(case, "failed", self._made.refused[case.shape], again)
+                self._task_runner.finish(case, "failed", self._made.refused[case.shape], again)
             elif case.kind == "kernel":
                 made, refusal = described(case, self._made.built[case.id], self.device)
                 for record in made:
                     self.keep(record)
                 if refusal:
-                    self._site.finish(case, "failed", refusal)
+                    self._task_runner.finish(case, "failed", refusal)
 
     def _qualify(self) -> None:
         """Each variant alone, several at a time: nothing is timed here."""
@@ -313,8 +320,8 @@ class Runner:
             if not case.is_library and not self._is_qualified(case):
                 by_variant[case.problem, case.variant].append(case)
         tests = [test for test in self.tests if test.id in self._made.ready]
-        self._hands.carry_out("verify", self._site, [
-            Piece("qualify", "/".join(name), tuple(cases), _of_shapes(tests, cases),
+        self._executor.carry_out("verify", self._task_runner, [
+            WorkItem("qualify", "/".join(name), tuple(cases), _of_shapes(tests, cases),
                   {case.id: why for case in cases if (why := self.over_budget(case))})
             for name, cases in by_variant.items()
         ])  # fmt: skip
@@ -333,15 +340,17 @@ class Runner:
     def _measure_ceilings(self) -> None:
         if self._known.ceilings or not self._open(self.cases):
             return
-        piece = Piece("ceilings", "ceilings")
-        self.without_ceilings = self._hands.carry_out("ceilings", self._site, [piece])[piece.name]
+        item = WorkItem("ceilings", "ceilings")
+        self.without_ceilings = self._executor.carry_out("ceilings", self._task_runner, [item])[
+            item.name
+        ]
 
     def _measure(self) -> None:
         groups: dict[str, list[Case]] = defaultdict(list)
         for case in self._open(self.cases):
             groups[case.group].append(case)
-        self._hands.carry_out("measure", self._site, [
-            Piece("measure", name, tuple(cases), baseline=self._baseline(cases[0]),
+        self._executor.carry_out("measure", self._task_runner, [
+            WorkItem("measure", name, tuple(cases), baseline=self._baseline(cases[0]),
                   needed_bytes=4 * self._bytes_of(cases[0]))
             for name, cases in groups.items()
         ])  # fmt: skip
@@ -356,17 +365,17 @@ class Runner:
 
     def _conclude(self) -> None:
         for case in self._open(self.cases):
-            self._site.finish(
+            self._task_runner.finish(
                 case, "failed", "it ended without an outcome; run again to resume", True
             )
 
-    def _profile(self, wanted: profiling.Wanted) -> None:
+    def _profile(self, wanted: profiling.ProfileOptions) -> None:
         """What ncu counts, of every case that is right; a resumed run compiled none of them."""
         sound = [case for case in self.chosen if self._known.outcomes[case.id].status == "ok"]
         again = built_again(sound, self.bench.kernels, self.device.arch)
-        self._site.built.update(again)
+        self._task_runner.built.update(again)
         self.unprofiled = profiling.profile(
-            wanted, sound, lambda cases: self._site.job("profile", cases=cases), self.folder,
+            wanted, sound, lambda cases: self._task_runner.job("profile", cases=cases), self.folder,
             self.bench.limits.measure_s, self._known.counts, self.keep,
         )  # fmt: skip
         self.unread = next((failure for failure in self.unprofiled if failure.hopeless), None)
@@ -377,7 +386,7 @@ class Runner:
         """What ncu may not read. Where every kernel has counters so, nothing is missing."""
         emulation.count(
             emulation.Surroundings(
-                self._site.setting, self._matrix, self.problems, self._hands, self._known,
+                self._task_runner.setting, self._matrix, self.problems, self._executor, self._known,
                 self.workers, self.keep,
             ),
             sound,

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.backends.emulated_device import emulated_device
+from harness.machine.devices import DEFAULT_ARCH
 from harness.matrix import plan
 from harness.matrix.model import Bench
 from harness.matrix.variants import Variant
-from harness.run.devices import DEFAULT_ARCH
-from harness.run.renewal import Origins
+from harness.run.staleness import Origins
 
 Pair = tuple[str, str]
 """Problem and variant."""

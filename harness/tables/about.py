@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from harness import run_files
-from harness.records import Whole
+from harness.journal import run_files
+from harness.journal.records import Whole
 
 _LARGEST_FILE = 1 << 24
 

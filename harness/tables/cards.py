@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import run_files
+from harness.console.suggestions import did_you_mean
 from harness.errors import JournalError
-from harness.near import did_you_mean
-from harness.storage import replace_text
+from harness.journal import run_files
+from harness.journal.storage import replace_text
 from harness.tables.files import csv, load
 from harness.tables.run import Run
 

@@ -7,10 +7,11 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import inert, run_files
+from harness.console import escaping
+from harness.console.suggestions import command, did_you_mean
 from harness.errors import JournalError
-from harness.journal import read_journal
-from harness.near import command, did_you_mean
+from harness.journal import run_files
+from harness.journal.file import read_journal
 from harness.tables import about
 from harness.tables.packed import COUNTERS, JOURNAL, named
 from harness.tables.run import Run
@@ -80,10 +81,10 @@ def inert_table(table: pd.DataFrame) -> pd.DataFrame:
     """With no text that a spreadsheet or a terminal would act on, in a heading or a cell."""
     from pandas.api.types import is_numeric_dtype
 
-    safe = table.rename(columns=inert.cell)
+    safe = table.rename(columns=escaping.cell)
     for column in safe.columns:
         if not is_numeric_dtype(safe[column]):
-            safe[column] = safe[column].map(inert.cell)
+            safe[column] = safe[column].map(escaping.cell)
     return safe
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pandas as pd
 
-from harness.records import Conditions, Counted, Uncounted, Verified
+from harness.journal.records import Conditions, Counted, Uncounted, Verified
 from harness.tables.run import NCU_DURATION, Run
 
 

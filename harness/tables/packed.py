@@ -16,9 +16,9 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from harness import run_files
-from harness.journal import DENSEST
-from harness.storage import replace
+from harness.journal import run_files
+from harness.journal.file import DENSEST
+from harness.journal.storage import replace
 from harness.tables import about
 
 JOURNAL, COUNTERS = "journal.jsonl", "counters.csv"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from harness.records import Planned
+from harness.journal.records import Planned
 from harness.tables import roofs
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.measure import mixes
-from harness.measure.statistics import Interval
-from harness.records import Ceiling, Planned
+from harness.journal.records import Ceiling, Planned
 from harness.silicon.architectures import UnknownArchitectureError, architecture
+from harness.statistics import mixes
+from harness.statistics.intervals import Interval
 
 if TYPE_CHECKING:
     from harness.tables.run import Run

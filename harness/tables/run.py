@@ -12,12 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness import inert
-from harness.current import current
-from harness.measure.net_ceilings import ceiling_over_placements
-from harness.measure.statistics import Interval
-from harness.measure.timings import Comparison, Group, Timings
-from harness.records import (
+from harness.console import escaping
+from harness.journal.records import (
     Ceiling,
     Compiled,
     Counted,
@@ -33,6 +29,10 @@ from harness.records import (
     Told,
     Uncounted,
 )
+from harness.journal.superseded import current
+from harness.statistics.intervals import Interval
+from harness.statistics.net_ceilings import ceiling_over_placements
+from harness.statistics.timings import Comparison, Group, Timings
 from harness.tables import notebook, roofs
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ R = TypeVar("R", bound=Record)
 class Run:
     """What one run measured. `info` is run.json.
 
-    Whoever made it, no text of it acts where it is shown: see harness/inert.py.
+    Whoever made it, no text of it acts where it is shown: see harness/console/escaping.py.
     """
 
     def __init__(self, folder: Path, info: Mapping[str, Any], records: Iterable[Record]) -> None:
-        self.folder, self.info = folder, inert.data(dict(info))
+        self.folder, self.info = folder, escaping.data(dict(info))
         self.records = _without_superseded(_of_one_origin(current(map(_inert, records))))
         self.confidence = float(info["timing"]["confidence"])
         self.same_within = float(info["timing"]["same_within"])
@@ -268,7 +268,7 @@ _LINES = ("reason", "text")
 def _inert(record: Record) -> Record:
     changes: dict[str, Any] = {}
     for name, value in vars(record).items():
-        safe = inert.text(value) if name in _LINES else inert.data(value)
+        safe = escaping.text(value) if name in _LINES else escaping.data(value)
         if safe != value:
             changes[name] = safe
     return replace(record, **changes) if changes else record

@@ -4,8 +4,8 @@
     python -m harness.worker serve cpu|gpu|compiling SOCKET
 
 The second forks workers, each with a job and a descriptor, from a process in which the imports are
-made (harness/children/forks.py). A kernel may crash the process, hang it or lose the GPU's context;
-whoever started it (harness/run/processes.py) keeps what was written, knows from the last `now` line
+made (harness/processes/fork_server.py). A kernel may crash the process, hang it or lose the GPU's context;
+whoever started it (harness/processes/workers.py) keeps what was written, knows from the last `now` line
 what was running, and goes on with the others.
 """
 
@@ -23,16 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from harness import backends
-from harness.build import torch_compile
-from harness.children import forks, host_memory
-from harness.errors import (
-    BackendUnavailable,
-    DeviceLost,
-    HarnessError,
-    OutOfMemory,
-    ProblemError,
-)
+from harness.compiler import torch_compile
+from harness.errors import BackendUnavailable, DeviceLost, HarnessError, OutOfMemory, ProblemError
 from harness.job import JOB, Job
+from harness.processes import fork_server, host_memory
 from harness.worker.pipe import Pipe
 
 _ON_A_GPU = (
@@ -147,7 +141,7 @@ def _carry_out(job: Job, backend: Any, pipe: Pipe) -> None:
 
 
 def _describe(job: Job, pipe: Pipe) -> None:
-    from harness.measure import card
+    from harness.machine import card
     from harness.worker.describing import describe
 
     before = card.free_bytes()
@@ -171,12 +165,12 @@ def main(arguments: list[str]) -> int:
             # Without those imports each worker makes them itself, which takes it some seconds.
             again = ["-m", "harness.worker", "serve", "gpu", arguments[3]]
             os.execv(sys.executable, [sys.executable, *again])
-        forked = forks.serve(int(arguments[3]))
+        forked = fork_server.serve(int(arguments[3]))
         if forked is None:
             return 0
         arguments[1:] = forked
     else:
-        forks.die_with_the_parent()
+        fork_server.die_with_the_parent()
     name, where = arguments[1:]
     pipe = Pipe(int(where) if where.isdecimal() else where)
     try:

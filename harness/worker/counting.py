@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from harness.backends.base import Backend, Workspace
 from harness.backends.machine_code import MachineCodeWorkspace, both, in_ptx_alone, list_together
-from harness.build.compile import Built
 from harness.cases import Case
+from harness.compiler.compile import Built
 from harness.emulator import LaunchError
 from harness.emulator.engine.compiled_library import COMPILING_S
 from harness.emulator.sass import library as machine_code
 from harness.job import Job, Telling
+from harness.journal.records import IN_PTX_ALONE, Record, Remark
 from harness.problem import Problem
-from harness.records import IN_PTX_ALONE, Record, Remark
 from harness.worker.inputs import Inputs, by_group
 
 

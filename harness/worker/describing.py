@@ -8,8 +8,8 @@ from typing import Any
 
 from harness.backends.base import FLUSH_FACTOR
 from harness.cases import Device, Room
-from harness.children import host_memory
-from harness.measure import card
+from harness.machine import card
+from harness.processes import host_memory
 
 CONTEXT = 440 << 20
 """What a worker's context is taken to hold of the device where NVML does not tell: an H100's."""

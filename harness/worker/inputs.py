@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from harness.backends.base import Array, Change, Execution, TimedWorkspace, Workspace
-from harness.build.compile import Built
 from harness.cases import Case
+from harness.compiler.compile import Built
 from harness.errors import (
     DeviceFault,
     DeviceLost,
@@ -26,8 +26,8 @@ from harness.errors import (
     NotInstalled,
     OutOfMemory,
 )
+from harness.journal.records import Phase, Verified
 from harness.problem import Buffer, Problem, numpy_dtype
-from harness.records import Phase, Verified
 from harness.worker.verify import Check, check
 
 DRAWS = (0, 1)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from harness.backends.base import Right, Seen
 from harness.cases import Device
 from harness.job import DEVICE, RIGHT, SEEN
-from harness.records import Record, to_json
+from harness.journal.records import Record, to_json
 
 
 class Pipe:

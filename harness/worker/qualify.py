@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness import inert
 from harness import problem as problems
 from harness.backends.base import Backend
 from harness.cases import Case, Device, Shape
+from harness.console import escaping
 from harness.emulator.engine import library as engine
 from harness.emulator.engine.compiled_library import COMPILING_S
 from harness.job import Job, Telling
+from harness.journal.records import Remark, Verified
 from harness.problem import Problem
-from harness.records import Remark, Verified
 from harness.silicon.architectures import is_known, nearest
+from harness.worker.cheat_check import scrutinise
 from harness.worker.inputs import DRAWS, Inputs, by_group
-from harness.worker.scrutiny import scrutinise
 
 _TELLS_NO_CAUSE = " is wrong", " was never written"
 """Reasons of a failure that leave open what the kernel is up to: the emulator may know."""
@@ -66,7 +66,7 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
 def _printed(case: Case, calls: Sequence[str]) -> Remark:
     """What a variant's kernels print, at the first test size at which they print anything."""
     lines = "".join(calls).splitlines()
-    shown = " | ".join(inert.line(line)[:LONGEST_LINE] for line in lines[:MOST_LINES])
+    shown = " | ".join(escaping.line(line)[:LONGEST_LINE] for line in lines[:MOST_LINES])
     more = f" | … {len(lines) - MOST_LINES:,} lines more" if len(lines) > MOST_LINES else ""
     sizes = ", ".join(f"{name} = {value}" for name, value in case.sizes.items())
     text = f"prints at {sizes}: {shown}{more}"

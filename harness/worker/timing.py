@@ -17,24 +17,18 @@ import numpy as np
 
 from harness import problem as problems
 from harness.backends.base import Array, Right, TimedWorkspace, TimingBackend
-from harness.build.torch_compile import COMPILE_S
 from harness.cases import Case
+from harness.compiler.torch_compile import COMPILE_S
 from harness.errors import LaunchError, NotInstalled, OutOfMemory
 from harness.job import Job, Telling
-from harness.measure import ceilings, event_cost
-from harness.measure.conditions import Sensors
+from harness.journal.records import EventCost, Outcome, Record, Remark, Told, Verified
+from harness.machine.conditions import Sensors
+from harness.measure import ceilings
 from harness.measure.rounds import CACHES, Entry, Hooks, measure
 from harness.ncu import ranges
 from harness.problem import Buffer, Problem
-from harness.records import EventCost, Outcome, Record, Remark, Told, Verified
-from harness.worker.inputs import (
-    OTHER,
-    Inputs,
-    Scratch,
-    by_group,
-    draws_when_timed,
-    generator,
-)
+from harness.statistics import event_cost
+from harness.worker.inputs import OTHER, Inputs, Scratch, by_group, draws_when_timed, generator
 from harness.worker.own_code import OwnCode
 from harness.worker.states import other_state
 

@@ -15,8 +15,8 @@ from harness import emulator
 from harness.backends.base import Array
 from harness.backends.emulated import launches
 from harness.backends.host_memory import relative
-from harness.build.compile import Built
 from harness.cases import Case
+from harness.compiler.compile import Built
 
 Key = tuple[str, bool]
 """The name of a buffer or of a `__device__` variable, and whether it is the latter."""

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import diverging_launches as listed
 
 if TYPE_CHECKING:
-    from harness.build import compile as compiler
+    from harness.compiler import compile as compiler
 
 COUNTERS = (
     "smsp__inst_executed.sum",
@@ -42,7 +42,7 @@ HEAD = ("kernel", "a", "b", "c", "d", *COUNTERS)
 
 def prepare(folder: Path) -> None:
     """Compile each file into a cubin."""
-    from harness.build import compile as compiler
+    from harness.compiler import compile as compiler
 
     folder.mkdir(parents=True, exist_ok=True)
     for file in listed.FILES:
@@ -52,7 +52,7 @@ def prepare(folder: Path) -> None:
 
 def unit(file: str) -> compiler.Unit:
     """How a file is compiled."""
-    from harness.build import compile as compiler
+    from harness.compiler import compile as compiler
 
     source = listed.FOLDER / f"{file}.cu"
     return compiler.Unit(source, (listed.FOLDER,), (), listed.ARCH, (), (), ())

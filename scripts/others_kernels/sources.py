@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import launches as listed
 
-from harness.build import compile as compiler
+from harness.compiler import compile as compiler
 from harness.emulator.sass import read as read_cubin
 from harness.errors import HarnessError
 

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import sections
 from sources import STAND_INS
 
-from harness.build import toolchain
+from harness.compiler import toolchain
 from harness.emulator import EmulatorError, parse
 from harness.emulator.engine.lowering.encode import encode
 from harness.emulator.engine.native import loaded

@@ -24,10 +24,10 @@ from pathlib import Path
 from harness import load
 from harness.analysis.ladder import short_names
 from harness.analysis.readings import Readings
-from harness.analysis.why import Explainer, Step
+from harness.analysis.why import Explainer, LadderStep
+from harness.journal.records import Planned
 from harness.matrix import model
 from harness.matrix.variants import Problem
-from harness.records import Planned
 from harness.report import format as fmt
 from harness.tables import Run
 
@@ -72,14 +72,14 @@ def with_ideas(run: Run, problems: Mapping[str, Problem]) -> Run:
     return Run(run.folder, run.info, records)
 
 
-def steps_of(run: Run) -> list[Step]:
+def steps_of(run: Run) -> list[LadderStep]:
     """Those whose two sides are told apart."""
     explainer = Explainer(Readings(run))
     found = [step for group in run.groups() for step in explainer.steps(group)]
     return [s for s in found if s.speed and s.speed.verdict in ("faster", "slower")]
 
 
-def table(steps: Sequence[Step]) -> str:
+def table(steps: Sequence[LadderStep]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -95,13 +95,13 @@ def table(steps: Sequence[Step]) -> str:
     return text.getvalue()
 
 
-def speedup(step: Step) -> float:
+def speedup(step: LadderStep) -> float:
     assert step.speed is not None
     assert step.speed.ratio is not None
     return step.speed.ratio.value
 
 
-def rates(steps: Sequence[Step]) -> Iterator[str]:
+def rates(steps: Sequence[LadderStep]) -> Iterator[str]:
     """How many steps are explained, how often by the idea stated, and what contradicts one."""
     large = [s for s in steps if abs(math.log(speedup(s))) >= math.log(WORTH_SAYING)]
     stated = [s for s in large if s.idea not in ("", "none")]
@@ -123,7 +123,7 @@ def rates(steps: Sequence[Step]) -> Iterator[str]:
     yield from (f"  {described(step)}" for step in large if not step.finding.causes)
 
 
-def by_chance(steps: Sequence[Step], draws: int = 200) -> float:
+def by_chance(steps: Sequence[LadderStep], draws: int = 200) -> float:
     """How often an idea is among the causes of a step that it was not written for."""
     chance = random.Random(1)
     ideas, hits = [step.idea for step in steps], 0
@@ -140,7 +140,7 @@ def part(count: int, of: int) -> str:
     return f"{count} of {of} ({count / of:.1%})" if of else "0 of 0"
 
 
-def described(step: Step) -> str:
+def described(step: LadderStep) -> str:
     p = step.after
     sizes = fmt.assignments(p.sizes)
     return f"{p.problem} {p.dtype}, {sizes}: {p.builds_on} → {p.variant}, {speedup(step):.3g}×"

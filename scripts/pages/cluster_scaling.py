@@ -23,14 +23,14 @@ import sections
 
 from harness.cases import Case
 from harness.cluster import connection, remote
-from harness.cluster.errand import Wanted
-from harness.cluster.hands import ClusterHands
+from harness.cluster.executor import DaskExecutor
+from harness.cluster.messages import Requirements
 from harness.cluster.versions import harness_files, packages
+from harness.journal.records import Outcome, Planned, Record
+from harness.machine import environment
 from harness.matrix.written import Limits, Timing
-from harness.records import Outcome, Planned, Record
-from harness.run import machine
-from harness.run.known import Known
-from harness.run.site import Piece, Setting, Site
+from harness.run.journal_state import JournalState
+from harness.run.task_runner import RunSettings, TaskRunner, WorkItem
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "cluster.md"
@@ -62,8 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"cluster, a core: {alone:.1f} s. A piece costs {costs[1]:.0f} ms beside its own work with "
         f"one worker, and {costs[max(costs)]:.0f} ms with {max(costs)} at a time.",
         "",
-        f"`scripts/pages/cluster_scaling.py`, commit {_commit()}, {machine.describe()['cpu']}: "
-        f"there are {machine.cores()} cores, which more workers share, and the load average was "
+        f"`scripts/pages/cluster_scaling.py`, commit {_commit()}, {environment.describe()['cpu']}: "
+        f"there are {environment.cores()} cores, which more workers share, and the load average was "
         f"{load:.1f} "
         "when it began: with one above 0, more workers also get more of the cores that others use.",
     ]  # fmt: skip
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _commit() -> str:
-    return str((machine.commit() or {}).get("id", "unknown"))[:10]
+    return str((environment.commit() or {}).get("id", "unknown"))[:10]
 
 
 def _run(chosen: Sequence[str], folder: Path, cluster: str | None) -> tuple[float, int]:
@@ -89,7 +89,7 @@ def _run(chosen: Sequence[str], folder: Path, cluster: str | None) -> tuple[floa
 
 
 class _Book:
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: JournalState) -> None:
         self._known = known
 
     def keep(self, record: Record) -> None:
@@ -99,18 +99,18 @@ class _Book:
 def _cost(pieces: int, workers: int) -> float:
     """Seconds per piece with nothing left to do, of so many at a time."""
     cases = [Case("nothing", "v0", "float32", {"n": n}) for n in range(pieces)]
-    known = Known({case.id: case.group for case in cases})
+    known = JournalState({case.id: case.group for case in cases})
     for c in cases:
         known.note(Planned(c.id, c.problem, c.variant, c.dtype, c.sizes, {}, 0, 0, True, False))
         known.note(Outcome(c.id, "failed", "there is nothing to do"))
-    wanted = Wanted("emulator", None, ROOT / "kernels", harness_files(), {}, packages())
+    wanted = Requirements("emulator", None, ROOT / "kernels", harness_files(), {}, packages())
     with connection.opened(f"local:{workers}", wanted, workers) as crew:
         [kind] = crew.kinds
-        setting = Setting("emulator", kind, ROOT / "kernels", Limits(), Timing())
-        site = Site(setting, known, {}, _Book(known))
-        work = [Piece("measure", case.group, (case,)) for case in cases]
+        setting = RunSettings("emulator", kind, ROOT / "kernels", Limits(), Timing())
+        site = TaskRunner(setting, known, {}, _Book(known))
+        work = [WorkItem("measure", case.group, (case,)) for case in cases]
         begun = time.perf_counter()
-        ClusterHands(crew, kind).carry_out("nothing", site, work)
+        DaskExecutor(crew, kind).carry_out("nothing", site, work)
         seconds = (time.perf_counter() - begun) / pieces
         crew.ask(remote.forget, crew.attempt, of=crew.everybody())
         return seconds

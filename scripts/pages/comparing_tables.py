@@ -3,7 +3,7 @@
     python scripts/pages/comparing_tables.py            rewrite what stands between the markers
     python scripts/pages/comparing_tables.py --check    exit 1 if it is out of date
 
-From harness/comparison/gauges.py, reports/simulated/gate.csv, which `make benchmark-compare`
+From harness/comparison/regression_metrics.py, reports/simulated/gate.csv, which `make benchmark-compare`
 writes, reports/h200/reliability/gate.csv, of `make benchmark-gate`, gate_ladder.csv beside it, of
 `make benchmark-gate-ladder`, and reports/emulated/gate_edits.csv, of `make benchmark-gate-edits`.
 """
@@ -19,7 +19,7 @@ from statistics import median
 
 import sections
 
-from harness.comparison.gauges import GAUGES
+from harness.comparison.regression_metrics import GAUGES
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "comparing.md"

@@ -20,7 +20,7 @@ import sections
 from yardsticks import is_today
 
 from harness import load
-from harness.run.renewal import harness_hash
+from harness.run.staleness import harness_hash
 from harness.tables import Run
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness.backends.emulated_device import emulated_device
 from harness.backends.machine_code import list_together
-from harness.build import compile as compiler
 from harness.cases import Case
+from harness.compiler import compile as compiler
 from harness.errors import HarnessError
 from harness.matrix import model, plan
 from harness.run.emulate import by_front_end

@@ -24,9 +24,9 @@ from yardsticks import WHAT_THEY_ARE, is_older
 from harness import load
 from harness.analysis.ladder import Ladder, Rung, inverse, ladders
 from harness.errors import HarnessError
-from harness.measure.timings import Comparison
 from harness.report import format as fmt
 from harness.report.choice import which_when
+from harness.statistics.timings import Comparison
 from harness.tables import Run
 from harness.tables.roofs import OVER
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from harness import source_text
 from harness.errors import HarnessError
+from harness.files import source_text
 from harness.matrix import model
 from harness.tables import Run
 

@@ -3,7 +3,7 @@
     python scripts/timing/bare.py PLACEMENTS
 
 Times the same compiled kernels as the harness, after the same flush, in this one process. As in the
-harness, empty kernels between the launches give each another turn (harness/backends/cuda/turns.py).
+harness, empty kernels between the launches give each another turn (harness/backends/cuda/launch_phase.py).
 Prints one line of JSON per batch: n, kernel, placement, round, samples_ns and turns, the number of
 kernels launched before each, modulo four.
 """
@@ -20,11 +20,11 @@ from runs import ALL, ROOT, SHORT
 
 from harness.backends.cuda.backend import CudaBackend
 from harness.backends.cuda.calls import Modules, kernel_call
+from harness.backends.cuda.launch_phase import TURNS, empty_kernels
 from harness.backends.cuda.stream import StreamControl
-from harness.backends.cuda.turns import TURNS, empty_kernels
-from harness.build import compile as compiler
-from harness.build.compile import Built
 from harness.cases import Case
+from harness.compiler import compile as compiler
+from harness.compiler.compile import Built
 from harness.matrix import model, plan
 
 LAUNCHES, ROUNDS = 12, 3

@@ -34,14 +34,14 @@ from cupti import cupti
 
 from harness.backends.base import TimedWorkspace
 from harness.backends.cuda.backend import CudaBackend
-from harness.build import compile as compiler
-from harness.build.compile import Built
 from harness.cases import Case
+from harness.compiler import compile as compiler
+from harness.compiler.compile import Built
+from harness.journal.records import Cache
 from harness.matrix import model, plan
-from harness.measure import event_cost
 from harness.measure.rounds import CACHES
-from harness.measure.statistics import batch_time
-from harness.records import Cache
+from harness.statistics import event_cost
+from harness.statistics.intervals import batch_time
 
 ONLY = ("reduce_sum/*/float32/*/block=256",)
 BATCH = 12

@@ -24,7 +24,7 @@ from typing import Any
 import runs
 
 from harness import tables
-from harness.run import machine
+from harness.machine import environment
 
 OUT = runs.ROOT / "reports" / "h200" / "cluster"
 PROBLEMS = ("reduce_sum", "copy")
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     chosen = [word for each in options.only or PROBLEMS for word in ("--only", each)]
     chosen += [word for each in options.size for word in ("--size", each)]
-    each = max(1, machine.cores() // max(options.workers))
+    each = max(1, environment.cores() // max(options.workers))
     found: dict[int, tables.Run] = {}
     for number in options.workers:
         folder = options.out / f"{number}-workers"

@@ -30,8 +30,8 @@ import verdicts
 
 from harness.comparison import judge
 from harness.comparison.judgement import FINE, UNTOLD, Judgement
+from harness.journal.records import Outcome
 from harness.matrix.model import Timing
-from harness.records import Outcome
 from harness.run.measurement import Effort, Measurement
 from harness.tables import Run
 

@@ -34,20 +34,22 @@ from typing import Annotated, Any
 
 import typer
 
-from harness import stopping, tables
+from harness import tables
 from harness.analysis.readings import JUDGES, Readings
-from harness.analysis.why import Explainer, Step
+from harness.analysis.why import Explainer, LadderStep
 from harness.cases import Case, Device
-from harness.journal import Journal, read_journal
+from harness.console.progress import console
+from harness.journal.file import Journal, read_journal
+from harness.journal.records import Counted, Finished, Planned, Profiled, Record, Uncounted
+from harness.machine import environment
 from harness.matrix import model, plan
-from harness.progress import console
-from harness.records import Counted, Finished, Planned, Profiled, Record, Uncounted
-from harness.run import compilation, machine
+from harness.processes import stopping
+from harness.processes.workers import Workers
+from harness.run import compilation
 from harness.run.emulated import stage
-from harness.run.hands import OwnCores
-from harness.run.known import Known
-from harness.run.processes import Workers
-from harness.run.site import Setting
+from harness.run.executor import LocalExecutor
+from harness.run.journal_state import JournalState
+from harness.run.task_runner import RunSettings
 from harness.tables import Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,7 +83,7 @@ def main(
         while left:
             begun, read = time.monotonic(), tables.load(left[0])
             if any(r.provenance == "ncu" for r in read.of(Counted)):
-                new = list(compared(read, emulated(read, jobs or machine.cores())))
+                new = list(compared(read, emulated(read, jobs or environment.cores())))
                 write(out, new)
                 took = time.monotonic() - begun
                 console.print(f"{left[0].name}, {took:.0f} s: {summary(new)}", markup=False)
@@ -126,7 +128,7 @@ def emulated(read: Run, jobs: int) -> Run:
     records: list[Record] = [
         r for r in read.records if not isinstance(r, Counted | Uncounted | Profiled)
     ]
-    known = Known({case.id: case.group for case in found.cases})
+    known = JournalState({case.id: case.group for case in found.cases})
     for record in records:
         known.note(record)
     KEPT.mkdir(parents=True, exist_ok=True)
@@ -144,11 +146,11 @@ def emulated(read: Run, jobs: int) -> Run:
             kept.append(record)
 
         if WHOLE not in records:
-            setting = Setting("cuda", device, bench.kernels, bench.limits, timing)
+            setting = RunSettings("cuda", device, bench.kernels, bench.limits, timing)
             sound = [c for c in found.cases if c.id in read.planned and _is_sound(read, c)]
             stage.count(
                 stage.Surroundings(
-                    setting, bench, found.problems, OwnCores(jobs), known, Workers(), keep
+                    setting, bench, found.problems, LocalExecutor(jobs), known, Workers(), keep
                 ),
                 as_timed(read, sound, setting),
             )  # fmt: skip
@@ -165,7 +167,7 @@ def _state(kernels: Path, problems: Iterable[str]) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
-def as_timed(read: Run, sound: Sequence[Case], setting: Setting) -> list[Case]:
+def as_timed(read: Run, sound: Sequence[Case], setting: RunSettings) -> list[Case]:
     """Those whose machine code is still what was timed; of the others the counters tell nothing."""
     device = setting.device
     made = compilation.compile_all(sound, setting.kernels, device.arch).built
@@ -227,15 +229,15 @@ def alone(read: Run, counted: Run) -> Run:
     return Run(read.folder, read.info, records)
 
 
-def _name(step: Step) -> str:
+def _name(step: LadderStep) -> str:
     return f"{step.before.variant} → {step.after.variant}"
 
 
-def _causes(step: Step) -> list[str]:
+def _causes(step: LadderStep) -> list[str]:
     return [cause.text for cause in step.finding.causes] or [step.finding.verdict]
 
 
-def _is_known(step: Step, quantity: str) -> bool:
+def _is_known(step: LadderStep, quantity: str) -> bool:
     change = step.change(quantity)
     return change is not None and change.pair is not None
 

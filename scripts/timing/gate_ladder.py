@@ -35,7 +35,7 @@ from harness import tables
 from harness.comparison import judge
 from harness.comparison.judgement import Judgement
 from harness.comparison.pairs import suffix_of
-from harness.records import Compiled, Record, Round
+from harness.journal.records import Compiled, Record, Round
 from harness.tables import Run, packed
 
 PROBLEM = "reduce_sum"

@@ -74,7 +74,7 @@ def benchmark(results: Path) -> None:
     from cuda.bindings import driver
 
     from harness.backends.cuda.backend import CudaBackend
-    from harness.build import compile as compiler
+    from harness.compiler import compile as compiler
     from harness.matrix import model, plan
 
     backend = CudaBackend()

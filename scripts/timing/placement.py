@@ -6,7 +6,7 @@ placement.csv: the harness's time of five reductions over that of the same compi
 allocations between plain events, after the same flush of the cache. levels.csv: of the bare times,
 the standard deviation between processes, between placements within a process, and between rounds
 within a placement, as parts of the time. turns.csv: the bare time at each of the four turns that a
-launch can have (harness/backends/cuda/turns.py), microseconds, the fastest first, averaged over
+launch can have (harness/backends/cuda/launch_phase.py), microseconds, the fastest first, averaged over
 placements.
 """
 
@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import runs
 
-from harness.backends.cuda.turns import TURNS
-from harness.measure.statistics import batch_time, time_of
+from harness.backends.cuda.launch_phase import TURNS
+from harness.statistics.intervals import batch_time, time_of
 
 PROCESSES, PLACEMENTS = 8, 3
 Batches = dict[tuple[str, int], dict[tuple[int, int, int], float]]

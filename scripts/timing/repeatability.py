@@ -35,8 +35,8 @@ import runs
 from scipy.special import stdtrit
 
 from harness import tables
-from harness.measure.statistics import Interval, over_placements
-from harness.records import Round
+from harness.journal.records import Round
+from harness.statistics.intervals import Interval, over_placements
 from harness.tables import packed
 
 ONLY = ["reduce_sum/*/*/*/block=256", "reduce_sum/torch", "reduce_sum/cub"]

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from harness import load
+from harness.journal.records import Planned
 from harness.problem import load as load_problem
-from harness.records import Planned
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS, KERNELS = ROOT / "reports" / "h200", ROOT / "kernels"

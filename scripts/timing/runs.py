@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from harness import tables
-from harness.run import devices, machine
+from harness.machine import devices, environment
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ROOT / "reports" / "h200" / "timing"
@@ -67,7 +67,7 @@ def earlier(path: Path | None) -> list[dict[str, str]]:
 
 def commit_of_today() -> str:
     """As a row of a table names it."""
-    return str((machine.commit() or {}).get("id", ""))[:7]
+    return str((environment.commit() or {}).get("id", ""))[:7]
 
 
 def commit_of(path: Path) -> str:
@@ -93,7 +93,7 @@ def write(
     print(path.read_text(), end="", flush=True)
     about = path.with_name("made.json")
     made = json.loads(about.read_text()) if about.exists() else {}
-    commit = of.info["commit"] if of else machine.commit()
+    commit = of.info["commit"] if of else environment.commit()
     if is_simulated:
         where = "simulated"
     else:

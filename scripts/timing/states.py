@@ -18,7 +18,7 @@ from runs import ALL, ROOT, SHORT
 
 from harness.backends.base import Right
 from harness.backends.cuda.backend import CudaBackend
-from harness.build import compile as compiler
+from harness.compiler import compile as compiler
 from harness.matrix import model, plan
 from harness.measure.rounds import CACHES
 from harness.worker.inputs import Inputs

@@ -34,11 +34,11 @@ from harness import tables
 from harness.backends.base import Right
 from harness.cases import Case
 from harness.job import Job
+from harness.journal.records import Outcome, Planned, Round
 from harness.matrix.model import Timing
-from harness.measure.timings import Timings
-from harness.records import Outcome, Planned, Round
+from harness.processes.workers import Ended
 from harness.run.measurement import Effort, Measurement
-from harness.run.processes import Ended
+from harness.statistics.timings import Timings
 
 VARIANTS, SHAPES = 16, 3
 Noise = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.records import (
+from harness.journal.records import (
     Ceiling,
     Compiled,
     Counted,

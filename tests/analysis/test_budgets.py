@@ -9,7 +9,15 @@ import pytest
 
 from harness.analysis.budgets import Check, checks
 from harness.errors import JournalError
-from harness.records import Compiled, Counted, Outcome, Planned, Provenance, Record, SourceLine
+from harness.journal.records import (
+    Compiled,
+    Counted,
+    Outcome,
+    Planned,
+    Provenance,
+    Record,
+    SourceLine,
+)
 from harness.tables import Run
 
 CASE = "sum/v0/float32/n=64"

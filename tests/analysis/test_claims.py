@@ -11,8 +11,8 @@ from harness.analysis import claims
 from harness.analysis.claims import Claim, Relation, Test, check, decide
 from harness.analysis.readings import Readings
 from harness.errors import ConfigError
-from harness.measure.statistics import Interval
-from harness.records import Told
+from harness.journal.records import Told
+from harness.statistics.intervals import Interval
 from harness.tables import Run
 
 SPEEDUP = {"measure": "speedup", "problem": "reduce_sum", "variant": "v1", "against": "v0"}

@@ -10,7 +10,7 @@ from small_runs import Variant, case_of, run_of
 from harness.analysis import rules
 from harness.analysis.finders import STALL
 from harness.analysis.readings import Readings
-from harness.analysis.why import Explainer, Step
+from harness.analysis.why import Explainer, LadderStep
 from harness.cases import IDEAS
 from harness.report.pages import why as page
 
@@ -26,7 +26,7 @@ def step_of(
     trap: bool = False,
     times: tuple[float | None, float | None] = (2e6, 1e6),
     provenance: str = "ncu",
-) -> Step:
+) -> LadderStep:
     run = run_of({
         "v0_old": Variant({256: times[0]}, [before], provenance=provenance),
         "v1_new": Variant({256: times[1]}, [after], builds_on="v0_old", idea=idea, is_trap=trap,
@@ -35,7 +35,7 @@ def step_of(
     return Explainer(Readings(run)).compare(case_of(run, "v0_old"), case_of(run, "v1_new"))
 
 
-def causes(step: Step) -> list[str]:
+def causes(step: LadderStep) -> list[str]:
     return [cause.text for cause in step.finding.causes]
 
 

@@ -20,11 +20,20 @@ import numpy as np
 import pytest
 
 from harness.analysis.readings import Readings
-from harness.analysis.why import Explainer, Step
-from harness.build import compile as compiler
+from harness.analysis.why import Explainer, LadderStep
+from harness.compiler import compile as compiler
 from harness.emulator import launch as emulate
 from harness.emulator import parse
-from harness.records import Ceiling, Compiled, Conditions, Counted, Outcome, Planned, Record, Round
+from harness.journal.records import (
+    Ceiling,
+    Compiled,
+    Conditions,
+    Counted,
+    Outcome,
+    Planned,
+    Record,
+    Round,
+)
 from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import theoretical_occupancy
 from harness.tables import Run
@@ -201,7 +210,7 @@ def records(
 
 def step_of(
     before: Sequence[Launch], after: Sequence[Launch], as_read: bool, factor: float = 1.0
-) -> Step:
+) -> LadderStep:
     """factor: what the later one's time is multiplied with."""
     info = {
         "backend": "cuda", "timing": {"confidence": 0.95, "same_within": 0.01},

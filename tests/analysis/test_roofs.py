@@ -9,10 +9,10 @@ import pytest
 from small_runs import Variant, case_of, run_of
 
 from harness.analysis.ladder import ladders
-from harness.measure import mixes
-from harness.measure.mixes import MIXES, name_of
-from harness.records import Ceiling
+from harness.journal.records import Ceiling
 from harness.report.tables.ladder import remarks_on
+from harness.statistics import mixes
+from harness.statistics.mixes import MIXES, name_of
 from harness.tables import Run
 from harness.tables.roofs import on_chip_bytes
 

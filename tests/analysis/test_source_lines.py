@@ -12,8 +12,8 @@ from harness.backends.base import Execution
 from harness.backends.emulated_device import emulated_device
 from harness.backends.host_memory import line_counts
 from harness.emulator import InstructionCount
+from harness.journal.records import SourceLine
 from harness.matrix import model, plan
-from harness.records import SourceLine
 from harness.run.emulate import by_front_end, emulate
 
 ROOT = Path(__file__).parents[2]

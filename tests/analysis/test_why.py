@@ -12,9 +12,9 @@ from harness.analysis import rules
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Missing, Reading, Readings
 from harness.analysis.sources import difference
-from harness.analysis.why import Explainer, Step
-from harness.measure.timings import Group
-from harness.records import Conditions
+from harness.analysis.why import Explainer, LadderStep
+from harness.journal.records import Conditions
+from harness.statistics.timings import Group
 from harness.tables import Run
 
 WAVES, IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
@@ -25,16 +25,16 @@ def conflicts(times_ideal: float, instructions: float = 1e6) -> dict[str, float]
     return {WAVES: 1000 * times_ideal, IDEAL: 1000.0, INSTRUCTIONS: instructions}
 
 
-def step_of(before: Variant, after: Variant) -> Step:
+def step_of(before: Variant, after: Variant) -> LadderStep:
     run = run_of({"v0_before": before, "v1_after": after})
     return Explainer(Readings(run)).compare(case_of(run, "v0_before"), case_of(run, "v1_after"))
 
 
-def causes(step: Step) -> list[str]:
+def causes(step: LadderStep) -> list[str]:
     return [cause.text for cause in step.finding.causes]
 
 
-def steps_of(run: Run) -> list[Step]:
+def steps_of(run: Run) -> list[LadderStep]:
     return Explainer(Readings(run)).steps(_only(run))
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from harness import backends
-from harness.build import targets
 from harness.cases import Device
-from harness.measure import card, ceilings
+from harness.compiler import targets
+from harness.machine import card
+from harness.measure import ceilings
 from harness.silicon.architectures import ARCHITECTURES, architecture
 from harness.worker.describing import CONTEXT, describe
 

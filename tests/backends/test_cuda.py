@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from harness import tables
+from harness.machine.devices import cuda_device
 from harness.matrix import model
-from harness.measure.timings import group_of
-from harness.run.devices import cuda_device
 from harness.run.runner import Runner
+from harness.statistics.timings import group_of
 
 pytestmark = pytest.mark.gpu
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.backends.base import Batch, Right
-from harness.backends.launched import IDLE_NS, Launched
+from harness.backends.launch_outcomes import IDLE_NS, Launched
 
 RIGHT = Right((1, 2), other=(7, 2))
 OWN, OTHER = (1, 2), (7, 2)

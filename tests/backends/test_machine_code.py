@@ -11,11 +11,11 @@ from tiny_problem import KERNEL
 from harness.backends.base import Execution
 from harness.backends.emulated_device import emulated_device
 from harness.backends.machine_code import LISTING, code_of
-from harness.build import cache as compile_cache
 from harness.cases import Case
+from harness.compiler import cache as compile_cache
 from harness.emulator.sass.cubin import disassembler
+from harness.journal.records import MachineCode, Uncounted
 from harness.matrix import model, plan
-from harness.records import MachineCode, Uncounted
 from harness.run.emulate import by_front_end, emulate
 
 OF_HALVES = '({ unsigned t; asm("tanh.approx.f16x2 %0, %1;" : "=r"(t) : "r"(i & 0)); (float)t; })'

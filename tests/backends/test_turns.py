@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from harness.backends.cuda.turns import TURNS, empty_kernels
+from harness.backends.cuda.launch_phase import TURNS, empty_kernels
 
 
 def turns_of_a_batch(kernels: int, said: int, launches: int = 12) -> Counter[int]:

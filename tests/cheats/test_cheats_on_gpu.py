@@ -12,7 +12,7 @@ import pytest
 from endings import MATRIX, Ending, load
 
 from harness import tables
-from harness.records import Outcome
+from harness.journal.records import Outcome
 
 pytestmark = pytest.mark.gpu
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from harness import tables
+from harness.journal.records import Outcome
 from harness.matrix import model
-from harness.records import Outcome
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -15,13 +15,13 @@ import pytest
 from endings import MATRIX, load
 
 from harness import problem as problems
-from harness.build.compile import Built
 from harness.cases import Case
+from harness.compiler.compile import Built
+from harness.machine.devices import emulated
 from harness.matrix import model, plan
 from harness.problem import Problem
 from harness.run.compilation import built_again
-from harness.run.devices import emulated
-from harness.worker.scrutiny import Scrutiny, scrutinise
+from harness.worker.cheat_check import Scrutiny, scrutinise
 
 ROOT = Path(__file__).parents[2]
 ENDINGS = load()

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from tiny_problem import KERNEL, MATRIX, PROBLEM
 
-from harness import storage, tables
-from harness.commands.asked import Asked
+from harness import tables
 from harness.commands.printed import results
+from harness.commands.request import RunRequest
 from harness.commands.runs.here import carry_out
-from harness.journal import parsed
-from harness.records import Record
+from harness.journal import storage
+from harness.journal.file import parsed
+from harness.journal.records import Record
 
 VARIANTS = 4
 HOLD = """\
@@ -54,9 +55,9 @@ class Ground:
 
     def run(self, out: str, cluster: str | None = None, backend: str = "emulator") -> int:
         """The exit code."""
-        asked = Asked(
+        asked = RunRequest(
             self.folder / "bench.yaml", backend=backend, out=self.folder / out, jobs=1,
-            told=results.Wanted(quiet=True), cluster=cluster,
+            told=results.OutputOptions(quiet=True), cluster=cluster,
         )  # fmt: skip
         return carry_out(asked)[0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from harness.records import Counted, Located, Outcome, Planned, Record, Renewed, SourceLine
+from harness.journal.records import Counted, Located, Outcome, Planned, Record, Renewed, SourceLine
 from harness.tables import Run
 
 INFO = {"backend": "emulator", "timing": {"confidence": 0.95, "same_within": 0.01}}

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from harness.__main__ import app
 from harness.cluster import connection, versions
 from harness.cluster.connection import shares
-from harness.cluster.errand import Wanted
+from harness.cluster.messages import Requirements
 from harness.errors import UsageError
 
 
@@ -47,7 +47,9 @@ def test_it_goes_with_neither_a_sandbox_nor_watching(other: str) -> None:
 def test_other_sources_are_told_file_by_file(ground: Ground) -> None:
     kernels = ground.folder / "kernels"
     theirs = {"double/v0.cu": "a" * 64, "double/gone.cu": "b" * 64}
-    wanted = Wanted("emulator", None, kernels, versions.harness_files(), theirs, {"numpy": "0.1"})
+    wanted = Requirements(
+        "emulator", None, kernels, versions.harness_files(), theirs, {"numpy": "0.1"}
+    )
     sources, package = versions.differences(wanted, kernels)
     assert sources.startswith(f"the problems in {kernels} differ: double/gone.cu (missing there,")
     assert "double/v0.cu (" in sources
@@ -56,14 +58,14 @@ def test_other_sources_are_told_file_by_file(ground: Ground) -> None:
 
 def test_what_only_one_side_has_installed_decides_nothing(ground: Ground) -> None:
     kernels = ground.folder / "kernels"
-    wanted = Wanted("emulator", None, kernels, versions.harness_files(), {}, {"torch": "99"})
+    wanted = Requirements("emulator", None, kernels, versions.harness_files(), {}, {"torch": "99"})
     assert all("torch" not in each for each in versions.differences(wanted, kernels)) or (
         "torch" in versions.packages()
     )
 
 
 def test_a_worker_without_the_problems_says_where_it_looked(tmp_path: Path) -> None:
-    wanted = Wanted("emulator", None, tmp_path / "no", versions.harness_files(), {}, {})
+    wanted = Requirements("emulator", None, tmp_path / "no", versions.harness_files(), {}, {})
     [said] = versions.differences(wanted, tmp_path / "no")
     assert said == f"it has no folder {tmp_path / 'no'}, and none of that name where it was started"
 
@@ -75,13 +77,13 @@ def test_a_worker_without_the_problems_says_where_it_looked(tmp_path: Path) -> N
 def test_without_a_gpu_cores_are_shared_among_workers(
     where: str, jobs: int, cores: list[int]
 ) -> None:
-    wanted = Wanted("emulator", None, Path(), {}, {}, {})
+    wanted = Requirements("emulator", None, Path(), {}, {}, {})
     assert [share.cores for share in shares(where, wanted, jobs)] == cores
 
 
 def test_with_gpus_each_worker_sees_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "visible_gpus", lambda: ["GPU-a", "GPU-b"])
-    made = shares("local", Wanted("auto", None, Path(), {}, {}, {}), 8)
+    made = shares("local", Requirements("auto", None, Path(), {}, {}, {}), 8)
     assert [(s.environment["CUDA_VISIBLE_DEVICES"], s.cores) for s in made] == [
         ("GPU-a", 4), ("GPU-b", 4),
     ]  # fmt: skip

@@ -14,7 +14,7 @@ from workers import Workers
 
 from harness.cluster import versions
 from harness.errors import BackendUnavailable, UsageError
-from harness.records import Finished, Located, Record
+from harness.journal.records import Finished, Located, Record
 
 
 def beside(work: Callable[[], int]) -> tuple[threading.Thread, list[int]]:

@@ -11,8 +11,8 @@ import pytest
 
 from harness.cluster import store
 from harness.cluster.adoption import adopt
-from harness.journal import Journal, read_journal
-from harness.records import Finished, Located, Outcome, Record
+from harness.journal.file import Journal, read_journal
+from harness.journal.records import Finished, Located, Outcome, Record
 
 ATTEMPT = "0123456789abcdef"
 ON_A, ON_B = (Located("a/v0/float32/n=1", "measure", "node1", gpu) for gpu in ("GPU-a", "GPU-b"))

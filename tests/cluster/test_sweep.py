@@ -13,17 +13,17 @@ import pytest
 
 from harness.cases import Case, Device
 from harness.cluster import remote, sweep
-from harness.cluster.crew import Crew, Member
-from harness.cluster.errand import Description, Done, Errand, Wanted
+from harness.cluster.messages import Description, Requirements, Task, TaskResult
 from harness.cluster.sweep import Sweep
+from harness.cluster.worker_pool import Member, WorkerPool
 from harness.errors import ClusterLost, DeviceLost
-from harness.journal import Journal
+from harness.journal.file import Journal
+from harness.journal.records import Outcome, Planned, Record, Renewed, Round
 from harness.matrix.written import Limits, Timing
-from harness.records import Outcome, Planned, Record, Renewed, Round
-from harness.run.known import Known
-from harness.run.site import Piece, Setting, Site
+from harness.run.journal_state import JournalState
+from harness.run.task_runner import RunSettings, TaskRunner, WorkItem
 
-Does = Callable[[Member, Errand], tuple[Sequence[Record], Done | Exception]]
+Does = Callable[[Member, Task], tuple[Sequence[Record], TaskResult | Exception]]
 
 
 class Clock:
@@ -42,14 +42,14 @@ class Clock:
         return lambda: self.now >= when
 
 
-class Scripted(Crew):
+class Scripted(WorkerPool):
     """A crew without a cluster: each errand ends as the script has it, at once unless it takes."""
 
-    takes: Callable[[Errand], Callable[[], bool]] = staticmethod(lambda errand: lambda: True)
+    takes: Callable[[Task], Callable[[], bool]] = staticmethod(lambda task: lambda: True)
     """When it has ended, asked when it begins."""
 
     def __init__(self, does: Does, folder: Path, names: Sequence[str], device: Device) -> None:
-        nothing = Wanted("a clock", None, Path(), {}, {}, {})
+        nothing = Requirements("a clock", None, Path(), {}, {}, {})
         super().__init__(None, "tcp://nowhere:1", "attempt", nothing)
         self.does, self.folder = does, folder
         self.given: list[tuple[str, str]] = []
@@ -63,19 +63,19 @@ class Scripted(Crew):
 
     def submit(self, member: Member, function: Any, *args: Any, **how: Any) -> Any:
         assert not member.running, "one measurement at a time on a card"
-        errand = args[0]
-        self.given.append((member.address, errand.piece.name))
-        records, ended = self.does(member, errand)
-        path = self.folder / f"{errand.key}.jsonl"
+        task = args[0]
+        self.given.append((member.address, task.item.name))
+        records, ended = self.does(member, task)
+        path = self.folder / f"{task.key}.jsonl"
         with Journal(path) as journal:
             for record in records:
                 journal.append(record)
-        self._written[errand.key] = path.read_bytes()
+        self._written[task.key] = path.read_bytes()
         failed = isinstance(ended, Exception)
-        if isinstance(ended, Done):
+        if isinstance(ended, TaskResult):
             ended = replace(ended, size=path.stat().st_size)
         return SimpleNamespace(
-            done=self.takes(errand), status="error" if failed else "finished", result=lambda: ended,
+            done=self.takes(task), status="error" if failed else "finished", result=lambda: ended,
             exception=lambda timeout: ended, cancel=lambda: None,
         )  # fmt: skip
 
@@ -90,7 +90,7 @@ class Scripted(Crew):
 class Book:
     """What came of it."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: JournalState) -> None:
         self.known = known
         self.records: list[Record] = []
 
@@ -106,38 +106,38 @@ class Stage:
     cases: list[Case]
     device: Device
     folder: Path
-    takes: Callable[[Errand], Callable[[], bool]] = Scripted.takes
+    takes: Callable[[Task], Callable[[], bool]] = Scripted.takes
 
     def __post_init__(self) -> None:
-        self.pieces = [Piece("measure", case.group, (case,)) for case in self.cases]
+        self.items = [WorkItem("measure", case.group, (case,)) for case in self.cases]
 
     def run(self, does: Does, *members: str) -> dict[str, str]:
-        known = Known({case.id: case.group for case in self.cases})
+        known = JournalState({case.id: case.group for case in self.cases})
         self.book = Book(known)
         for c in self.cases:
             known.note(Planned(c.id, c.problem, c.variant, c.dtype, c.sizes, c.launch, 8, 1, True,
                                False))  # fmt: skip
-        self.site = Site(
-            Setting("a clock", self.device, Path(), Limits(), Timing()), known, {}, self.book
+        self.runner = TaskRunner(
+            RunSettings("a clock", self.device, Path(), Limits(), Timing()), known, {}, self.book
         )
-        self.crew = Scripted(does, self.folder, members, self.device)
-        self.crew.takes = self.takes
+        self.pool = Scripted(does, self.folder, members, self.device)
+        self.pool.takes = self.takes
         view = SimpleNamespace(doing=lambda member, what: None, done=lambda what: None)
-        errands = SimpleNamespace(
-            errand=lambda piece, site, member, cores: Errand(
-                "attempt", self.crew.key("x"), piece, site.setting, (), {}, cores
+        tasks = SimpleNamespace(
+            task=lambda item, runner, member, cores: Task(
+                "attempt", self.pool.key("x"), item, runner.setting, (), {}, cores
             )
         )
-        swept = Sweep(self.crew, self.device, self.site, self.pieces, view, errands)
+        swept = Sweep(self.pool, self.device, self.runner, self.items, view, tasks)
         return swept.carry_out()
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
-        return self.site.known.outcomes
+        return self.runner.known.outcomes
 
 
-def fine(member: Member, errand: Errand) -> tuple[list[Record], Done]:
-    return [Outcome(case.id, "ok") for case in errand.piece.cases], Done(0, "1 case")
+def fine(member: Member, task: Task) -> tuple[list[Record], TaskResult]:
+    return [Outcome(case.id, "ok") for case in task.item.cases], TaskResult(0, "1 case")
 
 
 @pytest.fixture
@@ -148,18 +148,18 @@ def stage(double: Callable[..., Case], device: Device, tmp_path: Path) -> Stage:
 def test_every_piece_is_done_once_and_its_records_arrive(stage: Stage) -> None:
     found = stage.run(fine, "a", "b")
     assert list(found.values()) == ["1 case", "1 case"]
-    assert sorted(name for name, _ in stage.crew.given) == ["a", "b"]
+    assert sorted(name for name, _ in stage.pool.given) == ["a", "b"]
     assert {o.status for o in stage.outcomes.values()} == {"ok"}
 
 
 def test_many_cases_begin_before_few_of_a_larger_size(stage: Stage) -> None:
     few, many = stage.cases
-    stage.pieces = [
-        Piece("measure", few.group, (few,) * 12, needed_bytes=6 * 2**30),
-        Piece("measure", many.group, (many,) * 57, needed_bytes=3 * 2**22),
+    stage.items = [
+        WorkItem("measure", few.group, (few,) * 12, needed_bytes=6 * 2**30),
+        WorkItem("measure", many.group, (many,) * 57, needed_bytes=3 * 2**22),
     ]
     stage.run(fine, "a")
-    assert [name for _, name in stage.crew.given] == [many.group, few.group]
+    assert [name for _, name in stage.pool.given] == [many.group, few.group]
 
 
 def test_a_piece_waits_for_the_worker_with_whom_all_end_sooner(
@@ -168,12 +168,13 @@ def test_a_piece_waits_for_the_worker_with_whom_all_end_sooner(
     """A case takes a second. The largest first would end after 143: 78 + 37 + 28, and 63 + 61."""
     clock = Clock()
     monkeypatch.setattr(sweep, "time", clock)
-    stage.takes = lambda errand: clock.at(clock.now + len(errand.piece.cases))
-    stage.pieces = [
-        Piece("measure", f"of {cases}", (stage.cases[0],) * cases) for cases in (78, 63, 61, 37, 28)
+    stage.takes = lambda task: clock.at(clock.now + len(task.item.cases))
+    stage.items = [
+        WorkItem("measure", f"of {cases}", (stage.cases[0],) * cases)
+        for cases in (78, 63, 61, 37, 28)
     ]
     stage.run(fine, "x", "y")
-    shares = {m: sorted(p for to, p in stage.crew.given if to == m) for m in ("x", "y")}
+    shares = {m: sorted(p for to, p in stage.pool.given if to == m) for m in ("x", "y")}
     assert shares == {"x": ["of 61", "of 78"], "y": ["of 28", "of 37", "of 63"]}
     assert clock.now == pytest.approx(139, abs=1)
 
@@ -186,10 +187,10 @@ def test_a_piece_waits_for_the_worker_with_whom_all_end_sooner(
 def test_what_kills_three_workers_is_recorded_and_the_rest_goes_on(stage: Stage) -> None:
     bad, good = stage.cases
 
-    def does(member: Member, errand: Errand) -> tuple[Sequence[Record], Done | Exception]:
-        if errand.piece.cases[0] is bad:
+    def does(member: Member, task: Task) -> tuple[Sequence[Record], TaskResult | Exception]:
+        if task.item.cases[0] is bad:
             return [], OSError("gone")
-        return fine(member, errand)
+        return fine(member, task)
 
     stage.run(does, "a", "b")
     outcome = stage.outcomes[bad.id]
@@ -197,7 +198,7 @@ def test_what_kills_three_workers_is_recorded_and_the_rest_goes_on(stage: Stage)
     assert outcome.again
     assert outcome.reason.startswith("its worker died 3 times: the worker host a: OSError: gone;")
     assert stage.outcomes[good.id].status == "ok"
-    assert [name for _, name in stage.crew.given].count(bad.group) == 3
+    assert [name for _, name in stage.pool.given].count(bad.group) == 3
 
 
 @pytest.mark.fault(
@@ -207,37 +208,37 @@ def test_what_kills_three_workers_is_recorded_and_the_rest_goes_on(stage: Stage)
 def test_a_card_that_is_lost_twice_gets_no_more_work(
     stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def does(member: Member, errand: Errand) -> tuple[Sequence[Record], Done | Exception]:
+    def does(member: Member, task: Task) -> tuple[Sequence[Record], TaskResult | Exception]:
         if member.address == "a":
-            return [], Done(0, lost="uncorrectable ECC error encountered")
-        return fine(member, errand)
+            return [], TaskResult(0, lost="uncorrectable ECC error encountered")
+        return fine(member, task)
 
     stage.run(does, "a", "b")
     assert {o.status for o in stage.outcomes.values()} == {"ok"}
-    assert [name for name, _ in stage.crew.given].count("a") <= 2
+    assert [name for name, _ in stage.pool.given].count("a") <= 2
     assert "CONTROL 1 failed on host a: uncorrectable ECC" in capsys.readouterr().out
 
 
 def test_when_every_card_is_faulty_the_run_stops_and_blames_no_case(stage: Stage) -> None:
     with pytest.raises(DeviceLost, match="off the bus"):
-        stage.run(lambda member, errand: ([], Done(0, lost="off the bus")), "a")
+        stage.run(lambda member, task: ([], TaskResult(0, lost="off the bus")), "a")
     assert not stage.outcomes
-    assert len(stage.crew.given) == 2
+    assert len(stage.pool.given) == 2
 
 
 def test_what_a_card_with_new_memory_errors_measured_is_measured_anew_elsewhere(
     stage: Stage,
 ) -> None:
-    def does(member: Member, errand: Errand) -> tuple[Sequence[Record], Done | Exception]:
-        records, done = fine(member, errand)
-        return records, Done(0, done.said, fault="2 errors" if member.address == "a" else "")
+    def does(member: Member, task: Task) -> tuple[Sequence[Record], TaskResult | Exception]:
+        records, done = fine(member, task)
+        return records, TaskResult(0, done.said, fault="2 errors" if member.address == "a" else "")
 
     stage.run(does, "a", "b")
     renewed = [r for r in stage.book.records if isinstance(r, Renewed)]
     assert [r.what for r in renewed] == ["times"] * len(renewed)
     assert len(renewed) in (1, 2)
     assert renewed[0].reason == "the control on host a: 2 errors"
-    last = {name: member for member, name in stage.crew.given}
+    last = {name: member for member, name in stage.pool.given}
     assert set(last.values()) == {"b"}  # nothing that counts is of that card
 
 
@@ -255,10 +256,10 @@ def test_a_card_on_which_equal_kernels_differ_is_not_believed(
             for repeat, ns in ((False, 1000.0), (True, repeat_ns))
         ]  # fmt: skip
 
-    def does(member: Member, errand: Errand) -> tuple[Sequence[Record], Done | Exception]:
-        records, done = fine(member, errand)
+    def does(member: Member, task: Task) -> tuple[Sequence[Record], TaskResult | Exception]:
+        records, done = fine(member, task)
         ns = second if member.address == "a" else 1000.0
-        return [*rounds(errand.piece.cases[0], ns), *records], done
+        return [*rounds(task.item.cases[0], ns), *records], done
 
     stage.run(does, "a", "b")
     assert any(isinstance(r, Renewed) for r in stage.book.records) == redone
@@ -266,14 +267,14 @@ def test_a_card_on_which_equal_kernels_differ_is_not_believed(
 
 
 def test_a_card_that_another_run_holds_is_left_out(stage: Stage) -> None:
-    def does(member: Member, errand: Errand) -> tuple[Sequence[Record], Done | Exception]:
+    def does(member: Member, task: Task) -> tuple[Sequence[Record], TaskResult | Exception]:
         if member.address == "a":
-            return [], Done(0, busy="another run is using this GPU")
-        return fine(member, errand)
+            return [], TaskResult(0, busy="another run is using this GPU")
+        return fine(member, task)
 
     stage.run(does, "a", "b")
     assert {o.status for o in stage.outcomes.values()} == {"ok"}
-    assert [name for name, _ in stage.crew.given].count("a") == 1
+    assert [name for name, _ in stage.pool.given].count("a") == 1
 
 
 def test_a_run_whose_workers_are_all_gone_stops_and_says_so(

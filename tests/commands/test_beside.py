@@ -17,8 +17,8 @@ from harness import load
 from harness.__main__ import app
 from harness.backends.emulated_device import emulated_device
 from harness.commands import compare
-from harness.commands.asked import Asked
 from harness.commands.line.runs import add
+from harness.commands.request import RunRequest
 from harness.matrix import plan
 from harness.report.site import write_pages
 from harness.tables import Run
@@ -102,13 +102,13 @@ def planned(*arguments: str, given: str = "git:HEAD") -> tuple[list[str], str]:
     """What would be run, variant by variant, and what is said; nothing is compiled."""
     found: list[str] = []
 
-    def carry_out(asked: Asked) -> tuple[int, Path]:
-        assert asked.bench is not None
-        assert asked.out is not None
+    def carry_out(request: RunRequest) -> tuple[int, Path]:
+        assert request.bench is not None
+        assert request.out is not None
         device = emulated_device("sm_90")
-        cases = plan.resolve(asked.bench, device, "emulator", asked.choice.only).cases
+        cases = plan.resolve(request.bench, device, "emulator", request.choice.only).cases
         found.extend(f"{case.problem}/{case.variant}" for case in cases)
-        return INTERRUPTED, asked.out
+        return INTERRUPTED, request.out
 
     alone = typer.Typer()
     alone.callback()(lambda: None)

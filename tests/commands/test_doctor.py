@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness import near
-from harness.build import drivers
 from harness.commands import doctor
-from harness.measure import card
+from harness.compiler import drivers
+from harness.console import suggestions
+from harness.machine import card
 
 
 @pytest.mark.parametrize("release", [(12, 2), (12, 9), None])
@@ -63,7 +63,7 @@ def test_a_missing_package_is_installed_by_what_is_there_and_only_where_it_would
     is_clone: bool, fits: bool, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not is_clone:
-        monkeypatch.setattr(near, "CLONE", tmp_path)
+        monkeypatch.setattr(suggestions, "CLONE", tmp_path)
     found = doctor.Finding("found", True, "")
     for look in ("_compiler", "_emulator", "_disassembler", "_driver", "_ncu"):
         monkeypatch.setattr(doctor, look, lambda: found)

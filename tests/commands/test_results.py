@@ -96,7 +96,7 @@ def test_a_run_without_times_says_what_was_verified(tmp_path: Path) -> None:
 def test_markdown_is_the_same_table(tmp_path: Path) -> None:
     run = timed(tmp_path)
     path = tmp_path / "results.md"
-    results.tell(run, results.Wanted(quiet=True, markdown=path))
+    results.tell(run, results.OutputOptions(quiet=True, markdown=path))
     lines = path.read_text().splitlines()
     assert lines[0].startswith("**reduce\\_sum (float32) at n = 2²⁸")
     assert lines[2].startswith("| variant | launch | time |")
@@ -107,7 +107,7 @@ def test_markdown_is_the_same_table(tmp_path: Path) -> None:
 def test_json_holds_every_size_in_base_units(tmp_path: Path) -> None:
     run = timed(tmp_path, failed={"v7_fixed_blocks": WRONG})
     path = tmp_path / "results.json"
-    results.tell(run, results.Wanted(quiet=True, json=path))
+    results.tell(run, results.OutputOptions(quiet=True, json=path))
     found = json.loads(path.read_text())
     assert [ladder["sizes"] for ladder in found["ladders"]] == [{"n": 2**28}, {"n": 2**24}]
     best = found["ladders"][0]["variants"][0]
@@ -129,7 +129,7 @@ def test_json_is_as_its_schema_says_with_times_and_without(tmp_path: Path) -> No
         (own.emulated(tmp_path / "counted"), "verified"),
     ):
         path = tmp_path / f"{key}.json"
-        results.tell(run, results.Wanted(quiet=True, json=path))
+        results.tell(run, results.OutputOptions(quiet=True, json=path))
         found = json.loads(path.read_text())
         assert found[key]
         jsonschema.validate(found, schema)
@@ -139,12 +139,12 @@ def test_json_is_as_its_schema_says_with_times_and_without(tmp_path: Path) -> No
 
 def test_quiet_prints_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = timed(tmp_path)
-    results.tell(run, results.Wanted(quiet=True))
+    results.tell(run, results.OutputOptions(quiet=True))
     assert capsys.readouterr().out == ""
-    results.tell(run, results.Wanted())
+    results.tell(run, results.OutputOptions())
     assert "v9_vectorized" in capsys.readouterr().out
 
 
 def test_a_file_with_no_folder_is_refused_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--json .*there is no folder"):
-        results.Wanted(json=tmp_path / "none" / "x.json").check()
+        results.OutputOptions(json=tmp_path / "none" / "x.json").check()

@@ -175,9 +175,9 @@ def test_the_same_command_runs_inside_walls(folder: Path, bwrap: Path) -> None:
     "asked", [["--save-baseline", "a/b"], ["--save-baseline=a/b"]], ids=["apart", "joined"]
 )
 def test_a_name_that_no_baseline_can_have_is_refused_before_anything_runs(
-    folder: Path, bwrap: Path, asked: list[str]
+    folder: Path, bwrap: Path, request: list[str]
 ) -> None:
-    ended = started(folder, str(bwrap), "profile", "--sandbox", *asked)
+    ended = started(folder, str(bwrap), "profile", "--sandbox", *request)
     out, err = ended.communicate(timeout=120)
     assert ended.returncode == 2, err
     assert "--save-baseline 'a/b': a name is up to 100 letters" in out
@@ -337,10 +337,10 @@ def test_what_one_sandboxed_run_leaves_does_not_steer_the_next(
 @pytest.mark.parametrize(
     "asked", [["--out", "link"], ["--out", "link/run"], ["--json", "link/results.json"]]
 )
-def test_no_link_is_made_writable(folder: Path, bwrap: Path, asked: list[str]) -> None:
+def test_no_link_is_made_writable(folder: Path, bwrap: Path, request: list[str]) -> None:
     (folder / "mine").mkdir()
     (folder / "link").symlink_to("mine")
-    ended = started(folder, str(bwrap), "run", "--sandbox", *asked)
+    ended = started(folder, str(bwrap), "run", "--sandbox", *request)
     out, err = ended.communicate(timeout=120)
     assert ended.returncode == 2, err
     assert f"--sandbox: {folder / 'link'} is a link" in out

@@ -81,7 +81,7 @@ def test_it_takes_less_processor_time_than_anybody_notices(option: str, seconds:
 
 
 def test_the_command_line_imports_at_its_top_only_what_is_light() -> None:
-    light = {"harness.commands.line", "harness.errors", "harness.run_files", "typer"}
+    light = {"harness.commands.line", "harness.errors", "harness.journal.run_files", "typer"}
     for path in LINE.glob("*.py"):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.ImportFrom) and node.module not in sys.stdlib_module_names:
@@ -104,14 +104,14 @@ def test_what_install_completion_writes_completes_in_bash(tmp_path: Path) -> Non
     program = tmp_path / "kernel-harness"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m harness "$@"\n')
     program.chmod(0o755)
-    asked = (
+    request = (
         f"source {tmp_path}/.bash_completions/kernel-harness.sh\n"
         "complete -p kernel-harness\n"
         "COMP_WORDS=(kernel-harness run --only reduce_s); COMP_CWORD=3\n"
         "_kernel_harness_completion kernel-harness reduce_s --only; echo ${COMPREPLY[@]}\n"
     )
     ended = subprocess.run(
-        [bash, "-c", asked], cwd=ROOT, capture_output=True, text=True, timeout=60,
+        [bash, "-c", request], cwd=ROOT, capture_output=True, text=True, timeout=60,
         env={**environment, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
     )  # fmt: skip
     assert ended.stdout.splitlines()[-1] == "reduce_sum", ended

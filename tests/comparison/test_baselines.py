@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import load, run_files
+from harness import load
 from harness.comparison import baselines
 from harness.errors import UsageError
+from harness.journal import run_files
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from two_runs import IDEAL, WAVEFRONTS, Kernel, emulated, name_of, run
 
 from harness.comparison import judge
-from harness.records import Remark
+from harness.journal.records import Remark
 from harness.tables import Run
 
 FAILED = Kernel(None, status="failed", reason="wrong result")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from two_runs import IDEAL, WAVEFRONTS, emulated, line, memory
 
 from harness.comparison import judge
-from harness.comparison.lines import Place
-from harness.records import SourceLine
+from harness.comparison.lines import LineOfCode
+from harness.journal.records import SourceLine
 
 
-def place(before: Sequence[SourceLine], after: Sequence[SourceLine]) -> Place | None:
+def place(before: Sequence[SourceLine], after: Sequence[SourceLine]) -> LineOfCode | None:
     """Where the bank conflicts of the second come from."""
     base = emulated({WAVEFRONTS: 100.0, IDEAL: 100.0}, lines=before)
     new = emulated({WAVEFRONTS: 400.0, IDEAL: 100.0}, lines=after)
@@ -51,4 +51,4 @@ def test_an_uncoalesced_load_is_found_on_its_line() -> None:
     base = emulated(memory(4000, 1000), lines=[line(9, requests=1000, sectors=4000)])
     new = emulated(memory(32000, 1000), lines=[line(9, requests=1000, sectors=32000)])
     [found] = [c for c in judge(base, new).changes if c.kind == "worse"]
-    assert found.moved[0].place == Place("sum/v1.cu", 9, (4.0, 32.0))
+    assert found.moved[0].place == LineOfCode("sum/v1.cu", 9, (4.0, 32.0))

@@ -12,7 +12,7 @@ from two_runs import Kernel, name_of, run
 
 from harness.comparison.pairs import Side
 from harness.comparison.sources import difference, made_from, source_changed
-from harness.records import Compiled
+from harness.journal.records import Compiled
 from harness.tables import Run
 
 OLD, NEW = "a\nb\nc\n", "a\nB\nc\n"

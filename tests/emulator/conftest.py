@@ -10,7 +10,7 @@ import pytest
 from emulator_tools import KERNELS, ROOT, CompilePtx, PtxFile, find_nvcc
 from filelock import FileLock
 
-from harness.build import cache, toolchain
+from harness.compiler import cache, toolchain
 from harness.emulator import Module, launch, parse
 
 

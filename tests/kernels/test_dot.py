@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness.backends.emulated_device import emulated_device
-from harness.build import toolchain
+from harness.compiler import toolchain
 from harness.emulator import Module, launch, parse
 from harness.matrix import model, plan
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.build import toolchain
+from harness.compiler import toolchain
 from harness.emulator import LaunchReport, launch, parse
 
 KERNELS = Path(__file__).parents[2] / "kernels"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.build.compile import build
-from harness.build.units import Unit
+from harness.compiler.compile import build
+from harness.compiler.units import Unit
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 

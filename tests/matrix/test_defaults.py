@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import ConfigError
 from harness.matrix import model
-from harness.matrix.variants import Step, Variant
+from harness.matrix.variants import MergedStep, Variant
 
 Own = Callable[..., Path]
 
@@ -26,7 +26,7 @@ def refusal(path: Path) -> str:
     return str(caught.value)
 
 
-def shown(step: Step) -> str:
+def shown(step: MergedStep) -> str:
     extents = (" × ".join(map(str, each)) for each in (step.grid, step.block))
     return (
         f"{step.kernel}<<<{', '.join(extents)}, {step.shared}>>>({', '.join(map(str, step.args))})"

@@ -12,9 +12,9 @@ import pytest
 
 from harness.backends.base import Batch, Execution
 from harness.backends.emulated import EmulatorBackend
-from harness.build import compile as compiler
-from harness.build.compile import Built, Resources, Unit, kernel_name
 from harness.cases import Case, Device
+from harness.compiler import compile as compiler
+from harness.compiler.compile import Built, Resources, Unit, kernel_name
 from harness.errors import HarnessError
 from harness.measure import ceilings
 from harness.measure.ceilings import (
@@ -28,8 +28,8 @@ from harness.measure.ceilings import (
     measure_ceilings,
     written,
 )
-from harness.measure.net_ceilings import ceiling_over_placements
 from harness.problem import Buffer
+from harness.statistics.net_ceilings import ceiling_over_placements
 
 
 class FakeBackend:

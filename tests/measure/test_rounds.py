@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from harness.backends.base import BUSY, KEPT, LATE, LONG_NS, Batch, Right
-from harness.build.compile import Built
 from harness.cases import Case, Flush, Step
+from harness.compiler.compile import Built
+from harness.journal.records import Cache, Conditions, Outcome, Record, Round
 from harness.measure.rounds import BATCH_NS, DEADLINE_S, FEWEST, Clock, Entry, Hooks, measure
-from harness.measure.statistics import speedup
-from harness.records import Cache, Conditions, Outcome, Record, Round
+from harness.statistics.intervals import speedup
 
 Call = tuple[str, str, int, bool]
 """Variant, cache, launches, apart."""

@@ -11,11 +11,11 @@ import stub_ncu
 
 from harness.cases import Case, Step
 from harness.job import Job
+from harness.journal.records import Counted, Record, Uncounted
 from harness.ncu.collect import Collector, file_name, portions, unfinished
 from harness.ncu.failures import FORBIDDEN, NO_KERNEL, Failure
 from harness.ncu.metrics import choose
 from harness.ncu.tool import Available, Ncu, Settings, command, find, query
-from harness.records import Counted, Record, Uncounted
 
 SETS = ("dram", "bank_conflicts")
 

@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 from report_files import Launch, content, write
 
+from harness.journal.records import Counted, Uncounted
 from harness.ncu.container import Container, inspect
 from harness.ncu.failures import Failure
 from harness.ncu.metrics import catalogue
 from harness.ncu.reader import Counts, Report, read, read_apart, records
 from harness.ncu.stage import from_file
-from harness.records import Counted, Uncounted
 
 CASE = "reduce_sum/v0/float32/n=16/block=256"
 ROOT = Path(__file__).parent.parent.parent

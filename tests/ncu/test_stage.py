@@ -12,11 +12,11 @@ import stub_ncu
 from harness.cases import Case, Step
 from harness.errors import UsageError
 from harness.job import JOB, Job
-from harness.journal import Journal, read_journal
+from harness.journal.file import Journal, read_journal
+from harness.journal.records import Counted, Profiled, Record, Uncounted
 from harness.ncu import ranges
-from harness.ncu.stage import Wanted, profile
+from harness.ncu.stage import ProfileOptions, profile
 from harness.ncu.tool import Settings
-from harness.records import Counted, Profiled, Record, Uncounted
 
 STEP = Step("kernel", (4, 1, 1), (256, 1, 1), 0, ())
 CASES = [
@@ -31,16 +31,16 @@ def job(cases: tuple[Case, ...]) -> Job:
 
 
 @pytest.fixture
-def wanted(tmp_path: Path) -> Wanted:
-    return Wanted(("dram",), stub_ncu.install(tmp_path), Settings())
+def wanted(tmp_path: Path) -> ProfileOptions:
+    return ProfileOptions(("dram",), stub_ncu.install(tmp_path), Settings())
 
 
-def run(wanted: Wanted, folder: Path, seen: list[Record]) -> list[str]:
+def run(wanted: ProfileOptions, folder: Path, seen: list[Record]) -> list[str]:
     failures = profile(wanted, CASES, job, folder, 20.0, list(seen), seen.append)
     return [failure.kind for failure in failures]
 
 
-def test_every_case_is_counted_and_how_is_told(tmp_path: Path, wanted: Wanted) -> None:
+def test_every_case_is_counted_and_how_is_told(tmp_path: Path, wanted: ProfileOptions) -> None:
     seen: list[Record] = []
     assert run(wanted, tmp_path, seen) == []
     counted = {r.case for r in seen if isinstance(r, Counted)}
@@ -53,7 +53,7 @@ def test_every_case_is_counted_and_how_is_told(tmp_path: Path, wanted: Wanted) -
 
 
 def test_a_gpu_with_other_names_is_asked_by_them_and_recorded_under_ours(
-    tmp_path: Path, wanted: Wanted, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, wanted: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STUB_NCU", "good op")
     seen: list[Record] = []
@@ -65,7 +65,7 @@ def test_a_gpu_with_other_names_is_asked_by_them_and_recorded_under_ours(
 
 
 def test_a_run_that_was_profiled_is_not_profiled_again(
-    tmp_path: Path, wanted: Wanted, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, wanted: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Record] = []
     run(wanted, tmp_path, seen)
@@ -75,15 +75,15 @@ def test_a_run_that_was_profiled_is_not_profiled_again(
     assert len(seen) == before
 
 
-def test_another_set_is_collected_in_addition(tmp_path: Path, wanted: Wanted) -> None:
+def test_another_set_is_collected_in_addition(tmp_path: Path, wanted: ProfileOptions) -> None:
     seen: list[Record] = []
     run(wanted, tmp_path, seen)
-    assert run(Wanted(("cache",), wanted.ncu), tmp_path, seen) == []
+    assert run(ProfileOptions(("cache",), wanted.ncu), tmp_path, seen) == []
     assert any(isinstance(r, Counted) and r.metric == "lts__t_sector_hit_rate.pct" for r in seen)
 
 
 def test_forbidden_counters_are_one_failure_for_all_cases(
-    tmp_path: Path, wanted: Wanted, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, wanted: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STUB_NCU", "forbidden")
     seen: list[Record] = []
@@ -95,7 +95,7 @@ def test_forbidden_counters_are_one_failure_for_all_cases(
 
 def test_an_unknown_set_is_refused_before_ncu_is_looked_for(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such set"):
-        profile(Wanted(("nothing",), "/nowhere"), CASES, job, tmp_path, 1.0, [], print)
+        profile(ProfileOptions(("nothing",), "/nowhere"), CASES, job, tmp_path, 1.0, [], print)
 
 
 def test_what_is_missing_survives_the_journal(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from synthetic_runs import Bench
 
+from harness.journal.records import Ceiling, Counted, Planned, Record, Uncounted
 from harness.ncu.derived import FORMULAS
 from harness.ncu.metrics import catalogue
-from harness.records import Ceiling, Counted, Planned, Record, Uncounted
 from harness.tables import Run
 
 REFUSED = "not permitted: the driver lets only an administrator read counters"

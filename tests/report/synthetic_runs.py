@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.measure.event_cost import IN_AND_OUT_NS
-from harness.records import (
+from harness.journal.records import (
     Ceiling,
     Compiled,
     Conditions,
@@ -28,6 +27,7 @@ from harness.records import (
     Round,
     Verified,
 )
+from harness.statistics.event_cost import IN_AND_OUT_NS
 from harness.tables import Run
 
 GBPS = {

@@ -15,7 +15,7 @@ from profiled import profiled
 from synthetic_runs import BLOCKS, SIZES, Bench, many, mishaps
 
 from harness import report
-from harness.records import Outcome, Remark
+from harness.journal.records import Outcome, Remark
 from harness.tables import Run
 
 pytestmark = pytest.mark.usefixtures("without_pictures")

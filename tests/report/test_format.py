@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 
 from harness.analysis.ladder import short_names
-from harness.measure.statistics import Interval
 from harness.report import format as fmt
 from harness.report.anchors import distinct_slugs, slug
 from harness.report.figures.style import spread
+from harness.statistics.intervals import Interval
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from synthetic_runs import BLOCKS, SIZES, WRONG, Bench
 from harness.analysis.ladder import ladders
 from harness.analysis.readings import Readings
 from harness.analysis.why import Explainer
-from harness.records import Ceiling, Outcome, Planned
+from harness.journal.records import Ceiling, Outcome, Planned
 from harness.report.links import Links
 from harness.report.pages import headline as sentences
 from harness.report.pages.headline import Story

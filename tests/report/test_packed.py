@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from harness import report, tables
 from harness.__main__ import app
 from harness.errors import JournalError
-from harness.journal import Journal
+from harness.journal.file import Journal
 from harness.tables import packed
 
 Make = Callable[..., Bench]

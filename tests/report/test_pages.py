@@ -14,7 +14,7 @@ from reading import Page, Site
 from synthetic_runs import BLOCKS, COMPILE_ERROR, SIZES, WRONG, Bench, mishaps
 
 from harness.analysis import claims
-from harness.records import Planned
+from harness.journal.records import Planned
 
 Make = Callable[..., Bench]
 TRAP = "</script><img src=x onerror=alert(1)>"

@@ -14,7 +14,7 @@ from synthetic_runs import BLOCKS, SIZES, WRONG, Bench
 
 from harness import tables
 from harness.analysis.ladder import ladders
-from harness.journal import Journal
+from harness.journal.file import Journal
 from harness.report import format as fmt
 
 Make = Callable[..., Bench]

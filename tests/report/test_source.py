@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness import source_text
-from harness.records import Compiled, Outcome, Planned, Record, SourceLine
+from harness.files import source_text
+from harness.journal.records import Compiled, Outcome, Planned, Record, SourceLine
 from harness.report.pages.source import listings
 from harness.tables import Run
 

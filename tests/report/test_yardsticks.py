@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness import source_text
+from harness.files import source_text
 from harness.matrix import model
 
 ROOT = Path(__file__).parents[2]

@@ -12,11 +12,11 @@ import pytest
 from harness import tables
 from harness.backends.emulated_device import emulated_device
 from harness.job import Job
-from harness.journal import Journal, read_journal
+from harness.journal.file import Journal, read_journal
+from harness.journal.records import Record, from_json, to_json
 from harness.matrix import model
-from harness.records import Record, from_json, to_json
+from harness.processes.workers import Ended
 from harness.run import runner
-from harness.run.processes import Ended
 from harness.run.runner import Runner
 from harness.worker import __main__ as worker
 

@@ -12,10 +12,10 @@ import pytest
 from harness.cases import Case
 from harness.job import Job
 from harness.problem import load
+from harness.processes.workers import Ended
 from harness.run import drawing
 from harness.run.drawing import Drawing, Group
 from harness.run.measurement import Drawn
-from harness.run.processes import Ended
 
 SECONDS = 20.0
 

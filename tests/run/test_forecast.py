@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.build import cache
 from harness.cases import Case
+from harness.compiler import cache
 from harness.matrix.written import Timing
 from harness.run import forecast
-from harness.run.forecast import Durations, Forecast, Step
+from harness.run.forecast import Durations, Forecast, ForecastStep
 
 CORES = {"compile": 4, "verify": 4}
 UNITS, VARIANTS, GROUPS = 12, 8, 10
@@ -24,9 +24,9 @@ class Simulated:
 
     def __init__(self, durations: Durations, pace: dict[str, float], groups: int = GROUPS) -> None:
         self.now, self.said = 0.0, list[str]()
-        self.steps = [Step("compile", "units", 3.0 * UNITS)]
-        self.steps += [Step("verify", f"p/v{n}", 5.0) for n in range(VARIANTS)]
-        self.steps += [Step("measure", f"g{n}", 2.0 + n) for n in range(groups)]
+        self.steps = [ForecastStep("compile", "units", 3.0 * UNITS)]
+        self.steps += [ForecastStep("verify", f"p/v{n}", 5.0) for n in range(VARIANTS)]
+        self.steps += [ForecastStep("measure", f"g{n}", 2.0 + n) for n in range(groups)]
         self.pace = pace
         self.of = Forecast(self.steps, durations, CORES, self.said.append, lambda: self.now)
 
@@ -101,13 +101,13 @@ def test_what_was_taken_is_remembered_of_each_machine(
 ) -> None:
     monkeypatch.setattr(cache, "CACHE", tmp_path / ".cache" / "compile")
     fast, slow = Durations(), Durations()
-    fast.note(Step("measure", "g", 2.0), 1.0)
-    slow.note(Step("measure", "g", 2.0), 8.0)
+    fast.note(ForecastStep("measure", "g", 2.0), 1.0)
+    slow.note(ForecastStep("measure", "g", 2.0), 8.0)
     forecast.save("fast", fast)
     forecast.save("slow", slow)
-    assert forecast.load("fast").of(Step("measure", "g", 2.0)) == 1.0
-    assert forecast.load("slow").of(Step("measure", "g", 4.0)) == 16.0
-    assert forecast.load("new").of(Step("measure", "g", 4.0)) == 4.0
+    assert forecast.load("fast").of(ForecastStep("measure", "g", 2.0)) == 1.0
+    assert forecast.load("slow").of(ForecastStep("measure", "g", 4.0)) == 16.0
+    assert forecast.load("new").of(ForecastStep("measure", "g", 4.0)) == 4.0
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"fast": {"measure": {"g": "soon"}}}'])
@@ -117,11 +117,11 @@ def test_a_file_that_is_none_of_ours_is_as_good_as_none(
     monkeypatch.setattr(cache, "CACHE", tmp_path / ".cache" / "compile")
     forecast.file().parent.mkdir()
     forecast.file().write_text(text)
-    assert forecast.load("fast").of(Step("measure", "g", 2.0)) == 2.0
+    assert forecast.load("fast").of(ForecastStep("measure", "g", 2.0)) == 2.0
     durations = Durations()
-    durations.note(Step("measure", "g", 2.0), 1.0)
+    durations.note(ForecastStep("measure", "g", 2.0), 1.0)
     forecast.save("fast", durations)
-    assert forecast.load("fast").of(Step("measure", "g", 2.0)) == 1.0
+    assert forecast.load("fast").of(ForecastStep("measure", "g", 2.0)) == 1.0
 
 
 def test_shared_processes_fewer_placements_and_what_is_compiled_make_a_run_shorter(

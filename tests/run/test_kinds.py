@@ -9,8 +9,8 @@ import pytest
 
 from harness import tables
 from harness.backends.emulated_device import emulated_device
+from harness.journal.records import Planned, Verified
 from harness.matrix import model
-from harness.records import Planned, Verified
 from harness.run.runner import Runner
 
 pytestmark = pytest.mark.usefixtures("importable")

@@ -10,10 +10,10 @@ import pytest
 from harness.backends.base import Right
 from harness.cases import Case
 from harness.job import Job
-from harness.measure.timings import Timings
-from harness.records import Outcome, Planned, Round
+from harness.journal.records import Outcome, Planned, Round
+from harness.processes.workers import Ended
 from harness.run.measurement import Effort, Measurement
-from harness.run.processes import Ended
+from harness.statistics.timings import Timings
 
 EFFORT = Effort(looks=(3, 6), choosing=0, rounds=2, batch=4, interval=0.5, seconds=60)
 PLACEMENT_S = 5.0

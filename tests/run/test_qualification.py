@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.cases import Case
-from harness.records import Verified
-from harness.run.processes import Ended
+from harness.journal.records import Verified
+from harness.processes.workers import Ended
 from harness.run.qualification import Judged, guilty, judge
 
 SMALL = Case("double", "v0", "float32", {"n": 8}, {"block": 64})

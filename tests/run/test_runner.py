@@ -9,9 +9,9 @@ import pytest
 
 from harness import tables
 from harness.backends.emulated_device import emulated_device
-from harness.journal import Journal, read_journal
+from harness.journal.file import Journal, read_journal
+from harness.journal.records import Finished, Outcome, Verified
 from harness.matrix import model
-from harness.records import Finished, Outcome, Verified
 from harness.run.runner import Runner
 
 FAULTY = Path(__file__).parents[1] / "faulty" / "bench.yaml"

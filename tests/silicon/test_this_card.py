@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from harness.cases import Device
-from harness.run.devices import cuda_device
+from harness.machine.devices import cuda_device
 from harness.silicon.architectures import ARCHITECTURES, Architecture, Limits
 
 pytestmark = pytest.mark.gpu

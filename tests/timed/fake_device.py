@@ -35,15 +35,15 @@ from harness.backends.base import (
     fault,
     poison,
 )
-from harness.backends.launched import Launched
-from harness.build.compile import Built
+from harness.backends.launch_outcomes import Launched
 from harness.cases import Case, Device, Flush
+from harness.compiler.compile import Built
 from harness.errors import BackendUnavailable, DeviceFault, NotInstalled, OutOfMemory
 from harness.job import Job
+from harness.journal.records import Cache, Round
 from harness.measure.ceilings import written
-from harness.measure.event_cost import IN_AND_OUT_NS
 from harness.problem import Buffer, Problem
-from harness.records import Cache, Round
+from harness.statistics.event_cost import IN_AND_OUT_NS
 from harness.worker.pipe import Pipe
 
 TIMED = 1024

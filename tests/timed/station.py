@@ -11,9 +11,9 @@ from harness import tables
 from harness.errors import HarnessError
 from harness.matrix import model
 from harness.matrix.filters import Choice
-from harness.ncu.stage import Wanted
+from harness.ncu.stage import ProfileOptions
+from harness.run.executor import LocalExecutor
 from harness.run.folder import Folder
-from harness.run.hands import OwnCores
 from harness.run.runner import Runner
 from harness.tables import Run
 
@@ -49,7 +49,7 @@ class Station:
     def run(
         self, *variants: str, sizes: str = "[1024]", limits: str = "{launch_s: 20}", jobs: int = 1,
         library: str = "null", rows: str = "", choice: Choice | None = None,
-        wanted: Wanted | None = None, timing: str = "",
+        wanted: ProfileOptions | None = None, timing: str = "",
     ) -> Run:  # fmt: skip
         """What stands in the folder after a run; `stopped`: why it went no further.
 
@@ -67,7 +67,7 @@ class Station:
             out, bench, choice or Choice(), FAKE, device(), now, only_profiling=bool(wanted)
         )
         self.runner = runner = Runner(
-            there.bench, device(), FAKE, there.choice.only, out, wanted, OwnCores(jobs),
+            there.bench, device(), FAKE, there.choice.only, out, wanted, LocalExecutor(jobs),
             there.chosen, matrix=bench,
         )  # fmt: skip
         there.open(runner)

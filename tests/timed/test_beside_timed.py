@@ -14,9 +14,9 @@ from fake_device import device
 from typer.testing import CliRunner, Result
 
 from harness import load
-from harness.commands.asked import Asked
 from harness.commands.line.runs import add
-from harness.records import Round
+from harness.commands.request import RunRequest
+from harness.journal.records import Round
 from harness.run.folder import Folder
 from harness.run.runner import Runner
 
@@ -59,7 +59,7 @@ def beside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Beside:
     commit(folder)
     (double / "honest2.cu").write_text(text.replace("2 * input[i]", "input[i] + 1 * input[i] + 0"))
 
-    def carry_out(asked: Asked) -> tuple[int, Path]:
+    def carry_out(asked: RunRequest) -> tuple[int, Path]:
         assert asked.bench is not None
         there = Folder(asked.out, asked.bench, asked.choice, FAKE, device(),
                        datetime.now(timezone.utc), beside=asked.beside)  # fmt: skip

@@ -13,16 +13,16 @@ from station import MATRIX, Station
 
 from harness import report, tables
 from harness.analysis.readings import Reading, Readings
-from harness.analysis.why import Explainer, Step
-from harness.journal import Journal, read_journal
+from harness.analysis.why import Explainer, LadderStep
+from harness.journal.file import Journal, read_journal
+from harness.journal.records import Counted, Emulated, MachineCode, SourceLine, Uncounted
 from harness.matrix.filters import Choice
 from harness.ncu import stage
 from harness.ncu.failures import Failure
-from harness.ncu.stage import Wanted
-from harness.records import Counted, Emulated, MachineCode, SourceLine, Uncounted
+from harness.ncu.stage import ProfileOptions
+from harness.processes.stopping import Stopped
 from harness.run.emulated import sizes
-from harness.run.site import Piece, Site
-from harness.stopping import Stopped
+from harness.run.task_runner import TaskRunner, WorkItem
 from harness.tables import Run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "ncu"))
@@ -45,17 +45,17 @@ SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
 
 
 @pytest.fixture
-def forbidden(station: Station, monkeypatch: pytest.MonkeyPatch) -> Wanted:
+def forbidden(station: Station, monkeypatch: pytest.MonkeyPatch) -> ProfileOptions:
     """An ncu that answers ERR_NVGPUCTRPERM."""
     (station.folder / "kernels" / "double" / "scattered.cu").write_text(SCATTERED)
     monkeypatch.setenv("STUB_NCU", "forbidden")
     (station.folder / "bin").mkdir()
     path = stub_ncu.install(station.folder / "bin")
     monkeypatch.setenv("NCU", path)
-    return Wanted()
+    return ProfileOptions()
 
 
-def why(run: Run) -> Step:
+def why(run: Run) -> LadderStep:
     """The step from the scattered variant to the other, at the largest size."""
     group = max(run.groups(), key=lambda each: run.groups()[each][0].bytes)
     [step] = Explainer(Readings(run)).steps(group)
@@ -63,7 +63,7 @@ def why(run: Run) -> Step:
 
 
 def test_forbidden_counters_are_counted_in_the_emulator_and_name_the_cause(
-    station: Station, forbidden: Wanted
+    station: Station, forbidden: ProfileOptions
 ) -> None:
     run = station.run(rows=ROWS, wanted=forbidden)
     assert {e.case: e.counted for e in run.of(Emulated)} == {case: case for case in run.planned}
@@ -76,7 +76,7 @@ def test_forbidden_counters_are_counted_in_the_emulator_and_name_the_cause(
 
 
 def test_without_an_ncu_it_is_the_same(
-    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+    station: Station, forbidden: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stage, "find", lambda named: Failure("absent", "there is none"))
     run = station.run(rows=ROWS, wanted=forbidden)
@@ -85,15 +85,15 @@ def test_without_an_ncu_it_is_the_same(
 
 
 def test_an_ncu_that_was_named_and_is_none_is_a_mistake_of_the_command(
-    station: Station, forbidden: Wanted
+    station: Station, forbidden: ProfileOptions
 ) -> None:
-    run = station.run(rows=ROWS, wanted=Wanted(ncu="/nowhere/ncu"))
+    run = station.run(rows=ROWS, wanted=ProfileOptions(ncu="/nowhere/ncu"))
     assert why(run).finding.verdict == "supported"
     assert station.runner.failed
 
 
 def test_what_was_timed_is_profiled_later_and_not_counted_twice(
-    station: Station, forbidden: Wanted
+    station: Station, forbidden: ProfileOptions
 ) -> None:
     assert why(station.run(rows=ROWS)).finding.verdict == "uncounted"
     station.run(rows=ROWS, wanted=forbidden)
@@ -103,7 +103,7 @@ def test_what_was_timed_is_profiled_later_and_not_counted_twice(
     assert not [r for r in added if isinstance(r, Counted | Emulated | SourceLine | MachineCode)]
 
 
-def test_a_changed_source_is_counted_anew(station: Station, forbidden: Wanted) -> None:
+def test_a_changed_source_is_counted_anew(station: Station, forbidden: ProfileOptions) -> None:
     station.run(rows=ROWS, wanted=forbidden)
     (station.folder / "kernels" / "double" / "scattered.cu").write_text(
         (station.folder / "kernels" / "double" / "v0.cu").read_text() + "// as the other\n"
@@ -115,7 +115,7 @@ def test_a_changed_source_is_counted_anew(station: Station, forbidden: Wanted) -
 
 
 def test_a_size_that_would_take_too_long_is_counted_at_a_smaller_one_and_says_so(
-    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+    station: Station, forbidden: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sizes, "SECONDS", 0.0)
     run = station.run(rows=ROWS, sizes="[256, 1024]", limits=SMALL, wanted=forbidden)
@@ -133,7 +133,7 @@ def test_a_size_that_would_take_too_long_is_counted_at_a_smaller_one_and_says_so
 
 
 def test_a_size_that_would_take_too_long_is_counted_as_near_as_is_quick(
-    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+    station: Station, forbidden: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sizes, "seconds", lambda executed, times: 20 * times)  # 80 s, and 40
     limits = "{launch_s: 20, emulate_bytes: 2048}"
@@ -151,7 +151,7 @@ def test_a_size_that_would_take_too_long_is_counted_as_near_as_is_quick(
 
 
 def test_a_variant_that_was_edited_is_counted_at_the_size_of_the_others(
-    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+    station: Station, forbidden: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = "{launch_s: 20, emulate_bytes: 2048}"
     monkeypatch.setattr(sizes, "seconds", lambda executed, times: 20 * times)
@@ -165,7 +165,7 @@ def test_a_variant_that_was_edited_is_counted_at_the_size_of_the_others(
 
 
 def test_what_is_multiplied_many_times_is_shown_and_judges_nothing(
-    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+    station: Station, forbidden: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sizes, "SECONDS", 0.0)
     limits = "{launch_s: 20, emulate_bytes: 256}"
@@ -179,7 +179,7 @@ def test_what_is_multiplied_many_times_is_shown_and_judges_nothing(
 
 
 def test_a_size_that_does_not_take_long_is_counted_as_it_was_timed(
-    station: Station, forbidden: Wanted
+    station: Station, forbidden: ProfileOptions
 ) -> None:
     run = station.run(rows=ROWS, sizes="[256, 1024]", limits=SMALL, wanted=forbidden)
     assert all(e.counted == e.case for e in run.of(Emulated))
@@ -190,7 +190,7 @@ def test_a_size_that_does_not_take_long_is_counted_as_it_was_timed(
 
 
 def test_a_stand_in_is_of_the_matrix_whichever_sizes_were_chosen(
-    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+    station: Station, forbidden: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sizes, "SECONDS", 0.0)
     chosen = Choice(size=("n=1024",))
@@ -200,7 +200,7 @@ def test_a_stand_in_is_of_the_matrix_whichever_sizes_were_chosen(
 
 
 def test_a_matrix_without_a_small_size_says_what_to_add(
-    station: Station, forbidden: Wanted
+    station: Station, forbidden: ProfileOptions
 ) -> None:
     limits = "{launch_s: 20, emulate_bytes: 64}"
     run = station.run(rows=ROWS, sizes="[1024]", limits=limits, wanted=forbidden)
@@ -213,7 +213,7 @@ def test_a_matrix_without_a_small_size_says_what_to_add(
 
 
 def test_readings_of_ncu_are_never_mixed_with_what_was_emulated(
-    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+    station: Station, forbidden: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     station.run(rows=ROWS, wanted=forbidden)
     monkeypatch.setenv("STUB_NCU", "good")
@@ -225,17 +225,19 @@ def test_readings_of_ncu_are_never_mixed_with_what_was_emulated(
 
 
 def test_a_run_with_readings_is_not_emulated(
-    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+    station: Station, forbidden: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STUB_NCU", "good")
-    station.run(rows=ROWS, wanted=Wanted(("dram",)))
+    station.run(rows=ROWS, wanted=ProfileOptions(("dram",)))
     monkeypatch.setenv("STUB_NCU", "forbidden")
     run = station.run(rows=ROWS, wanted=forbidden)
     assert {r.provenance for r in run.of(Counted)} == {"ncu"}
     assert station.runner.failed
 
 
-def test_what_only_a_gpu_can_count_keeps_its_reason(station: Station, forbidden: Wanted) -> None:
+def test_what_only_a_gpu_can_count_keeps_its_reason(
+    station: Station, forbidden: ProfileOptions
+) -> None:
     run = station.run(rows=ROWS, wanted=forbidden)
     reasons = {r.metric: r.reason for r in run.of(Uncounted)}
     assert reasons["dram__bytes_read.sum"].startswith("not permitted: ")
@@ -243,7 +245,9 @@ def test_what_only_a_gpu_can_count_keeps_its_reason(station: Station, forbidden:
     assert SECTORS in {r.metric for r in run.of(Counted)}
 
 
-def test_a_journal_that_was_cut_while_counting_goes_on(station: Station, forbidden: Wanted) -> None:
+def test_a_journal_that_was_cut_while_counting_goes_on(
+    station: Station, forbidden: ProfileOptions
+) -> None:
     run = station.run(rows=ROWS, wanted=forbidden)
     kept = list(read_journal(station.journal))
     last = max(i for i, r in enumerate(kept) if isinstance(r, Emulated))
@@ -256,15 +260,15 @@ def test_a_journal_that_was_cut_while_counting_goes_on(station: Station, forbidd
 
 
 def test_what_was_counted_of_one_size_is_kept_when_the_run_is_stopped_at_another(
-    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+    station: Station, forbidden: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def carried_out(site: Site, piece: Piece, cores: int = 1) -> str:
-        if piece.kind == "count" and piece.name.endswith("n = 2,048"):
+    def carried_out(runner: TaskRunner, item: WorkItem, cores: int = 1) -> str:
+        if item.kind == "count" and item.name.endswith("n = 2,048"):
             raise Stopped
-        return whole(site, piece, cores)
+        return whole(runner, item, cores)
 
-    whole = Site.carry_out
-    monkeypatch.setattr(Site, "carry_out", carried_out)
+    whole = TaskRunner.carry_out
+    monkeypatch.setattr(TaskRunner, "carry_out", carried_out)
     with pytest.raises(Stopped):
         station.run(rows=ROWS, sizes="[256, 1024, 2048]", limits=SMALL, wanted=forbidden)
     kept = {e.case: e.counted for e in read_journal(station.journal) if isinstance(e, Emulated)}
@@ -308,7 +312,7 @@ def test_a_timed_run_names_the_next_step_which_ends_well_and_says_what_to_do_for
 
 
 def test_a_page_marks_counters_that_were_emulated_and_says_at_which_size(
-    station: Station, forbidden: Wanted, monkeypatch: pytest.MonkeyPatch
+    station: Station, forbidden: ProfileOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sizes, "SECONDS", 0.0)
     run = station.run(rows=ROWS, sizes="[256, 1024]", limits=SMALL, wanted=forbidden)

@@ -9,8 +9,8 @@ from station import Station
 
 from harness.analysis.ladder import ladders
 from harness.errors import DeviceLost
+from harness.journal.records import Outcome, Round
 from harness.measure.ceilings import PROBED
-from harness.records import Outcome, Round
 from harness.tables import Run
 
 Ended = Callable[..., tuple[str, str]]

@@ -15,7 +15,7 @@ from test_stopping import ROOT
 
 from harness import __main__ as program
 from harness import tables
-from harness.records import Outcome
+from harness.journal.records import Outcome
 
 HERE = Path(__file__).parent
 MATRIX = """\

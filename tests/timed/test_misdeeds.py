@@ -11,9 +11,9 @@ import pytest
 from fake_device import device
 
 from harness import tables
+from harness.journal.records import Round
 from harness.matrix import model
 from harness.matrix.filters import Choice
-from harness.records import Round
 from harness.run.folder import Folder
 from harness.run.runner import Runner
 from harness.tables import Run

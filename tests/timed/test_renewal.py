@@ -15,10 +15,11 @@ from tiny_problem import KERNEL, PROBLEM, edit
 
 from harness import tables
 from harness.errors import UsageError
+from harness.journal.records import Outcome, Renewed, Round, Verified
+from harness.machine import environment
 from harness.matrix import model
 from harness.matrix.filters import Choice
-from harness.records import Outcome, Renewed, Round, Verified
-from harness.run import machine, renewal
+from harness.run import staleness
 from harness.run.folder import Folder
 from harness.run.runner import Runner
 from harness.tables import Run
@@ -192,9 +193,9 @@ def test_another_compiler_driver_or_harness_renews_every_case(
     again: Again, monkeypatch: pytest.MonkeyPatch, what: str, reason: str
 ) -> None:
     here = {"nvcc": "13.0.1", "driver": "580.1", "harness": "0" * 16}
-    monkeypatch.setattr(renewal, "_nvcc", lambda: here["nvcc"])
-    monkeypatch.setattr(machine, "driver", lambda: here["driver"])
-    monkeypatch.setattr(renewal, "harness_hash", lambda is_timed: here["harness"])
+    monkeypatch.setattr(staleness, "_nvcc", lambda: here["nvcc"])
+    monkeypatch.setattr(environment, "driver", lambda: here["driver"])
+    monkeypatch.setattr(staleness, "harness_hash", lambda is_timed: here["harness"])
     again(ONE_SIZE)
     assert not again(ONE_SIZE).of(Renewed)
     here |= {"nvcc": "13.9.9"} if what == "nvcc" else {}
@@ -208,9 +209,9 @@ def test_another_compiler_driver_or_harness_renews_every_case(
 
 
 def test_the_harness_that_makes_a_result_is_part_of_it_and_what_draws_it_is_not() -> None:
-    timed, emulated = renewal.harness_hash(True), renewal.harness_hash(False)
+    timed, emulated = staleness.harness_hash(True), staleness.harness_hash(False)
     assert timed != emulated
-    files = {str(f.relative_to(renewal.HARNESS)) for f in renewal.harness_files(True)}
+    files = {str(f.relative_to(staleness.HARNESS)) for f in staleness.harness_files(True)}
     assert {"backends/cuda/workspace.py", "build/compile.py", "measure/rounds.py"} <= files
     assert not any(f.startswith(("report", "tables", "commands", "emulator")) for f in files)
 

@@ -8,7 +8,7 @@ import pytest
 from ended_processes import gone
 from station import Station
 
-from harness.records import Round
+from harness.journal.records import Round
 from harness.tables import Run
 
 TIMED = ("1024", "512")

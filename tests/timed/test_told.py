@@ -5,7 +5,7 @@ from __future__ import annotations
 from station import Station
 
 from harness.analysis.ladder import ladders
-from harness.records import Remark
+from harness.journal.records import Remark
 from harness.report.tables.ladder import remarks_on
 from harness.tables import Run
 

@@ -13,7 +13,7 @@ from pausing import pause
 
 from harness import __main__ as command_line
 from harness import report, tables
-from harness.run import devices
+from harness.machine import devices
 from harness.tables import Run
 
 

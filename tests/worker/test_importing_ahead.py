@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.build import torch_compile
+from harness.compiler import torch_compile
 from harness.worker import __main__ as worker
 
 

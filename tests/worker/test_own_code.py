@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.backends import launched
+from harness.backends import launch_outcomes
 from harness.measure import rounds
 from harness.worker import inputs, timing
 from harness.worker.own_code import OwnCode
@@ -33,8 +33,8 @@ CHEATS: dict[str, tuple[Callable[[], None], str]] = {
         lambda: setattr(timing, "measure", other), "harness.worker.timing.measure"
     ),
     "a method": (
-        lambda: setattr(launched.Launched, "judged", other),
-        "harness.backends.launched.Launched.judged",
+        lambda: setattr(launch_outcomes.Launched, "judged", other),
+        "harness.backends.launch_outcomes.Launched.judged",
     ),
     "a property": (
         lambda: setattr(inputs.Scratch, "has_changes", property(other)),
@@ -57,7 +57,7 @@ def test_whoever_replaces_what_times_or_judges_is_named_and_it_is_put_back(what:
     own, module = OwnCode(), rounds
     before = (
         timing.measure,
-        launched.Launched.judged,
+        launch_outcomes.Launched.judged,
         time.perf_counter_ns,
         rounds._rounded([2.04]),
     )
@@ -65,7 +65,7 @@ def test_whoever_replaces_what_times_or_judges_is_named_and_it_is_put_back(what:
     assert own.tampered() == f"it replaced {name}, which times or judges it"
     after = (
         timing.measure,
-        launched.Launched.judged,
+        launch_outcomes.Launched.judged,
         time.perf_counter_ns,
         rounds._rounded([2.04]),
     )

@@ -18,11 +18,11 @@ from harness.backends.cuda.states import StateKernels
 from harness.backends.cuda.stream import StreamControl
 from harness.backends.cuda.watch import Watch
 from harness.backends.cuda.workspace import CudaWorkspace
-from harness.build import targets
 from harness.cases import Device
+from harness.compiler import targets
 from harness.errors import BackendUnavailable, OutOfMemory
+from harness.journal.records import Cache
 from harness.problem import Buffer, Problem
-from harness.records import Cache
 from harness.silicon.architectures import Limits, nearest
 
 _A = cuda.device_attribute

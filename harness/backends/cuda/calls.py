@@ -11,11 +11,11 @@ import pycuda.driver as cuda
 
 from harness.backends.base import POISON, scalar_or_buffer
 from harness.backends.cuda.memory import Allocation
-from harness.build import host, python_call, torch_compile
-from harness.build.compile import Built, kernel_name
-from harness.build.host import HostFunction
-from harness.build.parameters import Parameter, kernel_parameters
 from harness.cases import Case, Device, Step
+from harness.compiler import host, python_call, torch_compile
+from harness.compiler.compile import Built, kernel_name
+from harness.compiler.host import HostFunction
+from harness.compiler.parameters import Parameter, kernel_parameters
 from harness.dtypes import torch_name
 from harness.errors import LaunchError, NotInstalled
 from harness.problem import Problem

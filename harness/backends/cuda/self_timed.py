@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pycuda.driver as cuda
 
+from harness.backends.cuda.launch_phase import empty_kernels
 from harness.backends.cuda.stream import StreamControl
-from harness.backends.cuda.turns import empty_kernels
-from harness.build import compile as compiler
-from harness.build.compile import Unit
 from harness.cases import Device
-from harness.records import Cache
+from harness.compiler import compile as compiler
+from harness.compiler.compile import Unit
+from harness.journal.records import Cache
 
 SOURCE = Path(__file__).with_suffix(".cu")
 VALUES_BYTES = 2**22

@@ -19,9 +19,9 @@ import pycuda.driver as cuda
 
 from harness.backends.base import Array, Change
 from harness.backends.cuda.memory import Allocation
-from harness.build import compile as compiler
-from harness.build.compile import Unit
 from harness.cases import Device
+from harness.compiler import compile as compiler
+from harness.compiler.compile import Unit
 
 SOURCE = Path(__file__).with_suffix(".cu")
 SAMPLES = 1024

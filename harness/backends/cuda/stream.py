@@ -11,9 +11,9 @@ import numpy as np
 import pycuda.driver as cuda
 
 from harness.backends.base import FLUSH_FACTOR
-from harness.build import compile as compiler
-from harness.build.compile import Unit
 from harness.cases import Device, Flush
+from harness.compiler import compile as compiler
+from harness.compiler.compile import Unit
 from harness.errors import LaunchError
 
 HOLD_SECONDS = 5

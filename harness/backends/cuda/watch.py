@@ -11,9 +11,9 @@ import pycuda.driver as cuda
 
 from harness.backends.base import Array
 from harness.backends.cuda.memory import Allocation, Region
-from harness.build import compile as compiler
-from harness.build.compile import Unit
 from harness.cases import Device
+from harness.compiler import compile as compiler
+from harness.compiler.compile import Unit
 
 SOURCE = Path(__file__).with_name("watch.cu")
 

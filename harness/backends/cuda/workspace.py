@@ -43,18 +43,18 @@ from harness.backends.cuda.calls import (
     function_call,
     kernel_call,
 )
+from harness.backends.cuda.launch_phase import empty_kernels
 from harness.backends.cuda.memory import Allocation
 from harness.backends.cuda.references import References
 from harness.backends.cuda.states import KERNELS, Idle, Samples, StateKernels, States
 from harness.backends.cuda.stream import NotHeldError, StreamControl
-from harness.backends.cuda.turns import empty_kernels
 from harness.backends.cuda.watch import Regions, Watch
-from harness.backends.launched import Launched
-from harness.build.compile import Built
+from harness.backends.launch_outcomes import Launched
 from harness.cases import Case, Flush
+from harness.compiler.compile import Built
 from harness.errors import OutOfMemory
+from harness.journal.records import Cache
 from harness.problem import Buffer, Problem, Role
-from harness.records import Cache
 
 _CACHES: tuple[Cache, ...] = ("cold", "warm", "cold", "warm", "cold")
 """Of the launches that are compared to see whether a result varies from launch to launch. One that

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness import run_files
 from harness.errors import HarnessError
+from harness.journal import run_files
 
 
 def cases(incomplete: str) -> Iterator[str]:

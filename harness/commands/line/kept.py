@@ -18,7 +18,7 @@ from harness.commands.line.options import (
     MinEffect,
     Quiet,
 )
-from harness.run_files import LATEST, REPORTS
+from harness.journal.run_files import LATEST, REPORTS
 
 
 def add(app: typer.Typer) -> None:
@@ -109,7 +109,7 @@ def compare(
     from harness.comparison.judgement import MIN_EFFECT
 
     code = made.compare(
-        base, new, made.Wanted(as_json, as_markdown, as_junit, out),
+        base, new, made.CompareOptions(as_json, as_markdown, as_junit, out),
         across_machines=across_machines, min_effect=min_effect or MIN_EFFECT, quiet=quiet,
     )  # fmt: skip
     raise typer.Exit(code if gate else 0)

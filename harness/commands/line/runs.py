@@ -35,14 +35,14 @@ from harness.commands.line.options import (
 )
 
 if TYPE_CHECKING:
-    from harness.commands.asked import Asked, CarryOut
+    from harness.commands.request import CarryOut, RunRequest
 
 
-def here(asked: Asked) -> tuple[int, Path]:
+def here(request: RunRequest) -> tuple[int, Path]:
     """Carried out where one stands."""
     from harness.commands.runs.here import carry_out
 
-    return carry_out(asked)
+    return carry_out(request)
 
 
 def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
@@ -81,15 +81,15 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         GPU or the cluster failed. 2: the command or the matrix is wrong, or the folder cannot be
         written. 130, 143, 129: stopped by Ctrl-C, SIGTERM or SIGHUP, with everything so far kept.
         """
-        from harness.commands.asked import Asked, Choice, Told
+        from harness.commands.request import Choice, OutputOptions, RunRequest
         from harness.commands.runs import running
 
         choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
-        told = Told(quiet, as_json, as_markdown)
-        asked = Asked(
+        told = OutputOptions(quiet, as_json, as_markdown)
+        request = RunRequest(
             config_path, kernels, backend, choice, arch, out, jobs, told, cluster=cluster
         )  # fmt: skip
-        raise typer.Exit(running.run(asked, carry_out, baseline, in_sandbox, watch))
+        raise typer.Exit(running.run(request, carry_out, baseline, in_sandbox, watch))
 
     @app.command()
     def profile(
@@ -132,16 +132,16 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         cases that the filters choose. Where ncu is missing or forbidden, the emulator counts what
         was timed. Exit codes as `run`; 1 also where a kernel has no counters, or --ncu names none.
         """
-        from harness.commands.asked import Asked, Choice, Told
+        from harness.commands.request import Choice, OutputOptions, RunRequest
         from harness.commands.runs import running
-        from harness.ncu.stage import Wanted
+        from harness.ncu.stage import ProfileOptions
         from harness.ncu.tool import Settings
 
         choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
-        wanted = Wanted(tuple(metrics), ncu, Settings(cache_control, clock_control))
-        told = Told(quiet, as_json, as_markdown)
-        asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told, wanted)
-        raise typer.Exit(running.profile(asked, carry_out, baseline, in_sandbox))
+        wanted = ProfileOptions(tuple(metrics), ncu, Settings(cache_control, clock_control))
+        told = OutputOptions(quiet, as_json, as_markdown)
+        request = RunRequest(config_path, kernels, backend, choice, arch, out, jobs, told, wanted)
+        raise typer.Exit(running.profile(request, carry_out, baseline, in_sandbox))
 
     @app.command("beside")
     def beside_commit(
@@ -184,15 +184,15 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         commit's variants end in __base. Exit codes as `run`; with --gate as `compare --gate`.
         """
         from harness.commands import compare
-        from harness.commands.asked import Asked, Choice, Told
+        from harness.commands.request import Choice, OutputOptions, RunRequest
         from harness.commands.runs import beside
         from harness.comparison.judgement import MIN_EFFECT
 
         choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
-        told = Told(quiet=True)  # the comparison tells
-        asked = Asked(config_path, kernels, backend, choice, arch, out, jobs, told)
-        wanted = compare.Wanted(as_json, as_markdown, as_junit)
+        told = OutputOptions(quiet=True)  # the comparison tells
+        request = RunRequest(config_path, kernels, backend, choice, arch, out, jobs, told)
+        wanted = compare.CompareOptions(as_json, as_markdown, as_junit)
         comparing = beside.Comparing(wanted, gate, min_effect or MIN_EFFECT, quiet)
         raise typer.Exit(
-            beside.carry_out(base, asked, carry_out, comparing, changed_only, uncommitted)
+            beside.carry_out(base, request, carry_out, comparing, changed_only, uncommitted)
         )

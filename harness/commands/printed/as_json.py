@@ -9,8 +9,8 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from harness.measure.statistics import Verdict
 from harness.report.comparison.as_json import Figure
+from harness.statistics.intervals import Verdict
 
 
 class Budget(TypedDict):

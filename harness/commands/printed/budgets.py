@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from harness.analysis.budgets import Check
 from harness.commands.printed import as_json
-from harness.progress import console
+from harness.console.progress import console
 
 _MOST_REASONS = 4
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
+from harness.console.suggestions import command
+from harness.journal.records import Counted, Emulated
 from harness.ncu.failures import Failure
-from harness.near import command
-from harness.records import Counted, Emulated
 from harness.tables import Run
 
 _MOST_REASONS = 4

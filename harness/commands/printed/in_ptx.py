@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.progress import console
-from harness.records import IN_PTX_ALONE, Remark
+from harness.console.progress import console
+from harness.journal.records import IN_PTX_ALONE, Remark
 from harness.tables import Run
 
 _NOT_EXACT = "no counter is exact, no budget on one is checked, and a gate cannot tell"

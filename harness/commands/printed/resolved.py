@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
+from harness.console.progress import console
+from harness.files.strict_yaml import Key
 from harness.matrix import model, selection
-from harness.matrix.variants import Problem, Step, Variant
-from harness.progress import console
-from harness.strict_yaml import Key
+from harness.matrix.variants import MergedStep, Problem, Variant
 
 Row = tuple[str, str, tuple[Key, ...]]
 """A key, its value, and its path in the variant."""
@@ -88,7 +88,7 @@ def _in_the_ladder(variant: Variant) -> Iterator[Row]:
         yield key, variant.idea, (key,)
 
 
-def _step(index: int, step: Step) -> Iterator[Row]:
+def _step(index: int, step: MergedStep) -> Iterator[Row]:
     at = ("steps", index)
     yield f"step {index + 1}", str(step.kernel), (*at, "kernel")
     for key in ("grid", "block", "cluster"):

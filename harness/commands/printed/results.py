@@ -21,13 +21,13 @@ from harness.analysis.why import Explainer
 from harness.commands.printed import as_json, counts
 from harness.commands.printed.budgets import as_data as budgets_as_data
 from harness.commands.printed.sheets import Cell, Sheet, markdown, rich
+from harness.console.progress import console
 from harness.errors import UsageError
-from harness.measure.statistics import Interval
-from harness.measure.timings import Comparison
-from harness.progress import console
-from harness.records import Planned
+from harness.journal.records import Planned
 from harness.report import format as fmt
 from harness.report.comparison.as_json import Figure
+from harness.statistics.intervals import Interval
+from harness.statistics.timings import Comparison
 from harness.tables import Run
 from harness.tables.roofs import Roof
 
@@ -36,7 +36,7 @@ FEW = 3
 
 
 @dataclass(frozen=True)
-class Wanted:
+class OutputOptions:
     """Where the results go: to the terminal unless quiet, and to the files that are named."""
 
     quiet: bool = False
@@ -50,7 +50,7 @@ class Wanted:
                 raise UsageError(f"{option} {path}: there is no folder {path.parent}")
 
 
-def tell(run: Run, wanted: Wanted) -> None:
+def tell(run: Run, wanted: OutputOptions) -> None:
     """Print and write the results. Raises UsageError where a file cannot be written."""
     found = ladders(run)
     told = counted.counts(Explainer(Readings(run)))

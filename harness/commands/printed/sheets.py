@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from harness import inert
+from harness.console import escaping
 
 STYLES = {"faster": "green", "slower": "red", "failed": "bold red", "best": "bold"}
 
@@ -75,12 +75,12 @@ def markdown(found: Sequence[Sheet]) -> str:
     for sheet in found:
         rule = ["---" if i < sheet.texts else "---:" for i in range(len(sheet.columns))]
         rows = [
-            list(map(inert.markdown, sheet.columns)),
+            list(map(escaping.markdown, sheet.columns)),
             rule,
-            *([inert.markdown(c.text) for c in row] for row in sheet.rows),
+            *([escaping.markdown(c.text) for c in row] for row in sheet.rows),
         ]
         lines = [f"| {' | '.join(row)} |" for row in rows]
-        title = [f"**{inert.markdown(sheet.title)}**", ""] if sheet.title else []
-        notes = [f"- {inert.markdown(note)}" for note in sheet.notes]
+        title = [f"**{escaping.markdown(sheet.title)}**", ""] if sheet.title else []
+        notes = [f"- {escaping.markdown(note)}" for note in sheet.notes]
         parts.append("\n".join([*title, *lines, *(["", *notes] if notes else [])]))
     return "\n\n".join(parts) + "\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness import tables
 from harness.commands.printed import pull_request
-from harness.progress import console
-from harness.records import Outcome
+from harness.console.progress import console
+from harness.journal.records import Outcome
 
 _MOST_REASONS = 4
 

@@ -9,20 +9,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from harness import run_files, scratch, tables
+from harness import tables
 from harness.analysis import budgets
 from harness.cases import how_many
 from harness.commands import compare
-from harness.commands.asked import Asked, CarryOut
+from harness.commands.request import CarryOut, RunRequest
 from harness.commands.runs.running import ENDED
 from harness.comparison import beside as two_sides
 from harness.comparison import commits
 from harness.comparison.beside import SUFFIX, Sides
 from harness.comparison.commits import Commit
 from harness.comparison.judgement import MIN_EFFECT, UNTOLD
+from harness.console.progress import console
 from harness.errors import UsageError
+from harness.files import scratch
+from harness.journal import run_files
 from harness.matrix import model
-from harness.progress import console
 from harness.run import unchanged
 from harness.run.folder import another, fresh
 from harness.tables import about
@@ -32,26 +34,26 @@ from harness.tables import about
 class Comparing:
     """What becomes of the run."""
 
-    wanted: compare.Wanted
+    wanted: compare.CompareOptions
     gate: bool = False
     min_effect: float = MIN_EFFECT
     quiet: bool = False
 
 
 def carry_out(
-    given: str, asked: Asked, run: CarryOut, comparing: Comparing, changed_only: bool,
+    given: str, request: RunRequest, run: CarryOut, comparing: Comparing, changed_only: bool,
     uncommitted: bool,
 ) -> int:  # fmt: skip
     """The exit code. run: from the matrix to the report."""
     comparing.wanted.check()
-    config = asked.config or model.MATRIX
-    kernels = asked.kernels or config.parent / "kernels"
-    today = model.load(asked.config, asked.kernels)
+    config = request.config or model.MATRIX
+    kernels = request.kernels or config.parent / "kernels"
+    today = model.load(request.config, request.kernels)
     commit = commits.find(given, kernels)
     _say_uncommitted(commit, [config, kernels], uncommitted)
-    with scratch.folder() as own, _folder(asked.out, commit) as folder:
+    with scratch.folder() as own, _folder(request.out, commit) as folder:
         base = two_sides.base_of(commit, config, kernels, own.resolve())
-        sides = two_sides.sides(today, base, asked.choice.only, folder / "kernels")
+        sides = two_sides.sides(today, base, request.choice.only, folder / "kernels")
         two_sides.write_kernels(commit.root, kernels, base.bench.kernels, folder / "kernels")
         for text in sides.notes:
             console.print(text, markup=False)
@@ -63,9 +65,9 @@ def carry_out(
         console.print(f"{pairs} beside those of {given} at {commit.sha[:10]}", markup=False)
         code, _ = run(
             replace(
-                asked, bench=sides.bench, out=folder,
+                request, bench=sides.bench, out=folder,
                 beside=two_sides.about(commit, sides.not_compared),
-                choice=replace(asked.choice, only=sides.only),
+                choice=replace(request.choice, only=sides.only),
             )
         )  # fmt: skip
     return _compared(folder, comparing, code) if code in ENDED else code

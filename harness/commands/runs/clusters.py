@@ -15,71 +15,73 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from harness import progress, report, stopping
+from harness import report
 from harness.cases import Device
 from harness.cluster import connection, remote, versions
 from harness.cluster.adoption import adopt
-from harness.cluster.crew import Crew
-from harness.cluster.hands import ClusterHands
-from harness.commands.asked import Asked
+from harness.cluster.executor import DaskExecutor
+from harness.cluster.worker_pool import WorkerPool
 from harness.commands.printed import results
+from harness.commands.request import RunRequest
 from harness.commands.runs.whole import WholeRun
+from harness.console import progress
+from harness.console.progress import console
 from harness.errors import ClusterLost, UsageError
+from harness.machine.card import warnings
 from harness.matrix import model
-from harness.measure.card import warnings
-from harness.progress import console
+from harness.processes import stopping
+from harness.run.executor import RunContext
 from harness.run.folder import fresh, point_latest
-from harness.run.hands import Place
 from harness.tables import cards
 
 
-def carry_out(asked: Asked, started: datetime, bench: model.Bench) -> tuple[int, Path]:
+def carry_out(request: RunRequest, started: datetime, bench: model.Bench) -> tuple[int, Path]:
     """The exit code, and the run's folder. Raises UsageError for a cluster that cannot be used."""
-    assert asked.cluster is not None
-    connection.check(asked.cluster)
-    wanted = versions.wanted(bench, asked.backend, asked.arch)
-    with connection.opened(asked.cluster, wanted, asked.jobs) as crew:
-        for kind in crew.kinds:
-            names = ", ".join(member.name for member in crew.of(kind))
+    assert request.cluster is not None
+    connection.check(request.cluster)
+    wanted = versions.wanted(bench, request.backend, request.arch)
+    with connection.opened(request.cluster, wanted, request.jobs) as pool:
+        for kind in pool.kinds:
+            names = ", ".join(member.name for member in pool.of(kind))
             console.print(f"{kind.name}: {names}", markup=False)
-        if len(crew.kinds) > 1 or (asked.out and cards.is_above(asked.out)):
-            code, folder = _on_each_kind(asked, started, bench, crew)
+        if len(pool.kinds) > 1 or (request.out and cards.is_above(request.out)):
+            code, folder = _on_each_kind(request, started, bench, pool)
         else:
-            code, folder = _on_one_kind(asked, started, bench, crew)
-        _forget(crew)
+            code, folder = _on_one_kind(request, started, bench, pool)
+        _forget(pool)
     return code, folder
 
 
 def _on_one_kind(
-    asked: Asked, started: datetime, bench: model.Bench, crew: Crew
+    request: RunRequest, started: datetime, bench: model.Bench, pool: WorkerPool
 ) -> tuple[int, Path]:
-    if asked.out:
-        adopt(crew, [asked.out])
-    run = WholeRun(asked, started, bench, _place(crew, crew.kinds[0]))
+    if request.out:
+        adopt(pool, [request.out])
+    run = WholeRun(request, started, bench, _place(pool, pool.kinds[0]))
     run.carry_out()
     return run.tell()
 
 
 def _on_each_kind(
-    asked: Asked, started: datetime, bench: model.Bench, crew: Crew
+    request: RunRequest, started: datetime, bench: model.Bench, pool: WorkerPool
 ) -> tuple[int, Path]:
-    folder = asked.out or fresh(started)
+    folder = request.out or fresh(started)
     if (folder / "run.json").exists():
-        known = ", ".join(kind.name for kind in crew.kinds)
+        known = ", ".join(kind.name for kind in pool.kinds)
         raise UsageError(
             f"{folder} holds a run on one kind of card, and the workers have several: {known}\n"
             "  name another folder with --out, or start workers with one kind of card alone"
         )
-    names = distinct_names(crew.kinds)
+    names = distinct_names(pool.kinds)
     below = cards.begin(folder, names)
-    adopt(crew, list(below.values()))
+    adopt(pool, list(below.values()))
     runs = [
-        WholeRun(_of_card(asked, path), started, bench, _place(crew, kind, f"{name}: "))
-        for kind, (name, path) in zip(crew.kinds, below.items(), strict=True)
+        WholeRun(_of_card(request, path), started, bench, _place(pool, kind, f"{name}: "))
+        for kind, (name, path) in zip(pool.kinds, below.items(), strict=True)
     ]
     with progress.in_lines():
-        crew.expect(crew.kinds)
-        _together(dict(zip(crew.kinds, runs, strict=True)), crew)
+        pool.expect(pool.kinds)
+        _together(dict(zip(pool.kinds, runs, strict=True)), pool)
     code = max(run.tell()[0] for run in runs)
     page = report.write_cards(folder)
     point_latest(folder)
@@ -101,19 +103,21 @@ def distinct_names(kinds: Sequence[Device]) -> list[str]:
     ]
 
 
-def _of_card(asked: Asked, path: Path) -> Asked:
+def _of_card(request: RunRequest, path: Path) -> RunRequest:
     """What is asked of the run on one kind of card; its files are named after that."""
 
     def own(file: Path | None) -> Path | None:
         return file and file.with_name(f"{file.stem}-{path.name}{file.suffix}")
 
-    told = asked.told
+    told = request.told
     return replace(
-        asked, out=path, told=results.Wanted(told.quiet, own(told.json), own(told.markdown))
+        request,
+        out=path,
+        told=results.OutputOptions(told.quiet, own(told.json), own(told.markdown)),
     )
 
 
-def _together(runs: Mapping[Device, WholeRun], crew: Crew) -> None:
+def _together(runs: Mapping[Device, WholeRun], pool: WorkerPool) -> None:
     """All at the same time; who is told to stop hands that on to each of them."""
     failed: list[BaseException] = []
 
@@ -123,7 +127,7 @@ def _together(runs: Mapping[Device, WholeRun], crew: Crew) -> None:
         except BaseException as error:  # told below, in the thread that people see
             failed.append(error)
         finally:
-            crew.have_qualified(kind)
+            pool.have_qualified(kind)
 
     threads = [threading.Thread(target=one, args=each) for each in runs.items()]
     for thread in threads:
@@ -133,25 +137,25 @@ def _together(runs: Mapping[Device, WholeRun], crew: Crew) -> None:
             try:
                 thread.join()
             except stopping.TOLD as told:
-                crew.told = told
+                pool.told = told
     if failed:
         raise failed[0]
 
 
-def _place(crew: Crew, kind: Device, prefix: str = "") -> Place:
+def _place(pool: WorkerPool, kind: Device, prefix: str = "") -> RunContext:
     """Where the run on one kind of card takes place."""
-    first = crew.of(kind)[0].about
-    about = {"where": crew.where, "attempt": crew.attempt, "workers": _said(crew, kind)}
-    return Place(
-        crew.backend, kind, ClusterHands(crew, kind, prefix),
-        first.card if crew.backend == "cuda" else None, first.driver, about,
+    first = pool.of(kind)[0].about
+    about = {"where": pool.where, "attempt": pool.attempt, "workers": _said(pool, kind)}
+    return RunContext(
+        pool.backend, kind, DaskExecutor(pool, kind, prefix),
+        first.card if pool.backend == "cuda" else None, first.driver, about,
     )  # fmt: skip
 
 
-def _said(crew: Crew, kind: Device) -> list[dict[str, Any]]:
+def _said(pool: WorkerPool, kind: Device) -> list[dict[str, Any]]:
     """For run.json: every worker that the run begins with, and what is to be known of its card."""
     found = []
-    for member in crew.of(kind):
+    for member in pool.of(kind):
         about, beware = member.about, list(warnings(member.about.card))
         for each in beware:
             console.print(f"BEWARE {member.name}: {each}", markup=False)
@@ -161,9 +165,9 @@ def _said(crew: Crew, kind: Device) -> list[dict[str, Any]]:
     return found
 
 
-def _forget(crew: Crew) -> None:
+def _forget(pool: WorkerPool) -> None:
     """What the workers kept has arrived."""
     try:
-        crew.ask(remote.forget, crew.attempt, of=crew.everybody())
+        pool.ask(remote.forget, pool.attempt, of=pool.everybody())
     except ClusterLost:
         return

@@ -5,42 +5,44 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from pathlib import Path
 
-from harness.commands.asked import Asked
+from harness.commands.request import RunRequest
 from harness.commands.runs import clusters
 from harness.commands.runs.whole import WholeRun
+from harness.console.progress import console
 from harness.errors import UsageError
+from harness.machine import devices, environment
+from harness.machine.card import look
+from harness.machine.gpu_lock import gpu_to_itself
 from harness.matrix import model
-from harness.measure.card import look
-from harness.progress import console
-from harness.run import devices, machine
-from harness.run.gpu_lock import gpu_to_itself
-from harness.run.hands import OwnCores, Place
+from harness.run.executor import LocalExecutor, RunContext
 
 
-def carry_out(asked: Asked) -> tuple[int, Path]:
+def carry_out(request: RunRequest) -> tuple[int, Path]:
     """From the matrix to the report: the exit code, and the run's folder."""
-    asked.told.check()
+    request.told.check()
     started = datetime.now(timezone.utc)
-    bench = asked.bench or model.load(asked.config, asked.kernels)
-    if asked.cluster:
-        return clusters.carry_out(asked, started, bench)
-    backend, device, warning = devices.choose(asked.backend, asked.arch)
+    bench = request.bench or model.load(request.config, request.kernels)
+    if request.cluster:
+        return clusters.carry_out(request, started, bench)
+    backend, device, warning = devices.choose(request.backend, request.arch)
     if warning:
         console.print(warning, markup=False)
-    if asked.wanted and asked.wanted.sets and backend == "emulator":
+    if request.wanted and request.wanted.sets and backend == "emulator":
         raise UsageError(
             "--metrics chooses what ncu counts on a GPU; the emulator always counts all it can\n"
             "  leave --metrics out, or run where there is a GPU"
         )
-    hands = OwnCores(asked.jobs or machine.cores())
+    executor = LocalExecutor(request.jobs or environment.cores())
     if backend != "cuda":
-        return _run(asked, started, bench, Place(backend, device, hands))
+        return _run(request, started, bench, RunContext(backend, device, executor))
     card = look(device.bus)
     with gpu_to_itself(card.uuid or device.bus):
-        return _run(asked, started, bench, Place(backend, device, hands, card))
+        return _run(request, started, bench, RunContext(backend, device, executor, card))
 
 
-def _run(asked: Asked, started: datetime, bench: model.Bench, place: Place) -> tuple[int, Path]:
-    run = WholeRun(asked, started, bench, place)
+def _run(
+    request: RunRequest, started: datetime, bench: model.Bench, place: RunContext
+) -> tuple[int, Path]:
+    run = WholeRun(request, started, bench, place)
     run.carry_out()
     return run.tell()

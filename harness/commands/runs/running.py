@@ -4,45 +4,47 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.commands.asked import Asked, CarryOut
+from harness.commands.request import CarryOut, RunRequest
 from harness.commands.runs import sandbox, watching
 from harness.comparison import baselines
+from harness.console.progress import console
 from harness.errors import UsageError
 from harness.ncu.metrics import choose
-from harness.progress import console
 
 ENDED = (0, 1)
 """Exit codes of a run that was not stopped before its end."""
 
 
 def run(
-    asked: Asked, carry_out: CarryOut, baseline: str | None, in_sandbox: bool, watch: bool
+    request: RunRequest, carry_out: CarryOut, baseline: str | None, in_sandbox: bool, watch: bool
 ) -> int:
     """The exit code."""
-    if asked.cluster and (in_sandbox or watch):
+    if request.cluster and (in_sandbox or watch):
         raise UsageError(
             "--cluster goes with neither --sandbox nor --watch: workers are processes of their "
             "own, which a sandbox here does not hold\n  leave one of the two out"
         )
     if in_sandbox:
-        return _kept(asked, baseline, sandbox.run)[0]
-    before = watching.files(asked) if watch else {}
-    code, folder = _kept(asked, baseline, carry_out)
-    return watching.go_on(asked, folder, carry_out, code, before) if watch else code
+        return _kept(request, baseline, sandbox.run)[0]
+    before = watching.files(request) if watch else {}
+    code, folder = _kept(request, baseline, carry_out)
+    return watching.go_on(request, folder, carry_out, code, before) if watch else code
 
 
-def profile(asked: Asked, carry_out: CarryOut, baseline: str | None, in_sandbox: bool) -> int:
+def profile(
+    request: RunRequest, carry_out: CarryOut, baseline: str | None, in_sandbox: bool
+) -> int:
     """The exit code."""
-    assert asked.wanted is not None
-    choose(asked.wanted.sets, None)  # a set that does not exist is refused before anything runs
-    return _kept(asked, baseline, sandbox.run if in_sandbox else carry_out)[0]
+    assert request.wanted is not None
+    choose(request.wanted.sets, None)  # a set that does not exist is refused before anything runs
+    return _kept(request, baseline, sandbox.run if in_sandbox else carry_out)[0]
 
 
-def _kept(asked: Asked, baseline: str | None, carry_out: CarryOut) -> tuple[int, Path]:
+def _kept(request: RunRequest, baseline: str | None, carry_out: CarryOut) -> tuple[int, Path]:
     """Carry out, and keep the run by a name, where one is given and the run has ended."""
     if baseline is not None:
         baselines.check(baseline)
-    code, folder = carry_out(asked)
+    code, folder = carry_out(request)
     if baseline is not None and code in ENDED:
         console.print(f"kept as {baselines.save(folder, baseline)}", markup=False)
     elif baseline is not None:

@@ -26,15 +26,17 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, TextIO
 
-from harness import inert, run_files, scratch
-from harness.build import cache
-from harness.commands.asked import Asked
+from harness.commands.request import RunRequest
 from harness.commands.runs import no_sockets
+from harness.compiler import cache
+from harness.console import escaping
+from harness.console.progress import WIDTH, console
 from harness.errors import UsageError
+from harness.files import scratch
+from harness.journal import run_files
+from harness.journal.run_files import LATEST
 from harness.matrix import model
-from harness.progress import WIDTH, console
 from harness.run.folder import fresh, point_latest
-from harness.run_files import LATEST
 
 REPOSITORY = Path(__file__).parents[3]
 _HOME = "/tmp/harness-home"
@@ -48,13 +50,13 @@ _LONGEST_LINE = 1 << 16
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run(asked: Asked) -> tuple[int, Path]:
+def run(request: RunRequest) -> tuple[int, Path]:
     """This command inside the sandbox: its exit code, and the run's folder.
 
     The folder is made here, because inside only it can be written to. Raises UsageError where no
     sandbox can be made.
     """
-    asked.told.check()
+    request.told.check()
     program = shutil.which("bwrap")
     if program is None:
         raise UsageError(
@@ -66,19 +68,19 @@ def run(asked: Asked) -> tuple[int, Path]:
     no_sockets.rules()
     try:
         writable = [
-            _real(path) for path in (asked.out, asked.told.json, asked.told.markdown) if path
+            _real(path) for path in (request.out, request.told.json, request.told.markdown) if path
         ]
-        folder = asked.out or fresh(datetime.now(timezone.utc))
+        folder = request.out or fresh(datetime.now(timezone.utc))
         folder.mkdir(parents=True, exist_ok=True)
-        for path in writable[bool(asked.out) :]:
+        for path in writable[bool(request.out) :]:
             path.touch()
         try:
-            named = [] if asked.out else ["--out", str(folder)]
-            if not asked.out:
+            named = [] if request.out else ["--out", str(folder)]
+            if not request.out:
                 writable.insert(0, _real(folder))
             run_files.check(writable[0])
             with scratch.folder() as caches:
-                code = _inside(program, asked, writable, caches, [*arguments, *named])
+                code = _inside(program, request, writable, caches, [*arguments, *named])
         finally:
             with suppress(OSError):  # it holds something
                 folder.rmdir()
@@ -125,7 +127,11 @@ def _real(path: Path) -> Path:
 
 
 def _inside(
-    program: str, asked: Asked, writable: Sequence[Path], caches: Path, arguments: Sequence[str]
+    program: str,
+    request: RunRequest,
+    writable: Sequence[Path],
+    caches: Path,
+    arguments: Sequence[str],
 ) -> int:
     from harness.emulator import LaunchError
     from harness.emulator.engine import library
@@ -139,7 +145,7 @@ def _inside(
     told, tells = os.pipe()
     rules, ruling = os.pipe()
     command = [program, "--info-fd", str(tells), "--seccomp", str(rules),
-               *_walls(asked, writable, caches), "--",
+               *_walls(request, writable, caches), "--",
                sys.executable, "-m", "harness", *arguments]  # fmt: skip
     with os.fdopen(ruling, "wb") as file:
         file.write(no_sockets.rules())
@@ -170,7 +176,7 @@ def _show(said: IO[bytes], where: TextIO) -> None:
     with io.TextIOWrapper(said, "utf-8", errors="replace", newline="\n") as lines:
         while line := lines.readline(_LONGEST_LINE):
             with suppress(OSError):  # whoever read it has ended; who writes it is still listened to
-                where.write(inert.text(line))
+                where.write(escaping.text(line))
                 where.flush()
 
 
@@ -187,7 +193,7 @@ def _ended(inside: subprocess.Popen[bytes], told: int) -> int:
     return _wait(inside, int(json.loads(said)["child-pid"]))
 
 
-def _walls(asked: Asked, writable: Sequence[Path], caches: Path) -> Iterator[str]:
+def _walls(request: RunRequest, writable: Sequence[Path], caches: Path) -> Iterator[str]:
     """bwrap's options, in the order in which it mounts: a later one lies over an earlier."""
     from harness.emulator.engine.compiled_library import cache_folder
 
@@ -201,8 +207,8 @@ def _walls(asked: Asked, writable: Sequence[Path], caches: Path) -> Iterator[str
         yield from ("--tmpfs", hidden)
     for lock in sorted(Path(tempfile.gettempdir()).glob("kernel-harness*.lock")):
         yield from ("--ro-bind", str(lock), str(lock))  # one GPU, one run, whoever's
-    config = asked.config or model.MATRIX
-    kernels = asked.kernels or config.parent / "kernels"
+    config = request.config or model.MATRIX
+    kernels = request.kernels or config.parent / "kernels"
     shown = [REPOSITORY, here, Path(sys.prefix), Path(sys.base_prefix), kernels, config]
     for path in dict.fromkeys(each.absolute() for each in shown):
         if path.exists() and Path("/tmp") in path.parents:  # hidden above

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from harness.commands.asked import Asked
+from harness.commands.request import RunRequest
+from harness.console.progress import console
 from harness.errors import HarnessError
 from harness.matrix import model
-from harness.progress import console
-from harness.stopping import STOPPED, TOLD, code_of
+from harness.processes.stopping import STOPPED, TOLD, code_of
 
 POLL_S = 0.3
 _SETTLED_S = 0.2
@@ -22,9 +22,9 @@ Seen = Mapping[Path, int]
 
 
 def go_on(
-    asked: Asked,
+    request: RunRequest,
     folder: Path,
-    carry_out: Callable[[Asked], tuple[int, Path]],
+    carry_out: Callable[[RunRequest], tuple[int, Path]],
     code: int,
     seen: Seen,
 ) -> int:
@@ -32,7 +32,7 @@ def go_on(
 
     seen: the files as they were when the run before began.
     """
-    again = replace(asked, out=folder)
+    again = replace(request, out=folder)
     while code not in STOPPED:
         console.print(f"\nwatching {_kernels(again)}/; Ctrl-C ends it", markup=False)
         try:
@@ -47,10 +47,10 @@ def go_on(
     return code
 
 
-def files(asked: Asked) -> Seen:
+def files(request: RunRequest) -> Seen:
     """The matrix and every file of the folder of problems."""
     found: dict[Path, int] = {}
-    for path in [asked.config or model.MATRIX, *_kernels(asked).rglob("*")]:
+    for path in [request.config or model.MATRIX, *_kernels(request).rglob("*")]:
         try:
             if path.is_file() and "__pycache__" not in path.parts:
                 found[path] = path.stat().st_mtime_ns
@@ -59,13 +59,13 @@ def files(asked: Asked) -> Seen:
     return found
 
 
-def changed(asked: Asked, seen: Seen) -> Seen:
+def changed(request: RunRequest, seen: Seen) -> Seen:
     """The files as they are once any of them differs, and nothing has changed for a moment."""
-    while (now := files(asked)) == seen:
+    while (now := files(request)) == seen:
         time.sleep(POLL_S)
     while True:
         time.sleep(_SETTLED_S)
-        later = files(asked)
+        later = files(request)
         if later == now:
             break
         now = later
@@ -74,5 +74,5 @@ def changed(asked: Asked, seen: Seen) -> Seen:
     return now
 
 
-def _kernels(asked: Asked) -> Path:
-    return asked.kernels or (asked.config or model.MATRIX).parent / "kernels"
+def _kernels(request: RunRequest) -> Path:
+    return request.kernels or (request.config or model.MATRIX).parent / "kernels"

@@ -5,18 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from harness import deadline, report, stopping, tables
+from harness import report, tables
 from harness.analysis.budgets import checks as budget_checks
 from harness.commands import listing
-from harness.commands.asked import Asked
 from harness.commands.printed import budgets, counted, in_ptx, results
 from harness.commands.printed.summary import summarise
+from harness.commands.request import RunRequest
+from harness.console.progress import console
+from harness.console.suggestions import command
 from harness.errors import ClusterLost, DeviceLost
 from harness.matrix import model
-from harness.near import command
-from harness.progress import console
+from harness.processes import deadline, stopping
+from harness.run.executor import RunContext
 from harness.run.folder import Folder
-from harness.run.hands import Place
 from harness.run.runner import Runner
 
 ROUGH = "--quick: one size per problem and few rounds; take its figures for rough ones"
@@ -29,23 +30,25 @@ _CLUSTER_GONE = "no kernel is blamed; when it is back: the same command with --o
 class WholeRun:
     """The run itself, on a device that is there and, if it is a GPU, this run's alone."""
 
-    def __init__(self, asked: Asked, started: datetime, bench: model.Bench, place: Place) -> None:
-        self._asked, self._place = asked, place
+    def __init__(
+        self, request: RunRequest, started: datetime, bench: model.Bench, place: RunContext
+    ) -> None:
+        self._request, self._place = request, place
         self._folder = Folder(
-            asked.out, bench, asked.choice, place.backend, place.device, started,
-            only_profiling=asked.wanted is not None, beside=asked.beside, cluster=place.cluster,
+            request.out, bench, request.choice, place.backend, place.device, started,
+            only_profiling=request.wanted is not None, beside=request.beside, cluster=place.cluster,
         )  # fmt: skip
         with self._folder.or_leave_none():
             self._runner = Runner(
                 self._folder.bench, place.device, place.backend, self._folder.choice.only,
-                self._folder.path, asked.wanted, place.hands, self._folder.chosen, place.driver,
+                self._folder.path, request.wanted, place.executor, self._folder.chosen, place.driver,
                 matrix=bench,
             )  # fmt: skip
         self._folder.open(self._runner, place.card)
         in_ptx.say_before(place.backend)
         for note in listing.notes(self._runner.plan):
             console.print(note, markup=False)
-        if asked.choice.quick:
+        if request.choice.quick:
             console.print(ROUGH)
         count = listing.count(self._runner.chosen)
         console.print(f"{count} on {place.device.name}, into {self._folder.path}", markup=False)
@@ -65,7 +68,7 @@ class WholeRun:
 
     def tell(self) -> tuple[int, Path]:
         """Draw the report and say how it went: the exit code, and the run's folder."""
-        runner, folder, asked = self._runner, self._folder, self._asked
+        runner, folder, request = self._runner, self._folder, self._request
         measured = tables.load(folder.path)
         checks = budget_checks(measured)
         chosen = {case.id for case in runner.chosen}
@@ -76,7 +79,7 @@ class WholeRun:
         with runner.forecast.stage("report"):
             page = self._drawn(finished)
         folder.point_latest()
-        results.tell(finished, asked.told)
+        results.tell(finished, request.told)
         summarise(finished, bool(self._told))
         budgets.say(checks)
         for warning in finished.info.get("warnings") or ():
@@ -92,7 +95,7 @@ class WholeRun:
                 console.print(line, markup=False)
         elif self._may_be_profiled and counted.is_unexplained(finished):
             console.print(counted.next_step(folder.path), markup=False)
-        if asked.choice.quick:
+        if request.choice.quick:
             console.print(ROUGH)
         in_ptx.say_after(finished)
         if not (self._told or self._lost):
@@ -103,9 +106,9 @@ class WholeRun:
     @property
     def _may_be_profiled(self) -> bool:
         """Whether `profile` would go on with this run: it has no second side and no cluster."""
-        asked = self._asked
-        is_alone = asked.beside is None and asked.cluster is None
-        return is_alone and asked.wanted is None and self._told is None and not self._lost
+        request = self._request
+        is_alone = request.beside is None and request.cluster is None
+        return is_alone and request.wanted is None and self._told is None and not self._lost
 
     def _drawn(self, finished: tables.Run) -> str:
         """The report's path. Who has told it to stop is not made to wait for many pages."""

@@ -15,8 +15,8 @@ from typing import Any
 
 from filelock import FileLock
 
-from harness import scratch
 from harness.emulator.engine.c_header import CHeader
+from harness.files import scratch
 
 FLAGS = (
     "-std=c++17", "-O3", "-march=native", "-fPIC", "-pthread", "-fno-strict-aliasing",

@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree
 
 from harness.comparison.changes import Change
-from harness.comparison.gauges import Moved
 from harness.comparison.judgement import CLOSED, FINE, Judgement
 from harness.comparison.machines import Difference
+from harness.comparison.regression_metrics import Moved
 from harness.comparison.times import TimeChange
-from harness.inert import markdown as markdown_text
-from harness.inert import markdown_code, xml
-from harness.measure.statistics import Interval
+from harness.console.escaping import markdown as markdown_text
+from harness.console.escaping import markdown_code, xml
 from harness.report.comparison import as_json, words
+from harness.statistics.intervals import Interval
 from harness.tables import Run
 
 FORM = 1

@@ -12,8 +12,8 @@ from markupsafe import Markup
 
 from harness.analysis.sources import Difference
 from harness.comparison.changes import Change
-from harness.comparison.gauges import GAUGES
 from harness.comparison.judgement import CLOSED, Judgement
+from harness.comparison.regression_metrics import GAUGES
 from harness.comparison.sources import difference
 from harness.comparison.times import TimeChange
 from harness.report import format as fmt
@@ -29,7 +29,7 @@ MOST_DIFFS = 40
 
 
 @dataclass(frozen=True)
-class Line:
+class ComparisonRow:
     """One case: what it is, and how it changed."""
 
     anchor: str
@@ -51,8 +51,8 @@ class Page:
     closed: bool
     reasons: list[Reason]
     untold: Sequence[str]
-    told: list[Line]
-    untouched: list[Line]
+    told: list[ComparisonRow]
+    untouched: list[ComparisonRow]
     columns: list[tuple[str, str]]
     """Heading and meaning of each of a line's cells."""
     has_bars: bool
@@ -109,7 +109,7 @@ def _columns(judgement: Judgement) -> list[tuple[str, str]]:
     ]
 
 
-def _line(change: Change, timed: bool, scale: float) -> Line:
+def _line(change: Change, timed: bool, scale: float) -> ComparisonRow:
     side = change.pair.new or change.pair.base
     assert side is not None
     p = side.planned
@@ -132,7 +132,7 @@ def _line(change: Change, timed: bool, scale: float) -> Line:
     elif change.kind == "not compared":
         why = list(dict.fromkeys(t.reason for t in change.times if t.reason))
     css = "failed" if change.closes else ""
-    return Line(case_anchor(change.name), change.pair.variant, about, change.kind, css,
+    return ComparisonRow(case_anchor(change.name), change.pair.variant, about, change.kind, css,
                 words.MEANINGS[change.kind], cells, bar, why)  # fmt: skip
 
 

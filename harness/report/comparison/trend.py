@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness import run_files
 from harness.analysis.quantities import BY_KEY
 from harness.cases import how_many
 from harness.comparison.history import History, Series
+from harness.journal import run_files
 from harness.report import format as fmt
 from harness.report import site
 from harness.report.anchors import slug

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from harness.cases import how_many
 from harness.comparison.changes import Change, Fact
-from harness.comparison.gauges import Moved
 from harness.comparison.judgement import CLOSED, FINE, Judgement
 from harness.comparison.machines import Difference
+from harness.comparison.regression_metrics import Moved
 from harness.comparison.run_level import Level
 from harness.comparison.times import TimeChange
-from harness.measure.statistics import Interval
 from harness.report import format as fmt
 from harness.report.tables.cells import show
+from harness.statistics.intervals import Interval
 from harness.tables import Run
 
 MEANINGS: Mapping[str, str] = {

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Canvas
 from harness.analysis.ladder import short_names
 from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Answer, Reading, Readings
-from harness.records import Planned
+from harness.journal.records import Planned
 from harness.report.figures.style import LIGHT, Layout, cut, grid, text_width
 from harness.report.format import compact
 

@@ -8,8 +8,7 @@ from functools import partial
 from harness.analysis.ladder import Ladder
 from harness.analysis.readings import Answer, Missing, Readings
 from harness.analysis.roofline import LEVELS, Roofline
-from harness.measure.timings import Group
-from harness.records import Planned
+from harness.journal.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import slug
 from harness.report.figures import explore
@@ -19,6 +18,7 @@ from harness.report.figures.over_size import draw_over_size, lines_over_size
 from harness.report.figures.roofline import draw_roofline
 from harness.report.figures.stalls import draw_stalls, stalls_of
 from harness.report.figures.style import Figure, Subject, render
+from harness.statistics.timings import Group
 from harness.tables import Run
 
 CAUTION = (

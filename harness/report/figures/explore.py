@@ -20,12 +20,12 @@ from plotly.offline import get_plotlyjs
 
 from harness.analysis.ladder import Ladder, Rung
 from harness.analysis.roofline import Roofline
-from harness.measure.statistics import Interval
 from harness.report import format as fmt
 from harness.report.figures.ladder import role_of
 from harness.report.figures.over_size import axis_title, limits_over_size, lines_over_size
 from harness.report.figures.roofline import MARKS, frame_of
 from harness.report.figures.style import LIGHT
+from harness.statistics.intervals import Interval
 
 _NAME = "<extra>%{fullData.name}</extra>"
 _SYMBOLS = {"o": "circle", "s": "square", "^": "triangle-up"}

@@ -6,7 +6,7 @@ import math
 
 from markupsafe import Markup
 
-from harness.measure.statistics import Interval
+from harness.statistics.intervals import Interval
 
 WIDTH, HEIGHT = 132, 16
 _EDGE = 4

@@ -15,7 +15,7 @@ C = LIGHT
 
 
 @dataclass(frozen=True)
-class Line:
+class Series:
     """One variant's rate at each size."""
 
     variant: str
@@ -24,7 +24,7 @@ class Line:
     points: list[tuple[float, float]]
 
 
-def lines_over_size(ladders: list[Ladder]) -> list[Line]:
+def lines_over_size(ladders: list[Ladder]) -> list[Series]:
     """Six at most in colour: the winners, the baseline, the libraries; the rest in grey."""
     by_variant: dict[str, list[tuple[float, Rung]]] = {}
     for ladder in sorted(ladders, key=lambda x: x.extent):
@@ -39,7 +39,7 @@ def lines_over_size(ladders: list[Ladder]) -> list[Line]:
         notable += [v for v in plain if v not in notable]
     roles = dict(zip(notable[:5], ["accent", "s1", "s2", "s3", "s4"], strict=False))
     return [
-        Line(variant, found[0][1].short, _role(found[0][1], roles),
+        Series(variant, found[0][1].short, _role(found[0][1], roles),
              [(x, r.rate.value) for x, r in found])
         for variant, found in by_variant.items()
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Canvas
 from harness.analysis.finders import stall_reasons
 from harness.analysis.ladder import short_names
 from harness.analysis.readings import Missing, Reading, Readings
-from harness.records import Planned
+from harness.journal.records import Planned
 from harness.report import format as fmt
 from harness.report.figures.style import LIGHT, Layout, canvas, cut, grid, text_width
 from harness.report.words import meaning

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.transforms import Bbox
 from PIL import Image
 
-from harness import run_files
+from harness.journal import run_files
 
 LIGHT = {
     "ink": "#1b1f24", "muted": "#5c636b", "grid": "#e3e6ea", "panel": "#fffffe",

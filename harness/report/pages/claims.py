@@ -8,16 +8,16 @@ from harness.analysis.claims import Checked, Figure, Test, check, read
 from harness.analysis.ladder import short_names
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Readings
-from harness.measure.statistics import Interval
 from harness.report import format as fmt
 from harness.report.tables.cells import show
+from harness.statistics.intervals import Interval
 
 MARKS = {"holds": "holds", "does not hold": "fails", "cannot be tested": "open"}
 """Result → CSS class."""
 
 
 @dataclass(frozen=True)
-class Line:
+class ClaimRow:
     """One test: what was claimed, and our figure or why there is none."""
 
     wanted: str
@@ -36,7 +36,7 @@ class Shown:
     result: str
     css: str
     reason: str
-    lines: list[Line]
+    lines: list[ClaimRow]
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ def _shown(c: Checked) -> Shown:
     )  # fmt: skip
 
 
-def _line(figure: Figure) -> Line:
+def _line(figure: Figure) -> ClaimRow:
     test = figure.test
     found = value_of(test, figure.value) if figure.value else figure.reason
     css = {True: "holds", False: "fails", None: "open"}[figure.holds]
     where = [fmt.assignments(figure.sizes), *(fmt.assignments(each) for each in figure.launches)]
-    return Line(wanted(test), found, "; ".join(filter(None, where)), css)
+    return ClaimRow(wanted(test), found, "; ".join(filter(None, where)), css)
 
 
 def wanted(test: Test, in_full: bool = False) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.analysis.readings import Readings
-from harness.records import Planned
+from harness.journal.records import Planned
 
 
 def note(readings: Readings, shown: Sequence[Planned]) -> list[str]:

@@ -11,17 +11,17 @@ from markupsafe import Markup
 from harness.analysis.checks import Check, checks
 from harness.analysis.counted import Counts, largest
 from harness.analysis.ladder import Ladder, Rung, inverse
-from harness.analysis.why import Step
+from harness.analysis.why import LadderStep
 from harness.cases import how_many
-from harness.measure.timings import Comparison
-from harness.records import Planned, Verified
+from harness.journal.records import Planned, Verified
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor
 from harness.report.links import Links
 from harness.report.pages import counted
+from harness.statistics.timings import Comparison
 from harness.tables import Run
 
-Steps = Mapping[str, Step]
+Steps = Mapping[str, LadderStep]
 """Variant → the step by which it was reached, at one size."""
 
 
@@ -173,7 +173,7 @@ def detail(ladder: Ladder, steps: Steps, links: Links) -> Markup:
     return text
 
 
-def last_gains(ladder: Ladder, steps: Steps, most: int = 2) -> list[Step]:
+def last_gains(ladder: Ladder, steps: Steps, most: int = 2) -> list[LadderStep]:
     """The last steps up to the winner that were certainly faster, the earlier first."""
     if ladder.winner is None:
         return []
@@ -186,14 +186,14 @@ def last_gains(ladder: Ladder, steps: Steps, most: int = 2) -> list[Step]:
     return found[:most][::-1]
 
 
-def largest_gain(ladder: Ladder, steps: Steps) -> Step | None:
+def largest_gain(ladder: Ladder, steps: Steps) -> LadderStep | None:
     """Of all steps up to the winner the one that gained most."""
     gains = last_gains(ladder, steps, most=10_000)
     return max(gains, key=lambda s: s.speed.ratio.value if s.speed and s.speed.ratio else 0,
                default=None)  # fmt: skip
 
 
-def causes(step: Step, most: int = 2) -> str:
+def causes(step: LadderStep, most: int = 2) -> str:
     """What the counters support, in a clause; empty where they tell nothing."""
     found = [cause.text for cause in step.finding.causes][:most]
     if not found and step.finding.verdict == "unexplained":

@@ -17,7 +17,7 @@ from harness.analysis.counted import Counts, largest
 from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, short_names
 from harness.analysis.readings import Reading, Readings
 from harness.analysis.roofline import roofline
-from harness.records import Planned
+from harness.journal.records import Planned
 from harness.report import counts, words
 from harness.report import format as fmt
 from harness.report.choice import which_when
@@ -39,7 +39,7 @@ FEW = 3
 
 
 @dataclass(frozen=True)
-class Line:
+class OverviewRow:
     """One problem and type."""
 
     problem: str
@@ -74,7 +74,7 @@ class Overview:
     """Where there are few problems."""
     columns: list[tuple[str, str]]
     """Heading and explanation of each of a line's cells."""
-    lines: list[Line]
+    lines: list[OverviewRow]
     failures: list[Failed]
     broken: list[tuple[str, Check]]
     """Where a problem's page says it, and a budget that a case of it does not keep."""
@@ -184,7 +184,7 @@ def _left(told: Sequence[Counts]) -> str:
     )
 
 
-def _against_libraries(lines: Sequence[Line]) -> str:
+def _against_libraries(lines: Sequence[OverviewRow]) -> str:
     """`In 16 of 28 the fastest of ours is faster than the library.`"""
     verdicts = [line.cells[2].mark for line in lines if len(line.cells) > 2]
     compared_ = [mark for mark in verdicts if mark]
@@ -194,7 +194,7 @@ def _against_libraries(lines: Sequence[Line]) -> str:
     return f"In {faster} of {len(compared_)} the fastest of ours is faster than the library."
 
 
-def _lines(maker: Maker, page: ProblemPage, links: Links) -> list[Line]:
+def _lines(maker: Maker, page: ProblemPage, links: Links) -> list[OverviewRow]:
     run, found = maker.run, []
     for dtype in page.told:
         cases = [p for p in run.planned.values() if (p.problem, p.dtype) == (page.problem, dtype)]
@@ -208,7 +208,7 @@ def _lines(maker: Maker, page: ProblemPage, links: Links) -> list[Line]:
         faults = sum(run.outcomes[p.case].status == "failed" for p in cases)
         faults += sum(p.case in maker.above for p in cases)
         found.append(
-            Line(page.problem, dtype if len(page.told) > 1 else "", page.about,
+            OverviewRow(page.problem, dtype if len(page.told) > 1 else "", page.about,
                  links.problem(page.problem), size, cells, why, spark, faults,
                  "failed" if faults else "")
         )  # fmt: skip

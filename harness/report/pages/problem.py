@@ -11,9 +11,8 @@ from harness.analysis.counted import Counts, counts
 from harness.analysis.ladder import ABOVE, Ladder, above_ceiling, short_names
 from harness.analysis.readings import Readings
 from harness.analysis.roofline import roofline
-from harness.analysis.why import Explainer, Step
-from harness.measure.timings import Group
-from harness.records import Planned
+from harness.analysis.why import Explainer, LadderStep
+from harness.journal.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import slug
 from harness.report.choice import which_of_each_type
@@ -31,6 +30,7 @@ from harness.report.tables.cases import case_table, launch_table
 from harness.report.tables.cells import Table
 from harness.report.tables.counters import Durations, durations, raw_tables
 from harness.report.tables.ladder import ladder_table
+from harness.statistics.timings import Group
 from harness.tables import Run
 
 
@@ -190,7 +190,7 @@ class Maker:
         return [p for p in shown if p.case in self.readings.counted]
 
     def _panel(
-        self, group: Group, steps: Sequence[Step], number: int, typed: bool,
+        self, group: Group, steps: Sequence[LadderStep], number: int, typed: bool,
         apart: Sequence[str], links: Links,
     ) -> Panel:  # fmt: skip
         """number: of the panel. typed: whether there are several types. apart: the sizes that are

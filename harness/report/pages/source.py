@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from harness.analysis import machine_lines
 from harness.analysis import source_lines as annotate
 from harness.analysis.sources import as_it_was
-from harness.measure.timings import group_of
-from harness.records import Planned, SourceLine
+from harness.journal.records import Planned, SourceLine
 from harness.report import format as fmt
 from harness.report.anchors import slug
+from harness.statistics.timings import group_of
 from harness.tables import Run
 
 

@@ -10,8 +10,7 @@ from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Reading
 from harness.analysis.sources import Difference, difference
 from harness.analysis.time_spent import WORDS
-from harness.analysis.why import Change, Finding, Step
-from harness.measure.timings import Comparison
+from harness.analysis.why import Change, Finding, LadderStep
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
 from harness.report.tables.cells import (
@@ -26,6 +25,7 @@ from harness.report.tables.cells import (
     shape,
     show,
 )
+from harness.statistics.timings import Comparison
 from harness.tables import Run
 
 MOST = 3
@@ -63,7 +63,7 @@ class Block:
     diff: Difference | None
 
 
-def block(run: Run, step: Step, shorts: Mapping[str, str], with_diff: bool) -> Block:
+def block(run: Run, step: LadderStep, shorts: Mapping[str, str], with_diff: bool) -> Block:
     before, after = shorts[step.before.variant], shorts[step.after.variant]
     return Block(
         anchor=f"why-{slug(step.after.case)}",
@@ -90,7 +90,7 @@ def _speed(speed: Comparison | None) -> str:
     return f"{fmt.ratio(speed.ratio)}, {fmt.verdict(speed.verdict)}"
 
 
-def _note(step: Step, before: str, after: str) -> str:
+def _note(step: LadderStep, before: str, after: str) -> str:
     if not step.after.launch and not step.before.launch:
         return ""
     if step.same_shape:
@@ -100,7 +100,7 @@ def _note(step: Step, before: str, after: str) -> str:
     return f"{before} at {shapes[0]}, {after} at {shapes[1]}{chosen}"
 
 
-def moved(step: Step) -> list[Moved]:
+def moved(step: LadderStep) -> list[Moved]:
     """What moved most, each in words that can be checked against the table."""
     found = []
     for change in step.moved:
@@ -110,7 +110,7 @@ def moved(step: Step) -> list[Moved]:
     return found
 
 
-def relieved(step: Step) -> str:
+def relieved(step: LadderStep) -> str:
     """The quantity of the first cause, in words that can be checked; empty where none is named.
 
     Of a step without times, what the later case was relieved of; of a timed one, what the slower
@@ -128,7 +128,7 @@ def _told(q: Quantity, before: float, after: float) -> str:
     return f"{q.words} {verb} from {show(q, before)} to {show(q, after)}"
 
 
-def cause(step: Step, before: str, after: str) -> str:
+def cause(step: LadderStep, before: str, after: str) -> str:
     """The verdict on the cause, which claims no more than the rules allow."""
     finding, speed = step.finding, step.speed
     same = "Both run identical machine code" if step.identical else ""
@@ -159,7 +159,7 @@ def _exchange(finding: Finding, before: str, after: str) -> str:
     return "; ".join(sides) + "." if sides else ""
 
 
-def idea(step: Step, after: str) -> str:
+def idea(step: LadderStep, after: str) -> str:
     """What the causes say of the idea that the later case states."""
     word = step.idea
     if word in ("", "none"):
@@ -180,7 +180,7 @@ def idea(step: Step, after: str) -> str:
     }.get(step.agrees, f"The idea of {after} is {word}{unseen}.")
 
 
-def limits(step: Step, before: str, after: str) -> str:
+def limits(step: LadderStep, before: str, after: str) -> str:
     """What each is nearest to the roof of, and what its warps wait for most."""
     told = []
     for name, spent in zip((before, after), step.spent, strict=True):
@@ -197,7 +197,7 @@ def _listed(words: Sequence[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def _changes(step: Step, before: str, after: str) -> Table:
+def _changes(step: LadderStep, before: str, after: str) -> Table:
     columns = [
         Column("quantity", numeric=False), Column(before), Column(after),
         Column("change", "after over before"),
@@ -230,7 +230,7 @@ def _factor(change: Change) -> Cell:
     return Cell(f"{fmt.three(after / before)}×", after / before)
 
 
-def shapes_table(anchor: str, steps: Sequence[Step]) -> Table:
+def shapes_table(anchor: str, steps: Sequence[LadderStep]) -> Table:
     """Each variant's slowest launch shape against its best, where they are told apart."""
     columns = [
         Column("variant", numeric=False), Column("best", numeric=False),
@@ -254,7 +254,7 @@ def shapes_table(anchor: str, steps: Sequence[Step]) -> Table:
     return Table(anchor, "Why the launch shape matters", columns, rows)
 
 
-def _sentence(step: Step) -> str:
+def _sentence(step: LadderStep) -> str:
     return "; ".join(each.text for each in moved(step)) or "nothing by 5 % or more"
 
 

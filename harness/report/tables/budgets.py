@@ -6,8 +6,10 @@ import csv
 import io
 from collections.abc import Sequence
 
-from harness import budgets, inert, run_files
+from harness import budgets
 from harness.analysis.budgets import Check, checks
+from harness.console import escaping
+from harness.journal import run_files
 from harness.report.anchors import case_anchor, slug
 from harness.report.links import Links
 from harness.report.tables.cells import Cell, Column, Row, Table, named, none
@@ -29,7 +31,7 @@ def write(run: Run) -> None:
     for c in found:
         value = "" if c.value is None else f"{c.value:.10g}"
         row = [c.case, c.name, str(c.budget), c.status, value, c.provenance, c.where, c.reason]
-        writer.writerow(map(inert.cell, row))
+        writer.writerow(map(escaping.cell, row))
     run_files.write(run.folder, FILE, written.getvalue())
 
 

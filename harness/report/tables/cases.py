@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.analysis.ladder import ABOVE, above_ceiling
-from harness.records import Compiled, Planned
+from harness.journal.records import Compiled, Planned
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
 from harness.report.tables.cells import (

@@ -9,10 +9,10 @@ from typing import Any
 from harness.analysis.ladder import Measure
 from harness.analysis.quantities import Quantity
 from harness.analysis.readings import Answer, Missing
-from harness.measure.statistics import Interval
-from harness.measure.timings import Comparison, Spread
-from harness.records import Planned
+from harness.journal.records import Planned
 from harness.report import format as fmt
+from harness.statistics.intervals import Interval
+from harness.statistics.timings import Comparison, Spread
 from harness.tables.roofs import OVER
 
 

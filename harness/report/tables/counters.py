@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from harness.analysis.ladder import short_names
 from harness.analysis.readings import Answer, Missing, Readings
+from harness.journal.records import Planned
 from harness.ncu.metrics import base
-from harness.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor
 from harness.report.links import Links

@@ -13,7 +13,7 @@ from dataclasses import replace
 from harness.analysis.ladder import Ladder, short_names
 from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Answer, Missing, Reading, Readings
-from harness.records import Planned
+from harness.journal.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
 from harness.report.tables.cells import Cell, Column, Row, Table, absent, named, none, shape

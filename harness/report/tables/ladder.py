@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from harness.analysis.ladder import Ladder, Measure, Rung, inverse
-from harness.records import Planned
+from harness.journal.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
 from harness.report.links import Links

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from sys import float_info
 from typing import Any
 
-from harness.measure.statistics import Interval
-from harness.measure.timings import Group
-from harness.records import Verified
+from harness.journal.records import Verified
 from harness.report import format as fmt
 from harness.report.anchors import slug
 from harness.report.tables.cells import Cell, Column, Row, Table, named, none, optional
+from harness.statistics.intervals import Interval
+from harness.statistics.timings import Group
 from harness.tables import Run
 
 

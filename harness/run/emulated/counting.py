@@ -8,10 +8,10 @@ from typing import Protocol
 
 from harness.cases import Case
 from harness.job import Job
+from harness.journal.records import Emulated, Record, Remark, Verified
 from harness.problem import Work
-from harness.records import Emulated, Record, Remark, Verified
+from harness.processes.workers import Ended
 from harness.run.measurement import ATTEMPTS
-from harness.run.processes import Ended
 
 DEADLINE_S = 600.0
 """For one case: ten times what is thought quick (sizes.py), as the machine may be busy."""

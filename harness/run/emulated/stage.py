@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.cases import Case
-from harness.children import host_memory
 from harness.errors import HarnessError
+from harness.journal.records import Counted, Emulated, Record, times_the_work
 from harness.matrix import model, plan
 from harness.problem import Problem, Work
-from harness.records import Counted, Emulated, Record, times_the_work
+from harness.processes import host_memory
+from harness.processes.slots import Slots, on_this_machine
+from harness.processes.workers import Workers
 from harness.run.compilation import compile_all
 from harness.run.emulated import sizes as size_rules
 from harness.run.emulated.counting import emulated
-from harness.run.hands import Hands
-from harness.run.known import Known
-from harness.run.processes import Workers
-from harness.run.site import Keeper, Piece, Setting, Site
-from harness.run.slots import Slots, on_this_machine
+from harness.run.executor import Executor
+from harness.run.journal_state import JournalState
+from harness.run.task_runner import RecordKeeper, RunSettings, TaskRunner, WorkItem
 from harness.silicon.architectures import is_known
 
 EXECUTED = "smsp__thread_inst_executed.sum"
@@ -42,11 +42,11 @@ NO_SIZE = (
 class Surroundings:
     """What the stage needs of the run. matrix: with all sizes, whichever were chosen."""
 
-    setting: Setting
+    setting: RunSettings
     matrix: model.Bench
     problems: Mapping[str, Problem]
-    hands: Hands
-    known: Known
+    executor: Executor
+    known: JournalState
     workers: Workers
     keep: Callable[[Record], None]
 
@@ -62,7 +62,7 @@ def count(run: Surroundings, sound: Iterable[Case]) -> None:
     Stage(run, kernels).carry_out()
 
 
-def _impossible(setting: Setting) -> str:
+def _impossible(setting: RunSettings) -> str:
     device = setting.device
     if not device.runs_machine_code:
         return (
@@ -123,8 +123,8 @@ class Stage:
         setting = replace(
             run.setting, backend="emulator", fresh=0, device=replace(run.setting.device, room=None)
         )
-        self._site = Site(setting, run.known, {}, run)
-        self._site.workers = run.workers
+        self._task_runner = TaskRunner(setting, run.known, {}, run)
+        self._task_runner.workers = run.workers
         self._explaining = self._explaining_of(kernels)
         self._left = [case for case in kernels if self._is_left(case)]
         for case in self._left:
@@ -139,7 +139,7 @@ class Stage:
 
     def _explaining_of(self, kernels: Sequence[Case]) -> set[str]:
         """Each variant's fastest and slowest launch shape at every size."""
-        timings, wanted = self._site.timings(kernels), set[str]()
+        timings, wanted = self._task_runner.timings(kernels), set[str]()
         for group, planned in timings.groups.items():
             for variant in dict.fromkeys(p.variant for p in planned):
                 found = timings.shape(group, variant), timings.slowest(group, variant)
@@ -191,7 +191,7 @@ class Stage:
         """From the cache, all that was timed; a stand-in that is other code is none."""
         setting = self._run.setting
         made = compile_all({c.id: c for c in cases}.values(), setting.kernels, setting.device.arch)
-        self._site.built.update(made.built)
+        self._task_runner.built.update(made.built)
         for name, case in self._stand_ins.items():
             if isinstance(case, Case):
                 mine, its = made.built.get(name), made.built.get(case.id)
@@ -203,7 +203,7 @@ class Stage:
         known = self._run.known
         self._count("emulate", [
             c for c in {c.id: c for c in (*own, *instead)}.values()
-            if c.id in self._site.built and not known.is_emulated(c.id)
+            if c.id in self._task_runner.built and not known.is_emulated(c.id)
         ], self._run)  # fmt: skip
         for case in large:
             if isinstance(lacking := self._stand_ins[case.id], str):
@@ -229,7 +229,7 @@ class Stage:
             lambda name: self._settle(groups[name], near[name], held.records),
         )  # fmt: skip
         held.close(*(wanted.keys() - open_.keys()))
-        self._site.slots = self._slots_for(list(open_.values()))
+        self._task_runner.slots = self._slots_for(list(open_.values()))
         self._count("emulate more", list(open_.values()), held)
         held.close(*open_)
 
@@ -288,7 +288,7 @@ class Stage:
 
     def _compile_near(self, near: Iterable[_Near], cases: Iterable[Case]) -> None:
         """From the cache; where it is other machine code, nothing of the group is near."""
-        setting, built = self._run.setting, self._site.built
+        setting, built = self._run.setting, self._task_runner.built
         new = [case for case in cases if case.id not in built]
         if new:
             built.update(compile_all(new, setting.kernels, setting.device.arch).built)
@@ -362,18 +362,18 @@ class Stage:
     def _slots_for(self, cases: Sequence[Case]) -> Slots:
         available = host_memory.available()
         if available is None or not cases:
-            return on_this_machine(self._site.setting.device)
+            return on_this_machine(self._task_runner.setting.device)
         return Slots(max(1, available // max(map(self._footprint, cases))))
 
-    def _count(self, title: str, cases: Sequence[Case], keeper: Keeper) -> None:
+    def _count(self, title: str, cases: Sequence[Case], keeper: RecordKeeper) -> None:
         if not cases:
             return
         by_variant: dict[tuple[str, str, str], list[Case]] = defaultdict(list)
         for case in cases:
             by_variant[case.problem, case.variant, case.group].append(case)
-        self._site.hand_to(keeper)
-        self._run.hands.carry_out(title, self._site, [
-            Piece("count", f"{problem}/{variant} {_text(each[0].sizes)}", tuple(each),
+        self._task_runner.hand_to(keeper)
+        self._run.executor.carry_out(title, self._task_runner, [
+            WorkItem("count", f"{problem}/{variant} {_text(each[0].sizes)}", tuple(each),
                   works={case.group: self._work(case) for case in each})
             for (problem, variant, _), each in by_variant.items()
         ])  # fmt: skip

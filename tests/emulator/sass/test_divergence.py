@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.build import compile as compiler
+from harness.compiler import compile as compiler
 from harness.emulator import launch, parse
 from harness.emulator.sass import MachineReport, launch_machine_code, read
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from harness.cases import Case
 from harness.job import Job
+from harness.journal.records import Counted, Emulated, Record, Remark, Verified
 from harness.problem import Work
-from harness.records import Counted, Emulated, Record, Remark, Verified
+from harness.processes.workers import Ended
 from harness.run.emulated.counting import Counting
-from harness.run.processes import Ended
 
 CASES = [Case("double", "v0", "float32", {"n": 1024}, {"block": b}) for b in (64, 128, 256)]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from harness.journal.records import times_the_work
 from harness.matrix.written import Limits
 from harness.problem import Work
-from harness.records import times_the_work
 from harness.run.emulated import sizes
 
 LIMITS = Limits(emulate_bytes=1000, emulate_flops=1000)

@@ -18,8 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness import scratch
 from harness.emulator.sass.errors import CubinError, DisassemblerError
+from harness.files import scratch
 
 SECONDS = 120
 """For one cubin, on a busy machine."""

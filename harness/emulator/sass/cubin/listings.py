@@ -12,10 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from harness import scratch
 from harness.emulator.sass.cubin import code_elf, disassembler
 from harness.emulator.sass.cubin.disassembler import Disassembler, Listing
 from harness.emulator.sass.errors import CubinError, DisassemblerError
+from harness.files import scratch
 
 MOST_BYTES = 1 << 24
 """Of cubins that are put together, so that one call is done in good time."""

@@ -277,10 +277,10 @@ def has_events_of_its_own(tensors, stream):
 
 
 def patches_the_checks(tensors, stream):
-    from harness.backends import base, launched
+    from harness.backends import base, launch_outcomes
 
     if cheats_now("checks"):
-        launched.Launched.judged = lambda self, right, changed: base.Batch(
+        launch_outcomes.Launched.judged = lambda self, right, changed: base.Batch(
             tuple(map(tuple, self.times))
         )
     else:

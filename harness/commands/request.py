@@ -1,0 +1,41 @@
+"""What a run is asked for on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.commands.printed.results import OutputOptions
+from harness.matrix import model
+from harness.matrix.filters import Choice
+from harness.ncu.stage import ProfileOptions
+
+__all__ = ["CarryOut", "Choice", "OutputOptions", "RunRequest"]
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """wanted: what to profile, of `profile`. told: what is said of the results besides the
+    report."""
+
+    config: Path | None = None
+    kernels: Path | None = None
+    backend: str = "auto"
+    choice: Choice = field(default_factory=Choice)
+    arch: str | None = None
+    out: Path | None = None
+    jobs: int = 0
+    told: OutputOptions = field(default_factory=OutputOptions)
+    wanted: ProfileOptions | None = None
+    bench: model.Bench | None = None
+    """The matrix, where it is not what `config` and `kernels` name."""
+    beside: Mapping[str, Any] | None = None
+    """What run.json says of the two sides, of a run that has both."""
+    cluster: str | None = None
+    """The workers that it is spread over: local, or a scheduler's address."""
+
+
+CarryOut = Callable[[RunRequest], tuple[int, Path]]
+"""From the matrix to the report: the exit code, and the run's folder."""

@@ -1,0 +1,127 @@
+"""What was compiled, kept by content: the source, its options, every header that it includes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from harness.errors import CompileError, CompilerStopped
+from harness.files import scratch, source_text
+from harness.processes import children
+
+CACHE = Path(".cache") / "compile"
+DEADLINE_S = 300
+_STOPPED = re.compile(
+    "died due to signal|Killed signal|No space left on device|Disk quota exceeded|"
+    "Input/output error|Cannot allocate memory|Failed to preprocess host compiler properties"
+)
+"""In what nvcc prints when a pass of its was killed, had no room for its file, or did not start."""
+
+_SIGNALLED = 128
+"""A shell adds the number of a signal to it."""
+
+About = dict[str, Any]
+"""What an entry's about.json says: `headers` and `files` with hashes, and what `make` adds."""
+
+
+def _folder(key: str) -> Path:
+    return CACHE / key[:32]
+
+
+def has(key: str) -> bool:
+    """Whether anything is kept under it, be it outdated."""
+    return _folder(key).is_dir()
+
+
+def entry_of(key: str, make: Callable[[Path], About]) -> tuple[Path, About, bool]:
+    """The folder of a key's results, what is known of them, and whether they were there before.
+
+    make: compiles into an empty folder, and says what is to be remembered; under `headers` the
+    files on which the results depend.
+    """
+    entry = _folder(key)
+    about = _current(entry)
+    if about is not None:
+        return entry, about, True
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with scratch.folder(CACHE) as own:
+        work = own / "entry"
+        work.mkdir()
+        made = make(work)
+        made["headers"] = {str(Path(p).resolve()): sha256(Path(p)) for p in made["headers"]}
+        made["files"] = {path.name: sha256(path) for path in work.iterdir()}
+        (work / "about.json").write_text(json.dumps(made, indent=1))
+        # Two processes may build the same unit: the first to finish wins, both are equal. What it
+        # wrote is left alone, as whoever has found it may be reading it.
+        with FileLock(CACHE / ".lock"):
+            if _current(entry) is None:
+                shutil.rmtree(entry, ignore_errors=True)
+                work.rename(entry)
+    about = _current(entry)
+    if about is None:
+        raise CompileError(f"{entry} cannot be read back; delete it and run again")
+    return entry, about, False
+
+
+def _current(entry: Path) -> About | None:
+    """What is known of an entry, unless a header or a file of its own has changed since."""
+    try:
+        about: About = json.loads((entry / "about.json").read_text())
+        files = {Path(path): was for path, was in about["headers"].items()}
+        files |= {entry / name: was for name, was in about["files"].items()}
+        return about if all(sha256(path) == was for path, was in files.items()) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def dependencies(listed: Path, folders: Sequence[Path]) -> list[Path]:
+    """The files below `folders` in a rule for make, but for those beside it, which are ours.
+
+    The toolkit's own headers change with its version, which is in the key.
+    """
+    names = listed.read_text().partition(": ")[2].replace("\\\n", " ").strip()
+    below = [folder.resolve() for folder in folders]
+    return [
+        Path(name)
+        for name in re.sub(r"(?<!\\)\s+", "\n", names).replace("\\ ", " ").split("\n")
+        if any(Path(name).resolve().is_relative_to(folder) for folder in below)
+        and Path(name).resolve().parent != listed.resolve().parent
+    ]
+
+
+def run(source: Path, command: Sequence[str]) -> str:
+    """What nvcc prints. Raises CompileError with it where nvcc rejects the source."""
+    try:
+        ended = children.output(command, DEADLINE_S)
+    except children.LateError:
+        raise CompileError(f"{source}: nvcc did not end within {DEADLINE_S} s") from None
+    except OSError as error:
+        raise CompileError(f"{command[0]} does not run: {error}") from None
+    if ended.code:
+        said = (ended.err + ended.out).strip()
+        # Of a source it says what it rejects: without a word, the machine is to blame.
+        if not said or not 0 < ended.code < _SIGNALLED or _STOPPED.search(said):
+            what = said or f"exit code {ended.code}, and no message"
+            raise CompilerStopped(
+                f"nvcc was stopped at {source}: {what}\n"
+                "  the source is not to blame: look at the room in TMPDIR "
+                f"({tempfile.gettempdir()}) and in memory; the same command tries again"
+            )
+        raise CompileError(f"nvcc rejects {source}:\n{said}")
+    return ended.err + ended.out
+
+
+def sha256(path: Path) -> str:
+    return source_text.sha256(path.read_bytes())
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -1,0 +1,136 @@
+"""One compilation: which files, in which order, with which options of nvcc."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.cases import Case
+from harness.compiler import cache
+from harness.compiler.toolchain import Toolchain
+from harness.dtypes import BY_NAME
+from harness.errors import CompileError, CompilerStopped
+
+FLAGS = ("-std=c++17", "-O3", "-lineinfo")
+_SYMBOL = "harness_kernel_"
+_VARIABLE = re.compile(rf"^(?:\.visible )?\.global .* {_SYMBOL}(\d+) = (\S+);\n", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One compilation: several cases of a variant share it."""
+
+    source: Path
+    include: tuple[Path, ...]
+    defines: tuple[tuple[str, str], ...]
+    arch: str
+    flags: tuple[str, ...] = ()
+    sources: tuple[Path, ...] = ()
+    """Further files, included before the source."""
+    names: tuple[str, ...] = ()
+    """Kernels by names that only C++ understands: `ns::sums<256>`. They are instantiated."""
+    clusters: tuple[tuple[str, tuple[int, int, int]], ...] = ()
+    """The extents of each launch of a kernel that is launched in thread block clusters."""
+
+    def options(self) -> list[str]:
+        """What both steps of the compiler are told, but for what it is to make."""
+        given = tuple(flag.lstrip("-") for flag in self.flags)
+        ours = [flag for flag in FLAGS if not _replaced(flag, given)]
+        return [
+            *ours, *self.flags, f"-arch={self.arch}",
+            *(f"-I{folder}" for folder in self.include),
+            *(f"-D{name}={value}" for name, value in self.defines),
+        ]  # fmt: skip
+
+    def key(self, compiler: Toolchain, what: str) -> str:
+        """By which the results are kept; the headers are checked apart."""
+        try:
+            texts = [path.read_bytes().hex() for path in (*self.sources, self.source)]
+        except OSError as error:
+            raise CompileError(f"{error.filename}: {error.strerror}") from None
+        paths = [str(path.resolve()) for path in (*self.sources, self.source)]
+        return cache.digest(
+            what, *paths, *texts, str(self.include), str(self.defines), self.arch, str(FLAGS),
+            str(self.flags), str(self.names), str(self.clusters), compiler.version,
+        )  # fmt: skip
+
+    def file(self, work: Path, more: str = "") -> Path:
+        """What nvcc is to compile: the source, or one of ours that includes it and says more.
+
+        Lines and files in messages, PTX and machine code stay those of the user's own files.
+        """
+        if not (self.sources or self.names or more):
+            return self.source
+        lines = [f'#include "{path.resolve()}"' for path in (*self.sources, self.source)]
+        # That its address is taken makes the compiler emit a kernel; the variable that holds it
+        # says which symbol it became, and is taken out of the PTX again.
+        lines += [
+            f'#line 1 "kernel: {name}"\n'
+            f'extern "C" __device__ const void* const {_SYMBOL}{index} = '
+            f"reinterpret_cast<const void*>(&{name});"
+            for index, name in enumerate(self.names)
+        ]
+        path = work / "unit.cu"
+        path.write_text("\n".join([*lines, more, ""]))
+        return path
+
+    def take_symbols(self, ptx: Path) -> dict[str, str]:
+        """The names' symbols, and the PTX without the variables that held them."""
+        found: dict[str, str] = {}
+
+        def taken(line: re.Match[str]) -> str:
+            found[self.names[int(line[1])]] = line[2]
+            return ""
+
+        text = ptx.read_text()
+        if self.names:
+            ptx.write_text(_VARIABLE.sub(taken, text))
+        missing = [name for name in self.names if name not in found]
+        if missing:
+            raise CompileError(f"nvcc emits no kernel for `{missing[0]}` of {self.source}")
+        return found
+
+
+def unit(case: Case, kernels: Path, arch: str) -> Unit:
+    """What must be compiled for a case; `kernels` is the folder that holds all problems."""
+    folder = kernels / case.problem
+    defines = {"DTYPE": BY_NAME[case.dtype].cpp, **{k: str(v) for k, v in case.defines.items()}}
+    names = dict.fromkeys(s.kernel for s in case.steps if "<" in s.kernel or "::" in s.kernel)
+    in_clusters = {step.kernel for step in case.steps if step.cluster != (1, 1, 1)}
+    clusters = {(s.kernel, s.cluster) for s in case.steps if s.kernel in in_clusters}
+    return Unit(
+        _plain(folder / case.source),
+        (*(kernels / each for each in case.include), kernels, folder),
+        tuple(sorted(defines.items())),
+        arch,
+        case.flags,
+        tuple(_plain(folder / each) for each in case.sources),
+        tuple(names),
+        tuple(sorted(clusters)),
+    )
+
+
+def _plain(path: Path) -> Path:
+    """Without `..`, which a source beside the problem's folder has."""
+    return Path(os.path.normpath(path))
+
+
+def explained(one: Unit, error: CompileError) -> CompileError:
+    """nvcc's message, with what to do about the mistakes that the harness knows of."""
+    if isinstance(error, CompilerStopped):
+        return error
+    text, dtype = str(error), dict(one.defines).get("DTYPE")
+    for known in BY_NAME.values():
+        if known.cpp == dtype and known.header and f'"{dtype}" is undefined' in text:
+            return CompileError(f"{text}\n  write #include <{known.header}> in {one.source.name}")
+    return error
+
+
+def _replaced(flag: str, given: tuple[str, ...]) -> bool:
+    """Whether the user's flags choose the standard or the level of optimisation themselves."""
+    return any(
+        flag.lstrip("-").startswith(word) and any(each.startswith(word) for each in given)
+        for word in ("std=", "O")
+    )

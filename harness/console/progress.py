@@ -1,0 +1,90 @@
+"""What a person sees while a run goes on: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
+from rich.text import Text
+
+from harness.console import escaping
+
+Advance = Callable[[str], None]
+
+
+class _Inert(Console):
+    """Whatever is printed, a terminal obeys only what the console itself says to it."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else segment._replace(text=escaping.text(segment.text))
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str(escaping.text(text), **how)
+
+
+# `x.cu:100:` is a place in a file and no emoji, and `a[0]` no markup.
+WIDTH = "HARNESS_WIDTH"
+"""Of the terminal that shows what is printed into a pipe, in the environment."""
+
+console: Console = _Inert(highlight=False, soft_wrap=True, emoji=False, markup=False)
+if not console.is_terminal:
+    console = _Inert(highlight=False, soft_wrap=True, emoji=False, markup=False,
+                     width=int(os.environ.get(WIDTH) or 200))  # fmt: skip
+
+
+_in_lines = False
+
+
+@contextmanager
+def in_lines() -> Iterator[None]:
+    """Stages tell in plain lines what they do, because several of them go on at a time."""
+    global _in_lines  # noqa: PLW0603
+    _in_lines = True
+    try:
+        yield
+    finally:
+        _in_lines = False
+
+
+def draws_bars() -> bool:
+    return console.is_terminal and not _in_lines
+
+
+@contextmanager
+def stage(title: str, total: int) -> Iterator[Advance]:
+    """A stage of `total` steps; call what it yields after each, with what was done."""
+    if not draws_bars():
+        yield lines(title, total)
+        return
+    columns = (
+        TextColumn("{task.description:9}", markup=False), BarColumn(bar_width=30),
+        MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("{task.fields[what]}", markup=False),
+    )  # fmt: skip
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(title, total=total, what="")
+        yield lambda what: progress.update(task, advance=1, what=what)
+        progress.update(task, what="")
+
+
+def lines(title: str, total: int) -> Advance:
+    """A stage told in plain lines, one per step."""
+    done, start = 0, monotonic()
+
+    def advance(what: str) -> None:
+        nonlocal done
+        done += 1
+        console.print(
+            f"{title} {done}/{total}  {what}  ({monotonic() - start:.1f} s)", markup=False
+        )
+
+    return advance

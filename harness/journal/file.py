@@ -1,0 +1,137 @@
+"""The append-only file of a run's records.
+
+One record is one line of JSON with a checksum, flushed before anything is drawn from it, so a run
+that dies loses at most the line being written.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pydantic import ValidationError
+
+from harness.errors import JournalError
+from harness.journal import run_files
+from harness.journal.records import Record, from_json, to_json
+from harness.journal.storage import Appended
+
+_LONGEST_LINE = 1 << 22
+"""Bytes; a journal may come from a stranger, and a line of one that was written is far shorter."""
+
+DENSEST = 200
+"""Bytes of a journal for each of its compressed file; those that were written come to about 12."""
+
+
+class Journal:
+    """Appends records to a file, from any thread; a context manager.
+
+    Raises JournalError where the file cannot be written; what stands in it stays whole.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = Appended(path, _is_whole)
+
+    def append(self, record: Record) -> None:
+        body = to_json(record)
+        try:
+            from_json(body)
+        except ValidationError as error:
+            raise JournalError(
+                f"{self.path}: a record that could not be read again is not written"
+                f"{_first_of(error)}\n  what stands in it is whole"
+            ) from None
+        self._file.append(f'{{"crc32":"{_checksum(body)}","record":{body}}}')
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def read_journal(path: Path) -> Iterator[Record]:
+    """The records of a journal, oldest first; one that ends in .gz is compressed.
+
+    A torn last line (the run died while writing it) is left out. Any other line that is not what
+    was written raises JournalError with its number.
+    """
+    for number, line in enumerate(_lines(path), 1):
+        content = line.removesuffix(b"\n")
+        if not content:
+            continue
+        try:
+            yield parsed(content)
+        except (ValueError, KeyError, TypeError) as error:
+            if content == line and len(line) <= _LONGEST_LINE:
+                return  # no newline after it: the run died here
+            raise JournalError(
+                f"{path}:{number}: this line is not what was written{_first_of(error)}\n"
+                "  delete the line to go on without it, or run the benchmark again"
+            ) from None
+
+
+def _first_of(error: Exception) -> str:
+    """Which value of a record is wrong, where it is one value; of several, the first."""
+    if not isinstance(error, ValidationError):
+        return ""
+    first = error.errors(include_url=False, include_input=False)[0]
+    key = ".".join(str(part)[:40] for part in first["loc"][1:])
+    return f": {key}: {first['msg']}"[:200] if key else ""
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Each with its newline; one that is longer than any that is written ends there."""
+    try:
+        with run_files.opened(path.parent, path.name) as stored:
+            is_packed = path.suffix == ".gz"
+            most = DENSEST * os.fstat(stored.fileno()).st_size if is_packed else math.inf
+            file = gzip.open(stored) if is_packed else stored  # noqa: SIM115 - as long as that is
+            while line := file.readline(_LONGEST_LINE + 1):
+                most -= len(line)
+                if most < 0:
+                    raise JournalError(f"cannot read {path}: it unpacks to more than any journal")
+                yield line
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or "it is not a whole gzip file"
+        raise JournalError(f"cannot read {path}: {why}") from None
+
+
+def parsed(line: bytes) -> Record:
+    """The record of one line, without its newline. Raises ValueError, KeyError or TypeError."""
+    if len(line) > _LONGEST_LINE:
+        raise ValueError("longer than any line that is written")
+    prefix, separator = line[:30].split(b',"record":')[0], b',"record":'
+    body = line[len(prefix) + len(separator) : -1].decode()
+    stored: Any = json.loads(prefix + b"}")
+    if stored["crc32"] != _checksum(body) or not line.endswith(b"}}"):
+        raise ValueError("checksum")
+    return from_json(body)
+
+
+def _checksum(body: str) -> str:
+    return f"{zlib.crc32(body.encode()):08x}"
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        parsed(line)
+    except (ValueError, KeyError, TypeError):
+        return False
+    return True

@@ -1,0 +1,475 @@
+"""What is measured, as frozen records. Base units: nanoseconds, bytes, hertz, watts.
+
+harness/journal/file.py keeps them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Literal, NamedTuple, Protocol
+
+from pydantic import Field, TypeAdapter
+
+Status = Literal["ok", "failed", "skipped"]
+Provenance = Literal[
+    "measured", "ncu", "machine-exact", "emulator-exact", "emulator-model", "ptx-level"
+]
+Cache = Literal["cold", "warm"]
+Phase = Literal["test", "scrutiny", "before", "after"]
+"""When a launch was verified: at a test size, there once more in the emulator with an eye on how it
+came to its result, or at a timed size before or after timing."""
+
+Whole = Annotated[int, Field(ge=0, lt=2**63)]
+Real = Annotated[float, Field(allow_inf_nan=False)]
+Duration = Annotated[float, Field(ge=0, lt=2**62)]
+
+
+def group_name(problem: str, dtype: str, sizes: Mapping[str, int]) -> str:
+    """What the cases are called that are measured together, as `Case.group` has it."""
+    return "/".join([problem, dtype, *(f"{k}={v}" for k, v in sizes.items())])
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A case that the run sets out to measure, with its work model (see harness/problem.py)."""
+
+    case: str
+    problem: str
+    variant: str
+    dtype: str
+    sizes: dict[str, Whole]
+    launch: dict[str, Whole]
+    bytes: Whole
+    flops: Whole
+    is_baseline: bool
+    is_library: bool
+    kernels: tuple[str, ...] = ()
+    builds_on: str = ""
+    """The variant of which this one is a step further; empty for a root of the ladder."""
+    made_from: dict[str, str] = field(default_factory=dict)
+    """What decides its result, file by file, and the hash or version of each; where one differs,
+    the case is done anew."""
+    expect: dict[str, str] = field(default_factory=dict)
+    """What has to come of counting it: names and limits, as harness/budgets.py reads them."""
+    idea: str = ""
+    """What it says that it does better, one of `IDEAS` in harness/cases.py; of a trap, what it
+    spoils. Empty where nothing was said."""
+    is_trap: bool = False
+    written_bytes: Whole | None = None
+    """Of `bytes`; None in older runs, which recorded the sum alone."""
+    reread_bytes: Whole = 0
+    exponentials: Whole = 0
+    launched: str = ""
+    """Hash of what is launched and on what: grids, blocks, clusters, shared memory, arguments,
+    sizes, type and the seed of the inputs; of neither names nor files."""
+    kind: Literal["planned"] = "planned"
+
+    @property
+    def group(self) -> str:
+        return group_name(self.problem, self.dtype, self.sizes)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What the compiler made for a case: one record a kernel that the case launches."""
+
+    case: str
+    step: Whole
+    kernel: str
+    source_sha256: str
+    cubin_sha256: str
+    registers: Whole
+    shared_bytes: Whole
+    """Static and dynamic shared memory of a block."""
+    spill_bytes: Whole
+    stack_bytes: Whole
+    threads_per_block: Whole
+    occupancy: Real
+    """Theoretical: resident warps over the most that a multiprocessor holds."""
+    occupancy_limiter: str
+    sass_sha256: str = ""
+    """Of the kernel's machine code alone."""
+    waves: Real | None = None
+    """The grid's blocks over those that all multiprocessors hold at once, as ncu counts waves."""
+    local_at: str = ""
+    """`file:line` with most of what spills or lies on the stack; empty where nothing does."""
+    loaded_sha256: str = ""
+    """Of all that is loaded to run the kernel: its machine code, constants and variables."""
+    kind: Literal["compiled"] = "compiled"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """One verified launch: at a test size, or at a bench size before or after timing."""
+
+    problem: str
+    variant: str
+    dtype: str
+    sizes: dict[str, Whole]
+    launch: dict[str, Whole]
+    phase: Phase
+    draw: Whole
+    ok: bool
+    reason: str
+    """Empty where ok."""
+    error: Real | None
+    """The largest |output − reference| over its bound; None where nothing could be compared."""
+    kind: Literal["verified"] = "verified"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One counter of one step of a case."""
+
+    case: str
+    step: Whole
+    kernel: str
+    metric: str
+    value: Real
+    unit: str
+    provenance: Provenance
+    kind: Literal["counted"] = "counted"
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """What one line of source cost in one step of a case, as the emulator counts it.
+
+    warps, threads: instructions executed by warps, and by lanes that were predicated on; of PTX,
+    or where provenance is "machine-exact" of machine code.
+    Requests and sectors are of global memory, of loads and asynchronous copies unless their name
+    says otherwise; wavefronts are of shared memory. branches: warps for which a branch of the line
+    chose, diverged: those whose lanes chose differently. Of atomics, global and shared: the lanes,
+    the distinct addresses of each warp's lanes, and the most lanes of a warp on one address.
+    """
+
+    case: str
+    step: Whole
+    file: str
+    line: Whole
+    warps: Whole
+    threads: Whole
+    requests: Whole
+    sectors: Whole
+    wavefronts: Whole
+    wavefronts_ideal: Whole
+    branches: Whole = 0
+    diverged: Whole = 0
+    atomic_lanes: Whole = 0
+    atomic_addresses: Whole = 0
+    atomic_most_lanes: Whole = 0
+    store_requests: Whole = 0
+    store_sectors: Whole = 0
+    atomic_requests: Whole = 0
+    atomic_sectors: Whole = 0
+    provenance: Provenance = "ptx-level"
+    kind: Literal["line"] = "line"
+
+
+class MachineInstruction(NamedTuple):
+    """What one machine instruction cost: `threads` are active lanes, `threads_on` act.
+
+    address: in its function, bytes. file: its place in MachineCode.files. Requests and sectors are
+    of global memory, wavefronts of shared memory.
+    """
+
+    address: Whole
+    text: str
+    file: Whole
+    line: Whole
+    warps: Whole
+    threads: Whole
+    threads_on: Whole
+    requests: Whole
+    sectors: Whole
+    wavefronts: Whole
+    wavefronts_ideal: Whole
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """The machine instructions that one step of a case executed, in their order."""
+
+    case: str
+    step: Whole
+    files: tuple[str, ...]
+    instructions: tuple[MachineInstruction, ...]
+    kind: Literal["machine code"] = "machine code"
+
+
+@dataclass(frozen=True)
+class Uncounted:
+    """A counter that was asked for and has no value, and why.
+
+    reason begins with "not permitted", "not collected" or "not applicable". A later Counted of the
+    same case, step and metric takes its place.
+    """
+
+    case: str
+    step: Whole
+    metric: str
+    reason: str
+    kind: Literal["uncounted"] = "uncounted"
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """How Nsight Compute was asked. asked: recorded name → the name that this GPU has."""
+
+    ncu: str
+    """Its version."""
+    cache_control: str
+    clock_control: str
+    chip: str
+    """Empty where the GPU's counters could not be listed beforehand."""
+    asked: dict[str, str]
+    reports: tuple[str, ...]
+    """The files in the run's folder `profile`."""
+    kind: Literal["profiled"] = "profiled"
+
+
+@dataclass(frozen=True)
+class Emulated:
+    """Where a timed case's counters come from: the emulator, as Nsight Compute may not read any.
+
+    counted: the case whose counters stand for it, as of the machine code that was timed: itself, or
+    one of a smaller size; empty where nothing was counted. sizes, bytes, flops: of that case.
+    reason: why not at its own size, or not at all.
+    """
+
+    case: str
+    problem: str
+    variant: str
+    dtype: str
+    launch: dict[str, Whole]
+    counted: str
+    sizes: dict[str, Whole]
+    bytes: Whole
+    flops: Whole
+    reason: str = ""
+    kind: Literal["emulated"] = "emulated"
+
+
+@dataclass(frozen=True)
+class Round:
+    """A batch of launches of one case in one round of one placement.
+
+    samples_ns: one total per launch. steps_ns: per step, of launches other than those of the
+    totals, because an event between two kernels costs time itself. repeat: the baseline's second
+    batch. placement: the process, with memory of its own, that the round was in. sm_clock_hz,
+    throttle: right after the batch; None and empty where the driver does not tell.
+    """
+
+    case: str
+    cache: Cache
+    round: Whole
+    repeat: bool
+    samples_ns: tuple[Duration, ...]
+    steps_ns: tuple[tuple[Real, ...], ...] = ()
+    placement: Whole = 0
+    sm_clock_hz: Whole | None = None
+    throttle: tuple[str, ...] = ()
+    kind: Literal["round"] = "round"
+
+
+@dataclass(frozen=True)
+class EventCost:
+    """Launches of a kernel that times itself: the interval of their events less what it says.
+
+    group: the cases that were timed in the same process. The cost of two events is this less what a
+    kernel takes to begin and to end (harness/statistics/event_cost.py).
+    """
+
+    group: str
+    cache: Cache
+    placement: Whole
+    samples_ns: tuple[Real, ...]
+    kind: Literal["event_cost"] = "event_cost"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """The state of the GPU after a round; None where the driver does not tell.
+
+    others: processes beside our own that compute on it.
+    """
+
+    group: str
+    round: Whole
+    sm_clock_hz: Whole | None
+    memory_clock_hz: Whole | None
+    temperature_c: Whole | None
+    power_w: Real | None
+    throttle: tuple[str, ...]
+    placement: Whole = 0
+    others: Whole | None = None
+    kind: Literal["conditions"] = "conditions"
+
+
+IN_PTX_ALONE = "is counted in PTX alone"
+"""The start of a Remark that counters come from PTX alone; the reason follows a colon."""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What a reader must know of a variant that is right all the same, in a clause.
+
+    "varies in its last bits from launch to launch", "computes in half precision", "reads a clock".
+    """
+
+    problem: str
+    variant: str
+    dtype: str
+    text: str
+    provenance: Provenance
+    kind: Literal["remark"] = "remark"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a kernel itself measured and wrote into an output that its problem lists in `readings`.
+
+    value: the median of several launches; low, high: the least and the most of them.
+    """
+
+    case: str
+    output: str
+    value: Real
+    low: Real
+    high: Real
+    unit: str
+    kind: Literal["told"] = "told"
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A limit of the machine, measured in this run by a small kernel of ours.
+
+    name: those of harness/statistics/mixes.py, l2_bandwidth, shared_bandwidth (byte/s); fp32_rate,
+    fp64_rate, fp16_rate, tensor_rate, bf16_tensor_rate, tf32_rate (flop/s); exponential_rate (1/s);
+    empty_kernel (ns).
+    """
+
+    name: str
+    value: Real
+    low: Real
+    high: Real
+    unit: str
+    how: str
+    samples: tuple[Real, ...]
+    case: str = ""
+    """Of the rounds in which other placements measured it again."""
+    work: Real = 0.0
+    """Of one launch: bytes, flops or exponentials."""
+    kind: Literal["ceiling"] = "ceiling"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case ended; the last one of a case counts. `place` is file:line where there is one."""
+
+    case: str
+    status: Status
+    reason: str = ""
+    again: bool = False
+    """Nothing that the case itself is to blame for: a run that is resumed does it anew."""
+    limits: dict[str, float] = field(default_factory=dict)
+    """The limits of bench.yaml that ended it: with a higher one it is done anew."""
+    kind: Literal["outcome"] = "outcome"
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where a case was worked on from here on, in a run that is spread over several machines.
+
+    gpu: its UUID; empty where there is none.
+    """
+
+    case: str
+    stage: Literal["qualify", "measure"]
+    host: str
+    gpu: str
+    kind: Literal["located"] = "located"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A stage that need not be done again when the run is resumed."""
+
+    stage: str
+    kind: Literal["finished"] = "finished"
+
+
+@dataclass(frozen=True)
+class Renewed:
+    """What stands before this of a case counts no more; the journal itself is only added to.
+
+    what: "case": all of it, as its source changed, say. "times": its rounds and outcome, because
+    others of its group are timed anew. "gone": all of it, as the matrix has no such case any more.
+    """
+
+    case: str
+    problem: str
+    variant: str
+    dtype: str
+    sizes: dict[str, Whole]
+    launch: dict[str, Whole]
+    what: Literal["case", "times", "gone"]
+    reason: str
+    kind: Literal["renewed"] = "renewed"
+
+
+class HasWork(Protocol):
+    """A work model: what any implementation must move and compute."""
+
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def flops(self) -> int: ...
+
+
+def times_the_work(mine: HasWork, of: HasWork) -> float:
+    """How many times the work of another size, by whichever of bytes and flops grew more."""
+    pairs = (mine.bytes, of.bytes), (mine.flops, of.flops)
+    return max((more / less for more, less in pairs if less), default=1.0)
+
+
+Record = (
+    Planned
+    | Compiled
+    | Verified
+    | Counted
+    | Uncounted
+    | Profiled
+    | Emulated
+    | SourceLine
+    | MachineCode
+    | Round
+    | EventCost
+    | Conditions
+    | Remark
+    | Told
+    | Ceiling
+    | Outcome
+    | Located
+    | Finished
+    | Renewed
+)
+
+
+def to_json(record: Record) -> str:
+    """The record on one line, NaN and infinity refused."""
+    return json.dumps(vars(record), default=vars, allow_nan=False)
+
+
+def from_json(text: str) -> Record:
+    return _reader().validate_json(text, strict=True)
+
+
+@cache
+def _reader() -> TypeAdapter[Record]:
+    """Made when first needed: it takes a tenth of a second, and a worker only writes."""
+    return TypeAdapter(Annotated[Record, Field(discriminator="kind")])

@@ -1,0 +1,131 @@
+"""Writing files so that nothing that was written before is lost, whatever goes wrong.
+
+A line is appended whole or not at all, and a file is replaced whole or not at all. What the disk
+refuses becomes one sentence.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from filelock import lock_descriptor
+
+from harness.errors import JournalError
+from harness.journal import run_files
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
+"""From file systems that know no locks: two runs into one folder are then not noticed."""
+
+IsWhole = Callable[[bytes], bool]
+
+
+class Appended:
+    """A file to which whole lines are added, by this process alone. From any thread.
+
+    is_whole: whether a last line that lacks only its newline is one; any other is cut off. Raises
+    JournalError where another process is writing, and for whatever the disk refuses. After that it
+    takes no more lines, so that a torn one never stands in the middle. What another process writes
+    all the same, as code that is measured could, is noticed with the next line or at the end.
+    """
+
+    def __init__(self, path: Path, is_whole: IsWhole) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._broken = ""
+        try:
+            self._file = run_files.append_to(path)
+        except OSError as error:
+            raise self._refused("cannot be opened", error) from None
+        try:
+            self._alone()
+            self._mend(is_whole)
+            self._length = os.fstat(self._file).st_size
+        except OSError as error:
+            os.close(self._file)
+            raise self._refused("cannot be written", error) from None
+        except JournalError:
+            os.close(self._file)
+            raise
+
+    def append(self, line: str) -> None:
+        with self._lock:
+            if self._broken:
+                raise JournalError(self._broken)
+            self._check_length()
+            try:
+                self._write(f"{line}\n".encode())
+            except OSError as error:
+                with suppress(OSError):  # a reader forgives a torn last line, too
+                    os.ftruncate(self._file, self._length)
+                raise self._refused("cannot be written", error) from None
+            self._length = os.fstat(self._file).st_size
+
+    def _check_length(self) -> None:
+        if os.fstat(self._file).st_size != self._length:
+            self._broken = (
+                f"{self._path} was changed by something else than this run: it counts for nothing\n"
+                "  find out what wrote into it, and run again with another --out"
+            )
+            raise JournalError(self._broken)
+
+    def close(self) -> None:
+        try:
+            if not self._broken:
+                self._check_length()
+            os.fsync(self._file)
+        except OSError as error:
+            if not self._broken:
+                raise self._refused("cannot be written", error) from None
+        finally:
+            os.close(self._file)
+
+    def _write(self, content: bytes) -> None:
+        while content:  # a disk that is nearly full takes a part
+            content = content[os.write(self._file, content) :]
+
+    def _alone(self) -> None:
+        """Lock the file itself: closing it frees it, however this process ends."""
+        try:
+            is_ours = lock_descriptor(self._file, blocking=False)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            return
+        if not is_ours:
+            raise JournalError(
+                f"{self._path}: another run is writing into this folder\n"
+                "  wait for it to end, or name another folder with --out"
+            )
+
+    def _mend(self, is_whole: IsWhole) -> None:
+        """Cut a torn line behind the last newline, so that the next one starts on its own."""
+        content = run_files.read(self._path.parent, self._path.name)
+        start = content.rfind(b"\n") + 1
+        if start == len(content):
+            return
+        if is_whole(content[start:]):  # all but its newline was written; a reader has counted it
+            self._write(b"\n")
+        else:
+            os.ftruncate(self._file, start)
+
+    def _refused(self, what: str, error: OSError) -> JournalError:
+        self._broken = (
+            f"{self._path} {what}: {error.strerror}\n  what stands in it is whole; mend that, and "
+            f"go on with the same command and --out {self._path.parent}"
+        )
+        return JournalError(self._broken)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """The file has the new text or, whatever happens, the one that it had. Raises OSError."""
+    replace(path, text.encode())
+
+
+def replace(path: Path, content: bytes) -> None:
+    """The file has the new content or, whatever happens, the one that it had. Raises OSError."""
+    run_files.write(path.parent, path.name, content, durable=True)

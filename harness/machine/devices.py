@@ -1,0 +1,75 @@
+"""Which backend to use, and the device that it runs on.
+
+The parent process never opens the GPU: it asks a worker, so that a driver which hangs or crashes
+costs a message and not the run.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from harness.backends.emulated_device import emulated_device
+from harness.cases import Device
+from harness.console.suggestions import command
+from harness.errors import BackendUnavailable, UsageError
+from harness.job import Job
+from harness.processes.workers import Workers, import_ahead
+from harness.run.task_runner import DESCRIBE_S
+from harness.silicon.architectures import UnknownArchitectureError
+
+DEFAULT_ARCH = "sm_90"
+
+
+def has_driver() -> bool:
+    return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
+
+
+def cuda_device(arch: str | None) -> Device:
+    """The GPU's facts. Raises BackendUnavailable with the reason why there are none."""
+    import_ahead("cuda")
+    ended = Workers().do(Job("describe", "cuda", arch, Path(), 0), DESCRIBE_S)
+    if ended.device is None:
+        raise BackendUnavailable(
+            f"the cuda backend does not work here: {ended.reason}\n"
+            f"  {command('doctor')} says what is missing; --backend emulator needs no GPU"
+        )
+    return ended.device
+
+
+def emulated(arch: str | None) -> Device:
+    """The device that stands for an architecture, of which there is a row in the table.
+
+    Raises UsageError for one that is unknown.
+    """
+    try:
+        return emulated_device(arch or DEFAULT_ARCH)
+    except UnknownArchitectureError as error:
+        raise UsageError(f"--arch {arch}: {error}") from None
+
+
+def choose(backend: str, arch: str | None) -> tuple[str, Device, str]:
+    """(backend, device, a warning or nothing) for auto, cuda or emulator."""
+    if backend == "emulator" or (backend == "auto" and not has_driver()):
+        return "emulator", emulated(arch), ""
+    if arch is not None:
+        emulated(arch)  # refuses a name that is none
+    try:
+        device = cuda_device(arch)
+    except BackendUnavailable as error:
+        if backend == "cuda":
+            raise
+        return "emulator", emulated(arch), f"emulating: {error}"
+    return "cuda", device, _beyond(device)
+
+
+def _beyond(device: Device) -> str:
+    """What a user of this card should know of how its code comes about, or nothing."""
+    major, minor = device.compute_capability
+    if device.runs_machine_code:
+        return ""
+    return (
+        f"{device.name} is sm_{major}{minor}: kernels are compiled for {device.arch}, and the "
+        "driver compiles their PTX for the card, so registers and spills are not the card's own\n"
+        f"  for these, name an nvcc that knows sm_{major}{minor} in NVCC"
+    )

@@ -1,0 +1,105 @@
+"""What a run ran on, for run.json: enough to know later what its figures were measured with."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.compiler import toolchain
+from harness.files import source_text
+from harness.matrix import model
+from harness.matrix.files import include_folder
+from harness.processes import children
+
+_SUFFIXES = (".cu", ".cuh", ".cpp", ".h", ".hpp", ".inl", ".py")
+_PACKAGES = ("numpy", "pandas", "pycuda", "torch", "nvidia-ml-py")
+
+
+def versions() -> dict[str, str]:
+    """Of Python, the compiler and the packages that decide a result."""
+    return {
+        "python": platform.python_version(), "nvcc": toolchain.find().version,
+        **installed(_PACKAGES),
+    }  # fmt: skip
+
+
+def installed(packages: Sequence[str]) -> dict[str, str]:
+    """Package → version, of those that are installed."""
+    found = {}
+    for name in packages:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def driver() -> str | None:
+    """The NVIDIA driver's version, or None where there is no driver."""
+    shown = _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    return shown.splitlines()[0] if shown else None
+
+
+def commit() -> dict[str, Any] | None:
+    """The commit that is checked out, and whether files differ from it.
+
+    HARNESS_COMMIT names it where the files were copied without their history; run.json has the hash
+    of every source beside it.
+    """
+    if named := os.environ.get("HARNESS_COMMIT"):
+        return {"id": named, "dirty": None}
+    head = _output("git", "rev-parse", "HEAD")
+    if not head:
+        return None
+    return {"id": head, "dirty": bool(_output("git", "status", "--porcelain", "-uno"))}
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def describe() -> dict[str, Any]:
+    """Operating system and processor, without the machine's name."""
+    return {"system": f"{platform.system()} {platform.release()}", "cpu": _cpu()}
+
+
+def sources(bench: model.Bench, problems: Sequence[str]) -> dict[str, str]:
+    """Every file of the problems' folders, of common/ and of what they include → SHA-256."""
+    files: dict[str, str] = {}
+    folders = [bench.kernels / "common", *(bench.kernels / name for name in problems)]
+    for name in problems:
+        for variant in bench.problems[name].everything():
+            found = (include_folder(bench.kernels, name, each) for each in variant.include)
+            folders += [folder for folder in found if folder]
+    for folder in dict.fromkeys(folders):
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in _SUFFIXES and path.is_file():
+                name = str(path.relative_to(bench.kernels))
+                files[name] = source_text.sha256(path.read_bytes())
+    return files
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    models = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    return f"{len(models)} × {models[0]}" if models else platform.processor()
+
+
+def _output(*command: str) -> str:
+    """What a command prints; empty where it is missing or fails."""
+    try:
+        ended = children.output(command, 30)
+    except (OSError, children.LateError):
+        return ""
+    return ended.out.strip() if ended.code == 0 else ""

@@ -1,0 +1,1 @@
+"""Processes of the harness: started, forked, listened to, bounded and ended."""

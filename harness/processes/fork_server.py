@@ -1,0 +1,223 @@
+"""Processes that are forked from one which has made their imports, so that each starts at once.
+
+The server is a child like others. It imports what all will need, then waits for requests on a
+socket, each of which becomes a process in a session of its own, with its own mark, environment and
+files. Such a process dies with the server, and the server ends when the harness does.
+
+(The forkserver of `multiprocessing` does the like, but imports the caller's main module into each
+process, and keeps the environment of the first.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import warnings
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from harness.processes import reaper
+from harness.processes.children import Child, Group, begin_family
+
+_LENGTH = struct.Struct("!I")
+_MOST_FILES = 2
+_PR_SET_PDEATHSIG = 1
+_ENV_START = 50
+"""The field of /proc/self/stat that says where the environment stands in memory; see proc(5)."""
+
+
+class ServerEnded(Exception):
+    """The server is gone, or does not answer; the message says what it printed last."""
+
+
+class ForkServer:
+    """The harness's end; from any thread.
+
+    command: what starts the server, to which the number of a socket is added; see `serve`.
+    seconds: what it may take to answer, imports included.
+    """
+
+    def __init__(self, command: Sequence[str], seconds: float) -> None:
+        self._lock = threading.Lock()
+        self._failed = False
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - ends with this object
+        self._socket, theirs = socket.socketpair()
+        self._socket.settimeout(seconds)
+        with theirs:
+            self._child = Child(
+                [*command, str(theirs.fileno())], room_for_marks=True, stdin=subprocess.DEVNULL,
+                stdout=self._output, stderr=self._output, pass_fds=(theirs.fileno(),),
+            )  # fmt: skip
+        self.close = weakref.finalize(self, _closed, self._socket, self._child)
+        """End it, and whatever was forked from it; at the end of the harness by itself."""
+
+    @property
+    def is_alive(self) -> bool:
+        return not self._failed and not self._child.ends_within(0)
+
+    def fork(self, arguments: Sequence[str], output: int, pipe: int) -> Forked:
+        """A process that goes on where `serve` returns. Raises ServerEnded, OSError.
+
+        output: where it prints. pipe: whose number, there, is added to the arguments.
+        """
+        return Forked(self, arguments, (output, pipe))
+
+    def ask(self, request: Mapping[str, Any], files: Sequence[int] = ()) -> int:
+        with self._lock:
+            try:
+                _send(self._socket, request, files)
+                answer, _ = _received(self._socket)
+                if answer is None:
+                    raise ConnectionResetError
+            except OSError as error:  # such as a timeout, after which answers would be another's
+                self._failed = True
+                self._child.kill()
+                raise ServerEnded(self._last_words() or str(error)) from None
+        if answer["errno"]:
+            raise OSError(answer["errno"], os.strerror(answer["errno"]))
+        return int(answer["number"])
+
+    def _last_words(self) -> str:
+        self._output.seek(0)
+        return self._output.read().decode(errors="replace").strip()
+
+
+class Forked(Group):
+    """A process of a server. Its exit is collected by the server, which is its parent."""
+
+    def __init__(self, server: ForkServer, arguments: Sequence[str], files: Sequence[int]) -> None:
+        self._server = server
+        environment = {**os.environ, reaper.VARIABLE: self._begin()}
+        request = {"arguments": list(arguments), "environment": environment}
+        self._enter(server.ask(request, files))
+
+    def _collect(self) -> int:
+        self.ends_within(None)
+        try:
+            return self._server.ask({"collect": self.pid})
+        except (ServerEnded, OSError):
+            return -signal.SIGKILL  # it died with the server
+
+
+def _closed(connection: socket.socket, child: Child) -> None:
+    connection.close()
+    child.end(thoroughly=False)
+
+
+# The server's end
+
+
+def serve(number: int) -> list[str] | None:
+    """Fork what is asked for. In each such process: its arguments. In the server: None, at the end.
+
+    number: of the socket. Nothing that a fork does not survive may have been begun before, such as
+    a thread that holds a lock, or a context on a GPU.
+    """
+    # Threads that imports have started, such as those of a BLAS, look after themselves.
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
+    gc.freeze()
+    with socket.socket(fileno=number) as requests:
+        while True:
+            request, files = _received(requests)
+            if request is None:
+                return None
+            if "collect" in request:
+                _, status = os.waitpid(request["collect"], 0)
+                _send(requests, {"number": os.waitstatus_to_exitcode(status), "errno": 0})
+                continue
+            begun, telling = os.pipe()
+            try:
+                pid = os.fork()
+            except OSError as error:
+                os.close(telling)
+                _send(requests, {"number": 0, "errno": error.errno})
+            else:
+                if not pid:
+                    os.close(begun)
+                    requests.close()
+                    return _begin(request, files, telling)
+                os.close(telling)
+                os.read(begun, 1)  # until it has a group of its own, by which it can be ended
+                _send(requests, {"number": pid, "errno": 0})
+            for each in (begun, *files):
+                os.close(each)
+
+
+def _begin(request: Mapping[str, Any], files: Sequence[int], telling: int) -> list[str]:
+    """Make a new process one of its own."""
+    server = os.getppid()
+    die_with_the_parent()
+    os.setsid()
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    _carry(os.environ[reaper.VARIABLE])
+    begin_family()
+    output, pipe = files
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
+    os.close(telling)
+    if os.getppid() != server:  # which died before it could take this one with it
+        os._exit(1)
+    return [*request["arguments"], str(pipe)]
+
+
+def die_with_the_parent() -> None:
+    """A process that hangs must not outlive a parent that was killed."""
+    with suppress(OSError, AttributeError):  # not on this system
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _carry(mark: str) -> None:
+    """Show this mark in /proc, in place of the server's, to whoever looks for what is to end.
+
+    What one sees there is the memory in which the process that was not forked found its
+    environment.
+    """
+    with open("/proc/self/environ", "rb") as file:
+        block = file.read()
+    with open("/proc/self/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()  # from the third on
+    name = reaper.VARIABLE.encode() + b"="
+    at = (b"\0" + block).index(b"\0" + name) + len(name)
+    room = block.index(b"\0", at) - at
+    ctypes.memmove(int(fields[_ENV_START - 3]) + at, mark.encode().ljust(room, b"_")[:room], room)
+
+
+# What goes over the socket: a length, with it the files, and so much JSON
+
+
+def _send(connection: socket.socket, what: Mapping[str, Any], files: Sequence[int] = ()) -> None:
+    body = json.dumps(what).encode()
+    socket.send_fds(connection, [_LENGTH.pack(len(body))], files)
+    connection.sendall(body)
+
+
+def _received(connection: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
+    """None where the other end is closed."""
+    try:
+        head, files, _, _ = socket.recv_fds(connection, _LENGTH.size, _MOST_FILES)
+        if len(head) < _LENGTH.size:
+            return None, []
+        (length,) = _LENGTH.unpack(head)
+        body = b""
+        while len(body) < length:
+            part = connection.recv(length - len(body))
+            if not part:
+                return None, []
+            body += part
+    except ConnectionResetError:
+        return None, []
+    for each in files:
+        os.set_inheritable(each, False)
+    return json.loads(body), list(files)

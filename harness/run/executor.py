@@ -1,0 +1,100 @@
+"""Who does the pieces of a run: this machine's cores and GPU. Others do so in harness/cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from harness.cases import Device
+from harness.console.progress import stage
+from harness.machine.card import Card
+from harness.processes.cores import Cores
+from harness.run.task_runner import TaskRunner, WorkItem
+
+
+class Executor(Protocol):
+    def carry_out(
+        self, title: str, runner: TaskRunner, items: Sequence[WorkItem]
+    ) -> dict[str, str]:
+        """Do all pieces of a stage, which are of one kind; what became of each, by its name.
+
+        The site keeps their records. Raises DeviceLost.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """Where a run takes place. card, driver: of the GPU that times; driver: if it is not here.
+
+    cluster: what run.json says of the workers, where there are any.
+    """
+
+    backend: str
+    device: Device
+    executor: Executor
+    card: Card | None = None
+    driver: str | None = None
+    cluster: Mapping[str, Any] | None = None
+
+
+class LocalExecutor:
+    """The cores of this machine: nothing that is timed runs beside anything else.
+
+    jobs: how many cores workers and their emulated launches share.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        self._cores = Cores(jobs)
+
+    @property
+    def cores(self) -> int:
+        return self._cores.total
+
+    def carry_out(
+        self, title: str, runner: TaskRunner, items: Sequence[WorkItem]
+    ) -> dict[str, str]:
+        with stage(title, len(items)) as advance:
+            if all(item.kind in ("qualify", "count") for item in items):
+                return self._several(runner, items, advance)
+            return self._in_turn(runner, items, advance)
+
+    def _in_turn(
+        self, runner: TaskRunner, items: Sequence[WorkItem], advance: Callable[[str], None]
+    ) -> dict[str, str]:
+        found = {}
+        runner.keeps_processes = True
+        try:
+            for item in items:
+                found[item.name] = runner.carry_out(item)
+                advance(f"{item.name}  {found[item.name] or 'measured'}")
+        finally:
+            runner.keeps_processes = False
+            runner.workers.dismiss()
+        return found
+
+    def _several(
+        self, runner: TaskRunner, items: Sequence[WorkItem], advance: Callable[[str], None]
+    ) -> dict[str, str]:
+        """At a time: nothing is timed here."""
+        found = {}
+        with ThreadPoolExecutor(max_workers=self._cores.total) as pool:
+            self._cores.expect(len(items))
+            runner.slots.at_most(self._cores.total)
+            try:
+                pending = {pool.submit(self._on_some, runner, each): each for each in items}
+                for future in as_completed(pending):
+                    item = pending[future]
+                    found[item.name] = future.result()
+                    advance(f"{item.name}  {found[item.name]}")
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                runner.workers.stop()
+                raise
+        return found
+
+    def _on_some(self, runner: TaskRunner, item: WorkItem) -> str:
+        with self._cores.some() as cores:
+            return runner.carry_out(item, cores)

@@ -1,0 +1,278 @@
+"""What a run does anew in a folder that has results already: what changed, and what it touches.
+
+A case is done anew where something that decides its result differs: a source or header, problem.py,
+what the matrix says of it, the compiler, the part of the harness that makes the result, and for
+what is timed the driver. Comparisons are made within rounds, so where one case of
+a group is timed anew, the group's others are too; all that they were verified at stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from harness.cases import Case, Shape, how_many
+from harness.compiler import compile as compiler
+from harness.compiler import host, toolchain
+from harness.errors import CompileError
+from harness.files import source_text
+from harness.journal.records import Outcome, Planned, Record, Renewed
+from harness.matrix import model
+
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(?:[<\"]([^>\"\n]+)[>\"]|\w)", re.MULTILINE)
+_HEADERS = (".cuh", ".cu", ".h", ".hpp", ".inl")
+_PYTHON = ("torch", "triton")
+"""Packages of which a Python function's speed is made."""
+_VERSIONS = ("nvcc", "driver", *_PYTHON)
+_SHORT = 16
+"""Characters of a hash: one that differs by chance alone is nothing to fear."""
+
+
+HARNESS = Path(__file__).parents[1]
+_ALWAYS = ("build", "backends/base.py", "worker/inputs.py", "worker/verify.py", "worker/qualify.py")
+_TIMED = ("backends/cuda", "worker/timing.py", "measure/rounds.py")
+_EMULATED = (
+    "backends/emulated.py", "backends/host_memory.py", "backends/machine_code.py", "emulator",
+    "silicon", "worker/counting.py", "worker/scrutiny.py", "worker/traffic.py",
+)  # fmt: skip
+_CODE = (".py", ".cu", ".cuh", ".cpp", ".h")
+
+
+@cache
+def harness_hash(is_timed: bool) -> str:
+    """Of the harness's own files that make a result: those that compile, launch, time, count and
+    verify.
+
+    What only plans, reads, compares or draws is not among them: it works on what stands in the
+    journal. A timed run's scrutiny happens in the emulator, too; that decides whether a case is
+    sound and not how long it takes, so a change there does not make its times stale.
+    """
+    found = hashlib.sha256()
+    for file in harness_files(is_timed):
+        found.update(f"{file.relative_to(HARNESS)}\0".encode() + file.read_bytes())
+    return found.hexdigest()[:_SHORT]
+
+
+def harness_files(is_timed: bool) -> Iterator[Path]:
+    for part in (*_ALWAYS, *(_TIMED if is_timed else _EMULATED)):
+        path = HARNESS / part
+        every = [path] if path.is_file() else sorted(path.rglob("*"))
+        yield from (file for file in every if file.suffix in _CODE)
+
+
+class Origins:
+    """What each case's result is made from; files are read once.
+
+    driver: that of a run which is timed, or None. A new one may change the times of the same code.
+    """
+
+    def __init__(
+        self, bench: model.Bench, tests: Sequence[Case], arch: str, is_timed: bool,
+        driver: str | None = None,
+    ) -> None:  # fmt: skip
+        self._bench, self._arch = bench, arch
+        self._around = {"harness": harness_hash(is_timed)}
+        if driver and is_timed:
+            self._around["driver"] = driver
+        self._tests: dict[Shape, list[Case]] = defaultdict(list)
+        for test in tests:
+            self._tests[test.shape].append(test)
+        self._hashes: dict[Path, str] = {}
+        self._included: dict[tuple[Path, tuple[Path, ...]], tuple[Path, ...]] = {}
+
+    def of(self, case: Case, counted: bool = True) -> dict[str, str]:
+        """File, `bench.yaml`, `nvcc`, `driver` or `harness` → its hash or version.
+
+        counted: whether the emulator counts the case, which a limit of bench.yaml decides.
+        """
+        kernels = self._bench.kernels
+        files = [kernels / case.problem / "problem.py", *self._files(case)]
+        found = {_name(path, kernels): self._hash(path) for path in files}
+        # What it builds on decides what it is compared with, and nothing about its own result.
+        tests = [replace(test, builds_on="") for test in self._tests[case.shape]]
+        baseline = self._bench.problems[case.problem].baseline
+        said = repr([replace(case, builds_on=""), tests, baseline, counted])
+        found["bench.yaml"] = hashlib.sha256(said.encode()).hexdigest()[:_SHORT]
+        if case.kind in ("kernel", "host"):
+            found["nvcc"] = _nvcc()
+        else:
+            found |= {name: version for name in _PYTHON if (version := _version(name))}
+        return found | self._around
+
+    def _files(self, case: Case) -> Iterable[Path]:
+        kernels = self._bench.kernels
+        if case.kind == "python":  # which may import whatever lies beside it
+            file = kernels / case.problem / case.function.partition(":")[0]
+            beside = (path for path in file.parent.rglob("*.py") if path.name != "problem.py")
+            return dict.fromkeys([file, *sorted(beside)])
+        if case.kind == "library" or not case.source:
+            return []
+        make = compiler.unit if case.kind == "kernel" else host.unit
+        unit = make(case, kernels, self._arch)
+        found: dict[Path, None] = {}
+        for source in (*unit.sources, unit.source):
+            found |= dict.fromkeys(self._with_headers(source, unit.include))
+        return found
+
+    def _with_headers(self, source: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+        """The file and all that it includes of ours, whatever is defined; those of the toolkit
+        change with its version."""
+        key = source, folders
+        if key not in self._included:
+            found: dict[Path, None] = {}
+            todo = [source]
+            while todo:
+                path = todo.pop()
+                if path in found:
+                    continue
+                found[path] = None
+                todo += _includes(path, folders)
+            self._included[key] = tuple(found)
+        return self._included[key]
+
+    def _hash(self, path: Path) -> str:
+        if path not in self._hashes:
+            try:
+                self._hashes[path] = source_text.sha256(path.read_bytes())[:_SHORT]
+            except OSError:
+                self._hashes[path] = "missing"
+        return self._hashes[path]
+
+
+def launched(case: Case, seed: int) -> str:
+    """Hash of what a case launches and on what; two variants that launch the same have the same."""
+    steps = [(s.grid, s.block, s.cluster, s.shared_bytes, s.args) for s in case.steps]
+    own = (case.function.rpartition(":")[2], case.args, case.let) if case.function else ()
+    inputs = case.problem, case.sizes, case.dtype, case.overwrites, seed
+    said = repr([case.kind, steps, own, inputs])
+    return hashlib.sha256(said.encode()).hexdigest()[:_SHORT]
+
+
+def _includes(path: Path, folders: Sequence[Path]) -> Iterator[Path]:
+    try:
+        text = path.read_text(errors="replace")
+    except OSError:
+        return
+    for match in _INCLUDE.finditer(text):
+        if match[1] is None:  # a macro says which: any header may be meant
+            yield from (p for f in folders for p in sorted(f.rglob("*")) if p.suffix in _HEADERS)
+            continue
+        for folder in (path.parent, *folders):
+            if (folder / match[1]).is_file():
+                yield (folder / match[1]).resolve()
+                break
+
+
+def _name(path: Path, kernels: Path) -> str:
+    """As people know it: below the folder of all problems, where it lies there."""
+    full = path.resolve()
+    below = full.is_relative_to(kernels.resolve())
+    return str(full.relative_to(kernels.resolve())) if below else str(full)
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _nvcc() -> str:
+    try:
+        return toolchain.find().version
+    except CompileError:
+        return "missing"
+
+
+def changes(
+    plan: Sequence[Planned],
+    known: Iterable[Record],
+    chosen: Collection[str],
+    timed: Collection[str],
+    limits: Mapping[str, float],
+) -> list[Renewed]:
+    """What has to be done anew. Nothing where the folder is empty.
+
+    plan: every case of the run, as it is now. known: the records that count so far. chosen: the
+    cases that are worked on. timed: of these, the ones that a clock is held to. limits: those of
+    bench.yaml, as they are now.
+    """
+    before: dict[str, Planned] = {}
+    ended: dict[str, Outcome] = {}
+    for record in known:
+        if isinstance(record, Planned):
+            before[record.case] = record
+        elif isinstance(record, Outcome):
+            ended[record.case] = record
+    if not before:
+        return []
+    now = {planned.case: planned for planned in plan}
+    found = {
+        case: renewed(p, "gone", "no longer in the matrix")
+        for case, p in before.items()
+        if case not in now
+    }
+    for case in chosen:
+        if case not in before:
+            found[case] = renewed(now[case], "case", "new")
+        elif why := differences(before[case], now[case]) or _another_try(ended.get(case), limits):
+            found[case] = renewed(now[case], "case", why)
+    touched = {_group(now[case]) for case in timed if case in found or case not in ended}
+    for case, planned in now.items():
+        was = ended.get(case)
+        if case not in found and was and was.status == "ok" and _group(planned) in touched:
+            found[case] = renewed(planned, "times", "timed together with what changed")
+    return list(found.values())
+
+
+def differences(before: Planned, now: Planned) -> str:
+    """What a case's result was made from otherwise, in a clause; empty where nothing differs."""
+    keys = dict.fromkeys((*before.made_from, *now.made_from))
+    changed = [key for key in keys if before.made_from.get(key) != now.made_from.get(key)]
+    if len(changed) == 1 and changed[0] in _VERSIONS:
+        [key] = changed
+        return f"{key} {before.made_from.get(key, 'not known')} → {now.made_from.get(key, 'none')}"
+    return f"{', '.join(changed)} changed" if changed else ""
+
+
+def _another_try(was: Outcome | None, limits: Mapping[str, float]) -> str:
+    """Why a case whose sources are as they were deserves one, or nothing."""
+    if was is None:
+        return ""
+    raised = [f"{name} {then:g} → {limits[name]:g}" for name, then in was.limits.items()
+              if limits.get(name, then) > then]  # fmt: skip
+    if raised:
+        return f"limits: {', '.join(raised)}"
+    return f"another try after: {was.reason.splitlines()[0]}" if was.again else ""
+
+
+def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:
+    """What is done anew and why, in lines for the terminal."""
+    by_reason: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for each in renewed:
+        if each.what != "times":
+            name = f"{each.problem}/{each.variant}"
+            by_reason[each.what, each.reason][name] = None
+    for (what, reason), names in by_reason.items():
+        start = "left out" if what == "gone" else "anew"
+        yield f"{start}: {', '.join(names)} ({reason})"
+    if again := sum(each.what == "times" for each in renewed):
+        yield f"timed again beside them: {how_many(again)} of the same sizes"
+    yield f"kept: {how_many(kept)}"
+
+
+def renewed(p: Planned, what: str, reason: str) -> Renewed:
+    """The record that what stands before it counts no more; see Renewed."""
+    return Renewed(
+        p.case, p.problem, p.variant, p.dtype, p.sizes, p.launch, what, reason,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _group(p: Planned) -> tuple[str, str, str]:
+    return p.problem, p.dtype, str(p.sizes)

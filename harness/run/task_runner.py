@@ -1,0 +1,251 @@
+"""Where pieces of a run are worked on: a device, its worker processes, and what is known so far.
+
+A run has one on this machine. A run that is spread over others has one for each piece that it
+sends, and the records of that are brought to its own journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any, Literal, Protocol
+
+from harness.cases import Case, Device, how_many
+from harness.compiler.compile import Built
+from harness.errors import DeviceLost
+from harness.job import Job
+from harness.journal.records import Outcome, Record
+from harness.matrix.written import Limits, Timing
+from harness.measure.ceilings import PROBED
+from harness.problem import Work
+from harness.processes.slots import on_this_machine
+from harness.processes.workers import Ended, Workers
+from harness.run.drawing import Drawing
+from harness.run.emulated.counting import Counting
+from harness.run.journal_state import JournalState
+from harness.run.measurement import Effort, Measurement
+from harness.run.qualification import Qualification
+from harness.statistics.timings import Timings, placements_that_choose
+
+CEILINGS_S = 120
+"""Deadline for measuring the machine's ceilings."""
+
+DESCRIBE_S = 120
+"""Deadline for a device to say what it is."""
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What all pieces of a run share. fresh: of this run alone; see Job."""
+
+    backend: str
+    device: Device
+    kernels: Path
+    limits: Limits
+    timing: Timing
+    fresh: int = 0
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the backend tells the time."""
+        return self.backend != "emulator"
+
+
+@dataclass(frozen=True)
+class WorkItem:
+    """What is worked on in one place, from its beginning to its end.
+
+    qualify: one variant alone, at its test sizes, and on the emulator at those that are counted.
+    ceilings: what the device can do at most. measure: one comparison, which is all variants of a
+    problem at a type and a size, with all their launch shapes; so they share rounds and a GPU.
+    count: what was timed, counted in the emulator.
+    """
+
+    kind: Literal["qualify", "ceilings", "measure", "count"]
+    name: str
+    cases: tuple[Case, ...] = ()
+    tests: tuple[Case, ...] = ()
+    """Of a qualification: the test sizes that can be run."""
+    uncounted: Mapping[str, str] = field(default_factory=dict)
+    """Of a qualification: case → why the emulator does not count it."""
+    baseline: str = ""
+    needed_bytes: int = 0
+    """Of a measurement: what its inputs take on disk while it lasts."""
+    works: Mapping[str, Work] = field(default_factory=dict)
+    """Of what is counted: group → its work model."""
+
+
+class RecordKeeper(Protocol):
+    def keep(self, record: Record) -> None:
+        """Write a record down; what is known has it then."""
+
+
+class TaskRunner:
+    """Does pieces, one after another or several at a time, and hands on their records.
+
+    known: what the records say so far, those included that the keeper is handed. built: case →
+    what was compiled for it.
+    """
+
+    def __init__(
+        self,
+        setting: RunSettings,
+        known: JournalState,
+        built: dict[str, Built],
+        keeper: RecordKeeper,
+    ) -> None:
+        self.setting, self.known, self.built = setting, known, built
+        self.workers = Workers()
+        self.slots = on_this_machine(setting.device)
+        self._keeper = keeper
+        self.took: Callable[[WorkItem, float], None] = lambda item, seconds: None
+        """Told what each piece took, in seconds."""
+        self.drawing: Drawing | None = None
+        """Of the groups that are measured here; None where each is drawn when its turn comes."""
+        self._probed: set[str] = set()
+        """Seats whose processes have measured the ceilings."""
+        self.keeps_processes = False
+        """Whether workers may wait for the next piece; whoever says so dismisses them."""
+
+    def carry_out(self, item: WorkItem, cores: int = 1) -> str:
+        """What became of it, in a word or two. Raises DeviceLost."""
+        began = monotonic()
+        said = self._carry_out(item, cores)
+        self.took(item, monotonic() - began)
+        return said
+
+    def _carry_out(self, item: WorkItem, cores: int) -> str:
+        if item.kind == "qualify":
+            return Qualification(self, item.cases, item.tests, cores, item.uncounted).carry_out()
+        if item.kind == "count":
+            return Counting(self, item.cases, item.works, cores).carry_out()
+        if item.kind == "ceilings":
+            return self.with_the_device(self.job("ceilings"), CEILINGS_S, self.keep).reason
+        self._measure(item)
+        return how_many(len(item.cases))
+
+    def hand_to(self, keeper: RecordKeeper) -> None:
+        """From here on, what is found is another's to keep."""
+        self._keeper = keeper
+
+    def _measure(self, item: WorkItem) -> None:
+        timing, group = self.setting.timing, item.cases[0].group
+        choosing = placements_that_choose(self.known.in_group(group), timing.choosing)
+        effort = Effort(
+            timing.looks, choosing, timing.rounds_per_placement, timing.batch, timing.interval,
+            self.setting.limits.measure_s,
+            shared=timing.shared_processes and self._has_room(max(timing.looks) + choosing),
+        )  # fmt: skip
+        with self.drawing.of(group) if self.drawing else nullcontext() as drawn:
+            Measurement(
+                self, item.cases, item.baseline, effort, self.known.next_placement[group],
+                item.needed_bytes, drawn,
+            ).carry_out()  # fmt: skip
+
+    def _has_room(self, placements: int) -> bool:
+        """Whether as many processes may wait at once as make one group's placements."""
+        most = self.slots.fitting
+        return self.keeps_processes and (most is None or most > placements + 1)
+
+    # What a qualification and a measurement need of the run
+
+    def keep(self, record: Record) -> None:
+        self._keeper.keep(record)
+
+    @property
+    def is_timed(self) -> bool:
+        return self.setting.is_timed
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.workers.stopped
+
+    def is_open(self, case: Case) -> bool:
+        return case.id not in self.known.outcomes
+
+    def finish(
+        self, case: Case, status: str, reason: str = "", again: bool = False,
+        limits: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """again, limits: when a resumed run is to do it anew; see Outcome."""
+        values = {name: float(getattr(self.setting.limits, name)) for name in limits}
+        self.keep(Outcome(case.id, status, reason, again, values))  # type: ignore[arg-type]
+
+    def timings(self, cases: Sequence[Case]) -> Timings:
+        """What the rounds of these cases say so far."""
+        return self.known.timings(cases, timing_of(self.setting.timing))
+
+    def qualify(self, job: Job, keep: Callable[[Record], None]) -> Ended:
+        return self.with_the_device(job, self.setting.limits.qualify_s, keep)
+
+    def do(self, job: Job, more_s: float = 0) -> Ended:
+        return self.with_the_device(job, self.setting.limits.launch_s + more_s, self.keep)
+
+    def with_the_device(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
+        """Do a job. Raises DeviceLost where it ended because the GPU is at fault, and no case.
+
+        A GPU that falls off its bus may look like a fault or an endless loop of whatever ran on it
+        just then; so before anybody is blamed, it is asked whether it is still there.
+        """
+        ended = self._beside_others(job, deadline_s, keep)
+        if not ended.reason or not self.is_timed or self.workers.stopped:
+            return ended
+        if ended.lost:
+            raise DeviceLost(ended.reason)
+        if not (ended.killed or ended.no_memory):
+            asked = self.workers.do(self.job("describe"), DESCRIBE_S)
+            if asked.reason and not (asked.no_memory or self.workers.stopped):
+                raise DeviceLost(f"{asked.reason} (after {ended.at or job.task}: {ended.reason})")
+        return ended
+
+    def _beside_others(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
+        """Do a job as soon as there is a slot for its worker.
+
+        One that finds no memory beside others makes room for fewer of them; one whose part of the
+        machine's memory was too small waits until it can have all. If it had not begun, it is begun
+        anew; else whoever asked for it knows what is still to be done.
+        """
+        alone = False
+        while True:
+            with self.slots.one(alone) as slot:
+                part = slot.part if job.task == "qualify" else None  # all others have no company
+                ended = self.workers.do(replace(job, most_bytes=part), deadline_s, keep)
+                if ended.part_too_small and part is not None:
+                    alone = True
+                    continue
+                short = ended.no_memory or (ended.killed and not self.workers.stopped)
+                others_waited = bool(ended.no_memory and self.workers.dismiss())
+                if not (short and (slot.had_company or others_waited)):
+                    return ended
+                if slot.had_company:
+                    self.slots.shrink()
+            if ended.at:
+                return replace(ended, crowded=True)
+
+    def job(self, task: str, **more: object) -> Job:
+        """A worker's job on these cases, with what was compiled for them."""
+        setting = self.setting
+        job = Job(
+            task=task,  # type: ignore[arg-type]
+            backend=setting.backend,
+            arch=setting.device.arch,
+            kernels=setting.kernels,
+            seed=setting.timing.seed,
+            fresh=setting.fresh,
+            flush=setting.timing.flush,
+            probes=tuple(c.case for c in self.known.ceilings.values() if c.name in PROBED),
+        )
+        job = replace(job, **more)  # type: ignore[arg-type]
+        if job.seat and job.task == "measure":  # a process tells of the card once
+            job = replace(job, probes=() if job.seat in self._probed else job.probes)
+            self._probed.add(job.seat)
+        used = {case.id for case in (*job.tests, *job.cases)}
+        return replace(job, built={k: b for k, b in self.built.items() if k in used})
+
+
+def timing_of(timing: Timing) -> dict[str, Any]:
+    """How it was measured, for run.json and for whoever reads the rounds."""
+    return {**timing.model_dump(mode="json"), "looks": len(timing.looks)}

@@ -1,0 +1,102 @@
+"""The mixes of reading and writing that ceilings are measured of, and what lies between two.
+
+Memory moves less in a second where it both reads and writes, and where it mostly writes. So the
+traffic of a problem is held to a kernel of ours that reads and writes in the same proportion. Where
+none does, the two next to it stand in, one after the other: a part of the bytes in the proportion
+of each, so that together they read and write what the problem does. Two kernels could do that, so
+it is a time that the machine was seen to reach. It is no bound: one kernel may do it sooner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harness.journal.records import Ceiling
+from harness.statistics.intervals import Interval
+
+NEAR = 0.01
+"""A share of writes that is no further off than this has the name of the mix."""
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Bytes read to bytes written, in smallest numbers, and its ceiling's name."""
+
+    reads: int
+    writes: int
+    ceiling: str
+
+    @property
+    def share(self) -> float:
+        """Of the bytes, the part that is written."""
+        return self.writes / (self.reads + self.writes)
+
+    @property
+    def name(self) -> str:
+        return _NAMES.get(self.ceiling, f"{self.reads}:{self.writes} traffic")
+
+
+MIXES = (
+    Mix(1, 0, "read_bandwidth"),
+    Mix(4, 1, "mix_4_1_bandwidth"),
+    Mix(2, 1, "mix_2_1_bandwidth"),
+    Mix(1, 1, "copy_bandwidth"),
+    Mix(1, 4, "mix_1_4_bandwidth"),
+    Mix(0, 1, "write_bandwidth"),
+)
+"""By what they write, the least first."""
+
+_NAMES = {"read_bandwidth": "reading", "copy_bandwidth": "copying", "write_bandwidth": "writing"}
+
+
+def name_of(read: int, written: int) -> str:
+    """`reading`, `copying`, `writing`, or `2:1 traffic`: bytes read to bytes written."""
+    share = written / (read + written)
+    nearest = min(MIXES, key=lambda mix: abs(mix.share - share))
+    if abs(nearest.share - share) <= NEAR:
+        return nearest.name
+    if read >= written:
+        return f"{read / written:.2g}:1 traffic"
+    return f"1:{written / read:.2g} traffic"
+
+
+@dataclass(frozen=True)
+class Least:
+    """The least time of some traffic at the ceilings measured, and of which of them it is made."""
+
+    ns: Interval
+    mixes: tuple[Mix, ...]
+    """One, or the two between which the traffic lies."""
+
+    @property
+    def note(self) -> str:
+        """`between reading and copying`; empty where a kernel of this proportion was measured."""
+        return f"between {' and '.join(mix.name for mix in self.mixes)}" if self.mixes[1:] else ""
+
+
+def least(ceilings: Mapping[str, Ceiling], read: int, written: int) -> Least | None:
+    """What moving so many bytes takes; None where the ceilings measured do not reach so far.
+
+    They do not where only mixes were measured that write less than this one, or only such that
+    write more.
+    """
+    total = read + written
+    known = [mix for mix in MIXES if mix.ceiling in ceilings]
+    if not total or not known:
+        return None
+    share = written / total
+    near = min(known, key=lambda mix: abs(mix.share - share))
+    below = [mix for mix in known if mix.share <= share][-1:]
+    above = [mix for mix in known if mix.share >= share][:1]
+    if not below or not above:
+        return None
+    apart = above[0].share - below[0].share
+    second = (share - below[0].share) / apart if apart else 0.0
+    parts = [(total * (1 - second), ceilings[below[0].ceiling]),
+             (total * second, ceilings[above[0].ceiling])]  # fmt: skip
+    value = sum(nbytes / c.value for nbytes, c in parts)
+    low = sum(nbytes / c.high for nbytes, c in parts)
+    high = sum(nbytes / c.low for nbytes, c in parts)
+    made_of = (near,) if abs(near.share - share) <= NEAR else (below[0], above[0])
+    return Least(Interval(1e9 * value, 1e9 * low, 1e9 * high), made_of)

@@ -1,0 +1,45 @@
+"""Ceilings as all placements saw them, without what the events around their launches cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.journal.records import Ceiling, Round
+from harness.statistics.intervals import Key, batch_time, time_of
+
+
+def ceiling_over_placements(
+    ceiling: Ceiling, rounds: Sequence[Round], confidence: float, cost_ns: float = 0.0
+) -> Ceiling:
+    """A ceiling as all placements saw it, where they measured it again.
+
+    cost_ns: what the events cost, which is taken off the time of each launch.
+    """
+    if ceiling.name == "empty_kernel":  # shown as the events show it
+        return ceiling
+    times: dict[Key, float] = {
+        (i, 0): batch_time(r.samples_ns) - cost_ns
+        for i, r in enumerate(rounds)
+        if min(r.samples_ns, default=0.0) > cost_ns
+    }
+    found = time_of(times)
+    if found is None:
+        return _without_events(ceiling, cost_ns)
+    time = found.interval(confidence)
+    rates = tuple(round(ceiling.work / (ns * 1e-9), 3) for ns in times.values())
+    value, low, high = (ceiling.work / (ns * 1e-9) for ns in (time.value, time.high, time.low))
+    return replace(ceiling, value=value, low=low, high=high, samples=rates)
+
+
+def _without_events(ceiling: Ceiling, cost_ns: float) -> Ceiling:
+    """A rate of the time that is left of each launch; the same where its work is not known."""
+    if not ceiling.work or not cost_ns:
+        return ceiling
+
+    def net(rate: float) -> float:
+        return ceiling.work / (ceiling.work / rate - cost_ns * 1e-9)
+
+    value, low, high = net(ceiling.value), net(ceiling.low), net(ceiling.high)
+    samples = tuple(round(net(rate), 3) for rate in ceiling.samples)
+    return replace(ceiling, value=value, low=low, high=high, samples=samples)

@@ -1,0 +1,310 @@
+"""What the emulator tells of a variant beyond right and wrong: shortcuts that would win a timing.
+
+A few small test sizes are executed four times each: on one draw of inputs; on another, with the
+module as it was loaded; and on both again, with everything as the first run left it: `__device__`
+variables, outputs and scratch. So it shows what a run reads, what it leaves out, and what it owes
+to the run before. The emulator's judge does it, which tells of every access.
+
+What is found holds for these sizes. A kernel may do otherwise where n is large: for that there are
+the checks of timed launches.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from harness import emulator
+from harness.backends.base import Array, Execution, broken_promises, contents
+from harness.backends.host_memory import relative
+from harness.cases import Case, Shape
+from harness.compiler.compile import Built
+from harness.errors import LaunchError
+from harness.journal.records import Provenance, Remark
+from harness.problem import Buffer, Problem
+from harness.worker import ptx_traits
+from harness.worker.traffic import Run, execute
+from harness.worker.verify import check
+
+SECONDS = 0.5
+"""No further case is begun after so long."""
+INSTRUCTIONS = 2**25
+"""Thread instructions of a launch, beyond which a case is too large to be looked at."""
+
+UNDEFINED = ("out of bounds", "misaligned", "read-only", "uninitialised")
+"""Faults that no right kernel has. Of the others, some are limits of the emulator, and some rest on
+rules that may accuse wrongly."""
+
+STATE = "keeps state in __device__ memory between launches"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a case is refused, with file:line where there is one."""
+
+    case: Case
+    reason: str
+
+
+@dataclass(frozen=True)
+class Scrutiny:
+    """What was found. seen: ids of the cases that were executed. unseen: why no others were, where
+    that is not for lack of time."""
+
+    remarks: tuple[Remark, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    seen: tuple[str, ...] = ()
+    unseen: str = ""
+
+
+def scrutinise(
+    problem: Problem,
+    cases: Sequence[Case],
+    built: Mapping[str, Built],
+    seed: int,
+    arch: str,
+    *,
+    seconds: float = SECONDS,
+    instructions: int = INSTRUCTIONS,
+    starting: Callable[[Case], None] = lambda case: None,
+) -> Scrutiny:
+    """Look at a variant's test cases of one dtype, smallest first, for as long as there is time.
+
+    built: what was compiled, by case id; cases without are left out. A launch shape is given up at
+    its first failure. starting: told of each case before it is looked at.
+    """
+    cases = [case for case in cases if case.steps and case.id in built]
+    if not cases:
+        return Scrutiny()
+    deadline = time.monotonic() + seconds
+    files = dict.fromkeys(built[case.id].ptx for case in cases)
+    parsed = {ptx: emulator.parse(ptx.read_text()) for ptx in files}
+    found = _Findings()
+    seen: list[str] = []
+    failed: dict[Shape, Failure] = {}
+    for case in _in_order(problem, cases):
+        if found.unseen or (seen and time.monotonic() > deadline):
+            break
+        if case.shape in failed:
+            continue
+        starting(case)
+        one = built[case.id]
+        looking = _Looking(problem, case, one, parsed[one.ptx], arch, instructions, seed, found)
+        if reason := looking.reason():
+            failed[case.shape] = Failure(case, reason)
+        if not found.unseen:
+            seen.append(case.id)
+    if found.unseen and not seen:
+        found.give_up(found.unseen)
+    for text in ptx_traits.of(problem, cases, built, parsed, found.executed):
+        found.remark(text, text, "ptx-level")
+    remarks = tuple(
+        Remark(cases[0].problem, cases[0].variant, cases[0].dtype, text, provenance)
+        for text, provenance in found.remarks.values()
+    )
+    return Scrutiny(remarks, tuple(failed.values()), tuple(seen), found.unseen)
+
+
+def _in_order(problem: Problem, cases: Sequence[Case]) -> Iterator[Case]:
+    """Every size once, small ones first, each at another launch shape; then the next shapes."""
+    by_size: dict[str, list[Case]] = {}
+    for case in cases:
+        by_size.setdefault(case.group, []).append(case)
+
+    def size(group: list[Case]) -> int:
+        return sum(b.nbytes for b in problem.buffers(group[0].sizes, group[0].dtype))
+
+    groups = sorted(by_size.values(), key=size)
+    for turn in range(max(map(len, groups), default=0)):
+        for number, group in enumerate(groups):
+            if turn < len(group):
+                yield group[(turn + number) % len(group)]
+
+
+@dataclass
+class _Findings:
+    """What is gathered over the cases. A remark on the same topic is made once, the last stays."""
+
+    remarks: dict[str, tuple[str, Provenance]] = field(default_factory=dict)
+    executed: dict[str, set[int]] = field(default_factory=dict)
+    """PTX lines, by the file that they are in."""
+    unseen: str = ""
+
+    def remark(self, topic: str, text: str, provenance: Provenance = "emulator-exact") -> None:
+        self.remarks[topic] = text, provenance
+
+    def give_up(self, why: str, telling: bool = True) -> None:
+        """Look at no further case; `telling` if that is worth a remark."""
+        self.unseen = why
+        if telling:
+            self.remark("unseen", f"the emulator looked no further: {why}", "emulator-model")
+
+
+class _Draw:
+    """One draw of a case's inputs, with what is right for them."""
+
+    def __init__(
+        self, problem: Problem, case: Case, buffers: Sequence[Buffer], seed: int, draw: int
+    ) -> None:
+        rng = np.random.default_rng([seed, zlib.crc32(case.group.encode()), draw])
+        given = problem.inputs(case.sizes, case.dtype, rng, draw)
+        self.inputs = contents(buffers, given)
+        self.reference = problem.reference(case.sizes, case.dtype, given)
+        self.tolerance = problem.tolerance(case.sizes, case.dtype, given)
+
+
+@dataclass(frozen=True)
+class _Carried:
+    """What a run may owe to an earlier one: bytes of `__device__` variables that are not as they
+    were loaded, and those whose value depends on the earlier run's inputs."""
+
+    changed: Mapping[str, Array] = field(default_factory=dict)
+    dependent: Mapping[str, Array] = field(default_factory=dict)
+
+
+class _Looking:
+    """Looking at one case."""
+
+    def __init__(
+        self, problem: Problem, case: Case, built: Built, module: emulator.Module, arch: str,
+        budget: int, seed: int, found: _Findings,
+    ) -> None:  # fmt: skip
+        self.problem, self.case, self.built, self.module = problem, case, built, module
+        self.arch, self.budget, self.found = arch, budget, found
+        self.buffers = problem.buffers(case.sizes, case.dtype)
+        self.draws = [_Draw(problem, case, self.buffers, seed, draw) for draw in (0, 1)]
+
+    def reason(self) -> str:
+        """Why the case is refused, or nothing."""
+        variables = emulator.variables(self.module)
+        loaded = _copies(variables)
+        try:
+            return self._reason(variables, loaded)
+        except (emulator.EmulatorError, LaunchError) as error:
+            self.found.give_up(relative(str(error)))
+            return ""
+        finally:
+            _put_back(variables, loaded)
+
+    def _reason(self, variables: Mapping[str, Array], loaded: Mapping[str, Array]) -> str:
+        one, other = self.draws
+        first = self._run(one, {})
+        after_one = _copies(variables)
+        if reason := self._verdict(first, one, _Carried(), ""):
+            return reason
+        _put_back(variables, loaded)
+        noise = np.random.default_rng(1)
+        fresh = self._run(
+            other, {b.name: noise.integers(0, 256, b.nbytes, np.uint8) for b in self.buffers}
+        )
+        after_other = _copies(variables)
+        if reason := self._verdict(fresh, other, _Carried(), ""):
+            return reason
+        dependent = {k: v != after_other[k] for k, v in after_one.items()}
+        left = first.arrays
+        _put_back(variables, after_one)
+        for draw, when in (
+            (one, "in a second launch on the same inputs: "),
+            (other, "in the next launch, on other inputs: "),
+        ):
+            carried = _Carried({k: v != loaded[k] for k, v in variables.items()}, dependent)
+            run = self._run(draw, left)
+            if reason := self._verdict(run, draw, carried, when):
+                return reason
+            left = run.arrays
+        return ""
+
+    def _run(self, draw: _Draw, left: Mapping[str, Array]) -> Run:
+        """One run. left: what outputs and scratch hold before it; 0xFF where it does not say."""
+        arrays = {}
+        for b in self.buffers:
+            if b.role == "input":
+                arrays[b.name] = draw.inputs[b.name].copy()
+            elif b.role == "zeroed":
+                arrays[b.name] = np.zeros(b.nbytes, np.uint8).view(b.dtype)
+            else:
+                there = left.get(b.name, np.full(b.nbytes, 0xFF, np.uint8))
+                arrays[b.name] = there.view(np.uint8).copy().view(b.dtype)
+        run = execute(self.module, self.case, self.built, arrays, self.arch, self.budget)
+        self.found.executed.setdefault(str(self.built.ptx), set()).update(run.executed)
+        return run
+
+    # --- what a run says ------------------------------------------------------------------
+
+    def _verdict(self, run: Run, draw: _Draw, carried: _Carried, when: str) -> str:
+        """Why the case is refused for what the run did, or nothing; remarks are made on the way."""
+        if run.fault is not None:
+            return self._of_fault(run.fault)
+        lapses = self._lapses(run, draw)
+        consequence = f"; {when}{'; '.join(lapses)}" if lapses else ""
+        for name, traffic in run.of_variables().items():
+            owed = traffic.found & carried.changed.get(name, False)
+            of_inputs = owed & carried.dependent.get(name, False)
+            if of_inputs.any():
+                return (
+                    f"{STATE}: `{name}` holds what an earlier launch made of its inputs, and is "
+                    f"read in {traffic.place(of_inputs)}{consequence}"
+                )
+            if owed.any():
+                left = f"`{name}`, which an earlier launch changed, is read in "
+                if lapses:
+                    return f"{STATE}: {left}{traffic.place(owed)}{consequence}"
+                self.found.remark(f"state {name}", left + traffic.place(owed))
+        for b in self.buffers:
+            traffic = run.of(b.name, b.nbytes)
+            if b.role in ("output", "scratch") and traffic.found.any():
+                place = traffic.place(traffic.found)
+                if lapses:
+                    return f"goes by what it finds in `{b.name}` ({place}){consequence}"
+                self.found.remark(
+                    f"found {b.name}", f"reads `{b.name}` before it writes it, {place}"
+                )
+        return consequence.removeprefix("; ")
+
+    def _of_fault(self, fault: emulator.Fault) -> str:
+        text = relative(str(fault))
+        if fault.kind in UNDEFINED:
+            return text
+        self.found.give_up(text, telling=fault.kind != "budget")
+        return ""
+
+    def _lapses(self, run: Run, draw: _Draw) -> list[str]:
+        """What the run left out, and what came of it."""
+        outputs = {b.name: run.arrays[b.name] for b in self.buffers if b.role == "output"}
+        broken = broken_promises(self.buffers, self.case.overwrites, draw.inputs, run.arrays)
+        result = check(Execution(outputs, broken), draw.reference, draw.tolerance)
+        lapses = []
+        for b in self.buffers:
+            traffic = run.of(b.name, b.nbytes)
+            if b.role == "input" and b.name in self.problem.other_layouts:
+                continue  # its values are read in the order that the kernel is given
+            if b.role == "input" and not traffic.read.all():
+                text = f"reads only {_share(traffic.read)} bytes of `{b.name}`"
+                if b.name in self.problem.partly_read:
+                    self.found.remark(f"read {b.name}", f"{text} at {self._sizes()}")
+                else:
+                    hint = f' (if that is right, say `partly_read = ["{b.name}"]` in problem.py)'
+                    lapses.append(text + hint * result.ok)
+            if b.role == "output" and not traffic.written.all():
+                lapses.append(f"writes only {_share(traffic.written)} bytes of `{b.name}`")
+        return lapses if result.ok else [*lapses, result.reason]
+
+    def _sizes(self) -> str:
+        return ", ".join(f"{name} = {value}" for name, value in self.case.sizes.items())
+
+
+def _share(done: Array) -> str:
+    return f"{np.count_nonzero(done):,} of {done.size:,}"
+
+
+def _copies(variables: Mapping[str, Array]) -> dict[str, Array]:
+    return {name: values.copy() for name, values in variables.items()}
+
+
+def _put_back(variables: Mapping[str, Array], values: Mapping[str, Array]) -> None:
+    for name, each in variables.items():
+        each[:] = values[name]

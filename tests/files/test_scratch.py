@@ -1,0 +1,81 @@
+"""Folders for the time being: none outlives its process for long."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.files import scratch
+
+ROOT = Path(__file__).parents[2]
+HOLDS = """
+import sys, time
+from pathlib import Path
+from harness import scratch
+with scratch.folder(Path(sys.argv[1])) as folder:
+    (folder / "large").write_bytes(bytes(1000))
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> subprocess.Popen[str]:
+    """A process that has a folder there."""
+    started = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(tmp_path)], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert started.stdout is not None
+    assert started.stdout.readline() == "held\n"
+    return started
+
+
+@pytest.mark.fault(
+    "kill -9 of the harness or of a worker, which leaves its temporary folders",
+    outcome="The next one to make such a folder removes them; those in use stay.",
+)
+def test_what_a_killed_process_left_is_removed_by_the_next(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
+    [left] = tmp_path.iterdir()
+    then = time.time() - 3600
+    os.utime(left, (then, then))
+    with scratch.folder(tmp_path):
+        assert left.exists(), "its process lives"
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    scratch._swept.clear()
+    with scratch.folder(tmp_path) as own:
+        assert list(tmp_path.iterdir()) == [own]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_neither_a_young_one_nor_a_link_is_removed(tmp_path: Path) -> None:
+    above, theirs = tmp_path / "above", tmp_path / "theirs"
+    above.mkdir()
+    theirs.mkdir()
+    (theirs / "precious").touch()
+    (above / "harness-scratch-young").mkdir()
+    (above / "harness-scratch-link").symlink_to(theirs)
+    with scratch.folder(above):
+        pass
+    assert len(list(above.iterdir())) == 2
+    assert (theirs / "precious").exists()
+
+
+@pytest.mark.fault(
+    "a disk of temporary files that is full",
+    outcome="The message names the folder in which there is no room.",
+)
+def test_an_error_of_the_disk_names_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No space left") as caught, scratch.folder(tmp_path) as own:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert caught.value.filename == str(own)
