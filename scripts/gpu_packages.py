@@ -2,7 +2,8 @@
 
 PyCUDA has no wheels on PyPI, so it is compiled against the headers of the CUDA toolkit that nvcc
 belongs to, or of PyPI's wheels where there is no toolkit. The driver decides the rest
-(harness/compiler/drivers.py). Run with the system's Python, so it may use the standard library only.
+(harness/compiler/drivers.py). Run with the system's Python, so it may use the standard library
+only.
 """
 
 from __future__ import annotations

@@ -10,49 +10,45 @@ import pytest
 HARNESS = Path(__file__).parents[1] / "harness"
 
 BASE = {
-    "errors", "cases", "dtypes", "near", "records", "strict_yaml", "progress", "silicon", "problem",
-    "current", "source_text", "budgets", "children", "storage", "inert", "journal",
-    "run_files", "scratch",
+    "errors", "console", "files", "silicon", "processes", "dtypes", "cases", "problem", "budgets",
+    "journal",
 }  # fmt: skip
 MAY_USE: dict[str, set[str]] = {
     "errors": set(),
     "budgets": set(),
-    "inert": set(),
-    "progress": {"inert"},
-    "children": set(),
-    "deadline": set(),
-    "run_files": set(),
-    "scratch": set(),
-    "utf8": set(),
-    "storage": {"errors", "run_files"},
-    "stopping": set(),
+    "console": set(),
+    "files": {"errors"},
     "silicon": set(),
-    "strict_yaml": {"errors"},
-    "near": set(),
-    "source_text": set(),
-    "dtypes": {"errors", "near"},
-    "cases": {"errors", "silicon"},
-    "records": set(),
-    "journal": {"errors", "records", "storage", "run_files"},
-    "current": {"records"},
-    "problem": {"errors", "dtypes", "deadline"},
-    "emulator": {"silicon", "scratch"},
+    "processes": set(),
+    "dtypes": {"errors", "console"},
+    "cases": {"silicon"},
+    "problem": {"errors", "dtypes", "processes"},
+    "journal": {"errors"},
+    "statistics": {"journal"},
+    "emulator": {"files", "silicon"},
     "matrix": BASE,
-    "build": BASE,
-    "job": BASE | {"build", "backends"},
-    "backends": BASE | {"build", "emulator"},
-    "measure": BASE | {"build", "backends"},
-    "ncu": BASE | {"build", "backends", "job"},
-    "worker": BASE | {"build", "job", "backends", "measure", "ncu", "emulator"},
+    "compiler": BASE,
+    "backends": BASE | {"compiler", "emulator"},
+    "job": BASE | {"compiler", "backends"},
+    "processes/workers": BASE | {"job", "backends"},
+    "measure": BASE | {"statistics", "compiler", "backends"},
+    "machine": BASE | {"matrix", "compiler", "backends", "job", "processes/workers", "measure"},
+    "ncu": BASE | {"job", "backends"},
+    "worker": BASE
+    | {"statistics", "compiler", "emulator", "backends", "job", "measure", "machine", "ncu"},
+    "tables": BASE | {"statistics"},
     "run": BASE
-    | {"stopping", "matrix", "build", "job", "backends", "measure", "ncu", "worker", "tables"},
-    "cluster": BASE | {"matrix", "build", "job", "measure", "run", "tables"},
-    "tables": BASE | {"measure"},
-    "analysis": BASE | {"tables", "measure", "ncu"},
-    "comparison": BASE | {"tables", "measure", "analysis", "matrix"},
-    "report": BASE | {"tables", "measure", "ncu", "analysis", "comparison"},
+    | {"statistics", "matrix", "compiler", "backends", "job", "processes/workers", "measure"}
+    | {"machine", "ncu", "worker", "tables"},
+    "cluster": BASE
+    | {"statistics", "matrix", "compiler", "job", "processes/workers", "machine", "run", "tables"},
+    "analysis": BASE | {"statistics", "tables", "ncu"},
+    "comparison": BASE | {"statistics", "tables", "analysis", "matrix"},
+    "report": BASE | {"statistics", "tables", "analysis", "comparison", "ncu"},
 }
 """Part → the parts it may import. `commands` and `__main__` stand above all of them."""
+UPPER_FLOOR = {"workers", "judge", "slots"}
+"""Of processes/: the modules that know what a worker's job is, listed as `processes/workers`."""
 ROOMS_OF_THE_EMULATOR: dict[str, set[str]] = {
     "errors": set(),
     "results": set(),
@@ -70,7 +66,7 @@ WITHOUT_GPU = (
     "comparison",
     "report",
     "matrix",
-    "build",
+    "compiler",
     "emulator",
     "silicon",
 )
@@ -88,18 +84,42 @@ def _imports(path: Path) -> set[str]:
 
 
 def _files(part: str) -> list[Path]:
+    if part == "processes/workers":
+        return [HARNESS / "processes" / f"{name}.py" for name in sorted(UPPER_FLOOR)]
     single = HARNESS / f"{part}.py"
-    return [single] if single.exists() else sorted((HARNESS / part).rglob("*.py"))
+    found = [single] if single.exists() else sorted((HARNESS / part).rglob("*.py"))
+    return [path for path in found if part != "processes" or path.stem not in UPPER_FLOOR]
+
+
+def _part(name: str) -> str | None:
+    """The part that an imported name belongs to; None where it is not one of the harness's."""
+    places = name.split(".")
+    if places[0] != "harness" or len(places) < 2 or not _is_part(places[1]):
+        return None
+    is_above = places[1] == "processes" and len(places) > 2 and places[2] in UPPER_FLOOR
+    return "processes/workers" if is_above else places[1]
 
 
 @pytest.mark.parametrize("part", MAY_USE)
 def test_a_part_imports_only_what_lies_below_it(part: str) -> None:
     allowed = MAY_USE[part] | {part}
-    for path in _files(part):
+    if part == "processes/workers":
+        allowed.add("processes")
+    files = _files(part)
+    assert files
+    for path in files:
         for name in _imports(path):
-            items = name.split(".")
-            if items[0] == "harness" and len(items) > 1 and _is_part(items[1]):
-                assert items[1] in allowed, f"{path.relative_to(HARNESS)} imports {name}"
+            assert _part(name) in {None, *allowed}, f"{path.relative_to(HARNESS)} imports {name}"
+
+
+def test_no_part_is_above_one_that_is_above_it() -> None:
+    def below(part: str, on_the_way: tuple[str, ...] = ()) -> None:
+        assert part not in on_the_way, " → ".join((*on_the_way, part))
+        for each in MAY_USE[part]:
+            below(each, (*on_the_way, part))
+
+    below("report")
+    below("cluster")
 
 
 def _is_part(name: str) -> bool:
@@ -127,7 +147,7 @@ def test_every_part_is_listed() -> None:
     parts = {p.stem for p in HARNESS.glob("*.py")} | {
         p.name for p in HARNESS.iterdir() if (p / "__init__.py").exists()
     }
-    assert parts - {"__init__", "__main__", "commands"} == set(MAY_USE)
+    assert parts - {"__init__", "__main__", "commands"} == set(MAY_USE) - {"processes/workers"}
 
 
 @pytest.mark.parametrize("part", WITHOUT_GPU)

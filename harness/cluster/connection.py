@@ -21,7 +21,7 @@ from harness.console.suggestions import install
 from harness.errors import UsageError
 from harness.machine import devices, environment
 from harness.processes import children
-from harness.run.task_runner import DESCRIBE_S
+from harness.processes.workers import DESCRIBE_S
 
 CONNECT_S = 10
 ASKED_S = DESCRIBE_S + 60

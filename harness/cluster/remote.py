@@ -28,9 +28,9 @@ from harness.journal.records import Located, Planned, Record
 from harness.machine import devices, environment
 from harness.machine.card import Card, look
 from harness.machine.gpu_lock import gpu_to_itself
-from harness.processes.workers import Workers
+from harness.processes.workers import DESCRIBE_S, Workers
 from harness.run.journal_state import JournalState
-from harness.run.task_runner import DESCRIBE_S, TaskRunner
+from harness.run.task_runner import TaskRunner
 
 LEASE_S = 60.0
 """How long a client may be silent before what is done for it is stopped."""

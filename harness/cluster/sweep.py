@@ -80,11 +80,11 @@ def _expected_work(item: WorkItem) -> int:
 
 
 class Sweep:
-    """All pieces of a stage, which are of one kind, by the crew's members with one kind of card."""
+    """All items of a stage, which are of one kind, by the pool's members with one kind of card."""
 
     def __init__(
-        self, pool: WorkerPool, kind: Device, runner: TaskRunner, items: Sequence[WorkItem], view: View,
-        tasks: TaskMaker,
+        self, pool: WorkerPool, kind: Device, runner: TaskRunner, items: Sequence[WorkItem],
+        view: View, tasks: TaskMaker,
     ) -> None:  # fmt: skip
         self._pool, self._kind, self._task_runner, self._view = pool, kind, runner, view
         self._tasks = tasks

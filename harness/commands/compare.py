@@ -28,8 +28,8 @@ MOST_ROWS = 30
 
 
 def compare(
-    base: str, new: Path | None, wanted: CompareOptions, *, across_machines: bool, min_effect: float,
-    quiet: bool,
+    base: str, new: Path | None, wanted: CompareOptions, *, across_machines: bool,
+    min_effect: float, quiet: bool,
 ) -> int:  # fmt: skip
     """The gate's exit code, of two runs' folders or of one that has both sides."""
     wanted.check()

@@ -74,9 +74,8 @@ def _test(bench: model.Bench, problem: str) -> None:
     """Every variant verified by the emulator. Exits with 1 where one fails, which none should."""
     device = devices.emulated(None)
     with tempfile.TemporaryDirectory() as scratch:
-        Runner(
-            bench, device, "emulator", [problem], Path(scratch), executor=LocalExecutor(environment.cores())
-        ).run()  # fmt: skip
+        executor = LocalExecutor(environment.cores())
+        Runner(bench, device, "emulator", [problem], Path(scratch), executor=executor).run()
         journal = list(read_journal(Path(scratch) / "journal.jsonl"))
     failed = [r for r in journal if isinstance(r, Outcome) and r.status == "failed"]
     for outcome in failed:

@@ -14,8 +14,7 @@ from harness.cases import Device
 from harness.console.suggestions import command
 from harness.errors import BackendUnavailable, UsageError
 from harness.job import Job
-from harness.processes.workers import Workers, import_ahead
-from harness.run.task_runner import DESCRIBE_S
+from harness.processes.workers import DESCRIBE_S, Workers, import_ahead
 from harness.silicon.architectures import UnknownArchitectureError
 
 DEFAULT_ARCH = "sm_90"

@@ -34,6 +34,9 @@ _TAIL = 2000
 STARTING_S = 60.0
 """What a process may take to start, on a machine that is busy with others."""
 
+DESCRIBE_S = 120
+"""Deadline for a device to say what it is."""
+
 MOST_SERVERS = 3
 """Processes that workers are forked from: for a run without a GPU, for one on a GPU, and for what
 torch.compile is part of."""

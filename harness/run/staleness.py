@@ -35,11 +35,13 @@ _SHORT = 16
 
 
 HARNESS = Path(__file__).parents[1]
-_ALWAYS = ("build", "backends/base.py", "worker/inputs.py", "worker/verify.py", "worker/qualify.py")
+_ALWAYS = (
+    "compiler", "backends/base.py", "worker/inputs.py", "worker/verify.py", "worker/qualify.py",
+)  # fmt: skip
 _TIMED = ("backends/cuda", "worker/timing.py", "measure/rounds.py")
 _EMULATED = (
     "backends/emulated.py", "backends/host_memory.py", "backends/machine_code.py", "emulator",
-    "silicon", "worker/counting.py", "worker/scrutiny.py", "worker/traffic.py",
+    "silicon", "worker/counting.py", "worker/cheat_check.py", "worker/traffic.py",
 )  # fmt: skip
 _CODE = (".py", ".cu", ".cuh", ".cpp", ".h")
 

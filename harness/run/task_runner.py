@@ -22,7 +22,7 @@ from harness.matrix.written import Limits, Timing
 from harness.measure.ceilings import PROBED
 from harness.problem import Work
 from harness.processes.slots import on_this_machine
-from harness.processes.workers import Ended, Workers
+from harness.processes.workers import DESCRIBE_S, Ended, Workers
 from harness.run.drawing import Drawing
 from harness.run.emulated.counting import Counting
 from harness.run.journal_state import JournalState
@@ -32,9 +32,6 @@ from harness.statistics.timings import Timings, placements_that_choose
 
 CEILINGS_S = 120
 """Deadline for measuring the machine's ceilings."""
-
-DESCRIBE_S = 120
-"""Deadline for a device to say what it is."""
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@
     python -m harness.worker serve cpu|gpu|compiling SOCKET
 
 The second forks workers, each with a job and a descriptor, from a process in which the imports are
-made (harness/processes/fork_server.py). A kernel may crash the process, hang it or lose the GPU's context;
-whoever started it (harness/processes/workers.py) keeps what was written, knows from the last `now` line
-what was running, and goes on with the others.
+made (harness/processes/fork_server.py). A kernel may crash the process, hang it or lose the GPU's
+context; whoever started it (harness/processes/workers.py) keeps what was written, knows from the
+last `now` line what was running, and goes on with the others.
 """
 
 from __future__ import annotations

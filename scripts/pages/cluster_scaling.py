@@ -63,9 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"one worker, and {costs[max(costs)]:.0f} ms with {max(costs)} at a time.",
         "",
         f"`scripts/pages/cluster_scaling.py`, commit {_commit()}, {environment.describe()['cpu']}: "
-        f"there are {environment.cores()} cores, which more workers share, and the load average was "
-        f"{load:.1f} "
-        "when it began: with one above 0, more workers also get more of the cores that others use.",
+        f"there are {environment.cores()} cores, which more workers share, and the load average "
+        f"was {load:.1f} when it began: with one above 0, more workers also "
+        "get more of the cores that others use.",
     ]  # fmt: skip
     print("\n".join(lines))
     return sections.keep(options.page, {"scaling": "\n".join(lines)}, False, "")

@@ -3,9 +3,10 @@
     python scripts/pages/comparing_tables.py            rewrite what stands between the markers
     python scripts/pages/comparing_tables.py --check    exit 1 if it is out of date
 
-From harness/comparison/regression_metrics.py, reports/simulated/gate.csv, which `make benchmark-compare`
-writes, reports/h200/reliability/gate.csv, of `make benchmark-gate`, gate_ladder.csv beside it, of
-`make benchmark-gate-ladder`, and reports/emulated/gate_edits.csv, of `make benchmark-gate-edits`.
+From harness/comparison/regression_metrics.py, reports/simulated/gate.csv, which
+`make benchmark-compare` writes, reports/h200/reliability/gate.csv, of `make benchmark-gate`,
+gate_ladder.csv beside it, of `make benchmark-gate-ladder`, and reports/emulated/gate_edits.csv,
+of `make benchmark-gate-edits`.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 The line says how many times faster than what it builds on the first variant of the file was at the
 largest size; of the variant that all build on, its time. A file that has changed since the run says
-nothing of it. No other line changes. The line is no part of the source (harness/files/source_text.py),
-so the run is still one of this file.
+nothing of it. No other line changes. The line is no part of the source
+(harness/files/source_text.py), so the run is still one of this file.
 """
 
 from __future__ import annotations

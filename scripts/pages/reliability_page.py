@@ -37,7 +37,7 @@ AREAS = {
     "run": "Processes, deadlines and resuming",
     "backends": "The GPU",
     "timed": "A run as a whole",
-    "build": "Compiling",
+    "compiler": "Compiling",
     "commands": "The command line",
     "matrix": "The matrix",
     "ncu": "Nsight Compute and its reports",

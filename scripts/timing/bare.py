@@ -3,7 +3,8 @@
     python scripts/timing/bare.py PLACEMENTS
 
 Times the same compiled kernels as the harness, after the same flush, in this one process. As in the
-harness, empty kernels between the launches give each another turn (harness/backends/cuda/launch_phase.py).
+harness, empty kernels between the launches give each another phase
+(harness/backends/cuda/launch_phase.py).
 Prints one line of JSON per batch: n, kernel, placement, round, samples_ns and turns, the number of
 kernels launched before each, modulo four.
 """

@@ -6,8 +6,8 @@ placement.csv: the harness's time of five reductions over that of the same compi
 allocations between plain events, after the same flush of the cache. levels.csv: of the bare times,
 the standard deviation between processes, between placements within a process, and between rounds
 within a placement, as parts of the time. turns.csv: the bare time at each of the four turns that a
-launch can have (harness/backends/cuda/launch_phase.py), microseconds, the fastest first, averaged over
-placements.
+launch can have (harness/backends/cuda/launch_phase.py), microseconds, the fastest first, averaged
+over placements.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ class WholeRun:
         with self._folder.or_leave_none():
             self._runner = Runner(
                 self._folder.bench, place.device, place.backend, self._folder.choice.only,
-                self._folder.path, request.wanted, place.executor, self._folder.chosen, place.driver,
-                matrix=bench,
+                self._folder.path, request.wanted, place.executor, self._folder.chosen,
+                place.driver, matrix=bench,
             )  # fmt: skip
         self._folder.open(self._runner, place.card)
         in_ptx.say_before(place.backend)
