@@ -154,7 +154,7 @@ def test_a_journal_has_one_writer_at_a_time(path: Path) -> None:
 
 HOLD = (
     "import sys, time; from pathlib import Path\n"
-    "from harness.journal import Journal\n"
+    "from harness.journal.file import Journal\n"
     "with Journal(Path(sys.argv[1])):\n"
     "    print('held', flush=True); time.sleep(600)\n"
 )

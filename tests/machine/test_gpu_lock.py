@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 UUID = "GPU-8d5f0a61-93c3-0c3e-5a3b-1f0b9c2d7e11"
 HOLD = (
     "import sys, time; from pathlib import Path\n"
-    "from harness.run import gpu_lock\n"
+    "from harness.machine import gpu_lock\n"
     "gpu_lock.FOLDER = Path(sys.argv[1])\n"
     f"with gpu_lock.gpu_to_itself({UUID!r}):\n"
     "    print('held', flush=True); time.sleep(600)\n"

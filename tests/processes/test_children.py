@@ -90,7 +90,7 @@ def test_a_command_that_does_not_exist_is_an_oserror() -> None:
 def test_nothing_outlives_a_parent_that_is_killed(
     program: Path, tmp_path: Path, number: int
 ) -> None:
-    script = f"from harness import children; children.output([{str(program)!r}], 600)"
+    script = f"from harness.processes import children; children.output([{str(program)!r}], 600)"
     parent = subprocess.Popen(
         [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
@@ -102,7 +102,7 @@ def test_nothing_outlives_a_parent_that_is_killed(
 
 def test_after_stopping_nothing_more_is_started(tmp_path: Path) -> None:
     script = (
-        "from harness import children\n"
+        "from harness.processes import children\n"
         "children.stop_all()\n"
         "print(children.output(['sleep', '600'], 600).code)"
     )
@@ -137,7 +137,7 @@ def test_a_source_that_is_rejected_is_no_stopped_compiler() -> None:
 
 
 def test_a_process_knows_its_relatives_by_their_marks() -> None:
-    told = "from harness.processes.children import guardian; print(guardian.relatives([{}, 1]))"
+    told = "from harness.processes import reaper; print(reaper.relatives([{}, 1]))"
     sibling = children.Child(["sleep", "30"])
     stranger = subprocess.Popen(["sleep", "30"])
     try:

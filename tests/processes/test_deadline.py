@@ -88,7 +88,7 @@ def test_a_deadline_within_a_deadline_is_the_outer_ones() -> None:
 )
 def test_a_loop_that_takes_no_alarm_ends_the_process() -> None:
     script = (
-        "from harness import deadline; import itertools\n"
+        "from harness.processes import deadline; import itertools\n"
         "deadline._GRACE_S = 0.5\n"
         "with deadline.within(0.5):\n"
         "    sum(itertools.repeat(1))\n"

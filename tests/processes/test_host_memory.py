@@ -51,7 +51,7 @@ def test_where_nothing_tells_nobody_knows(tmp_path: Path) -> None:
 def test_an_allocation_beyond_what_a_process_is_held_to_is_an_error_and_no_kill() -> None:
     code = (
         "import numpy as np\n"
-        "from harness.processes.children import host_memory\n"
+        "from harness.processes import host_memory\n"
         "host_memory.hold(300 << 20)\n"
         "np.ones(25_000_000)  # 200 MB\n"
         "try: np.ones(100_000_000)  # 800 MB\n"
