@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 NAME = "kernel-harness"
-CLONE = Path(__file__).resolve().parents[1]
+CLONE = Path(__file__).resolve().parents[2]
 """Where this is a clone; else the folder that packages are installed in."""
 
 

@@ -25,7 +25,7 @@ from typing import IO, Any
 
 from harness.processes import reaper
 
-_GUARDIAN = Path(reaper.__file__)
+_REAPER = Path(reaper.__file__)
 _ROOM = 64
 """Characters: a mark has 18, and as many more for each harness within a harness."""
 
@@ -65,7 +65,7 @@ class _Family:
         reading, writing = os.pipe()
         try:
             subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_GUARDIAN), f"{self.mark}."],
+                [sys.executable, "-I", "-S", str(_REAPER), f"{self.mark}."],
                 stdin=reading, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
                 start_new_session=True,
             )  # fmt: skip

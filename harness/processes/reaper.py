@@ -1,6 +1,6 @@
 """A process that outlives the harness by a moment, to end whatever the harness has left.
 
-    python -I -S guardian.py MARK < the reading end of a pipe that the harness holds open
+    python -I -S reaper.py MARK < the reading end of a pipe that the harness holds open
 
 However the harness ends, `kill -9` included, the pipe closes with it. Then every process whose
 environment has the mark is killed: compilers and their passes, workers, ncu, and what those

@@ -16,10 +16,10 @@ from harness.compiler import cache
 @pytest.fixture(scope="module", autouse=True)
 def _quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No pages, which take seconds; one compile cache; worker processes that find the harness."""
-    from harness.report import runner
+    from harness.report import site
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "write_pages", lambda run: run.folder / "report.html")
+        patch.setattr(site, "write_pages", lambda run: run.folder / "report.html")
         patch.setattr(cache, "CACHE", tmp_path_factory.getbasetemp() / "compiled")
         patch.setenv("PYTHONPATH", str(workers.ROOT))
         patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("tmp")))

@@ -249,7 +249,7 @@ MAY_OPEN: dict[str, str] = {
     "report/figures/style.py": "into memory",
     "report/comparison/trend.py": "into memory",
     "tables/files.py": "into memory",
-    "journal.py": "what the door has opened",
+    "journal/file.py": "what the door has opened",
     "analysis/source_lines.py": "kernels that were just executed",
     "comparison/beside.py": "a folder that was checked, or one of its own",
     "comparison/commits.py": "a folder of its own",
@@ -263,7 +263,7 @@ def test_what_handles_runs_opens_no_file_by_itself() -> None:
 
     rooms = ("report", "tables", "analysis", "comparison", "commands/printed")
     files = [path for room in rooms for path in sorted((ROOT / "harness" / room).rglob("*.py"))]
-    files += [ROOT / "harness" / name for name in ("journal.py", "storage.py", "run/folder.py",
+    files += [ROOT / "harness" / name for name in ("journal/file.py", "journal/storage.py", "run/folder.py",
               "commands/compare.py", "commands/redraw.py", "commands/pack.py", "commands/trend.py",
               "ncu/container.py")]  # fmt: skip
     found = set()
