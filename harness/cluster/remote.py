@@ -133,7 +133,7 @@ def carry_out(task: Task) -> TaskResult:
         desk.journals[task.key] = path
         keeper = _Keeper(journal, known)
         setting = replace(task.setting, kernels=found(task.setting.kernels))
-        runner = keeper.runner = TaskRunner(setting, known, _placed(task), keeper)
+        runner = keeper.runner = TaskRunner(setting, known, _placed(task), keeper.keep)
         desk.sites[task.key] = runner
         try:
             with _leased(desk, runner), _gpu(task.gpu):

@@ -13,15 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from harness.backends.base import Right
 from harness.cases import Case
 from harness.files import scratch
-from harness.job import Job
 from harness.processes import host_memory
 from harness.processes.workers import Ended
-from harness.statistics.timings import Timings
+from harness.run.surroundings import Surroundings
 
 RAM = Path("/dev/shm")
 """Where inputs wait for their placements, if there is room."""
@@ -35,26 +33,6 @@ HOST_BYTES_PER_S = 200e6
 
 ATTEMPTS = 3
 """Workers in a row that may end for no reason that points to a case."""
-
-
-class Surroundings(Protocol):
-    """What a measurement needs of the run that it is part of."""
-
-    def job(self, task: str, **more: object) -> Job: ...
-    def do(self, job: Job, more_s: float = 0) -> Ended:
-        """more_s: what each step may take beyond `limits.launch_s`."""
-        ...
-
-    def is_open(self, case: Case) -> bool: ...
-    def finish(
-        self,
-        case: Case,
-        status: str,
-        reason: str = "",
-        again: bool = False,
-        limits: Sequence[str] = (),
-    ) -> None: ...
-    def timings(self, cases: Sequence[Case]) -> Timings: ...
 
 
 @dataclass(frozen=True)

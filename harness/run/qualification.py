@@ -7,36 +7,15 @@ verified. Whatever is missing has a reason: a wrong result, or how the process e
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from harness.cases import Case, Shape
-from harness.job import Job
 from harness.journal.records import Finished, Record, Verified
 from harness.processes.workers import Ended
 from harness.run.measurement import ATTEMPTS
+from harness.run.surroundings import Surroundings
 from harness.worker.inputs import DRAWS
-
-
-class Surroundings(Protocol):
-    """What a qualification needs of the run that it is part of."""
-
-    @property
-    def is_timed(self) -> bool: ...
-    @property
-    def is_stopped(self) -> bool: ...
-    def job(self, task: str, **more: object) -> Job: ...
-    def qualify(self, job: Job, keep: Callable[[Record], None]) -> Ended: ...
-    def keep(self, record: Record) -> None: ...
-    def finish(
-        self,
-        case: Case,
-        status: str,
-        reason: str = "",
-        again: bool = False,
-        limits: Sequence[str] = (),
-    ) -> None: ...
 
 
 @dataclass

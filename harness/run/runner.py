@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from harness.backends.base import AROUND
 from harness.cases import Case, Device
 from harness.console.progress import console
 from harness.job import Job
@@ -24,7 +23,7 @@ from harness.matrix import model, plan
 from harness.ncu import stage as profiling
 from harness.ncu.failures import Failure
 from harness.processes.workers import Workers, import_ahead
-from harness.run import drawing, forecast, staleness
+from harness.run import drawing, forecast, planning, staleness
 from harness.run.compilation import Compilation, built_again, compile_all, described, to_compile
 from harness.run.emulated import stage as emulation
 from harness.run.executor import Executor, LocalExecutor
@@ -81,7 +80,7 @@ class Runner:
             backend, device, bench.kernels, bench.limits, bench.timing, self.fresh
         )
         self.forecast = forecast.nothing()
-        self._task_runner = TaskRunner(setting, self._known, {}, self)
+        self._task_runner = TaskRunner(setting, self._known, {}, self.keep)
 
     @property
     def is_timed(self) -> bool:
@@ -180,26 +179,9 @@ class Runner:
         origins = staleness.Origins(
             self.bench, self.tests, self.device.arch, self.is_timed, self.driver
         )
-        found = []
-        for case in self.cases:
-            variant = self.bench.problems[case.problem].variants.get(case.variant)
-            said = (variant.idea, variant.is_trap) if variant else ("", False)
-            work = self.plan.works[case.group]
-            found.append(Planned(
-                case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch,
-                work.bytes, work.flops,
-                case.variant == self.bench.problems[case.problem].baseline, case.is_library,
-                tuple(step.kernel for step in case.steps), case.builds_on,
-                origins.of(case, counted=not self.over_budget(case)), self._expected(case), *said,
-                work.written_bytes, work.reread_bytes, work.exponentials,
-                staleness.launched(case, self.bench.timing.seed),
-            ))  # fmt: skip
-        return found
-
-    def _expected(self, case: Case) -> dict[str, str]:
-        """The budgets of the case's variant; a library has none."""
-        variant = self.bench.problems[case.problem].variants.get(case.variant)
-        return {name: str(budget) for name, budget in variant.expect.items()} if variant else {}
+        return planning.planned(
+            self.bench, self.plan, origins, lambda case: not self._over_budget(case)
+        )
 
     def _to_time(self) -> set[str]:
         """The chosen cases that a clock is held to, unless they fail before."""
@@ -228,49 +210,11 @@ class Runner:
                 self._task_runner.finish(case, "skipped", case.skip)
             elif reason := (case.refusal or untested.get(case.shape)):
                 self._task_runner.finish(case, "failed", reason)
-            elif reason := self._too_large(case):
+            elif reason := planning.too_large(case, self.problems[case.problem], self.device):
                 self._task_runner.finish(case, "skipped", f"{NO_MEMORY}: {reason}")
 
-    def _too_large(self, case: Case) -> str:
-        """Why the case's buffers cannot be held, or nothing."""
-        needed, free = self._device_bytes_of(case), self.device.free_bytes
-        if needed <= free:
-            return ""
-        there = "are free on" if self.device.room else "is all the memory of"
-        return (
-            f"it needs {needed / 2**30:.2f} GiB, and {free / 2**30:.2f} GiB {there} "
-            f"{self.device.name}\n  free some of it, or choose smaller sizes with --size"
-        )
-
-    def _device_bytes_of(self, case: Case) -> int:
-        """Of the device, for all buffers of the case, as a workspace that times lays them out."""
-        if self.device.room is None:
-            return self._bytes_of(case)
-        buffers = self.problems[case.problem].buffers(case.sizes, case.dtype)
-        found = 0
-        for buffer in buffers:
-            # What a kernel writes has a twin for warm launches; what it must not, a copy.
-            copies = 1 + (buffer.role != "input") + (buffer.name in case.overwrites)
-            found += copies * (buffer.nbytes + AROUND)
-        return found
-
-    def over_budget(self, case: Case) -> str:
-        """Why the emulator does not count the case, or nothing."""
-        if self.is_timed or case.sizes in self.bench.problems[case.problem].sizes.emulate:
-            return ""
-        limits, work = self.bench.limits, self.plan.works[case.group]
-        uncounted = "verified at the test sizes, but not counted:"
-        if work.bytes > limits.emulate_bytes:
-            return (
-                f"{uncounted} {work.bytes / 2**20:.0f} MiB of compulsory traffic exceeds "
-                f"limits.emulate_bytes, {limits.emulate_bytes / 2**20:.0f} MiB"
-            )
-        if work.flops > limits.emulate_flops:
-            return (
-                f"{uncounted} {work.flops:,} floating-point operations exceed "
-                f"limits.emulate_flops, {limits.emulate_flops:,}"
-            )
-        return ""
+    def _over_budget(self, case: Case) -> str:
+        return "" if self.is_timed else planning.over_budget(case, self.bench, self.plan)
 
     def _drawing(self) -> AbstractContextManager[drawing.Drawing | None]:
         """Of what is to be measured on this machine, on some of its cores."""
@@ -322,7 +266,7 @@ class Runner:
         tests = [test for test in self.tests if test.id in self._made.ready]
         self._executor.carry_out("verify", self._task_runner, [
             WorkItem("qualify", "/".join(name), tuple(cases), _of_shapes(tests, cases),
-                  {case.id: why for case in cases if (why := self.over_budget(case))})
+                  {case.id: why for case in cases if (why := self._over_budget(case))})
             for name, cases in by_variant.items()
         ])  # fmt: skip
 
@@ -351,17 +295,12 @@ class Runner:
             groups[case.group].append(case)
         self._executor.carry_out("measure", self._task_runner, [
             WorkItem("measure", name, tuple(cases), baseline=self._baseline(cases[0]),
-                  needed_bytes=4 * self._bytes_of(cases[0]))
+                  needed_bytes=4 * planning.bytes_of(cases[0], self.problems[cases[0].problem]))
             for name, cases in groups.items()
         ])  # fmt: skip
 
     def _baseline(self, case: Case) -> str:
         return self.bench.problems[case.problem].baseline
-
-    def _bytes_of(self, case: Case) -> int:
-        """Of all buffers of the case."""
-        buffers = self.problems[case.problem].buffers(case.sizes, case.dtype)
-        return sum(buffer.nbytes for buffer in buffers)
 
     def _conclude(self) -> None:
         for case in self._open(self.cases):
@@ -385,7 +324,7 @@ class Runner:
     def _count_in_the_emulator(self, sound: Sequence[Case]) -> None:
         """What ncu may not read. Where every kernel has counters so, nothing is missing."""
         emulation.count(
-            emulation.Surroundings(
+            emulation.TimedRun(
                 self._task_runner.setting, self._matrix, self.problems, self._executor, self._known,
                 self.workers, self.keep,
             ),

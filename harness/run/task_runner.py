@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from harness.cases import Case, Device, how_many
 from harness.compiler.compile import Built
@@ -28,6 +28,7 @@ from harness.run.emulated.counting import Counting
 from harness.run.journal_state import JournalState
 from harness.run.measurement import Effort, Measurement
 from harness.run.qualification import Qualification
+from harness.run.surroundings import Keep
 from harness.statistics.timings import Timings, placements_that_choose
 
 CEILINGS_S = 120
@@ -75,15 +76,10 @@ class WorkItem:
     """Of what is counted: group → its work model."""
 
 
-class RecordKeeper(Protocol):
-    def keep(self, record: Record) -> None:
-        """Write a record down; what is known has it then."""
-
-
 class TaskRunner:
     """Does pieces, one after another or several at a time, and hands on their records.
 
-    known: what the records say so far, those included that the keeper is handed. built: case →
+    known: what the records say so far, those included that are kept. built: case →
     what was compiled for it.
     """
 
@@ -92,12 +88,12 @@ class TaskRunner:
         setting: RunSettings,
         known: JournalState,
         built: dict[str, Built],
-        keeper: RecordKeeper,
+        keep: Keep,
     ) -> None:
         self.setting, self.known, self.built = setting, known, built
         self.workers = Workers()
         self.slots = on_this_machine(setting.device)
-        self._keeper = keeper
+        self._keep = keep
         self.took: Callable[[WorkItem, float], None] = lambda item, seconds: None
         """Told what each piece took, in seconds."""
         self.drawing: Drawing | None = None
@@ -124,9 +120,9 @@ class TaskRunner:
         self._measure(item)
         return how_many(len(item.cases))
 
-    def hand_to(self, keeper: RecordKeeper) -> None:
+    def hand_to(self, keep: Keep) -> None:
         """From here on, what is found is another's to keep."""
-        self._keeper = keeper
+        self._keep = keep
 
     def _measure(self, item: WorkItem) -> None:
         timing, group = self.setting.timing, item.cases[0].group
@@ -150,7 +146,7 @@ class TaskRunner:
     # What a qualification and a measurement need of the run
 
     def keep(self, record: Record) -> None:
-        self._keeper.keep(record)
+        self._keep(record)
 
     @property
     def is_timed(self) -> bool:

@@ -118,8 +118,11 @@ class Stage:
             known.note(Planned(c.id, c.problem, c.variant, c.dtype, c.sizes, c.launch, 8, 1, True,
                                False))  # fmt: skip
         self.runner = TaskRunner(
-            RunSettings("a clock", self.device, Path(), Limits(), Timing()), known, {}, self.book
-        )
+            RunSettings("a clock", self.device, Path(), Limits(), Timing()),
+            known,
+            {},
+            self.book.keep,
+        )  # fmt: skip
         self.pool = Scripted(does, self.folder, members, self.device)
         self.pool.takes = self.takes
         view = SimpleNamespace(doing=lambda member, what: None, done=lambda what: None)

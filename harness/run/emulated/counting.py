@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from harness.cases import Case
-from harness.job import Job
 from harness.journal.records import Emulated, Record, Remark, Verified
 from harness.problem import Work
-from harness.processes.workers import Ended
 from harness.run.measurement import ATTEMPTS
+from harness.run.surroundings import Surroundings
 
 DEADLINE_S = 600.0
 """For one case: ten times what is thought quick (sizes.py), as the machine may be busy."""
-
-
-class Surroundings(Protocol):
-    """What counting needs of the run that it is part of."""
-
-    @property
-    def is_stopped(self) -> bool: ...
-    def job(self, task: str, **more: object) -> Job: ...
-    def with_the_device(
-        self, job: Job, deadline_s: float, keep: Callable[[Record], None]
-    ) -> Ended: ...
-    def keep(self, record: Record) -> None: ...
 
 
 @dataclass

@@ -24,7 +24,8 @@ from harness.run.emulated import sizes as size_rules
 from harness.run.emulated.counting import emulated
 from harness.run.executor import Executor
 from harness.run.journal_state import JournalState
-from harness.run.task_runner import RecordKeeper, RunSettings, TaskRunner, WorkItem
+from harness.run.surroundings import Keep
+from harness.run.task_runner import RunSettings, TaskRunner, WorkItem
 from harness.silicon.architectures import is_known
 
 EXECUTED = "smsp__thread_inst_executed.sum"
@@ -39,7 +40,7 @@ NO_SIZE = (
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class TimedRun:
     """What the stage needs of the run. matrix: with all sizes, whichever were chosen."""
 
     setting: RunSettings
@@ -48,10 +49,10 @@ class Surroundings:
     executor: Executor
     known: JournalState
     workers: Workers
-    keep: Callable[[Record], None]
+    keep: Keep
 
 
-def count(run: Surroundings, sound: Iterable[Case]) -> None:
+def count(run: TimedRun, sound: Iterable[Case]) -> None:
     """Count what has no counters yet, each case that can be; the others have a reason."""
     kernels = [c for c in sound if c.kind == "kernel"]
     if why := _impossible(run.setting):
@@ -115,7 +116,7 @@ class _Near:
 class Stage:
     """The timed cases of a run, of which some may have been counted before."""
 
-    def __init__(self, run: Surroundings, kernels: Sequence[Case]) -> None:
+    def __init__(self, run: TimedRun, kernels: Sequence[Case]) -> None:
         self._run = run
         self._works: dict[str, Work] = {}
         self._stand_ins: dict[str, Case | str] = {}
@@ -123,7 +124,7 @@ class Stage:
         setting = replace(
             run.setting, backend="emulator", fresh=0, device=replace(run.setting.device, room=None)
         )
-        self._task_runner = TaskRunner(setting, run.known, {}, run)
+        self._task_runner = TaskRunner(setting, run.known, {}, run.keep)
         self._task_runner.workers = run.workers
         self._explaining = self._explaining_of(kernels)
         self._left = [case for case in kernels if self._is_left(case)]
@@ -204,7 +205,7 @@ class Stage:
         self._count("emulate", [
             c for c in {c.id: c for c in (*own, *instead)}.values()
             if c.id in self._task_runner.built and not known.is_emulated(c.id)
-        ], self._run)  # fmt: skip
+        ], self._run.keep)  # fmt: skip
         for case in large:
             if isinstance(lacking := self._stand_ins[case.id], str):
                 self._run.keep(emulated(case, None, None, lacking))
@@ -230,7 +231,7 @@ class Stage:
         )  # fmt: skip
         held.close(*(wanted.keys() - open_.keys()))
         self._task_runner.slots = self._slots_for(list(open_.values()))
-        self._count("emulate more", list(open_.values()), held)
+        self._count("emulate more", list(open_.values()), held.keep)
         held.close(*open_)
 
     def _near_or_not(self, cases: Sequence[Case]) -> _Near:
@@ -365,13 +366,13 @@ class Stage:
             return on_this_machine(self._task_runner.setting.device)
         return Slots(max(1, available // max(map(self._footprint, cases))))
 
-    def _count(self, title: str, cases: Sequence[Case], keeper: RecordKeeper) -> None:
+    def _count(self, title: str, cases: Sequence[Case], keep: Keep) -> None:
         if not cases:
             return
         by_variant: dict[tuple[str, str, str], list[Case]] = defaultdict(list)
         for case in cases:
             by_variant[case.problem, case.variant, case.group].append(case)
-        self._task_runner.hand_to(keeper)
+        self._task_runner.hand_to(keep)
         self._run.executor.carry_out(title, self._task_runner, [
             WorkItem("count", f"{problem}/{variant} {_text(each[0].sizes)}", tuple(each),
                   works={case.group: self._work(case) for case in each})

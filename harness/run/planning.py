@@ -1,0 +1,82 @@
+"""What a run plans: the record of each case, and which cases are too large for the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harness.backends.base import AROUND
+from harness.cases import Case, Device
+from harness.journal.records import Planned
+from harness.matrix import model
+from harness.matrix.plan import Plan
+from harness.problem import Problem
+from harness.run import staleness
+
+
+def planned(
+    bench: model.Bench, plan: Plan, origins: staleness.Origins, is_counted: Callable[[Case], bool]
+) -> list[Planned]:
+    """Return the records of all cases. is_counted: whether the emulator counts the case."""
+    found = []
+    for case in plan.cases:
+        problem = bench.problems[case.problem]
+        variant = problem.variants.get(case.variant)  # a library is none
+        said = (variant.idea, variant.is_trap) if variant else ("", False)
+        expected = {name: str(b) for name, b in variant.expect.items()} if variant else {}
+        work = plan.works[case.group]
+        found.append(Planned(
+            case.id, case.problem, case.variant, case.dtype, case.sizes, case.launch, work.bytes,
+            work.flops, case.variant == problem.baseline, case.is_library,
+            tuple(step.kernel for step in case.steps), case.builds_on,
+            origins.of(case, counted=is_counted(case)), expected, *said, work.written_bytes,
+            work.reread_bytes, work.exponentials, staleness.launched(case, bench.timing.seed),
+        ))  # fmt: skip
+    return found
+
+
+def over_budget(case: Case, bench: model.Bench, plan: Plan) -> str:
+    """Return why the emulator does not count the case, or nothing."""
+    if case.sizes in bench.problems[case.problem].sizes.emulate:
+        return ""
+    limits, work = bench.limits, plan.works[case.group]
+    uncounted = "verified at the test sizes, but not counted:"
+    if work.bytes > limits.emulate_bytes:
+        return (
+            f"{uncounted} {work.bytes / 2**20:.0f} MiB of compulsory traffic exceeds "
+            f"limits.emulate_bytes, {limits.emulate_bytes / 2**20:.0f} MiB"
+        )
+    if work.flops > limits.emulate_flops:
+        return (
+            f"{uncounted} {work.flops:,} floating-point operations exceed "
+            f"limits.emulate_flops, {limits.emulate_flops:,}"
+        )
+    return ""
+
+
+def too_large(case: Case, problem: Problem, device: Device) -> str:
+    """Return why the device cannot hold the case's buffers, or nothing."""
+    needed, free = _device_bytes(case, problem, device), device.free_bytes
+    if needed <= free:
+        return ""
+    there = "are free on" if device.room else "is all the memory of"
+    return (
+        f"it needs {needed / 2**30:.2f} GiB, and {free / 2**30:.2f} GiB {there} "
+        f"{device.name}\n  free some of it, or choose smaller sizes with --size"
+    )
+
+
+def bytes_of(case: Case, problem: Problem) -> int:
+    """The size of all buffers of the case."""
+    return sum(buffer.nbytes for buffer in problem.buffers(case.sizes, case.dtype))
+
+
+def _device_bytes(case: Case, problem: Problem, device: Device) -> int:
+    """The device memory of all buffers, as a workspace that times lays them out."""
+    if device.room is None:
+        return bytes_of(case, problem)
+    found = 0
+    for buffer in problem.buffers(case.sizes, case.dtype):
+        # What a kernel writes has a twin for warm launches; what it must not, a copy.
+        copies = 1 + (buffer.role != "input") + (buffer.name in case.overwrites)
+        found += copies * (buffer.nbytes + AROUND)
+    return found

@@ -1,0 +1,58 @@
+"""What a piece of work needs of the run around it. A TaskRunner has all of it; tests have less."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from harness.cases import Case
+from harness.job import Job
+from harness.journal.records import Record
+from harness.processes.workers import Ended
+from harness.statistics.timings import Timings
+
+Keep = Callable[[Record], None]
+"""Writes a record down; the state of the journal has it from then on."""
+
+
+class Surroundings(Protocol):
+    @property
+    def is_timed(self) -> bool:
+        """Whether the backend tells the time."""
+        ...
+
+    @property
+    def is_stopped(self) -> bool: ...
+
+    def job(self, task: str, **more: object) -> Job:
+        """Return a worker's job, with what was compiled for its cases."""
+        ...
+
+    def do(self, job: Job, more_s: float = 0) -> Ended:
+        """more_s: what each step may take beyond `limits.launch_s`."""
+        ...
+
+    def qualify(self, job: Job, keep: Keep) -> Ended: ...
+
+    def with_the_device(self, job: Job, deadline_s: float, keep: Keep) -> Ended: ...
+
+    def keep(self, record: Record) -> None: ...
+
+    def is_open(self, case: Case) -> bool:
+        """Whether the case has no outcome yet."""
+        ...
+
+    def finish(
+        self,
+        case: Case,
+        status: str,
+        reason: str = "",
+        again: bool = False,
+        limits: Sequence[str] = (),
+    ) -> None:
+        """Give the case its outcome. again, limits: when a resumed run does it anew."""
+        ...
+
+    def timings(self, cases: Sequence[Case]) -> Timings:
+        """Return what the rounds of these cases say so far."""
+        ...
