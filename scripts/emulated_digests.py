@@ -20,12 +20,12 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from harness import problem as problems
 from harness.backends.base import Execution
 from harness.backends.emulated_device import emulated_device
 from harness.cases import Case
 from harness.errors import CompileError
 from harness.matrix import filters, model
+from harness.problem import loading
 from harness.run.emulate import by_front_end
 from harness.run.runner import Runner
 from harness.worker.inputs import Inputs
@@ -86,7 +86,7 @@ def of_case(bench: model.Bench, case: Case) -> Iterator[Row]:
         ptx, machine = by_front_end(bench, case, ARCH)
     except CompileError:
         return  # so it is on the other host
-    found = problems.load(bench.kernels / case.problem)
+    found = loading.load(bench.kernels / case.problem)
     inputs = hashed(Inputs(found, case, bench.timing.seed, 0).values.values())
     yield case.id, "ptx", inputs, *of_execution(ptx)
     if isinstance(machine, str):

@@ -16,7 +16,8 @@ import pytest
 
 from harness import tables
 from harness.cases import Case
-from harness.journal.records import Compiled, Counted, Uncounted
+from harness.journal.counter_records import Counted, Uncounted
+from harness.journal.records import Compiled
 from harness.problem import Work
 from harness.processes.stopping import Stopped
 from harness.run.compilation import Compilation

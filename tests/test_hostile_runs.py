@@ -22,16 +22,14 @@ from harness import tables
 from harness.analysis import source_lines
 from harness.commands.printed import results
 from harness.errors import JournalError
+from harness.journal.counter_records import Counted, SourceLine, Uncounted
 from harness.journal.records import (
     Compiled,
-    Counted,
     Outcome,
     Planned,
     Record,
     Remark,
     Round,
-    SourceLine,
-    Uncounted,
     Verified,
     to_json,
 )

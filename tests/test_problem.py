@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from harness.errors import ProblemError
-from harness.problem import Buffer, Work, load, machine_epsilon, summation_bound
+from harness.problem import Buffer, Work, machine_epsilon, summation_bound
+from harness.problem.loading import load
 
 
 @pytest.fixture

@@ -14,17 +14,9 @@ from scipy import stats
 
 from harness import tables
 from harness.errors import JournalError, UsageError
+from harness.journal.counter_records import Counted
 from harness.journal.file import Journal
-from harness.journal.records import (
-    Ceiling,
-    Compiled,
-    Counted,
-    Outcome,
-    Planned,
-    Record,
-    Round,
-    Verified,
-)
+from harness.journal.records import Ceiling, Compiled, Outcome, Planned, Record, Round, Verified
 from harness.tables import Run
 
 INFO = {"backend": "cuda", "timing": {"confidence": 0.95, "same_within": 0.01}}

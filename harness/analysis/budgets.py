@@ -17,7 +17,8 @@ from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import CAVEATS, Answer, Missing, Reading, Readings, weakest
 from harness.budgets import BANK_CONFLICTS, Budget
 from harness.errors import JournalError
-from harness.journal.records import Compiled, Planned, Provenance, SourceLine
+from harness.journal.counter_records import Provenance, SourceLine
+from harness.journal.records import Compiled, Planned
 from harness.ncu.metrics import base
 from harness.tables import Run
 

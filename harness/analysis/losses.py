@@ -18,7 +18,8 @@ from harness.analysis.finders import SECTOR_BYTES, WARP
 from harness.analysis.peaks import PER_CYCLE
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Answer, Reading, Readings
-from harness.journal.records import MachineInstruction, Planned, SourceLine
+from harness.journal.counter_records import MachineInstruction, SourceLine
+from harness.journal.records import Planned
 
 WORTH, IDLE_WORTH = 0.05, 0.1
 """Of all the cycles that a case is priced at, below which a loss is not told. Some lanes idle in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from harness.journal.records import MachineCode, MachineInstruction
+from harness.journal.counter_records import MachineCode, MachineInstruction
 
 WIDTH = 46
 """Letters that most instructions fit into."""

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from harness.journal.records import Compiled, Counted, Provenance, Uncounted, times_the_work
+from harness.journal.counter_records import Counted, Provenance, Uncounted
+from harness.journal.records import Compiled, times_the_work
 from harness.ncu.metrics import base, catalogue
 from harness.tables import Run
 

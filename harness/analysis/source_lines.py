@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.analysis import machine_lines
-from harness.journal.records import MachineInstruction, SourceLine
+from harness.journal.counter_records import MachineInstruction, SourceLine
 
 WARP = 32
 _WORST_SHARE = 0.1

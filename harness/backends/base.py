@@ -17,7 +17,8 @@ from harness.cases import Case, Device, Flush, Step, how_many
 from harness.compiler.compile import Built
 from harness.dtypes import numpy_dtype
 from harness.errors import DeviceFault, DeviceLost, HarnessError, LaunchError
-from harness.journal.records import Cache, Counted, MachineCode, SourceLine, Uncounted
+from harness.journal.counter_records import Counted, MachineCode, SourceLine, Uncounted
+from harness.journal.records import Cache
 from harness.problem import Buffer, Problem
 
 Array = npt.NDArray[Any]

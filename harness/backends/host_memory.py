@@ -23,7 +23,7 @@ from harness.backends.base import (
 from harness.cases import Case, Step
 from harness.compiler.compile import Built, kernel_name
 from harness.errors import LaunchError
-from harness.journal.records import Counted, MachineCode, Provenance, SourceLine, Uncounted
+from harness.journal.counter_records import Counted, MachineCode, Provenance, SourceLine, Uncounted
 from harness.problem import Buffer
 
 Self = TypeVar("Self", bound="HostWorkspace")

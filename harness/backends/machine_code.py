@@ -26,7 +26,13 @@ from harness.cases import Case
 from harness.compiler.compile import Built
 from harness.emulator import sass
 from harness.emulator.sass.code import READ
-from harness.journal.records import Counted, MachineCode, MachineInstruction, Provenance, Uncounted
+from harness.journal.counter_records import (
+    Counted,
+    MachineCode,
+    MachineInstruction,
+    Provenance,
+    Uncounted,
+)
 
 LISTING = "listing.json.gz"
 """What the disassembler prints of a cubin, kept beside it."""

@@ -10,8 +10,8 @@ from harness.analysis.budgets import checks
 from harness.commands.printed import budgets, results
 from harness.console.progress import console
 from harness.errors import UsageError
+from harness.journal.counter_records import Counted
 from harness.journal.file import Journal
-from harness.journal.records import Counted
 from harness.ncu import stage
 from harness.ncu.failures import Failure
 from harness.tables import cards, packed

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from pathlib import PurePath
 
 from harness.comparison.pairs import Side
-from harness.journal.records import SourceLine
+from harness.journal.counter_records import SourceLine
 from harness.tables import Run
 
 Amount = Callable[[SourceLine], float]

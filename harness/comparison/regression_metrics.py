@@ -16,7 +16,8 @@ from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import NOTHING, Answer, Missing, Reading, Readings, weakest
 from harness.comparison.lines import Amount, LineOfCode, where
 from harness.comparison.pairs import Side
-from harness.journal.records import Planned, Provenance, SourceLine
+from harness.journal.counter_records import Provenance, SourceLine
+from harness.journal.records import Planned
 
 WARP = 32
 

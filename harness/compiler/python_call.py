@@ -25,7 +25,7 @@ from typing import Any
 from harness.cases import Case
 from harness.console.suggestions import did_you_mean
 from harness.errors import HarnessError, LaunchError, NotInstalled
-from harness.problem import line_in
+from harness.problem.loading import line_in
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 

@@ -9,22 +9,26 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Literal, NamedTuple, Protocol
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, TypeAdapter
 
+from harness.journal.counter_records import (
+    Counted,
+    Emulated,
+    MachineCode,
+    Profiled,
+    Provenance,
+    SourceLine,
+    Uncounted,
+)
+from harness.journal.numbers import Duration, Real, Whole
+
 Status = Literal["ok", "failed", "skipped"]
-Provenance = Literal[
-    "measured", "ncu", "machine-exact", "emulator-exact", "emulator-model", "ptx-level"
-]
 Cache = Literal["cold", "warm"]
 Phase = Literal["test", "scrutiny", "before", "after"]
 """When a launch was verified: at a test size, there once more in the emulator with an eye on how it
 came to its result, or at a timed size before or after timing."""
-
-Whole = Annotated[int, Field(ge=0, lt=2**63)]
-Real = Annotated[float, Field(allow_inf_nan=False)]
-Duration = Annotated[float, Field(ge=0, lt=2**62)]
 
 
 def group_name(problem: str, dtype: str, sizes: Mapping[str, int]) -> str:
@@ -118,139 +122,6 @@ class Verified:
     error: Real | None
     """The largest |output − reference| over its bound; None where nothing could be compared."""
     kind: Literal["verified"] = "verified"
-
-
-@dataclass(frozen=True)
-class Counted:
-    """One counter of one step of a case."""
-
-    case: str
-    step: Whole
-    kernel: str
-    metric: str
-    value: Real
-    unit: str
-    provenance: Provenance
-    kind: Literal["counted"] = "counted"
-
-
-@dataclass(frozen=True)
-class SourceLine:
-    """What one line of source cost in one step of a case, as the emulator counts it.
-
-    warps, threads: instructions executed by warps, and by lanes that were predicated on; of PTX,
-    or where provenance is "machine-exact" of machine code.
-    Requests and sectors are of global memory, of loads and asynchronous copies unless their name
-    says otherwise; wavefronts are of shared memory. branches: warps for which a branch of the line
-    chose, diverged: those whose lanes chose differently. Of atomics, global and shared: the lanes,
-    the distinct addresses of each warp's lanes, and the most lanes of a warp on one address.
-    """
-
-    case: str
-    step: Whole
-    file: str
-    line: Whole
-    warps: Whole
-    threads: Whole
-    requests: Whole
-    sectors: Whole
-    wavefronts: Whole
-    wavefronts_ideal: Whole
-    branches: Whole = 0
-    diverged: Whole = 0
-    atomic_lanes: Whole = 0
-    atomic_addresses: Whole = 0
-    atomic_most_lanes: Whole = 0
-    store_requests: Whole = 0
-    store_sectors: Whole = 0
-    atomic_requests: Whole = 0
-    atomic_sectors: Whole = 0
-    provenance: Provenance = "ptx-level"
-    kind: Literal["line"] = "line"
-
-
-class MachineInstruction(NamedTuple):
-    """What one machine instruction cost: `threads` are active lanes, `threads_on` act.
-
-    address: in its function, bytes. file: its place in MachineCode.files. Requests and sectors are
-    of global memory, wavefronts of shared memory.
-    """
-
-    address: Whole
-    text: str
-    file: Whole
-    line: Whole
-    warps: Whole
-    threads: Whole
-    threads_on: Whole
-    requests: Whole
-    sectors: Whole
-    wavefronts: Whole
-    wavefronts_ideal: Whole
-
-
-@dataclass(frozen=True)
-class MachineCode:
-    """The machine instructions that one step of a case executed, in their order."""
-
-    case: str
-    step: Whole
-    files: tuple[str, ...]
-    instructions: tuple[MachineInstruction, ...]
-    kind: Literal["machine code"] = "machine code"
-
-
-@dataclass(frozen=True)
-class Uncounted:
-    """A counter that was asked for and has no value, and why.
-
-    reason begins with "not permitted", "not collected" or "not applicable". A later Counted of the
-    same case, step and metric takes its place.
-    """
-
-    case: str
-    step: Whole
-    metric: str
-    reason: str
-    kind: Literal["uncounted"] = "uncounted"
-
-
-@dataclass(frozen=True)
-class Profiled:
-    """How Nsight Compute was asked. asked: recorded name → the name that this GPU has."""
-
-    ncu: str
-    """Its version."""
-    cache_control: str
-    clock_control: str
-    chip: str
-    """Empty where the GPU's counters could not be listed beforehand."""
-    asked: dict[str, str]
-    reports: tuple[str, ...]
-    """The files in the run's folder `profile`."""
-    kind: Literal["profiled"] = "profiled"
-
-
-@dataclass(frozen=True)
-class Emulated:
-    """Where a timed case's counters come from: the emulator, as Nsight Compute may not read any.
-
-    counted: the case whose counters stand for it, as of the machine code that was timed: itself, or
-    one of a smaller size; empty where nothing was counted. sizes, bytes, flops: of that case.
-    reason: why not at its own size, or not at all.
-    """
-
-    case: str
-    problem: str
-    variant: str
-    dtype: str
-    launch: dict[str, Whole]
-    counted: str
-    sizes: dict[str, Whole]
-    bytes: Whole
-    flops: Whole
-    reason: str = ""
-    kind: Literal["emulated"] = "emulated"
 
 
 @dataclass(frozen=True)

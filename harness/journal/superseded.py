@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from harness.journal.counter_records import Counted, Emulated, MachineCode, SourceLine, Uncounted
 from harness.journal.records import (
     Compiled,
     Conditions,
-    Counted,
-    Emulated,
     Finished,
     Located,
-    MachineCode,
     Outcome,
     Planned,
     Record,
     Remark,
     Renewed,
     Round,
-    SourceLine,
-    Uncounted,
     Verified,
     group_name,
 )

@@ -10,7 +10,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 
-from harness import problem as problems
 from harness.console.suggestions import did_you_mean
 from harness.dtypes import BY_NAME
 from harness.errors import ExpressionError, ProblemError, UsageError
@@ -18,7 +17,7 @@ from harness.matrix import model, selection
 from harness.matrix.expressions import Expression
 from harness.matrix.values import Shape
 from harness.matrix.variants import Problem, Variant
-from harness.problem import Work
+from harness.problem import Work, loading
 
 QUICK_BYTES = 256 * 2**20
 """Compulsory traffic of the size that a quick run times, at most: beyond any L2 cache, and few
@@ -237,6 +236,6 @@ def _quick_size(bench: model.Bench, problem: Problem, most: int) -> Shape:
 
 
 def _with_work(bench: model.Bench, problem: Problem) -> Iterator[tuple[Work, Shape]]:
-    loaded = problems.load(bench.kernels / problem.name)
+    loaded = loading.load(bench.kernels / problem.name)
     for size in problem.sizes.bench:
         yield loaded.work(size, problem.dtypes[0]), size

@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from harness import problem as problems
 from harness.cases import Case, Device, Shape, Step
 from harness.errors import ExpressionError, ProblemError
 from harness.files.strict_yaml import Key
 from harness.matrix import files, model, selection, variants
 from harness.matrix.expressions import Expression, Number, Value
 from harness.matrix.variants import Variant
-from harness.problem import Buffer, Work
+from harness.problem import Buffer, Problem, Work, loading
 from harness.silicon.architectures import MOST_SHARED_BYTES
 from harness.silicon.features import FEATURES
 
@@ -37,7 +36,7 @@ class Plan:
     problem.py is at fault is not in `problems`; its cases carry the fault as their refusal.
     """
 
-    problems: Mapping[str, problems.Problem]
+    problems: Mapping[str, Problem]
     cases: Sequence[Case]
     tests: Sequence[Case]
     works: Mapping[str, Work] = field(default_factory=dict)
@@ -67,7 +66,7 @@ class Plan:
 def resolve(bench: model.Bench, device: Device, backend: str, patterns: Sequence[str] = ()) -> Plan:
     """Everything that a run needs of the matrix. Raises ConfigError and UsageError, never for a
     problem.py: a fault there stops that problem alone."""
-    loaded: dict[str, problems.Problem] = {}
+    loaded: dict[str, Problem] = {}
     cases: list[Case] = []
     tests: list[Case] = []
     works: dict[str, Work] = {}
@@ -78,7 +77,7 @@ def resolve(bench: model.Bench, device: Device, backend: str, patterns: Sequence
             if v.name in wanted or v.name == problem.baseline or v.as_library
         ]  # fmt: skip
         try:
-            loaded[name] = problems.load(bench.kernels / name)
+            loaded[name] = loading.load(bench.kernels / name)
             at = _Site(bench, problem, device, backend, _buffers(problem, loaded[name]))
             own = [case for v in chosen for case in at.cases(v, problem.sizes.of(backend))]
             works |= _works(own, loaded[name])
@@ -106,20 +105,20 @@ def cases_at(
 ) -> list[Case]:
     """The cases of one problem's variants at sizes of one's own."""
     found = bench.problems[problem]
-    names = _buffers(found, problems.load(bench.kernels / problem))
+    names = _buffers(found, loading.load(bench.kernels / problem))
     site = _Site(bench, found, device, backend, names)
     return [
         case for v in found.variants.values() for case in site.cases(v, [dict(s) for s in sizes])
     ]
 
 
-def _buffers(problem: variants.Problem, loaded: problems.Problem) -> frozenset[str]:
+def _buffers(problem: variants.Problem, loaded: Problem) -> frozenset[str]:
     """The names that arguments may use."""
     found: Sequence[Buffer] = loaded.buffers(problem.sizes.bench[0], problem.dtypes[0])
     return frozenset(buffer.name for buffer in found)
 
 
-def _works(cases: Iterable[Case], loaded: problems.Problem) -> dict[str, Work]:
+def _works(cases: Iterable[Case], loaded: Problem) -> dict[str, Work]:
     """Group → the work model; buffers() is asked too, so that a fault shows before a run starts."""
     found = {}
     for case in {case.group: case for case in cases}.values():

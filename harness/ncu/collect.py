@@ -24,7 +24,8 @@ from harness.cases import Case
 from harness.files import scratch
 from harness.job import JOB, Job
 from harness.journal import run_files
-from harness.journal.records import Counted, Record, Uncounted
+from harness.journal.counter_records import Counted, Uncounted
+from harness.journal.records import Record
 from harness.ncu.failures import NO_KERNEL, Ending, Failure, explain, no_report, refused_metrics
 from harness.ncu.metrics import Selection
 from harness.ncu.reader import Counts, Report, Step, read_apart, records

@@ -25,7 +25,7 @@ from pydantic import TypeAdapter
 
 from harness.backends.base import NVTX_DOMAIN
 from harness.console.suggestions import command, install
-from harness.journal.records import Counted, Uncounted
+from harness.journal.counter_records import Counted, Uncounted
 from harness.ncu import ranges
 from harness.ncu.container import Container, inspect
 from harness.ncu.derived import FORMULAS

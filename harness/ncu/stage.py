@@ -13,7 +13,8 @@ from pathlib import Path
 from harness.cases import Case, how_many
 from harness.console.progress import console, stage
 from harness.job import Job
-from harness.journal.records import Profiled, Record
+from harness.journal.counter_records import Profiled
+from harness.journal.records import Record
 from harness.ncu.collect import Collector, portions, unfinished
 from harness.ncu.failures import Failure
 from harness.ncu.metrics import Selection, choose

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from harness import problem as problems
 from harness.backends.base import Execution
 from harness.backends.emulated import EmulatorBackend
 from harness.backends.machine_code import MachineCodeWorkspace, both, in_ptx_alone
 from harness.cases import Case
 from harness.compiler import compile as compiler
 from harness.matrix import model
+from harness.problem import loading
 from harness.worker.inputs import Inputs
 
 
@@ -27,7 +27,7 @@ def by_front_end(
 
     draw: of the inputs; that which is timed, unless another is named.
     """
-    problem = problems.load(bench.kernels / case.problem)
+    problem = loading.load(bench.kernels / case.problem)
     built = compiler.build(compiler.unit(case, bench.kernels, arch))
     inputs = Inputs(problem, case, bench.timing.seed, problem.timed_draw if draw is None else draw)
     buffers = problem.buffers(case.sizes, case.dtype)

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.cases import Case, Shape
+from harness.journal.counter_records import Counted, Emulated, Uncounted
 from harness.journal.records import (
     Ceiling,
-    Counted,
-    Emulated,
     EventCost,
     Finished,
     Outcome,
@@ -18,7 +17,6 @@ from harness.journal.records import (
     Record,
     Renewed,
     Round,
-    Uncounted,
     Verified,
 )
 from harness.journal.superseded import AT_TEST_SIZES

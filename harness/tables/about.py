@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.journal import run_files
-from harness.journal.records import Whole
+from harness.journal.numbers import Whole
 
 _LARGEST_FILE = 1 << 24
 

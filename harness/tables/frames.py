@@ -6,7 +6,8 @@ from collections import defaultdict
 
 import pandas as pd
 
-from harness.journal.records import Conditions, Counted, Uncounted, Verified
+from harness.journal.counter_records import Counted, Uncounted
+from harness.journal.records import Conditions, Verified
 from harness.tables.run import NCU_DURATION, Run
 
 

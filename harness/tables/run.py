@@ -13,21 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from harness.console import escaping
+from harness.journal.counter_records import Counted, Emulated, MachineCode, SourceLine, Uncounted
 from harness.journal.records import (
     Ceiling,
     Compiled,
-    Counted,
-    Emulated,
     Located,
-    MachineCode,
     Outcome,
     Planned,
     Record,
     Remark,
     Round,
-    SourceLine,
     Told,
-    Uncounted,
 )
 from harness.journal.superseded import current
 from harness.statistics.intervals import Interval

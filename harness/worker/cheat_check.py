@@ -24,7 +24,8 @@ from harness.backends.host_memory import relative
 from harness.cases import Case, Shape
 from harness.compiler.compile import Built
 from harness.errors import LaunchError
-from harness.journal.records import Provenance, Remark
+from harness.journal.counter_records import Provenance
+from harness.journal.records import Remark
 from harness.problem import Buffer, Problem
 from harness.worker import ptx_traits
 from harness.worker.traffic import Run, execute

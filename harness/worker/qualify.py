@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness import problem as problems
 from harness.backends.base import Backend
 from harness.cases import Case, Device, Shape
 from harness.console import escaping
@@ -12,7 +11,7 @@ from harness.emulator.engine import library as engine
 from harness.emulator.engine.compiled_library import COMPILING_S
 from harness.job import Job, Telling
 from harness.journal.records import Remark, Verified
-from harness.problem import Problem
+from harness.problem import Problem, loading
 from harness.silicon.architectures import is_known, nearest
 from harness.worker.cheat_check import scrutinise
 from harness.worker.inputs import DRAWS, Inputs, by_group
@@ -33,7 +32,7 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
     tell.now("", COMPILING_S)
     engine.load()
     tell.now("")
-    problem = problems.load(job.kernels / (job.tests or job.cases)[0].problem)
+    problem = loading.load(job.kernels / (job.tests or job.cases)[0].problem)
     given_up, named = set[Shape](), set[Shape]()
     heard = set[tuple[str, str]]()
     for group in by_group(job.tests):

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from harness import problem as problems
 from harness.backends.base import Array, Right, TimedWorkspace, TimingBackend
 from harness.cases import Case
 from harness.compiler.torch_compile import COMPILE_S
@@ -26,7 +25,7 @@ from harness.machine.conditions import Sensors
 from harness.measure import ceilings
 from harness.measure.rounds import CACHES, Entry, Hooks, measure
 from harness.ncu import ranges
-from harness.problem import Buffer, Problem
+from harness.problem import Buffer, Problem, loading
 from harness.statistics import event_cost
 from harness.worker.inputs import OTHER, Inputs, Scratch, by_group, draws_when_timed, generator
 from harness.worker.own_code import OwnCode
@@ -47,7 +46,7 @@ DRAWING_S = 600.0
 def draw(job: Job, tell: Telling) -> None:
     """Leave a group's inputs and references on disk, before its cases are prepared."""
     first = job.cases[0]
-    problem = problems.load(job.kernels / first.problem)
+    problem = loading.load(job.kernels / first.problem)
     tell.now("", DRAWING_S)
     for number in draws_when_timed(problem):
         inputs, scratch = _drawn(job, first, number), _scratch(job, number)
@@ -64,7 +63,7 @@ def draw(job: Job, tell: Telling) -> None:
 def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
     """Verify a group's cases at the size that is timed; who fails gets its outcome here."""
     first = job.cases[0]
-    problem = problems.load(job.kernels / first.problem)
+    problem = loading.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
     tell.now("", DRAWING_S)
     with ThreadPoolExecutor() as pool:
@@ -164,7 +163,7 @@ def _there_or_drawn(job: Job, buffers: Sequence[Buffer], draw: int) -> Inputs:
 
 def _drawn(job: Job, case: Case, draw: int) -> Inputs:
     """By a problem of its own, which may hold state: the draws are made side by side."""
-    return Inputs(problems.load(job.kernels / case.problem), case, job.seed, draw, job.fresh)
+    return Inputs(loading.load(job.kernels / case.problem), case, job.seed, draw, job.fresh)
 
 
 def _is_right(
@@ -197,7 +196,7 @@ def _is_right(
 
 
 def _tell_readings(
-    job: Job, problem: problems.Problem, workspace: TimedWorkspace, case: Case, tell: Telling
+    job: Job, problem: Problem, workspace: TimedWorkspace, case: Case, tell: Telling
 ) -> None:
     """What kernels measure themselves, of several launches."""
     if not problem.readings:
@@ -243,7 +242,7 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
     """Time a group's cases in randomised rounds, in this process's memory."""
     own = OwnCode()
     first = job.cases[0]
-    problem = problems.load(job.kernels / first.problem)
+    problem = loading.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
     scratch = _scratch(job, draws_when_timed(problem)[0])
     tell.now("", 120)
@@ -302,7 +301,7 @@ def _give_bounds(
     changes = scratch.changes(buffers)
     if not scratch.has_bounds(buffers):
         tell.now("", DRAWING_S)
-        problem = problems.load(job.kernels / job.cases[0].problem)
+        problem = loading.load(job.kernels / job.cases[0].problem)
         typical = _drawn(job, job.cases[0], problem.timed_draw)
         if changes:
             scratch.keep_bounds(typical.changed(problem, job.cases[0], changes), OTHER)
@@ -336,7 +335,7 @@ def profile(job: Job, backend: TimingBackend, tell: Telling) -> None:
 
 def _profile_group(job: Job, cases: Sequence[Case], backend: TimingBackend, tell: Telling) -> None:
     first = cases[0]
-    problem = problems.load(job.kernels / first.problem)
+    problem = loading.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
     rng = generator(job.seed, first.group, problem.timed_draw)
     inputs = problem.inputs(first.sizes, first.dtype, rng, problem.timed_draw)

@@ -25,7 +25,7 @@ from harness.errors import HarnessError
 from harness.matrix import model
 from harness.matrix.variants import Problem, Variant
 from harness.problem import Problem as Computation
-from harness.problem import load as load_problem
+from harness.problem.loading import load as load_problem
 from harness.report import format as fmt
 from harness.report.choice import choices, which_when
 

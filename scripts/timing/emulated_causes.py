@@ -39,8 +39,9 @@ from harness.analysis.readings import JUDGES, Readings
 from harness.analysis.why import Explainer, LadderStep
 from harness.cases import Case, Device
 from harness.console.progress import console
+from harness.journal.counter_records import Counted, Profiled, Uncounted
 from harness.journal.file import Journal, read_journal
-from harness.journal.records import Counted, Finished, Planned, Profiled, Record, Uncounted
+from harness.journal.records import Finished, Planned, Record
 from harness.machine import environment
 from harness.matrix import model, plan
 from harness.processes import stopping

@@ -17,7 +17,7 @@ from typing import Any
 
 from harness import load
 from harness.journal.records import Planned
-from harness.problem import load as load_problem
+from harness.problem.loading import load as load_problem
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS, KERNELS = ROOT / "reports" / "h200", ROOT / "kernels"

@@ -7,16 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.journal.records import (
-    Ceiling,
-    Compiled,
-    Counted,
-    Outcome,
-    Planned,
-    Record,
-    Round,
-    Uncounted,
-)
+from harness.journal.counter_records import Counted, Uncounted
+from harness.journal.records import Ceiling, Compiled, Outcome, Planned, Record, Round
 from harness.tables import Run
 
 ROUNDS = 12

@@ -9,15 +9,8 @@ import pytest
 
 from harness.analysis.budgets import Check, checks
 from harness.errors import JournalError
-from harness.journal.records import (
-    Compiled,
-    Counted,
-    Outcome,
-    Planned,
-    Provenance,
-    Record,
-    SourceLine,
-)
+from harness.journal.counter_records import Counted, Provenance, SourceLine
+from harness.journal.records import Compiled, Outcome, Planned, Record
 from harness.tables import Run
 
 CASE = "sum/v0/float32/n=64"

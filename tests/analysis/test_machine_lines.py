@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.analysis import machine_lines
-from harness.journal.records import MachineCode, MachineInstruction
+from harness.journal.counter_records import MachineCode, MachineInstruction
 
 LOAD = MachineInstruction(0x50, "LDG.E R2,desc[UR4][R2.64]", 0, 7, 8, 256, 64, 8, 32, 0, 0)
 ADD = MachineInstruction(0x70, "FADD R2,R2,R2", 1, 7, 8, 256, 256, 0, 0, 0, 0)

@@ -24,16 +24,8 @@ from harness.analysis.why import Explainer, LadderStep
 from harness.compiler import compile as compiler
 from harness.emulator import launch as emulate
 from harness.emulator import parse
-from harness.journal.records import (
-    Ceiling,
-    Compiled,
-    Conditions,
-    Counted,
-    Outcome,
-    Planned,
-    Record,
-    Round,
-)
+from harness.journal.counter_records import Counted
+from harness.journal.records import Ceiling, Compiled, Conditions, Outcome, Planned, Record, Round
 from harness.silicon.architectures import architecture
 from harness.silicon.occupancy import theoretical_occupancy
 from harness.tables import Run

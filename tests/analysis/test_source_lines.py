@@ -12,7 +12,7 @@ from harness.backends.base import Execution
 from harness.backends.emulated_device import emulated_device
 from harness.backends.host_memory import line_counts
 from harness.emulator import InstructionCount
-from harness.journal.records import SourceLine
+from harness.journal.counter_records import SourceLine
 from harness.matrix import model, plan
 from harness.run.emulate import by_front_end, emulate
 

@@ -14,7 +14,7 @@ from harness.backends.machine_code import LISTING, code_of
 from harness.cases import Case
 from harness.compiler import cache as compile_cache
 from harness.emulator.sass.cubin import disassembler
-from harness.journal.records import MachineCode, Uncounted
+from harness.journal.counter_records import MachineCode, Uncounted
 from harness.matrix import model, plan
 from harness.run.emulate import by_front_end, emulate
 

@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 from endings import MATRIX, load
 
-from harness import problem as problems
 from harness.cases import Case
 from harness.compiler.compile import Built
 from harness.machine.devices import emulated
 from harness.matrix import model, plan
-from harness.problem import Problem
+from harness.problem import Problem, loading
 from harness.run.compilation import built_again
 from harness.worker.cheat_check import Scrutiny, scrutinise
 
@@ -56,7 +55,7 @@ def look(
     """What is found of a variant; looked at once."""
 
     def looked(name: str) -> Scrutiny:
-        problem = problems.load(MATRIX.parent / "kernels" / name.partition("/")[0])
+        problem = loading.load(MATRIX.parent / "kernels" / name.partition("/")[0])
         return scrutinise(problem, cases[name], built, SEED, "sm_90", seconds=60)
 
     return lambda name: made_once(f"scrutiny of {name}", lambda: looked(name))
@@ -120,7 +119,7 @@ def test_a_remark_belongs_to_its_variant_and_says_how_far_to_trust_it(look: Look
 def test_a_table_of_answers_is_seen_where_the_seed_is_the_one_it_was_made_for(
     cases: Mapping[str, list[Case]],
 ) -> None:
-    problem = problems.load(MATRIX.parent / "kernels" / "sum")
+    problem = loading.load(MATRIX.parent / "kernels" / "sum")
     case = next(c for c in cases["sum/known_seed"] if c.sizes == {"n": 1021})
     rng = np.random.default_rng([SEED, zlib.crc32(case.group.encode()), 0])
     x = problem.inputs(case.sizes, case.dtype, rng, 0)["x"]
@@ -147,7 +146,7 @@ def one(
         (folder / "kernels" / "double" / "v0.cu").write_text(kernel)
         case = double()
         return (
-            problems.load(folder / "kernels" / "double"),
+            loading.load(folder / "kernels" / "double"),
             case,
             built_again([case], folder / "kernels", "sm_90"),
         )
@@ -225,7 +224,7 @@ def test_a_race_is_told_of_and_refuses_nothing(one: One) -> None:
 def test_a_size_that_takes_too_long_is_not_looked_at(
     cases: Mapping[str, list[Case]], built: Mapping[str, Built]
 ) -> None:
-    problem = problems.load(MATRIX.parent / "kernels" / "twice")
+    problem = loading.load(MATRIX.parent / "kernels" / "twice")
     own = cases["twice/honest"]
     found = scrutinise(problem, own, built, SEED, "sm_90", instructions=100_000)
     assert found.seen == tuple(case.id for case in own[:3])  # n = 1, 33, 1021
@@ -240,7 +239,7 @@ def test_a_size_that_takes_too_long_is_not_looked_at(
 def test_no_further_case_is_begun_when_the_time_is_up(
     cases: Mapping[str, list[Case]], built: Mapping[str, Built]
 ) -> None:
-    problem = problems.load(MATRIX.parent / "kernels" / "sum")
+    problem = loading.load(MATRIX.parent / "kernels" / "sum")
     own = cases["sum/honest"]
     found = scrutinise(problem, own, built, SEED, "sm_90", seconds=0)
     assert found.seen == (own[0].id,)
@@ -251,7 +250,7 @@ def test_no_further_case_is_begun_when_the_time_is_up(
 def test_without_a_case_that_was_compiled_there_is_nothing_to_say(
     cases: Mapping[str, list[Case]],
 ) -> None:
-    problem = problems.load(MATRIX.parent / "kernels" / "sum")
+    problem = loading.load(MATRIX.parent / "kernels" / "sum")
     assert scrutinise(problem, cases["sum/honest"], {}, SEED, "sm_90") == Scrutiny()
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from harness.journal.records import Counted, Located, Outcome, Planned, Record, Renewed, SourceLine
+from harness.journal.counter_records import Counted, SourceLine
+from harness.journal.records import Located, Outcome, Planned, Record, Renewed
 from harness.tables import Run
 
 INFO = {"backend": "emulator", "timing": {"confidence": 0.95, "same_within": 0.01}}

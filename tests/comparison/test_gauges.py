@@ -18,7 +18,7 @@ from two_runs import (
 from harness.analysis.readings import Reading
 from harness.comparison import Change, judge
 from harness.comparison.regression_metrics import GAUGES, Gauge, Moved
-from harness.journal.records import Counted
+from harness.journal.counter_records import Counted
 from harness.report.comparison import words
 from harness.tables import Run
 

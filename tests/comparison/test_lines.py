@@ -8,7 +8,7 @@ from two_runs import IDEAL, WAVEFRONTS, emulated, line, memory
 
 from harness.comparison import judge
 from harness.comparison.lines import LineOfCode
-from harness.journal.records import SourceLine
+from harness.journal.counter_records import SourceLine
 
 
 def place(before: Sequence[SourceLine], after: Sequence[SourceLine]) -> LineOfCode | None:

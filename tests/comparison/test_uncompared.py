@@ -10,7 +10,8 @@ from two_runs import IDEAL, INSTRUCTIONS, WAVEFRONTS, Kernel, emulated, memory, 
 
 from harness.comparison import Judgement, judge
 from harness.comparison.uncompared import BY_A_MODEL
-from harness.journal.records import IN_PTX_ALONE, Compiled, Counted, Planned, Remark
+from harness.journal.counter_records import Counted
+from harness.journal.records import IN_PTX_ALONE, Compiled, Planned, Remark
 from harness.report.comparison import files
 from harness.tables import Run
 

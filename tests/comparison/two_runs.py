@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.journal.records import Compiled, Counted, Outcome, Planned, Record, Round, SourceLine
+from harness.journal.counter_records import Counted, SourceLine
+from harness.journal.records import Compiled, Outcome, Planned, Record, Round
 from harness.tables import Run
 
 WAVEFRONTS, IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"

@@ -13,28 +13,30 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import JournalError
+from harness.journal.counter_records import (
+    Counted,
+    Emulated,
+    MachineCode,
+    MachineInstruction,
+    Profiled,
+    SourceLine,
+    Uncounted,
+)
 from harness.journal.file import Journal, read_journal
 from harness.journal.records import (
     Ceiling,
     Compiled,
     Conditions,
-    Counted,
-    Emulated,
     EventCost,
     Finished,
     Located,
-    MachineCode,
-    MachineInstruction,
     Outcome,
     Planned,
-    Profiled,
     Record,
     Remark,
     Renewed,
     Round,
-    SourceLine,
     Told,
-    Uncounted,
     Verified,
 )
 

@@ -7,7 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.journal.records import Round, SourceLine, from_json, to_json
+from harness.journal.counter_records import SourceLine
+from harness.journal.records import Round, from_json, to_json
 
 CASE = "double/v0/float32/n=1024/block=64"
 

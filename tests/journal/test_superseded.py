@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from harness.journal.counter_records import Counted
 from harness.journal.records import (
     Compiled,
     Conditions,
-    Counted,
     Finished,
     Outcome,
     Planned,

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness import problem as problems
 from harness.dtypes import is_float, numpy_dtype, rounded, smallest_normal
 from harness.matrix import model
-from harness.problem import Array, Problem
+from harness.problem import Array, Problem, loading
 from harness.worker.inputs import DRAWS, draws_when_timed, generator
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +21,7 @@ OF_HALVES = 5e-3
 
 def timed(name: str) -> Iterator[tuple[Problem, dict[str, int], str, Mapping[str, Array]]]:
     """The timed draw of every type, at the largest test size and at the smallest that is timed."""
-    problem, matrix = problems.load(ROOT / "kernels" / name), BENCH.problems[name]
+    problem, matrix = loading.load(ROOT / "kernels" / name), BENCH.problems[name]
     smallest = min(matrix.sizes.bench, key=lambda s: problem.work(s, matrix.dtypes[0]).bytes)
     largest = max(matrix.sizes.test, key=lambda s: problem.work(s, matrix.dtypes[0]).bytes)
     for dtype in matrix.dtypes:
@@ -63,13 +62,13 @@ def test_no_timed_result_is_infinite_or_nan_and_hardly_one_subnormal(name: str) 
 
 
 def test_every_problem_says_what_is_timed_for_its_page() -> None:
-    said = {n: problems.load(ROOT / "kernels" / n).timed_inputs for n in BENCH.problems}
+    said = {n: loading.load(ROOT / "kernels" / n).timed_inputs for n in BENCH.problems}
     assert [name for name, text in said.items() if not text.endswith(".")] == []
 
 
 @pytest.mark.parametrize("name", ["softmax", "softmax_rows"])
 def test_logits_whose_quotients_are_subnormal_are_verified_and_not_timed(name: str) -> None:
-    problem, matrix = problems.load(ROOT / "kernels" / name), BENCH.problems[name]
+    problem, matrix = loading.load(ROOT / "kernels" / name), BENCH.problems[name]
     sizes = matrix.sizes.bench[0]
     found = []
     for draw in (*DRAWS, problem.timed_draw):
@@ -81,7 +80,7 @@ def test_logits_whose_quotients_are_subnormal_are_verified_and_not_timed(name: s
 
 
 def test_other_problems_are_timed_on_draw_0_and_verified_on_both() -> None:
-    assert draws_when_timed(problems.load(ROOT / "kernels" / "copy")) == (0, 1)
+    assert draws_when_timed(loading.load(ROOT / "kernels" / "copy")) == (0, 1)
 
 
 def test_numbers_below_the_normal_ones_of_a_half_are_rounded_to_0_and_others_as_ever() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import problem as problems
 from harness.cases import Case
 from harness.matrix import model
+from harness.problem import loading
 from harness.worker.inputs import Inputs
 from harness.worker.states import MORE, other_state
 
@@ -18,7 +18,7 @@ BENCH = model.load(ROOT / "bench.yaml")
 
 @pytest.mark.parametrize("name", BENCH.problems)
 def test_a_small_change_of_the_timed_inputs_is_seen(name: str) -> None:
-    problem, matrix = problems.load(ROOT / "kernels" / name), BENCH.problems[name]
+    problem, matrix = loading.load(ROOT / "kernels" / name), BENCH.problems[name]
     sizes = max(matrix.sizes.test, key=lambda s: problem.work(s, matrix.dtypes[0]).bytes)
     for dtype in matrix.dtypes:
         case = Case(name, "any", dtype, sizes)

@@ -11,7 +11,8 @@ import stub_ncu
 
 from harness.cases import Case, Step
 from harness.job import Job
-from harness.journal.records import Counted, Record, Uncounted
+from harness.journal.counter_records import Counted, Uncounted
+from harness.journal.records import Record
 from harness.ncu.collect import Collector, file_name, portions, unfinished
 from harness.ncu.failures import FORBIDDEN, NO_KERNEL, Failure
 from harness.ncu.metrics import choose

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from report_files import Launch, content, write
 
-from harness.journal.records import Counted, Uncounted
+from harness.journal.counter_records import Counted, Uncounted
 from harness.ncu.container import Container, inspect
 from harness.ncu.failures import Failure
 from harness.ncu.metrics import catalogue

@@ -12,8 +12,9 @@ import stub_ncu
 from harness.cases import Case, Step
 from harness.errors import UsageError
 from harness.job import JOB, Job
+from harness.journal.counter_records import Counted, Profiled, Uncounted
 from harness.journal.file import Journal, read_journal
-from harness.journal.records import Counted, Profiled, Record, Uncounted
+from harness.journal.records import Record
 from harness.ncu import ranges
 from harness.ncu.stage import ProfileOptions, profile
 from harness.ncu.tool import Settings

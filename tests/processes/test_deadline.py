@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import problem as problems
 from harness.cases import Device
 from harness.errors import ProblemError
 from harness.matrix import model, plan
+from harness.problem import loading
 from harness.processes import deadline
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ CATCHING = "while True:\n    try:\n        while True: pass\n    except Exceptio
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(problems, "PLANNING_S", 1.0)
+    monkeypatch.setattr(loading, "PLANNING_S", 1.0)
 
 
 @pytest.mark.fault(
@@ -35,7 +35,7 @@ def test_a_loop_in_the_import_is_stopped_with_its_line(folder: Path, loop: str) 
     path = folder / "kernels" / "double" / "problem.py"
     path.write_text(f"import sys\n{loop}")
     with pytest.raises(ProblemError, match=r"problem\.py:[234]: its import is not done within"):
-        problems.load(path.parent)
+        loading.load(path.parent)
 
 
 @pytest.mark.fault(
@@ -59,7 +59,7 @@ def test_a_loop_in_what_plans_is_a_fault_of_that_problem(
 
 
 def test_what_ends_in_time_leaves_no_alarm_behind(folder: Path) -> None:
-    problems.load(folder / "kernels" / "double")
+    loading.load(folder / "kernels" / "double")
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 

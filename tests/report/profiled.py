@@ -10,7 +10,8 @@ from pathlib import Path
 
 from synthetic_runs import Bench
 
-from harness.journal.records import Ceiling, Counted, Planned, Record, Uncounted
+from harness.journal.counter_records import Counted, Uncounted
+from harness.journal.records import Ceiling, Planned, Record
 from harness.ncu.derived import FORMULAS
 from harness.ncu.metrics import catalogue
 from harness.tables import Run

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from harness.journal.counter_records import Counted
 from harness.journal.records import (
     Ceiling,
     Compiled,
     Conditions,
-    Counted,
     EventCost,
     Outcome,
     Planned,

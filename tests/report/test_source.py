@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.files import source_text
-from harness.journal.records import Compiled, Outcome, Planned, Record, SourceLine
+from harness.journal.counter_records import SourceLine
+from harness.journal.records import Compiled, Outcome, Planned, Record
 from harness.report.pages.source import listings
 from harness.tables import Run
 

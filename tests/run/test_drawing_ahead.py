@@ -11,7 +11,7 @@ import pytest
 
 from harness.cases import Case
 from harness.job import Job
-from harness.problem import load
+from harness.problem.loading import load
 from harness.processes.workers import Ended
 from harness.run import drawing
 from harness.run.drawing import Drawing, Group

@@ -14,8 +14,8 @@ from station import MATRIX, Station
 from harness import report, tables
 from harness.analysis.readings import Reading, Readings
 from harness.analysis.why import Explainer, LadderStep
+from harness.journal.counter_records import Counted, Emulated, MachineCode, SourceLine, Uncounted
 from harness.journal.file import Journal, read_journal
-from harness.journal.records import Counted, Emulated, MachineCode, SourceLine, Uncounted
 from harness.matrix.filters import Choice
 from harness.ncu import stage
 from harness.ncu.failures import Failure

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.problem import load
+from harness.problem.loading import load
 from harness.worker.ptx_traits import expected_precisions
 
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"

@@ -16,7 +16,8 @@ from harness.compiler import compile as compiler
 from harness.compiler.compile import Built
 from harness.emulator.engine.compiled_library import COMPILING_S
 from harness.job import DEVICE, JOB, Job
-from harness.journal.records import Counted, Record, Remark, Verified, from_json, to_json
+from harness.journal.counter_records import Counted
+from harness.journal.records import Record, Remark, Verified, from_json, to_json
 from harness.worker import __main__ as worker
 from harness.worker.inputs import by_group, generator
 from harness.worker.pipe import Pipe

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from harness.console.suggestions import command
-from harness.journal.records import Counted, Emulated
+from harness.journal.counter_records import Counted, Emulated
 from harness.ncu.failures import Failure
 from harness.tables import Run
 

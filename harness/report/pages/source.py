@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from harness.analysis import machine_lines
 from harness.analysis import source_lines as annotate
 from harness.analysis.sources import as_it_was
-from harness.journal.records import Planned, SourceLine
+from harness.journal.counter_records import SourceLine
+from harness.journal.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import slug
 from harness.statistics.timings import group_of

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.cases import Case
-from harness.journal.records import Emulated, Record, Remark, Verified
+from harness.journal.counter_records import Emulated
+from harness.journal.records import Record, Remark, Verified
 from harness.problem import Work
 from harness.run.measurement import ATTEMPTS
 from harness.run.surroundings import Surroundings

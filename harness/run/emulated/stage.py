@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from harness.cases import Case
 from harness.errors import HarnessError
-from harness.journal.records import Counted, Emulated, Record, times_the_work
+from harness.journal.counter_records import Counted, Emulated
+from harness.journal.records import Record, times_the_work
 from harness.matrix import model, plan
 from harness.problem import Problem, Work
 from harness.processes import host_memory

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from harness.cases import Case
 from harness.job import Job
-from harness.journal.records import Counted, Emulated, Record, Remark, Verified
+from harness.journal.counter_records import Counted, Emulated
+from harness.journal.records import Record, Remark, Verified
 from harness.problem import Work
 from harness.processes.workers import Ended
 from harness.run.emulated.counting import Counting

@@ -1,0 +1,145 @@
+"""What is counted, as frozen records: a counter, a line of source, an instruction, or why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from harness.journal.numbers import Real, Whole
+
+Provenance = Literal[
+    "measured", "ncu", "machine-exact", "emulator-exact", "emulator-model", "ptx-level"
+]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """One counter of one step of a case."""
+
+    case: str
+    step: Whole
+    kernel: str
+    metric: str
+    value: Real
+    unit: str
+    provenance: Provenance
+    kind: Literal["counted"] = "counted"
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """What one line of source cost in one step of a case, as the emulator counts it.
+
+    warps, threads: instructions executed by warps, and by lanes that were predicated on; of PTX,
+    or where provenance is "machine-exact" of machine code.
+    Requests and sectors are of global memory, of loads and asynchronous copies unless their name
+    says otherwise; wavefronts are of shared memory. branches: warps for which a branch of the line
+    chose, diverged: those whose lanes chose differently. Of atomics, global and shared: the lanes,
+    the distinct addresses of each warp's lanes, and the most lanes of a warp on one address.
+    """
+
+    case: str
+    step: Whole
+    file: str
+    line: Whole
+    warps: Whole
+    threads: Whole
+    requests: Whole
+    sectors: Whole
+    wavefronts: Whole
+    wavefronts_ideal: Whole
+    branches: Whole = 0
+    diverged: Whole = 0
+    atomic_lanes: Whole = 0
+    atomic_addresses: Whole = 0
+    atomic_most_lanes: Whole = 0
+    store_requests: Whole = 0
+    store_sectors: Whole = 0
+    atomic_requests: Whole = 0
+    atomic_sectors: Whole = 0
+    provenance: Provenance = "ptx-level"
+    kind: Literal["line"] = "line"
+
+
+class MachineInstruction(NamedTuple):
+    """What one machine instruction cost: `threads` are active lanes, `threads_on` act.
+
+    address: in its function, bytes. file: its place in MachineCode.files. Requests and sectors are
+    of global memory, wavefronts of shared memory.
+    """
+
+    address: Whole
+    text: str
+    file: Whole
+    line: Whole
+    warps: Whole
+    threads: Whole
+    threads_on: Whole
+    requests: Whole
+    sectors: Whole
+    wavefronts: Whole
+    wavefronts_ideal: Whole
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """The machine instructions that one step of a case executed, in their order."""
+
+    case: str
+    step: Whole
+    files: tuple[str, ...]
+    instructions: tuple[MachineInstruction, ...]
+    kind: Literal["machine code"] = "machine code"
+
+
+@dataclass(frozen=True)
+class Uncounted:
+    """A counter that was asked for and has no value, and why.
+
+    reason begins with "not permitted", "not collected" or "not applicable". A later Counted of the
+    same case, step and metric takes its place.
+    """
+
+    case: str
+    step: Whole
+    metric: str
+    reason: str
+    kind: Literal["uncounted"] = "uncounted"
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """How Nsight Compute was asked. asked: recorded name → the name that this GPU has."""
+
+    ncu: str
+    """Its version."""
+    cache_control: str
+    clock_control: str
+    chip: str
+    """Empty where the GPU's counters could not be listed beforehand."""
+    asked: dict[str, str]
+    reports: tuple[str, ...]
+    """The files in the run's folder `profile`."""
+    kind: Literal["profiled"] = "profiled"
+
+
+@dataclass(frozen=True)
+class Emulated:
+    """Where a timed case's counters come from: the emulator, as Nsight Compute may not read any.
+
+    counted: the case whose counters stand for it, as of the machine code that was timed: itself, or
+    one of a smaller size; empty where nothing was counted. sizes, bytes, flops: of that case.
+    reason: why not at its own size, or not at all.
+    """
+
+    case: str
+    problem: str
+    variant: str
+    dtype: str
+    launch: dict[str, Whole]
+    counted: str
+    sizes: dict[str, Whole]
+    bytes: Whole
+    flops: Whole
+    reason: str = ""
+    kind: Literal["emulated"] = "emulated"

@@ -1,0 +1,11 @@
+"""The numbers that a record may hold; anything else in a journal is refused where it is read."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+Whole = Annotated[int, Field(ge=0, lt=2**63)]
+Real = Annotated[float, Field(allow_inf_nan=False)]
+Duration = Annotated[float, Field(ge=0, lt=2**62)]

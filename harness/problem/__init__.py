@@ -1,0 +1,204 @@
+"""What a problem is: the one place that states what its kernels must compute.
+
+`kernels/<problem>/problem.py` defines a subclass of Problem and nothing else needs to be
+registered. Inputs, the float64 reference, the error bound and the work model are stated here once;
+every check, bandwidth and roofline point derives from them.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.dtypes import machine_epsilon, numpy_dtype, smallest_normal
+from harness.errors import ProblemError
+
+__all__ = [
+    "Array", "Buffer", "Problem", "Role", "Work", "machine_epsilon", "numpy_dtype",
+    "summation_bound",
+]  # fmt: skip
+
+MOST_WORK = 2**63
+"""Above what the journal records of bytes and flops."""
+
+ARITHMETIC = ("", "tf32")
+"""What a problem may say of its flops."""
+
+Array = npt.NDArray[Any]
+Role = Literal["input", "output", "scratch", "zeroed"]
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A device array that kernels take by name.
+
+    input: uploaded, and unchanged unless the variant says that it overwrites it. output: poisoned
+    before a verified launch and compared after it. scratch: poisoned, never compared. zeroed: zero
+    before the first launch, and left zero by every launch.
+    """
+
+    name: str
+    role: Role
+    dtype: str
+    count: int
+
+    def __post_init__(self) -> None:
+        if not is_integer(self.count):
+            raise ProblemError(f"buffer {self.name} has {self.count!r} elements, no integer")
+        if self.count < 1:
+            raise ProblemError(f"buffer {self.name} has {self.count} elements; it needs at least 1")
+        if self.role not in get_args(Role):
+            known = ", ".join(get_args(Role))
+            raise ProblemError(f"buffer {self.name} has the role {self.role!r}; known are {known}")
+        try:
+            numpy_dtype(self.dtype)
+        except ProblemError as error:
+            raise ProblemError(f"buffer {self.name} has {error}") from None
+
+    @property
+    def nbytes(self) -> int:
+        return self.count * numpy_dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True)
+class Work:
+    """What any implementation must do at least.
+
+    read_bytes and written_bytes: each input once, each output once (compulsory traffic).
+    flops: the arithmetic of the definition, an addition or multiplication counting one.
+    reread_bytes: what has to be read a second time unless the chip holds it meanwhile, because
+    every output depends on all of it first. exponentials: those among the operations.
+    """
+
+    read_bytes: int
+    written_bytes: int
+    flops: int
+    reread_bytes: int = 0
+    exponentials: int = 0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not is_integer(value) or value < 0:
+                raise ProblemError(f"{name} is {value!r}; it needs an integer, 0 or more")
+
+    @property
+    def bytes(self) -> int:
+        return self.read_bytes + self.written_bytes
+
+
+def is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+class Problem(ABC):
+    """One computation.
+
+    `sizes` are what the matrix names. `dtype` is one of its `dtypes`, a string such as "bfloat16";
+    numpy_dtype(dtype) is NumPy's dtype of that name.
+    """
+
+    title: str = ""
+    """One line for the report: what is computed."""
+
+    arithmetic: str = ""
+    """What its flops are done in, where its type does not tell: "tf32", by tensor cores."""
+
+    library_arithmetic: Mapping[str, str] = {}
+    """Type → what libraries do its flops in, where that is not what kernels do: "3 tf32"."""
+
+    no_roof: str = ""
+    """Why no limit of the machine is what its kernels are held to, in a clause; else empty."""
+
+    folder: Path = Path()
+    """Where its problem.py lies; told when it is loaded."""
+
+    timed_draw: int = 0
+    """The draw of `inputs` that is timed and counted: a typical one."""
+
+    timed_inputs: str = ""
+    """What that draw is, why it is typical, and whether speed depends on it; for the pages."""
+
+    partly_read: Sequence[str] = ()
+    """Inputs of which a right kernel need not read every byte: an index says which, or a search
+    ends early. Every other input has to be read whole."""
+
+    other_layouts: Sequence[str] = ()
+    """Inputs that hold what another one holds, in another order, for libraries whose users have it
+    so. A kernel reads the other one; `layouts` gives them."""
+
+    readings: Mapping[str, str] = {}
+    """Outputs of one number that a kernel measures itself, such as cycles, each with its unit. What
+    several launches tell is recorded; the reference and its bound only say what is possible."""
+
+    changed_together: Mapping[str, int] = {}
+    """Inputs whose numbers belong together, and how many in a row do, such as the 4 of a box; 0 for
+    one that must stay as it was drawn. In all others any number may take the place of any other,
+    which is how the inputs of timed launches differ (harness/worker/states.py)."""
+
+    @abstractmethod
+    def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
+        """Every array that a kernel may name in its arguments."""
+
+    @abstractmethod
+    def inputs(
+        self, sizes: Mapping[str, int], dtype: str, rng: np.random.Generator, draw: int
+    ) -> Mapping[str, Array]:
+        """Random contents for each input buffer, never constant.
+
+        Every launch shape is verified on draw 0 and on draw 1, which may differ in kind: real
+        numbers find errors of arithmetic, whole numbers with exact sums find one lost element.
+        What is timed is `timed_draw`, which is typical of what users compute with: in its type it
+        has no infinities, no NaN and no subnormal numbers (`dtypes.rounded`). Draws that are made
+        to find errors are for verification alone.
+        """
+
+    def layouts(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        """Contents of the inputs in `other_layouts`, of those of the others."""
+        return {}
+
+    @abstractmethod
+    def reference(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array]:
+        """Each output in float64; of integers of 64 bits, in those."""
+
+    @abstractmethod
+    def tolerance(
+        self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
+    ) -> Mapping[str, Array | float]:
+        """The largest acceptable |error| of each output, as the arithmetic bounds it.
+
+        0 where the result is exact.
+        """
+
+    @abstractmethod
+    def work(self, sizes: Mapping[str, int], dtype: str) -> Work:
+        """The work model."""
+
+    def library(self, tensors: Mapping[str, Any]) -> Any:
+        """Compute the outputs with torch, given a tensor for each buffer (`library: torch`)."""
+        raise ProblemError(f"{type(self).__name__} defines no library() for `library: torch`")
+
+
+def summation_bound(count: int, magnitude: float, dtype: str) -> float:
+    """A bound for |computed − exact| of a sum of `count` terms in any order of additions.
+
+    γ(n) Σ|x| with γ(n) = n u / (1 − n u), u = eps / 2 (Higham, Accuracy and Stability of Numerical
+    Algorithms, 2nd ed., section 4.2). For large n it exceeds what any sensible order does by far,
+    so the probabilistic form is used beyond n = 1024: √n in place of n with λ = 8 (Higham and Mary,
+    A New Approach to Probabilistic Rounding Error Analysis, 2019), which a correct kernel fails
+    with a probability below 2 n exp(−λ² / 2) ≈ 1e-14 n.
+    """
+    u = machine_epsilon(dtype) / 2
+    terms = float(count) if count <= 1024 else max(1024.0, 8 * math.sqrt(count))
+    gamma = terms * u / (1 - terms * u)
+    return gamma * magnitude + smallest_normal(dtype)
