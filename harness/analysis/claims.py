@@ -22,7 +22,7 @@ from harness.errors import ConfigError
 from harness.files import strict_yaml
 from harness.journal.records import Planned
 from harness.statistics.intervals import Interval
-from harness.statistics.timings import group_of
+from harness.statistics.net_times import group_of
 
 PATH = Path(__file__).with_name("claims.yaml")
 

@@ -16,7 +16,7 @@ from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Answer, Reading, Readings
 from harness.analysis.why import Change, Explainer, LadderStep
 from harness.journal.records import Planned
-from harness.statistics.timings import Group
+from harness.statistics.net_times import Group
 
 TELLING = (
     "wavefronts-over-ideal", "sectors-over-compulsory", "acting-threads", "global-atomics",

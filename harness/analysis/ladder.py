@@ -14,7 +14,8 @@ import numpy as np
 
 from harness.journal.records import Planned
 from harness.statistics.intervals import Interval, Verdict
-from harness.statistics.timings import Comparison, Group, Spread
+from harness.statistics.net_times import Group, Spread
+from harness.statistics.timings import Comparison
 from harness.tables import Run
 from harness.tables.roofs import Roof, roofs_of, without
 

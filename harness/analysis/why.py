@@ -17,7 +17,8 @@ from harness.analysis.quantities import QUANTITIES, Quantity
 from harness.analysis.readings import Answer, Missing, Reading, Readings
 from harness.analysis.time_spent import Spent, spent
 from harness.journal.records import Planned
-from harness.statistics.timings import Comparison, Group
+from harness.statistics.net_times import Group
+from harness.statistics.timings import Comparison
 from harness.tables import Run
 
 NOTABLE = 0.05

@@ -24,7 +24,7 @@ from harness.errors import ClusterLost, DeviceLost
 from harness.journal.file import parsed
 from harness.run.staleness import renewed
 from harness.run.task_runner import TaskRunner, WorkItem
-from harness.statistics.timings import group_of
+from harness.statistics.net_times import group_of
 
 MOST_DEATHS = 3
 POLL_S = 0.2

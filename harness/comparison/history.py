@@ -19,7 +19,7 @@ import numpy as np
 from harness.analysis.readings import Reading, Readings
 from harness.comparison.regression_metrics import EXACT, GAUGES
 from harness.journal.records import Planned
-from harness.statistics.timings import Group, group_of
+from harness.statistics.net_times import Group, group_of
 from harness.tables import Run
 
 PENALTY = 10.8

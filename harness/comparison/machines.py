@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from harness.statistics.net_times import Group
 from harness.statistics.spoiled_rounds import CLOCK_TOLERANCE
-from harness.statistics.timings import Group
 from harness.tables import Run
 
 _ELSEWHERE = ("bus", "room")

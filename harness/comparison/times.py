@@ -26,7 +26,7 @@ from harness.comparison.pairs import Pair, Side
 from harness.comparison.run_level import Level
 from harness.statistics import intervals
 from harness.statistics.intervals import Estimate, Interval, certain, difference, verdict
-from harness.statistics.timings import Group, group_of
+from harness.statistics.net_times import Group, group_of
 
 Verdict = intervals.Verdict | Literal["identical", "not compared"]
 """identical: the same machine code, whatever the clock said. not compared: see `reason`."""

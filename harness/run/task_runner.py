@@ -29,7 +29,8 @@ from harness.run.journal_state import JournalState
 from harness.run.measurement import Effort, Measurement
 from harness.run.qualification import Qualification
 from harness.run.surroundings import Keep
-from harness.statistics.timings import Timings, placements_that_choose
+from harness.statistics.net_times import placements_that_choose
+from harness.statistics.timings import Timings
 
 CEILINGS_S = 120
 """Deadline for measuring the machine's ceilings."""

@@ -9,40 +9,29 @@ are said so that at most one family in twenty has a false one (at a confidence o
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
 from itertools import product
 from statistics import median
-from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import numpy as np
-
-from harness.journal.records import Outcome, Planned, Record, Round
-from harness.statistics.event_cost import EventCosts
+from harness.journal.records import Planned
 from harness.statistics.intervals import (
     Estimate,
     Interval,
     Key,
     Times,
     Verdict,
-    batch_time,
     certain,
-    hidden_by,
     over_placements,
     speedup,
-    tick_of,
-    time_of,
     verdict,
 )
-from harness.statistics.spoiled_rounds import is_throttled_throughout, spoiled
-
-P = ParamSpec("P")
-Found = TypeVar("Found")
-
-Group = tuple[str, str, str]
-"""Problem, dtype and sizes as text: the cases that are measured together and compared."""
+from harness.statistics.net_times import (
+    Group,
+    NetTimes,
+    group_of,
+    once,
+)
 
 
 @dataclass(frozen=True)
@@ -54,197 +43,8 @@ class Comparison:
     verdict: Verdict
 
 
-@dataclass(frozen=True)
-class Spread:
-    """What a case's time varies by, as parts of it: between placements, and within one."""
-
-    between: float
-    within: float
-
-    @property
-    def depends_on_placement(self) -> bool:
-        """Whether where the memory lies matters more than everything that varies in one place."""
-        return self.between > 0.005 and self.between > 2 * self.within
-
-
-def group_of(p: Planned) -> Group:
-    return p.problem, p.dtype, " ".join(f"{k}={v}" for k, v in p.sizes.items())
-
-
-def placements_that_choose(group: Iterable[Planned], wanted: int) -> int:
-    """How many of a group's placements only choose launch shapes: none where no variant has two."""
-    shapes = Counter(p.variant for p in group)
-    return wanted if max(shapes.values(), default=0) > 1 else 0
-
-
-def _once(
-    method: Callable[Concatenate[Timings, P], Found],
-) -> Callable[Concatenate[Timings, P], Found]:
-    """Work a method's answer out once for each of its arguments."""
-
-    @wraps(method)
-    def kept(self: Timings, /, *args: P.args, **kwargs: P.kwargs) -> Found:
-        key = method.__name__, args, tuple(kwargs.items())
-        if key not in self.known:
-            self.known[key] = method(self, *args, **kwargs)
-        found: Found = self.known[key]
-        return found
-
-    return kept
-
-
-class Timings:
-    """The rounds of a run, ready to be compared. timing: run.json's settings of that name."""
-
-    def __init__(
-        self,
-        records: Iterable[Record],
-        planned: Mapping[str, Planned],
-        outcomes: Mapping[str, Outcome],
-        timing: Mapping[str, Any],
-    ) -> None:
-        self._planned, self._outcomes = planned, outcomes
-        self.looks = int(timing.get("looks", 1))
-        self.choosing = int(timing.get("choosing", 0))
-        self.error = 1 - float(timing["confidence"])
-        self.same_within = float(timing["same_within"])
-        self._rounds: dict[tuple[str, str, bool], list[Round]] = defaultdict(list)
-        records = list(records)
-        self.event_costs = EventCosts(records)
-        for record in records:
-            if isinstance(record, Round) and record.case in planned:
-                self._rounds[record.case, record.cache, record.repeat].append(record)
-        self.known: dict[Any, Any] = {}
-
-    @property
-    def confidence(self) -> float:
-        """Of one interval: the error allowed is shared by the looks at which one might stop."""
-        return 1 - self.error / self.looks
-
-    @cached_property
-    def groups(self) -> dict[Group, list[Planned]]:
-        """The cases that are measured together, the library's last."""
-        found: dict[Group, list[Planned]] = defaultdict(list)
-        for p in sorted(self._planned.values(), key=lambda p: p.is_library):
-            found[group_of(p)].append(p)
-        return dict(found)
-
-    # What was measured
-
-    def rounds(self, case: str, cache: str, repeat: bool = False) -> list[Round]:
-        """Every round of a case, those that choose and those left out too."""
-        return self._rounds.get((case, cache, repeat), [])
-
-    @cached_property
-    def left_out(self) -> dict[Group, Counter[str]]:
-        """Group → reason → how many of its rounds are in no figure."""
-        return {group: Counter(found.values()) for group, found in self._spoiled.items()}
-
-    @cached_property
-    def _spoiled(self) -> dict[Group, dict[tuple[int, int], str]]:
-        """Group → the rounds that are in no figure, and why."""
-        rounds: dict[Group, list[Round]] = defaultdict(list)
-        for found in self._rounds.values():
-            rounds[group_of(self._planned[found[0].case])] += found
-        return {group: spoiled(found) for group, found in rounds.items()}
-
-    def is_spoiled(self, placement: int) -> bool:
-        """Whether the card was throttled in every round of a placement."""
-        return is_throttled_throughout(
-            r for found in self._rounds.values() for r in found if r.placement == placement
-        )
-
-    @cached_property
-    def tick(self) -> float:
-        """The step of the event clock, ns."""
-        return tick_of([ns for rounds in self._rounds.values() for r in rounds[:3]
-                        for ns in r.samples_ns])  # fmt: skip
-
-    def times(self, case: str, cache: str, repeat: bool = False) -> Times:
-        """(placement, round) → that batch's time, ns; of the rounds that figures are made from.
-
-        What the events themselves cost is taken off the interval between them.
-        """
-        return self._times(case, cache, repeat, for_choice=False)
-
-    @_once
-    def _times(self, case: str, cache: str, repeat: bool, for_choice: bool) -> Times:
-        net = {
-            at: ns - self._event_cost(case, at[0], cache)
-            for at, ns in self._intervals(case, cache, repeat, for_choice).items()
-        }
-        return net if all(ns > 0 for ns in net.values()) else {}  # nothing is left to compare
-
-    @_once
-    def _intervals(self, case: str, cache: str, repeat: bool, for_choice: bool) -> Times:
-        group = group_of(self._planned[case])
-        spoiled = self._spoiled.get(group, {})
-        choosing = placements_that_choose(self.groups[group], self.choosing)
-        return {
-            (r.placement, r.round): batch_time(r.samples_ns)
-            for r in self.rounds(case, cache, repeat)
-            if min(r.samples_ns, default=0.0) > 0  # where an event took no time, none was seen
-            and (r.placement, r.round) not in spoiled
-            and (r.placement < choosing) == for_choice
-        }
-
-    def _event_cost(self, case: str, placement: int, cache: str) -> float:
-        return self.event_costs.at(self._planned[case].group, placement, cache)
-
-    def interval_between_events(self, case: str, cache: str) -> Interval | None:
-        """What `time` gives, ns, before the events' cost is taken off."""
-        times = self._intervals(case, cache, False, for_choice=False)
-        found = time_of(times, self._hidden(case, cache))
-        return found.interval(self.confidence) if found else None
-
-    @_once
-    def _hidden(self, case: str, cache: str) -> float:
-        return hidden_by(self.tick, [ns for r in self.rounds(case, cache) for ns in r.samples_ns])
-
-    def _in_doubt(self, cache: str) -> float:
-        """By how much what is taken off may be wrong, in every time alike, ns."""
-        return self.event_costs.usual(cache).in_doubt_ns
-
-    def time(self, case: str, cache: str) -> Interval | None:
-        """The case's time, ns; None where too little was measured for an interval."""
-        found = self.log_time(case, cache)
-        return found.interval(self.confidence) if found else None
-
-    def log_time(self, case: str, cache: str) -> Estimate | None:
-        """The logarithm of the case's time, ns, to be compared with that of another run."""
-        return time_of(self.times(case, cache), self._hidden(case, cache), self._in_doubt(cache))
-
-    @_once
-    def step_times(self, case: str, cache: str) -> list[float]:
-        """Each step's time, ns; empty where steps were not timed apart."""
-        rounds = [r for r in self.rounds(case, cache) if r.steps_ns and all(r.steps_ns)]
-        if not rounds:
-            return []
-        steps = len(rounds[0].steps_ns)
-        by_step: list[Times] = [
-            {
-                (r.placement, r.round): batch_time(r.steps_ns[step])
-                - self._event_cost(case, r.placement, cache)
-                for r in rounds
-            }
-            for step in range(steps)
-        ]
-        return [median(over_placements(times)) for times in by_step]
-
-    def spread(self, case: str, cache: str) -> Spread | None:
-        """None with fewer than three placements."""
-        logs: dict[int, list[float]] = defaultdict(list)
-        for (placement, _), ns in self.times(case, cache).items():
-            logs[placement].append(math.log(ns))
-        within = [float(np.var(each, ddof=1)) for each in logs.values() if len(each) > 1]
-        if len(logs) < 3 or not within:
-            return None
-        inside = float(np.mean(within))
-        rounds = float(np.mean([len(each) for each in logs.values()]))
-        total = float(np.var([np.mean(each) for each in logs.values()], ddof=1))
-        return Spread(math.sqrt(max(total - inside / rounds, 0.0)), math.sqrt(inside))
-
-    # What is shown
+class Timings(NetTimes):
+    """The net times of a run, ready to be compared."""
 
     def shape(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
         """The sound case at which a variant is shown: its fastest launch shape, chosen apart.
@@ -270,7 +70,7 @@ class Timings:
         own = [p for p in sound if p.variant == variant]
         return max(own, key=lambda p: self._cost(p.case, cache), default=None)
 
-    @_once
+    @once
     def _cost(self, case: str, cache: str) -> float:
         """A time to choose by, ns: of the placements set apart, or of all where there are none."""
         both = (self._times(case, cache, False, for_choice) for for_choice in (True, False))
@@ -325,7 +125,7 @@ class Timings:
         floor = self.floor(group, cache)
         return Comparison(ratio, verdict(ratio, is_certain, floor, self.same_within))
 
-    @_once
+    @once
     def log_speedup(self, case: str, against: str, cache: str = "cold") -> Estimate | None:
         """The logarithm of how many times faster `case` is, round by round; None with too few."""
         hidden = math.hypot(self._hidden(case, cache), self._hidden(against, cache))
@@ -380,7 +180,7 @@ class Timings:
         ]
         return min(timed)[2] if timed else None
 
-    @_once
+    @once
     def _certain(
         self, group: Group, cache: str
     ) -> tuple[list[tuple[str, str]], set[tuple[str, str]]] | None:
@@ -392,7 +192,7 @@ class Timings:
 
     # How much two runs of the same kernel differ
 
-    @_once
+    @once
     def repeats(self, group: Group, cache: str) -> list[Estimate]:
         """The baseline's second batches over its first, at each launch shape: truly 1."""
         found = (

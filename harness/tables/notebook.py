@@ -9,7 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
-from harness.statistics.timings import Group
+from harness.statistics.net_times import Group
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -28,7 +28,8 @@ from harness.journal.records import (
 from harness.journal.superseded import current
 from harness.statistics.intervals import Interval
 from harness.statistics.net_ceilings import ceiling_over_placements
-from harness.statistics.timings import Comparison, Group, Timings
+from harness.statistics.net_times import Group
+from harness.statistics.timings import Comparison, Timings
 from harness.tables import notebook, roofs
 
 if TYPE_CHECKING:

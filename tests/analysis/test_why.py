@@ -14,7 +14,7 @@ from harness.analysis.readings import Missing, Reading, Readings
 from harness.analysis.sources import difference
 from harness.analysis.why import Explainer, LadderStep
 from harness.journal.records import Conditions
-from harness.statistics.timings import Group
+from harness.statistics.net_times import Group
 from harness.tables import Run
 
 WAVES, IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"

@@ -13,7 +13,7 @@ from harness import tables
 from harness.machine.devices import cuda_device
 from harness.matrix import model
 from harness.run.runner import Runner
-from harness.statistics.timings import group_of
+from harness.statistics.net_times import group_of
 
 pytestmark = pytest.mark.gpu
 

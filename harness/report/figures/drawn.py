@@ -18,7 +18,7 @@ from harness.report.figures.over_size import draw_over_size, lines_over_size
 from harness.report.figures.roofline import draw_roofline
 from harness.report.figures.stalls import draw_stalls, stalls_of
 from harness.report.figures.style import Figure, Subject, render
-from harness.statistics.timings import Group
+from harness.statistics.net_times import Group
 from harness.tables import Run
 
 CAUTION = (

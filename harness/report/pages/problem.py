@@ -30,7 +30,7 @@ from harness.report.tables.cases import case_table, launch_table
 from harness.report.tables.cells import Table
 from harness.report.tables.counters import Durations, durations, raw_tables
 from harness.report.tables.ladder import ladder_table
-from harness.statistics.timings import Group
+from harness.statistics.net_times import Group
 from harness.tables import Run
 
 

@@ -13,7 +13,7 @@ from harness.journal.counter_records import SourceLine
 from harness.journal.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import slug
-from harness.statistics.timings import group_of
+from harness.statistics.net_times import group_of
 from harness.tables import Run
 
 

@@ -12,7 +12,8 @@ from harness.analysis.readings import Answer, Missing
 from harness.journal.records import Planned
 from harness.report import format as fmt
 from harness.statistics.intervals import Interval
-from harness.statistics.timings import Comparison, Spread
+from harness.statistics.net_times import Spread
+from harness.statistics.timings import Comparison
 from harness.tables.roofs import OVER
 
 

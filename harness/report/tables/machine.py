@@ -11,7 +11,7 @@ from harness.report import format as fmt
 from harness.report.anchors import slug
 from harness.report.tables.cells import Cell, Column, Row, Table, named, none, optional
 from harness.statistics.intervals import Interval
-from harness.statistics.timings import Group
+from harness.statistics.net_times import Group
 from harness.tables import Run
 
 
