@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from harness.emulator.sass import table
 from harness.emulator.sass.code import INSTRUCTION_BYTES, ZERO, Function, Instruction, Operand
 from harness.emulator.sass.errors import UnknownMachineInstruction
 from harness.emulator.sass.layout import INSTRUCTION, LANES, PREDICATES_OF_EACH_KIND
+from harness.emulator.sass.operand_shapes import Unencodable, matched
 
 Array = NDArray[Any]
 
@@ -53,10 +54,6 @@ def encode(function: Function, definitions: dict[str, int]) -> Encoded:
     return _Encoder(function, definitions).encoded()
 
 
-class _Unknown(Exception):
-    """What is not known about an instruction."""
-
-
 @dataclass
 class _Slots:
     """How far an instruction's arrays are filled."""
@@ -85,7 +82,7 @@ class _Encoder:
         for number, instruction in enumerate(self.function.instructions):
             try:
                 self._encode(instruction, out[number])
-            except _Unknown as missing:
+            except Unencodable as missing:
                 raise self._unknown(instruction, str(missing)) from None
         return Encoded(out, self.trash + words, self.constants, self._takes_turns())
 
@@ -107,7 +104,7 @@ class _Encoder:
     def _encode(self, instruction: Instruction, out: Any) -> None:
         found = table.find(instruction.opcode, instruction.modifiers)
         if isinstance(found, str):
-            raise _Unknown(found)
+            raise Unencodable(found)
         row, uniform, flags = found
         out["flags"], out["control"], out["uniform"] = flags, row.control, uniform
         out["space"] = row.space
@@ -119,7 +116,7 @@ class _Encoder:
         out["source_predicate"] = _PT
         out["width"] = next((_WIDTHS[m] for m in instruction.modifiers if m in _WIDTHS), 4)
         slots = _Slots()
-        for kind, operand in _matched(row.shape, instruction):
+        for kind, operand in matched(row.shape, instruction):
             # Of an immediate for a double the upper half is written, of other types all of it.
             whole = kind == "d" and row.handler in table.CONVERSIONS and not table.of_double(flags)
             self._take("w" if whole else kind, operand, instruction, out, slots)
@@ -168,14 +165,14 @@ class _Encoder:
             slots.immediates += 1
         elif kind == "b":
             if operand.number not in range(_BARRIERS):
-                raise _Unknown(f"operand {operand.text}")
+                raise Unencodable(f"operand {operand.text}")
             out["barrier"] = operand.number
         elif kind == "l":
             self._label(operand, out)
         elif operand.text in table.SPECIALS:
             out["flags"] |= table.SPECIALS[operand.text]
         else:
-            raise _Unknown(f"special register {operand.text}")
+            raise Unencodable(f"special register {operand.text}")
 
     def _register_or_predicate(
         self, kind: str, operand: Operand | None, out: Any, slots: _Slots
@@ -197,7 +194,7 @@ class _Encoder:
     def _descriptor(self, operand: Operand, out: Any, slots: _Slots) -> None:
         """The first of four uniform registers: two for each factor."""
         if set(operand.suffixes) - set(table.OF_FACTORS) or operand.uniform is None:
-            raise _Unknown(f"operand {operand.text}")
+            raise Unencodable(f"operand {operand.text}")
         for suffix in operand.suffixes:
             out["flags"] |= table.OF_FACTORS[suffix]
         if slots.sources == 0:
@@ -217,7 +214,7 @@ class _Encoder:
         else:
             out["space"], out["immediate"] = operand.number, operand.offset
             if operand.number not in range(_BANKS) or (operand.base and operand.uniform):
-                raise _Unknown(f"operand {operand.text}")
+                raise Unencodable(f"operand {operand.text}")
             part = operand.base or operand.uniform
             if part is not None:
                 self._source(part, instruction, out["source"][0], False, "v")
@@ -226,11 +223,11 @@ class _Encoder:
         address = operand.number
         if operand.kind == "name":
             if operand.text not in self.function.entries:
-                raise _Unknown(f"the function `{operand.text}` is not in its section")
+                raise Unencodable(f"the function `{operand.text}` is not in its section")
             address = self.function.entries[operand.text]
         last = len(self.function.instructions) * INSTRUCTION_BYTES
         if address % INSTRUCTION_BYTES or not 0 <= address < last:
-            raise _Unknown(f"a target outside of the function: {operand.text}")
+            raise Unencodable(f"a target outside of the function: {operand.text}")
         out["target"] = address // INSTRUCTION_BYTES
         out["immediate"] = address
 
@@ -242,7 +239,7 @@ class _Encoder:
             wide = 0 if narrow else _BASE_IS_WIDE
             if operand.uniform is not None and operand.uniform.number != ZERO:
                 if operand.base is not None and operand.base.number != ZERO and not narrow:
-                    raise _Unknown(f"address {operand.text}")
+                    raise Unencodable(f"address {operand.text}")
                 wide |= _OFFSET_IS_WIDE
         out["is_wide"] = wide
         for number, part in ((0, operand.base), (1, operand.uniform)):
@@ -270,11 +267,11 @@ class _Encoder:
             if wide:
                 high = self._constant((operand.number, operand.offset + 4))
         else:
-            raise _Unknown(f"operand {operand.text}")
+            raise Unencodable(f"operand {operand.text}")
         out["constant"], out["row"], out["high"] = constant, row * LANES, high * LANES
         known = {"64", "U32", "H1_H0", *_ORDERS.get(kind, ()), *_parts(instruction, kind)}
         if set(operand.suffixes) - known:
-            raise _Unknown(f"operand {operand.text}")
+            raise Unencodable(f"operand {operand.text}")
         self._signs(operand, instruction, out, kind)
 
     def _signs(self, operand: Operand, instruction: Instruction, out: Any, kind: str) -> None:
@@ -282,14 +279,14 @@ class _Encoder:
         out["half"] = next((known[s] for s in operand.suffixes if s in known), 0)
         signed = operand.negated or operand.inverted or operand.absolute
         if signed and kind in _AS_IT_STANDS:
-            raise _Unknown(f"operand {operand.text}")
+            raise Unencodable(f"operand {operand.text}")
         if kind == "h":
             sign = _SIGNS_OF_HALVES
         elif kind == "d" or instruction.opcode in _FLOAT_OPCODES:
             sign = _SIGN
         else:
             if operand.absolute:
-                raise _Unknown(f"operand {operand.text}")
+                raise Unencodable(f"operand {operand.text}")
             if operand.negated or operand.inverted:
                 out["flip"], out["plus"] = ALL_BITS, operand.negated
             return
@@ -302,7 +299,7 @@ class _Encoder:
         if operand.kind == "uniform":
             return self.vectors + operand.number
         if operand.kind != "register":
-            raise _Unknown(f"operand {operand.text}")
+            raise Unencodable(f"operand {operand.text}")
         return operand.number
 
     def _constant(self, key: tuple[int, int] | int) -> int:
@@ -337,9 +334,9 @@ def _predicate(operand: Operand | None) -> tuple[int, int]:
     if operand.kind == "uniform predicate":
         number += PREDICATES_OF_EACH_KIND
     elif operand.kind != "predicate":
-        raise _Unknown(f"operand {operand.text}")
+        raise Unencodable(f"operand {operand.text}")
     if number >= 2 * PREDICATES_OF_EACH_KIND or operand.number not in (*range(_PT), ZERO):
-        raise _Unknown(f"operand {operand.text}")
+        raise Unencodable(f"operand {operand.text}")
     return number, int(operand.negated)
 
 
@@ -347,57 +344,6 @@ def _constant(instruction: Instruction) -> Operand:
     return next(o for o in instruction.operands if o.kind == "constant")
 
 
-_KINDS = {
-    "R": ("register", "uniform"),
-    "P": ("predicate", "uniform predicate"),
-    "p": ("predicate", "uniform predicate"),
-    "n": ("predicate", "uniform predicate"),
-    "s": ("register", "uniform", "immediate", "constant"),
-    "i": ("immediate",),
-    "m": ("memory",),
-    "t": ("memory",),
-    "c": ("constant",),
-    "b": ("barrier",),
-    "l": ("immediate", "name"),
-    "x": ("special",),
-    "g": ("descriptor",),
-}
-_KINDS["v"] = _KINDS["w"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
-_KINDS["r"] = _KINDS["k"] = ("register",)
 _AS_IT_STANDS = "vrka"
 """Kinds of sources whose definitions read the register and nothing that is done to it before."""
 _ORDERS = {"r": ("ROW",), "k": ("COL",)}
-
-
-def _matched(
-    shape: Sequence[str], instruction: Instruction
-) -> list[tuple[str, Operand | None]]:  # fmt: skip
-    """Each part of a shape with its operand; None for one that is missing.
-
-    Raises _Unknown if the operands have another shape.
-    """
-    left = _joined(instruction.operands) if "h" in shape else list(instruction.operands)
-    least = [sum(not part.endswith("?") for part in shape[n + 1 :]) for n in range(len(shape))]
-    out: list[tuple[str, Operand | None]] = []
-    for part, needed in zip(shape, least, strict=True):
-        kind, optional = part[0], part.endswith("?")
-        fits = bool(left) and (kind == "_" or left[0].kind in _KINDS[kind])
-        if fits and (not optional or len(left) > needed):
-            out.append((kind, left.pop(0)))
-        elif optional:
-            out.append((kind, None))
-        else:
-            raise _Unknown("operands of another form")
-    if left:
-        raise _Unknown("operands of another form")
-    return [pair for pair in out if pair[0] != "_"]
-
-
-def _joined(operands: Sequence[Operand]) -> list[Operand]:
-    """A pair of halves is written as two immediates, which are one."""
-    out: list[Operand] = []
-    for operand in operands:
-        if operand.kind == "immediate" and out and out[-1].kind == "immediate":
-            continue
-        out.append(operand)
-    return out

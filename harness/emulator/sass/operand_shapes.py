@@ -1,0 +1,64 @@
+"""A machine instruction's operands, told apart by the shape that its row of the table has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.emulator.sass.code import Instruction, Operand
+
+
+class Unencodable(Exception):
+    """What is not known about an instruction."""
+
+
+_KINDS = {
+    "R": ("register", "uniform"),
+    "P": ("predicate", "uniform predicate"),
+    "p": ("predicate", "uniform predicate"),
+    "n": ("predicate", "uniform predicate"),
+    "s": ("register", "uniform", "immediate", "constant"),
+    "i": ("immediate",),
+    "m": ("memory",),
+    "t": ("memory",),
+    "c": ("constant",),
+    "b": ("barrier",),
+    "l": ("immediate", "name"),
+    "x": ("special",),
+    "g": ("descriptor",),
+}
+_KINDS["v"] = _KINDS["w"] = _KINDS["d"] = _KINDS["h"] = _KINDS["s"]
+_KINDS["r"] = _KINDS["k"] = ("register",)
+
+
+def matched(
+    shape: Sequence[str], instruction: Instruction
+) -> list[tuple[str, Operand | None]]:  # fmt: skip
+    """Each part of a shape with its operand; None for one that is missing.
+
+    Raises Unencodable if the operands have another shape.
+    """
+    left = _joined(instruction.operands) if "h" in shape else list(instruction.operands)
+    least = [sum(not part.endswith("?") for part in shape[n + 1 :]) for n in range(len(shape))]
+    out: list[tuple[str, Operand | None]] = []
+    for part, needed in zip(shape, least, strict=True):
+        kind, optional = part[0], part.endswith("?")
+        fits = bool(left) and (kind == "_" or left[0].kind in _KINDS[kind])
+        if fits and (not optional or len(left) > needed):
+            out.append((kind, left.pop(0)))
+        elif optional:
+            out.append((kind, None))
+        else:
+            raise Unencodable("operands of another form")
+    if left:
+        raise Unencodable("operands of another form")
+    return [pair for pair in out if pair[0] != "_"]
+
+
+def _joined(operands: Sequence[Operand]) -> list[Operand]:
+    """A pair of halves is written as two immediates, which are one."""
+    out: list[Operand] = []
+    for operand in operands:
+        if operand.kind == "immediate" and out and out[-1].kind == "immediate":
+            continue
+        out.append(operand)
+    return out
