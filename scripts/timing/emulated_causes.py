@@ -150,7 +150,7 @@ def emulated(read: Run, jobs: int) -> Run:
             setting = RunSettings("cuda", device, bench.kernels, bench.limits, timing)
             sound = [c for c in found.cases if c.id in read.planned and _is_sound(read, c)]
             stage.count(
-                stage.Surroundings(
+                stage.TimedRun(
                     setting, bench, found.problems, LocalExecutor(jobs), known, Workers(), keep
                 ),
                 as_timed(read, sound, setting),

@@ -212,7 +212,7 @@ def test_the_harness_that_makes_a_result_is_part_of_it_and_what_draws_it_is_not(
     timed, emulated = staleness.harness_hash(True), staleness.harness_hash(False)
     assert timed != emulated
     files = {str(f.relative_to(staleness.HARNESS)) for f in staleness.harness_files(True)}
-    assert {"backends/cuda/workspace.py", "build/compile.py", "measure/rounds.py"} <= files
+    assert {"backends/cuda/workspace.py", "compiler/compile.py", "measure/rounds.py"} <= files
     assert not any(f.startswith(("report", "tables", "commands", "emulator")) for f in files)
 
 
