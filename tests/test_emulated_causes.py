@@ -22,7 +22,7 @@ from harness.problem import Work
 from harness.processes.stopping import Stopped
 from harness.run.compilation import Compilation
 from harness.run.emulated.counting import emulated
-from harness.run.emulated.stage import Surroundings
+from harness.run.emulated.stage import TimedRun
 from harness.tables import Run
 
 TABLE = Path(__file__).parents[1] / "reports" / "h200" / "emulated_causes.csv"
@@ -83,7 +83,7 @@ def test_counting_that_was_stopped_goes_on_and_what_is_whole_is_not_counted_agai
 ) -> None:
     counted: list[str] = []
 
-    def count_one(run: Surroundings, sound: Sequence[Case]) -> None:
+    def count_one(run: TimedRun, sound: Sequence[Case]) -> None:
         case = next(case for case in sound if not run.known.is_emulated(case.id))
         counted.append(case.id)
         run.keep(emulated(case, case, Work(1, 1, 1)))
