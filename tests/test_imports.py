@@ -9,43 +9,27 @@ import pytest
 
 HARNESS = Path(__file__).parents[1] / "harness"
 
-BASE = {
-    "errors", "console", "files", "silicon", "processes", "dtypes", "cases", "problem", "budgets",
-    "journal",
-}  # fmt: skip
-MAY_USE: dict[str, set[str]] = {
-    "errors": set(),
-    "budgets": set(),
-    "console": set(),
-    "files": {"errors"},
-    "silicon": set(),
-    "processes": set(),
-    "dtypes": {"errors", "console"},
-    "cases": {"silicon"},
-    "problem": {"errors", "dtypes", "processes"},
-    "journal": {"errors"},
-    "statistics": {"journal"},
-    "emulator": {"files", "silicon"},
-    "matrix": BASE,
-    "compiler": BASE,
-    "backends": BASE | {"compiler", "emulator"},
-    "job": BASE | {"compiler", "backends"},
-    "processes/workers": BASE | {"job", "backends"},
-    "measure": BASE | {"statistics", "compiler", "backends"},
-    "machine": BASE | {"matrix", "compiler", "backends", "job", "processes/workers", "measure"},
-    "ncu": BASE | {"job", "backends"},
-    "worker": BASE
-    | {"statistics", "compiler", "emulator", "backends", "job", "measure", "machine", "ncu"},
-    "tables": BASE | {"statistics"},
-    "run": BASE
-    | {"statistics", "matrix", "compiler", "backends", "job", "processes/workers", "measure"}
-    | {"machine", "ncu", "worker", "tables"},
-    "cluster": BASE
-    | {"statistics", "matrix", "compiler", "job", "processes/workers", "machine", "run", "tables"},
-    "analysis": BASE | {"statistics", "tables", "ncu"},
-    "comparison": BASE | {"statistics", "tables", "analysis", "matrix"},
-    "report": BASE | {"statistics", "tables", "analysis", "comparison", "ncu"},
-}
+GROUND_FLOOR = "the ground floor"
+
+
+def _directions() -> dict[str, set[str]]:
+    """Part → the parts that it may import, as docs/architecture.md says."""
+    page = (HARNESS.parent / "docs" / "architecture.md").read_text()
+    ground, upper = (
+        {
+            cells[1].strip(" `"): {name.strip(" `") for name in cells[3].split(",") if name.strip()}
+            for cells in (row.split("|") for row in table.splitlines() if row.startswith("| `"))
+        }
+        for table in page.partition("<!-- imports:begin -->")[2].split("\n\n")[1:3]
+    )
+    resolved = {
+        part: (uses - {GROUND_FLOOR}) | (set(ground) if GROUND_FLOOR in uses else set())
+        for part, uses in upper.items()
+    }
+    return ground | resolved
+
+
+MAY_USE = _directions()
 """Part → the parts it may import. `commands` and `__main__` stand above all of them."""
 UPPER_FLOOR = {"workers", "judge", "slots"}
 """Of processes/: the modules that know what a worker's job is, listed as `processes/workers`."""
