@@ -6,17 +6,12 @@ from typing import Annotated
 
 import typer
 
+from harness.commands.line.groups import MatrixOptions, takes_groups
 from harness.commands.line.options import (
     Arch,
-    Backend,
     Config,
-    Dtype,
     Jobs,
     Kernels,
-    Launch,
-    Only,
-    Quick,
-    Size,
 )
 
 MachineCode = Annotated[
@@ -37,16 +32,9 @@ def add(app: typer.Typer) -> None:
     app.command("doctor")(doctor)
 
 
+@takes_groups
 def list_cases(
-    config_path: Config = None,
-    kernels: Kernels = None,
-    backend: Backend = "auto",
-    only: Only = [],  # noqa: B006
-    size: Size = [],  # noqa: B006
-    dtype: Dtype = [],  # noqa: B006
-    launch: Launch = [],  # noqa: B006
-    quick: Quick = False,
-    arch: Arch = None,
+    matrix: MatrixOptions,
     whole: Annotated[
         bool,
         typer.Option("--resolved", help="Each variant as merged, each value with its line."),
@@ -54,10 +42,10 @@ def list_cases(
 ) -> None:
     """Show every case of the matrix and what it would launch."""
     from harness.commands import listing
-    from harness.matrix.filters import Choice
 
-    choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
-    listing.list_cases(config_path, kernels, backend, choice, arch, whole)
+    listing.list_cases(
+        matrix.config_path, matrix.kernels, matrix.backend, matrix.choice, matrix.arch, whole
+    )
 
 
 def annotate(

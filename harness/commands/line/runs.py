@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from harness.commands.line.groups import MatrixOptions, RunOptions, takes_groups
 from harness.commands.line.options import (
-    Arch,
-    AsJson,
-    AsMarkdown,
-    Backend,
     CacheControl,
     ClockControl,
     Cluster,
     ComparisonJson,
     ComparisonJunit,
     ComparisonMarkdown,
-    Config,
-    Dtype,
     Gate,
     Jobs,
-    Kernels,
-    Launch,
     MinEffect,
-    Only,
     Out,
-    Quick,
     Quiet,
-    Sandbox,
-    SaveBaseline,
-    Size,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +33,15 @@ def here(request: RunRequest) -> tuple[int, Path]:
     return carry_out(request)
 
 
+def _request(matrix: MatrixOptions, options: RunOptions, **more: Any) -> RunRequest:
+    from harness.commands.request import RunRequest
+
+    return RunRequest(
+        matrix.config_path, matrix.kernels, matrix.backend, matrix.choice, matrix.arch,
+        options.out, options.jobs, options.told, **more,
+    )  # fmt: skip
+
+
 def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
     """Add the commands to the program.
 
@@ -52,23 +49,10 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
     """
 
     @app.command()
+    @takes_groups
     def run(
-        config_path: Config = None,
-        kernels: Kernels = None,
-        backend: Backend = "auto",
-        only: Only = [],  # noqa: B006
-        size: Size = [],  # noqa: B006
-        dtype: Dtype = [],  # noqa: B006
-        launch: Launch = [],  # noqa: B006
-        quick: Quick = False,
-        arch: Arch = None,
-        out: Out = None,
-        jobs: Jobs = 0,
-        in_sandbox: Sandbox = False,
-        quiet: Quiet = False,
-        as_json: AsJson = None,
-        as_markdown: AsMarkdown = None,
-        baseline: SaveBaseline = None,
+        matrix: MatrixOptions,
+        options: RunOptions,
         cluster: Cluster = None,
         watch: Annotated[
             bool,
@@ -81,29 +65,18 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         GPU or the cluster failed. 2: the command or the matrix is wrong, or the folder cannot be
         written. 130, 143, 129: stopped by Ctrl-C, SIGTERM or SIGHUP, with everything so far kept.
         """
-        from harness.commands.request import Choice, OutputOptions, RunRequest
         from harness.commands.runs import running
 
-        choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
-        told = OutputOptions(quiet, as_json, as_markdown)
-        request = RunRequest(
-            config_path, kernels, backend, choice, arch, out, jobs, told, cluster=cluster
-        )  # fmt: skip
-        raise typer.Exit(running.run(request, carry_out, baseline, in_sandbox, watch))
+        request = _request(matrix, options, cluster=cluster)
+        raise typer.Exit(
+            running.run(request, carry_out, options.baseline, options.in_sandbox, watch)
+        )
 
     @app.command()
+    @takes_groups
     def profile(
-        config_path: Config = None,
-        kernels: Kernels = None,
-        backend: Backend = "auto",
-        only: Only = [],  # noqa: B006
-        size: Size = [],  # noqa: B006
-        dtype: Dtype = [],  # noqa: B006
-        launch: Launch = [],  # noqa: B006
-        quick: Quick = False,
-        arch: Arch = None,
-        out: Out = None,
-        jobs: Jobs = 0,
+        matrix: MatrixOptions,
+        options: RunOptions,
         metrics: Annotated[
             list[str],
             typer.Option(
@@ -120,11 +93,6 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         clock_control: Annotated[
             ClockControl, typer.Option(help="base: lock the clocks while profiling.")
         ] = "none",
-        in_sandbox: Sandbox = False,
-        quiet: Quiet = False,
-        as_json: AsJson = None,
-        as_markdown: AsMarkdown = None,
-        baseline: SaveBaseline = None,
     ) -> None:
         """Run the matrix, then every sound case under Nsight Compute once; or emulate and count.
 
@@ -132,31 +100,21 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         cases that the filters choose. Where ncu is missing or forbidden, the emulator counts what
         was timed. Exit codes as `run`; 1 also where a kernel has no counters, or --ncu names none.
         """
-        from harness.commands.request import Choice, OutputOptions, RunRequest
         from harness.commands.runs import running
         from harness.ncu.stage import ProfileOptions
         from harness.ncu.tool import Settings
 
-        choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
         wanted = ProfileOptions(tuple(metrics), ncu, Settings(cache_control, clock_control))
-        told = OutputOptions(quiet, as_json, as_markdown)
-        request = RunRequest(config_path, kernels, backend, choice, arch, out, jobs, told, wanted)
-        raise typer.Exit(running.profile(request, carry_out, baseline, in_sandbox))
+        request = _request(matrix, options, wanted=wanted)
+        raise typer.Exit(running.profile(request, carry_out, options.baseline, options.in_sandbox))
 
     @app.command("beside")
+    @takes_groups
     def beside_commit(
         base: Annotated[
             str, typer.Argument(help="git: and a branch, tag or commit, such as git:main.")
         ],
-        config_path: Config = None,
-        kernels: Kernels = None,
-        backend: Backend = "auto",
-        only: Only = [],  # noqa: B006
-        size: Size = [],  # noqa: B006
-        dtype: Dtype = [],  # noqa: B006
-        launch: Launch = [],  # noqa: B006
-        quick: Quick = False,
-        arch: Arch = None,
+        matrix: MatrixOptions,
         out: Out = None,
         jobs: Jobs = 0,
         changed_only: Annotated[
@@ -184,13 +142,10 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         commit's variants end in __base. Exit codes as `run`; with --gate as `compare --gate`.
         """
         from harness.commands import compare
-        from harness.commands.request import Choice, OutputOptions, RunRequest
         from harness.commands.runs import beside
         from harness.comparison.judgement import MIN_EFFECT
 
-        choice = Choice(tuple(only), tuple(size), tuple(dtype), tuple(launch), quick)
-        told = OutputOptions(quiet=True)  # the comparison tells
-        request = RunRequest(config_path, kernels, backend, choice, arch, out, jobs, told)
+        request = _request(matrix, RunOptions(out, jobs, quiet=True))  # the comparison tells
         wanted = compare.CompareOptions(as_json, as_markdown, as_junit)
         comparing = beside.Comparing(wanted, gate, min_effect or MIN_EFFECT, quiet)
         raise typer.Exit(
