@@ -5,14 +5,19 @@ This module needs nothing but Python, so that it runs on a machine that has litt
 
 from __future__ import annotations
 
+import os
 import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[2] / "tests" / "fidelity" / "divergence"
-FILES = ("designed", "random", "held_out")
+import generate
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "tests" / "fidelity" / "divergence"
+DRAWN_IN = ROOT / "build" / "divergence"
+FILES = ("designed", *generate.KERNELS)
 ARCH = "sm_90"
 TRIPS, LANES, DRAWN = 2, 32, 8
 EVERY = (
@@ -43,10 +48,23 @@ class Launch:
         return (*self.masks, TRIPS, 1)
 
 
+def source(file: str) -> Path:
+    """Return the path of a file's kernels, written first where they are drawn."""
+    if file not in generate.KERNELS:
+        return FOLDER / f"{file}.cu"
+    path, text = DRAWN_IN / f"{file}.cu", generate.text(file)
+    if not path.exists() or path.read_text("utf-8") != text:
+        DRAWN_IN.mkdir(parents=True, exist_ok=True)
+        own = path.with_suffix(f".{os.getpid()}")
+        own.write_text(text, encoding="utf-8")
+        own.replace(path)  # at once: other processes may do the same
+    return path
+
+
 def launches() -> Iterator[Launch]:
     """Every launch of every kernel, in the order of the files."""
     for file in FILES:
-        for kernel in re.findall(r"KERNEL\((\w+)\)", (FOLDER / f"{file}.cu").read_text("utf-8")):
+        for kernel in re.findall(r"KERNEL\((\w+)\)", source(file).read_text("utf-8")):
             draw = random.Random(kernel)
             drawn = [tuple(_mask(draw) for _ in range(4)) for _ in range(DRAWN)]
             for a, b, c, d in (*EVERY, *drawn):

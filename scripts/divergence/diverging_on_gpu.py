@@ -54,8 +54,7 @@ def unit(file: str) -> compiler.Unit:
     """How a file is compiled."""
     from harness.compiler import compile as compiler
 
-    source = listed.FOLDER / f"{file}.cu"
-    return compiler.Unit(source, (listed.FOLDER,), (), listed.ARCH, (), (), ())
+    return compiler.Unit(listed.source(file), (listed.FOLDER,), (), listed.ARCH, (), (), ())
 
 
 def launch(folder: Path) -> None:
