@@ -21,7 +21,7 @@ def test_the_first_piece_gets_its_part(total: int, items: int, expected: int) ->
         assert taken == expected
 
 
-@pytest.mark.parametrize(("total", "pieces"), [(4, 11), (3, 2), (16, 5)])
+@pytest.mark.parametrize(("total", "items"), [(4, 11), (3, 2), (16, 5)])
 def test_no_more_are_in_use_than_there_are_and_the_last_pieces_get_more(
     total: int, items: int
 ) -> None:
