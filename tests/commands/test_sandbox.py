@@ -172,7 +172,7 @@ def test_the_same_command_runs_inside_walls(folder: Path, bwrap: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [["--save-baseline", "a/b"], ["--save-baseline=a/b"]], ids=["apart", "joined"]
+    "request", [["--save-baseline", "a/b"], ["--save-baseline=a/b"]], ids=["apart", "joined"]
 )
 def test_a_name_that_no_baseline_can_have_is_refused_before_anything_runs(
     folder: Path, bwrap: Path, request: list[str]
@@ -335,7 +335,7 @@ def test_what_one_sandboxed_run_leaves_does_not_steer_the_next(
     outcome="refused with its name and where it leads, before anything runs",
 )
 @pytest.mark.parametrize(
-    "asked", [["--out", "link"], ["--out", "link/run"], ["--json", "link/results.json"]]
+    "request", [["--out", "link"], ["--out", "link/run"], ["--json", "link/results.json"]]
 )
 def test_no_link_is_made_writable(folder: Path, bwrap: Path, request: list[str]) -> None:
     (folder / "mine").mkdir()
