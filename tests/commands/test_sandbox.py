@@ -172,12 +172,12 @@ def test_the_same_command_runs_inside_walls(folder: Path, bwrap: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "request", [["--save-baseline", "a/b"], ["--save-baseline=a/b"]], ids=["apart", "joined"]
+    "given", [["--save-baseline", "a/b"], ["--save-baseline=a/b"]], ids=["apart", "joined"]
 )
 def test_a_name_that_no_baseline_can_have_is_refused_before_anything_runs(
-    folder: Path, bwrap: Path, request: list[str]
+    folder: Path, bwrap: Path, given: list[str]
 ) -> None:
-    ended = started(folder, str(bwrap), "profile", "--sandbox", *request)
+    ended = started(folder, str(bwrap), "profile", "--sandbox", *given)
     out, err = ended.communicate(timeout=120)
     assert ended.returncode == 2, err
     assert "--save-baseline 'a/b': a name is up to 100 letters" in out
@@ -335,12 +335,12 @@ def test_what_one_sandboxed_run_leaves_does_not_steer_the_next(
     outcome="refused with its name and where it leads, before anything runs",
 )
 @pytest.mark.parametrize(
-    "request", [["--out", "link"], ["--out", "link/run"], ["--json", "link/results.json"]]
+    "given", [["--out", "link"], ["--out", "link/run"], ["--json", "link/results.json"]]
 )
-def test_no_link_is_made_writable(folder: Path, bwrap: Path, request: list[str]) -> None:
+def test_no_link_is_made_writable(folder: Path, bwrap: Path, given: list[str]) -> None:
     (folder / "mine").mkdir()
     (folder / "link").symlink_to("mine")
-    ended = started(folder, str(bwrap), "run", "--sandbox", *request)
+    ended = started(folder, str(bwrap), "run", "--sandbox", *given)
     out, err = ended.communicate(timeout=120)
     assert ended.returncode == 2, err
     assert f"--sandbox: {folder / 'link'} is a link" in out

@@ -12,7 +12,7 @@ from harness.processes.cores import Cores
 
 
 @pytest.mark.parametrize(
-    ("total", "pieces", "expected"), [(8, 8, 1), (8, 4, 2), (8, 1, 8), (2, 20, 1), (1, 3, 1)]
+    ("total", "items", "expected"), [(8, 8, 1), (8, 4, 2), (8, 1, 8), (2, 20, 1), (1, 3, 1)]
 )
 def test_the_first_piece_gets_its_part(total: int, items: int, expected: int) -> None:
     cores = Cores(total)
