@@ -146,7 +146,7 @@ def test_a_measured_problem_has_the_figures_of_its_run_and_no_other_has_any(
         ladder = script.ladders(run)[0]
         assert f"time at {fmt.assignments(ladder.sizes)}" in rows[0][3]
         by_name = {row[0].strip(): row for row in rows[1:]}
-        assert len(ladder.rungs) > 1
+        assert ladder.rungs  # one where the others do not fit the size, as in `latency`
         for rung in ladder.rungs:
             row = by_name[rung.planned.variant]
             assert row[3] == fmt.time_interval(rung.time)

@@ -10,7 +10,7 @@ from harness.analysis.budgets import checks
 from harness.commands.printed import budgets, results
 from harness.console.progress import console
 from harness.errors import UsageError
-from harness.journal.counter_records import Counted
+from harness.journal.counter_records import Counted, Uncounted
 from harness.journal.file import Journal
 from harness.ncu import stage
 from harness.ncu.failures import Failure
@@ -43,14 +43,14 @@ def redraw(
 
 def _take_in(folder: Path, path: Path) -> None:
     """The figures of a report collected elsewhere, of the cases of this run, into its journal."""
-    found = stage.from_file(path)
+    run = tables.load(folder)
+    found = stage.from_file(path, run.of(Uncounted))
     if isinstance(found, Failure):
         raise UsageError(f"--ncu {path}: {found.text}")
-    run = tables.load(folder)
     ours = [record for record in found if getattr(record, "case", "") in run.planned]
     if not ours:
         raise UsageError(f"--ncu {path}: it has no case of the run {folder}")
-    there = set(run.of(Counted))
+    there = {*run.of(Counted), *run.of(Uncounted)}
     packed.unpack(folder)
     with Journal(folder / packed.JOURNAL) as journal:
         for record in ours:

@@ -6,6 +6,7 @@ time or an outcome.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +14,12 @@ from pathlib import Path
 from harness.cases import Case, how_many
 from harness.console.progress import console, stage
 from harness.job import Job
-from harness.journal.counter_records import Profiled
+from harness.journal.counter_records import Profiled, Uncounted
 from harness.journal.records import Record
 from harness.ncu.collect import Collector, portions, unfinished
 from harness.ncu.failures import Failure
-from harness.ncu.metrics import Selection, choose
-from harness.ncu.reader import read_apart, records
+from harness.ncu.metrics import Selection, catalogue, choose
+from harness.ncu.reader import Step, read_apart, records
 from harness.ncu.tool import Available, Settings, find, query
 
 FOLDER = "profile"
@@ -86,9 +87,23 @@ def _selection(sets: Sequence[str], available: Available | None) -> Selection:
     return choose(sets, available.names, available.chip)
 
 
-def from_file(path: Path) -> list[Record] | Failure:
-    """The records of a report that was collected elsewhere; needs neither ncu nor a GPU."""
+def from_file(path: Path, uncounted: Iterable[Uncounted] = ()) -> list[Record] | Failure:
+    """The records of a report that was collected elsewhere; needs neither ncu nor a GPU.
+
+    uncounted: what a run told of figures that it could not get. Those that the report has no value
+    for either get the report's reason, instead of one that another try has overtaken.
+    """
     found = read_apart(path)
     if isinstance(found, Failure):
         return found
-    return [record for step, counts in found.steps.items() for record in records(step, counts)]
+    lacking: dict[Step, set[str]] = defaultdict(set)
+    for told in uncounted:
+        if not told.reason.startswith("not applicable"):
+            lacking[told.case, told.step].add(told.metric)
+    known = catalogue().by_name().keys()
+    kept: list[Record] = []
+    for step, counts in found.steps.items():
+        values = list(records(step, counts))
+        unread = (lacking[step] & known) - {record.metric for record in values}
+        kept += [*values, *records(step, counts, sorted(unread))]
+    return kept

@@ -13,7 +13,7 @@
 //
 // From: the GPU version of Faster R-CNN's non-maximum suppression (2015).
 //
-// Measured: H200, n = 2¹⁵: 4.50 ms ± 2.4 %.
+// Measured: H200, n = 2¹⁵, crowd = 256: 4.44 ms ± 3.7 %.
 #include <cstddef>
 #include <map>
 #include <vector>

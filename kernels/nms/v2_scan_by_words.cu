@@ -11,7 +11,7 @@
 //
 // From: v1, blocked as a triangular solve is.
 //
-// Measured: H200, n = 2¹⁵: 1.26× v1.
+// Measured: H200, n = 2¹⁵, crowd = 256: 1.26× v1.
 #include "nms/overlaps.cuh"
 
 extern "C" __global__ void scan(const unsigned long long* mask, int* keep, unsigned int n) {

@@ -10,7 +10,7 @@
 //
 // From: Biao Zhang and Rico Sennrich, "Root Mean Square Layer Normalization" (2019).
 //
-// Measured: H200, rows = 2¹⁶, cols = 4,096: float32 778 µs ± 0.08 %, float16 601 µs ± 0.27 %.
+// Measured: H200, rows = 2¹⁶, cols = 4,096: float32 779 µs ± 0.069 %, float16 603 µs ± 0.057 %.
 #include <cuda_fp16.h>
 
 #include "common/all_reduce.cuh"

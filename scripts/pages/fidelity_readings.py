@@ -56,15 +56,6 @@ WITHIN = {STORE_SECTORS: 0.005}
 """Counters that carry noise on hardware, and how much, relative."""
 IN_TESTS, AT_ALL = 1.2e9, 5e9
 """Thread instructions of a case, by its readings, up to which it is emulated."""
-READ_WITH = {"softmax": 0}
-"""The draw that a problem's committed readings were made with, where that is no more the one which
-is timed and counted: before the typical one there was, ncu was shown draw 0. Who reads these
-problems anew with `profile` takes them out."""
-READ_AT: Mapping[str, Mapping[str, int]] = {
-    "parity_branch": {"stretch": 1}, "index_add": {"stretch": 1}, "nms": {"crowd": 256},
-}  # fmt: skip
-"""Sizes that a problem has been given since its committed readings, and what these were read at,
-which the problem takes where the size is not said. Who reads it anew by `profile` takes it out."""
 FEWEST_REGISTERS = 16
 """A launch is allotted so many a thread, even of a kernel that ptxas gives fewer."""
 OF_MEMORY = {
@@ -231,9 +222,7 @@ class Matrix:
 
     def _compare(self, case: Case, built: compiler.Built, read: Readings) -> Iterator[Launch]:
         try:
-            execution, machine = by_front_end(
-                self.bench, case, ARCH, draw=READ_WITH.get(case.problem)
-            )
+            execution, machine = by_front_end(self.bench, case, ARCH)
         except HarnessError as error:
             yield Launch(case, 0, refusal=str(error))
             return
@@ -325,19 +314,6 @@ def compare(files: Sequence[Path], least: float = -1, most: float = IN_TESTS) ->
 def _as_timed(bench: model.Bench) -> model.Bench:
     """The matrix with the sizes that a GPU times, of which the readings are."""
     return replace(bench, problems={
-        name: replace(problem, sizes=replace(
-            problem.sizes, emulate=(), bench=_as_read(problem.sizes.bench, READ_AT.get(name, {}))
-        ))
+        name: replace(problem, sizes=replace(problem.sizes, emulate=()))
         for name, problem in bench.problems.items()
     })  # fmt: skip
-
-
-def _as_read(
-    sizes: Sequence[Mapping[str, int]], since: Mapping[str, int]
-) -> tuple[dict[str, int], ...]:
-    """Those that there were then, by the names that they had."""
-    return tuple(
-        {name: value for name, value in each.items() if name not in since}
-        for each in sizes
-        if all(each[name] == value for name, value in since.items())
-    )

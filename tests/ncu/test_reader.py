@@ -117,6 +117,26 @@ def test_a_metric_under_its_alternative_name_is_recorded_under_its_own(tmp_path:
     assert found == [Counted(CASE, 0, "k", "dram__bytes_read.sum", 64.0, "byte", "ncu")]
 
 
+def test_a_report_read_later_tells_its_own_reasons_instead_of_those_of_the_failed_try(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "a.ncu-rep"
+    write(path, [Launch("k", (f"{CASE}#0",), {"dram__bytes_read.sum": 64.0})])
+    crashed = "not collected: what reads it ended with signal 11"
+    without = "not applicable: GH100 has no counter lts__t_sectors_op_read"
+    tried = [
+        Uncounted(CASE, 0, "dram__bytes_read.sum", crashed),
+        Uncounted(CASE, 0, "dram__bytes_write.sum", crashed),
+        Uncounted(CASE, 0, "lts__t_sectors_op_read.sum", without),
+        Uncounted("another case", 0, "dram__bytes_write.sum", crashed),
+    ]
+    why = "not collected: dram__bytes_write.sum is not in the report"
+    assert from_file(path, tried) == [
+        Counted(CASE, 0, "k", "dram__bytes_read.sum", 64.0, "byte", "ncu"),
+        Uncounted(CASE, 0, "dram__bytes_write.sum", why),
+    ]
+
+
 def test_several_launches_of_one_step_add_their_amounts_and_have_no_rate(tmp_path: Path) -> None:
     path = tmp_path / "a.ncu-rep"
     load = "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum"
