@@ -24,8 +24,8 @@ from harness.analysis.readings import (
 )
 from harness.journal.records import Planned
 from harness.ncu.metrics import catalogue
+from harness.silicon.architectures import SECTOR_BYTES, WARP_SIZE
 
-SECTOR_BYTES, WARP = 32, 32
 Find = Callable[[Readings, Planned], Answer]
 
 LD, ST = (f"l1tex__t_{{}}_pipe_lsu_mem_global_op_{op}" for op in ("ld", "st"))
@@ -66,7 +66,7 @@ def matrix_products(readings: Readings, p: Planned) -> Answer:
     every = readings.total(p.case, TENSOR_PIPE)
     if isinstance(every, Missing):
         return every
-    packed = either(total(f"{TENSOR_PIPE}_op_hmma_type_hfma2"), total(HFMA, scale=1 / WARP))
+    packed = either(total(f"{TENSOR_PIPE}_op_hmma_type_hfma2"), total(HFMA, scale=1 / WARP_SIZE))
     found = packed(readings, p)
     if isinstance(found, Missing):
         return every
@@ -123,7 +123,7 @@ def width(accesses: str) -> Find:
         size = element_bytes(p.dtype)
         if size is None:
             return Missing(f"{NOT_APPLICABLE}: the size of a {p.dtype} is not known")
-        return replace(own, value=own.value * SECTOR_BYTES / (WARP * size))
+        return replace(own, value=own.value * SECTOR_BYTES / (WARP_SIZE * size))
 
     return find
 

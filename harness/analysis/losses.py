@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from harness.analysis.finders import SECTOR_BYTES, WARP
 from harness.analysis.peaks import PER_CYCLE
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Answer, Reading, Readings
 from harness.journal.counter_records import MachineInstruction, SourceLine
 from harness.journal.records import Planned
+from harness.silicon.architectures import SECTOR_BYTES, WARP_SIZE
 
 WORTH, IDLE_WORTH = 0.05, 0.1
 """Of all the cycles that a case is priced at, below which a loss is not told. Some lanes idle in
@@ -125,11 +125,11 @@ class _Case:
         acting, warps = self.exactly("acting-threads"), self.exactly("instructions")
         if acting is None or not warps:
             return
-        worst, place = self._worst(lambda x: WARP * x.warps - x.threads)
+        worst, place = self._worst(lambda x: WARP_SIZE * x.warps - x.threads)
         lanes = worst.threads / worst.warps if worst and worst.warps else acting
-        yield Loss("acting-threads", f"{lanes:.1f} of {WARP} lanes act", lanes, float(WARP),
-                   self._share(warps * (WARP - acting) / WARP, "instructions"),
-                   place)  # fmt: skip
+        text = f"{lanes:.1f} of {WARP_SIZE} lanes act"
+        idle = self._share(warps * (WARP_SIZE - acting) / WARP_SIZE, "instructions")
+        yield Loss("acting-threads", text, lanes, float(WARP_SIZE), idle, place)
 
     def _spilled(self) -> Iterator[Loss]:
         """What it costs is not known; it is told, and last."""

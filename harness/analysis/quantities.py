@@ -15,11 +15,9 @@ from harness.analysis.finders import (
     INST,
     LD,
     REQUESTS,
-    SECTOR_BYTES,
     SECTORS,
     ST,
     STALL,
-    WARP,
     WAVES,
     Find,
     atomic,
@@ -30,6 +28,7 @@ from harness.analysis.finders import (
     stall_share,
     total,
 )
+from harness.silicon.architectures import SECTOR_BYTES, WARP_SIZE
 
 Kind = Literal["cause", "extent", "consequence"]
 
@@ -153,7 +152,7 @@ QUANTITIES: Sequence[Quantity] = (
              "Threads that updated global memory atomically: those that meet on one address are "
              "served one after the other. Where that was not counted, 32 for each request.",
              "lower", "extent",
-             finders.either(total("global_atomic_lanes"), total(*ATOMICS, scale=WARP))),
+             finders.either(total("global_atomic_lanes"), total(*ATOMICS, scale=WARP_SIZE))),
     Quantity("dram-over-compulsory", "Device memory traffic over compulsory bytes",
              "device memory traffic over the compulsory bytes", "×",
              "Bytes read from and written to the device's memory, over what any implementation "
@@ -182,13 +181,13 @@ QUANTITIES: Sequence[Quantity] = (
              "Of 32; fewer means that threads wait while others of their warp work.", "higher",
              "cause", quotient("smsp__thread_inst_executed_pred_on", INST,
                                 "smsp__thread_inst_executed_pred_on_per_inst_executed"),
-             "threads", float(WARP)),
+             "threads", float(WARP_SIZE)),
     Quantity("active-threads", "Active threads per warp instruction",
              "active threads per warp instruction", "threads",
              "Of 32, counting threads that a predicate keeps from acting.", "higher", "cause",
              quotient("smsp__thread_inst_executed", INST,
                        "smsp__thread_inst_executed_per_inst_executed"), "threads",
-             float(WARP)),
+             float(WARP_SIZE)),
     Quantity("branch-uniformity", "Branch uniformity", "uniform branches", "ratio",
              "Branches at which all threads of a warp went the same way, of all branches.",
              "higher", "extent", quotient(f"{BRANCHES}_threads_uniform", BRANCHES), "", 1.0),

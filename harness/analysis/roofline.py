@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from harness.analysis.finders import SECTOR_BYTES, matrix_products
+from harness.analysis.finders import matrix_products
 from harness.analysis.readings import Answer, Missing, Reading, Readings, weakest
 from harness.journal.records import Planned
+from harness.silicon.architectures import SECTOR_BYTES
 from harness.statistics.intervals import Interval
 from harness.statistics.mixes import MIXES
 from harness.tables import Run

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from harness.analysis import machine_lines
 from harness.journal.counter_records import MachineInstruction, SourceLine
+from harness.silicon.architectures import WARP_SIZE
 
-WARP = 32
 _WORST_SHARE = 0.1
 """Lines with less than this share of a kernel's instructions are not marked for idle lanes, and
 branches at which less than this share of the warps diverged not for divergence."""
@@ -61,8 +61,8 @@ def annotated(source: str, costs: Mapping[int, SourceLine]) -> list[AnnotatedLin
 def _marks(cost: SourceLine, total: int) -> tuple[str, ...]:
     """Idle lanes, divergence, scattered accesses, conflicts: only what costs something."""
     marks = []
-    lanes = cost.threads / cost.warps if cost.warps else WARP
-    if lanes < WARP / 2 and cost.warps >= _WORST_SHARE * total:
+    lanes = cost.threads / cost.warps if cost.warps else WARP_SIZE
+    if lanes < WARP_SIZE / 2 and cost.warps >= _WORST_SHARE * total:
         marks.append(f"{lanes:.1f} of 32 lanes")
     if cost.diverged and cost.diverged >= _WORST_SHARE * cost.branches:
         marks.append(f"diverged {cost.diverged:,} of {cost.branches:,} warps")

@@ -18,8 +18,7 @@ from harness.comparison.lines import Amount, LineOfCode, where
 from harness.comparison.pairs import Side
 from harness.journal.counter_records import Provenance, SourceLine
 from harness.journal.records import Planned
-
-WARP = 32
+from harness.silicon.architectures import WARP_SIZE
 
 EXACT = frozenset({"measured", "machine-exact", "emulator-exact"})
 """Origins of a value that is the same to the digit however often it is worked out."""
@@ -131,7 +130,7 @@ GAUGES: Sequence[Gauge] = (
     Gauge("acting-threads", -1, False, 0.01,
           "a warp takes as long with one lane at work as with 32; the other way shows in its "
           "instructions",
-          family="threads", amount=lambda x: WARP * x.warps - x.threads,
+          family="threads", amount=lambda x: WARP_SIZE * x.warps - x.threads,
           shown=(lambda x: x.threads, lambda x: x.warps)),
     Gauge("branch-uniformity", -1, False, 0.01,
           "a warp whose lanes part ways goes both, and executes the instructions of both",

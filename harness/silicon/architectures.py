@@ -22,6 +22,8 @@ import re
 from dataclasses import dataclass
 from types import MappingProxyType
 
+WARP_SIZE = 32  # [guide]
+SECTOR_BYTES = 32  # the unit in which caches and memory are counted: Nsight Compute's guide
 KIB = 1024
 MIB = 1024 * KIB
 GB = 1000**3
@@ -62,7 +64,7 @@ class Limits:
     max_registers_per_thread: int = 255  # [guide]
     register_allocation: int = 256  # [occupancy]; a warp's registers are a multiple of this
     sub_partitions_per_sm: int = 4  # [occupancy]; each has its quarter of the registers
-    warp_size: int = 32  # [guide]
+    warp_size: int = WARP_SIZE
     max_threads_per_block: int = 1024  # [guide]
     max_block: tuple[int, int, int] = (1024, 1024, 64)  # [guide]
     max_grid: tuple[int, int, int] = (2**31 - 1, 65_535, 65_535)  # [guide]

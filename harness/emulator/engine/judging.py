@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.emulator.engine import layout, verdicts
+from harness.emulator.engine import fault_messages, layout
 from harness.emulator.engine.configuration import LaunchConfiguration
 from harness.emulator.engine.faults import fault_at, index_of
 from harness.emulator.engine.lowering.register_rows import lane_bytes
@@ -55,7 +55,7 @@ class _Run:
         laid: Laid, observed: tuple[Observed, ...],
     ) -> None:  # fmt: skip
         self.program, self.configuration, self.laid = program, configuration, laid
-        self.place = verdicts.Place(program, configuration.grid, configuration.block, memory)
+        self.place = fault_messages.Place(program, configuration.grid, configuration.block, memory)
         self.printer = Printer(self._peek)
         self.handle: Any = None
         self.raised: BaseException | None = None  # while something was printed
@@ -99,7 +99,7 @@ class _Run:
             while verdict.outcome == layout.PAUSED:
                 library.judge_run(self.handle, _SLICE_SECONDS, verdict)
             fault = self._fault(verdict)
-            remarks = verdicts.remarks(self._numbers(library.judge_let_pass), self.place)
+            remarks = fault_messages.remarks(self._numbers(library.judge_let_pass), self.place)
         finally:
             library.judge_end(self.handle)
         return fault, tuple(self.printer.printed), tuple(remarks)
@@ -117,7 +117,7 @@ class _Run:
         elif verdict.reason == layout.PRINTED_TOO_MUCH:
             kind, message = "budget", self.printer.too_much
         else:
-            kind, message = verdicts.told(verdict.reason, verdict.site, details, self.place)
+            kind, message = fault_messages.told(verdict.reason, verdict.site, details, self.place)
         where = (
             index_of(verdict.block, self.configuration.grid),
             index_of(verdict.thread, self.configuration.block),

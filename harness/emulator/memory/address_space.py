@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.memory.textures import Described
-from harness.silicon.memory_rules import SECTOR_BYTES
+from harness.silicon.architectures import SECTOR_BYTES
 
 Array = NDArray[Any]
 

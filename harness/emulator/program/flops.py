@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.emulator.program.signatures import split_opcode
+from harness.silicon.architectures import WARP_SIZE
 
 THREADS = "smsp__sass_thread_inst_executed_op_{}_pred_on.sum"
 PRECISIONS = ("fp16", "fp32", "fp64", "tensor")
@@ -27,7 +28,6 @@ INSTRUCTIONS = tuple(f"{letter}{kind}" for letter in "fdh" for kind in ("add", "
 _SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\b")
 _INTEGERS = frozenset({"s8", "u8", "s4", "u4", "b1"})
 _PRODUCTS = frozenset({"mma", "mma_async"})  # of `wmma` and `wgmma`
-_WARP = 32
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def arithmetic(opcode: str) -> Arithmetic | None:
         if shape is None or not _INTEGERS.isdisjoint(opcode.split(".")):
             return None
         m, n, k = map(int, shape.groups())
-        lanes = 4 * _WARP if name == "wgmma" else _WARP
+        lanes = 4 * WARP_SIZE if name == "wgmma" else WARP_SIZE
         return Arithmetic("tensor", "", 2 * m * n * k // lanes)
     operation, letter = _OPERATIONS.get(name), _LETTERS.get(types[-1] if types else "")
     if operation is None or letter is None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.ptx.source_lines import user_line
-from harness.emulator.sass import table
+from harness.emulator.sass import layout, table
 from harness.emulator.sass.code import INSTRUCTION_BYTES, ZERO, Function, Instruction, Operand
 from harness.emulator.sass.errors import UnknownMachineInstruction
 from harness.emulator.sass.layout import INSTRUCTION, LANES, PREDICATES_OF_EACH_KIND
@@ -25,7 +25,6 @@ _WORDS, _WORDS_OF_SUMS = 4, 128  # of the widest value of registers, but for a w
 _PT = PREDICATES_OF_EACH_KIND - 1
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
-_BASE_IS_WIDE, _OFFSET_IS_WIDE = 1, 2
 _HALVES = {"H0_H0": 1, "H1_H1": 2}
 _BYTES = {"B0": 4, "B1": 5, "B2": 6, "B3": 7, "H0": 4, "H1": 6}
 """Where in a word a conversion's number begins: 4 and so many bytes."""
@@ -133,14 +132,14 @@ class _Encoder:
             kind = (int(out["flags"]) & table.ATOMIC_TYPE_BITS) >> 4
             out["width"] = _ATOMIC_WIDTHS.get(kind, 4)
             if has_predicate:
-                out["flags"] |= table.SAYS_SUCCESS
+                out["flags"] |= layout.SAYS_SUCCESS
         elif handler == "LDC" and out["width"] >= 4 and not _constant(instruction).base:
             wide = out["width"] == 8
             source = _constant(instruction)
             if source.uniform is None:
                 handler = "MOV.64" if wide else "MOV"
                 self._source(source, instruction, out["source"][0], wide)
-        elif row.control == table.BRANCH_INDEXED:  # relative to what stands behind it
+        elif row.control == layout.BRANCH_INDEXED:  # relative to what stands behind it
             out["immediate"] += instruction.address + INSTRUCTION_BYTES
         out["handler"] = self.definitions[handler]
 
@@ -236,15 +235,15 @@ class _Encoder:
         wide = 0
         if "E" in instruction.modifiers:
             narrow = operand.base is not None and "U32" in operand.base.suffixes
-            wide = 0 if narrow else _BASE_IS_WIDE
+            wide = 0 if narrow else layout.BASE_IS_WIDE
             if operand.uniform is not None and operand.uniform.number != ZERO:
                 if operand.base is not None and operand.base.number != ZERO and not narrow:
                     raise Unencodable(f"address {operand.text}")
-                wide |= _OFFSET_IS_WIDE
+                wide |= layout.OFFSET_IS_WIDE
         out["is_wide"] = wide
         for number, part in ((0, operand.base), (1, operand.uniform)):
             if part is not None:
-                bits = _BASE_IS_WIDE if number == 0 else _OFFSET_IS_WIDE
+                bits = layout.BASE_IS_WIDE if number == 0 else layout.OFFSET_IS_WIDE
                 self._source(part, instruction, out["source"][number], bool(wide & bits), "a")
 
     def _source(

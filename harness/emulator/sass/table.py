@@ -18,12 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-Flags = Mapping[str, int]
+from harness.emulator.sass import layout
 
-PLAIN, BRANCH, BRANCH_DIV, EXIT, CALL, RETURN, SET_BARRIER, WAIT_BARRIER, BREAK_BARRIER = range(9)
-WARP_SYNC, COLLECTIVE, END_COLLECTIVE, BLOCK_BARRIER, YIELD, BRANCH_INDEXED = range(9, 15)
-WARP_SYNC_EXCLUSIVE = 15
-GLOBAL, SHARED, LOCAL, GENERIC = range(4)
+Flags = Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -34,9 +31,9 @@ class Row:
     shape: tuple[str, ...]
     handler: str
     flags: Flags
-    control: int = PLAIN
+    control: int = layout.PLAIN
     always: int = 0
-    space: int = GLOBAL
+    space: int = layout.GLOBAL
     is_uniform: bool = False
     defaults: Flags | None = None
 
@@ -102,8 +99,6 @@ _ATOMIC_TYPES = {
     "F32x2": 10, "F32x4": 11,
 }  # fmt: skip
 ATOMIC_TYPE_BITS: Final = 15 << 4
-HAS_RESULT: Final = 1 << 8
-SAYS_SUCCESS: Final = 1 << 9
 _ATOMIC = _flags(
     _CACHES, "RN FTZ SPIN 32", _ATOMICS, {name: flag << 4 for name, flag in _ATOMIC_TYPES.items()}
 )
@@ -117,7 +112,7 @@ SPECIALS = {
 
 
 def _row(
-    name: str, shape: str, handler: str = "", flags: Flags | str = "", control: int = PLAIN,
+    name: str, shape: str, handler: str = "", flags: Flags | str = "", control: int = layout.PLAIN,
     **more: object,
 ) -> Row:  # fmt: skip
     known = _flags(flags) if isinstance(flags, str) else flags
@@ -232,27 +227,27 @@ ROWS: Sequence[Row] = (
     _row("F2FP.BF16.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}, always=1),
     # Memory
     _row("LDG", "R P? m", "LOAD", _LOAD),
-    _row("LD", "R P? m", "LOAD", _LOAD, space=GENERIC),
-    _row("LDS", "R m", "LOAD", _LOAD, space=SHARED),
-    _row("LDL", "R m", "LOAD", _LOAD, space=LOCAL),
+    _row("LD", "R P? m", "LOAD", _LOAD, space=layout.GENERIC),
+    _row("LDS", "R m", "LOAD", _LOAD, space=layout.SHARED),
+    _row("LDL", "R m", "LOAD", _LOAD, space=layout.LOCAL),
     _row("STG", "m v", "STORE", _STORE),
-    _row("ST", "m v", "STORE", _STORE, space=GENERIC),
-    _row("STS", "m v", "STORE", _STORE, space=SHARED),
-    _row("STL", "m v", "STORE", _STORE, space=LOCAL),
-    _row("LDSM.16.M88", "R m", "LDSM", always=1 << 4, space=SHARED),
-    _row("LDSM.16.M88.2", "R m", "LDSM", always=2 << 4, space=SHARED),
-    _row("LDSM.16.M88.4", "R m", "LDSM", always=4 << 4, space=SHARED),
-    _row("LDSM.16.MT88", "R m", "LDSM", always=1 | 1 << 4, space=SHARED),
-    _row("LDSM.16.MT88.2", "R m", "LDSM", always=1 | 2 << 4, space=SHARED),
-    _row("LDSM.16.MT88.4", "R m", "LDSM", always=1 | 4 << 4, space=SHARED),
+    _row("ST", "m v", "STORE", _STORE, space=layout.GENERIC),
+    _row("STS", "m v", "STORE", _STORE, space=layout.SHARED),
+    _row("STL", "m v", "STORE", _STORE, space=layout.LOCAL),
+    _row("LDSM.16.M88", "R m", "LDSM", always=1 << 4, space=layout.SHARED),
+    _row("LDSM.16.M88.2", "R m", "LDSM", always=2 << 4, space=layout.SHARED),
+    _row("LDSM.16.M88.4", "R m", "LDSM", always=4 << 4, space=layout.SHARED),
+    _row("LDSM.16.MT88", "R m", "LDSM", always=1 | 1 << 4, space=layout.SHARED),
+    _row("LDSM.16.MT88.2", "R m", "LDSM", always=1 | 2 << 4, space=layout.SHARED),
+    _row("LDSM.16.MT88.4", "R m", "LDSM", always=1 | 4 << 4, space=layout.SHARED),
     _row("LDGSTS", "t m p?", "LDGSTS", _STORE),
     _row("LDC", "R c", flags=_flags("U8 U16 64", {"S8": 1, "S16": 1})),
     _row("REDG", "m v", "ATOMIC", _ATOMIC),
-    _row("RED", "m v", "ATOMIC", _ATOMIC, space=GENERIC),
-    _row("ATOMG", "P R m v v?", "ATOMIC", _ATOMIC, always=HAS_RESULT),
-    _row("ATOM", "P R m v v?", "ATOMIC", _ATOMIC, always=HAS_RESULT, space=GENERIC),
-    _row("ATOMS", "R m v? v?", "ATOMIC", _ATOMIC, always=HAS_RESULT, space=SHARED),
-    _row("ATOMS.POPC.INC", "R m", "ATOMIC", _ATOMIC, always=10, space=SHARED),
+    _row("RED", "m v", "ATOMIC", _ATOMIC, space=layout.GENERIC),
+    _row("ATOMG", "P R m v v?", "ATOMIC", _ATOMIC, always=layout.HAS_RESULT),
+    _row("ATOM", "P R m v v?", "ATOMIC", _ATOMIC, always=layout.HAS_RESULT, space=layout.GENERIC),
+    _row("ATOMS", "R m v? v?", "ATOMIC", _ATOMIC, always=layout.HAS_RESULT, space=layout.SHARED),
+    _row("ATOMS.POPC.INC", "R m", "ATOMIC", _ATOMIC, always=10, space=layout.SHARED),
     _row("QSPC.E.S", "P R m", "QSPC"),
     # Between lanes, and of themselves
     _row("SHFL", "P R v v v", flags=_SHUFFLES),
@@ -301,34 +296,35 @@ ROWS: Sequence[Row] = (
         )
     ),
     # Where lanes go
-    _row("BRA", "p? l", "NOTHING", "U", BRANCH),
-    _row("BRA.DIV", "s l", "NOTHING", "", BRANCH_DIV),
-    _row("BRA.CONV", "s l", "NOTHING", "", BRANCH_DIV, always=1),
-    _row("EXIT", "p?", "NOTHING", "", EXIT),
-    _row("CALL.REL.NOINC", "l", "NOTHING", "", CALL),
+    _row("BRA", "p? l", "NOTHING", "U", layout.BRANCH),
+    _row("BRA.DIV", "s l", "NOTHING", "", layout.BRANCH_DIV),
+    _row("BRA.CONV", "s l", "NOTHING", "", layout.BRANCH_DIV, always=1),
+    _row("EXIT", "p?", "NOTHING", "", layout.EXIT),
+    _row("CALL.REL.NOINC", "l", "NOTHING", "", layout.CALL),
     _row(CALL_OF_DRIVER, "s", "TRAP"),
     _row("LEPC", "R l"),
-    _row("BRX", "v i", "NOTHING", "", BRANCH_INDEXED),
-    _row("RET.REL.NODEC", "v l", "NOTHING", "", RETURN),
-    _row("BSSY", "b l", "NOTHING", "", SET_BARRIER),
-    _row("BSYNC", "b", "NOTHING", "", WAIT_BARRIER),
-    _row("BREAK", "b p?", "NOTHING", "", BREAK_BARRIER),
+    _row("BRX", "v i", "NOTHING", "", layout.BRANCH_INDEXED),
+    _row("RET.REL.NODEC", "v l", "NOTHING", "", layout.RETURN),
+    _row("BSSY", "b l", "NOTHING", "", layout.SET_BARRIER),
+    _row("BSYNC", "b", "NOTHING", "", layout.WAIT_BARRIER),
+    _row("BREAK", "b p?", "NOTHING", "", layout.BREAK_BARRIER),
     _row("BMOV.32", "b v", "BMOV.BARRIER"),
     _row("BMOV.32.CLEAR", "R b", "BMOV.REGISTER"),
-    _row("WARPSYNC", "v", "NOTHING", "", WARP_SYNC),
-    _row("WARPSYNC.ALL", "", "NOTHING", "", WARP_SYNC),
-    _row("WARPSYNC.EXCLUSIVE", "v", "NOTHING", "", WARP_SYNC_EXCLUSIVE),
-    _row("WARPSYNC.COLLECTIVE", "v l", "NOTHING", "", COLLECTIVE),
-    _row("WARPSYNC.COLLECTIVE.ALL", "l", "NOTHING", "", COLLECTIVE),
-    _row("ENDCOLLECTIVE", "", "NOTHING", "", END_COLLECTIVE),
-    _row("BAR.SYNC", "v v?", "NOTHING", "DEFER_BLOCKING", BLOCK_BARRIER),
+    _row("WARPSYNC", "v", "NOTHING", "", layout.WARP_SYNC),
+    _row("WARPSYNC.ALL", "", "NOTHING", "", layout.WARP_SYNC),
+    _row("WARPSYNC.EXCLUSIVE", "v", "NOTHING", "", layout.WARP_SYNC_EXCLUSIVE),
+    _row("WARPSYNC.COLLECTIVE", "v l", "NOTHING", "", layout.COLLECTIVE),
+    _row("WARPSYNC.COLLECTIVE.ALL", "l", "NOTHING", "", layout.COLLECTIVE),
+    _row("ENDCOLLECTIVE", "", "NOTHING", "", layout.END_COLLECTIVE),
+    _row("BAR.SYNC", "v v?", "NOTHING", "DEFER_BLOCKING", layout.BLOCK_BARRIER),
     *(
-        _row(f"BAR.RED.{kind}", "v v? p", "NOTHING", "DEFER_BLOCKING", BLOCK_BARRIER, always=flag)
+        _row(f"BAR.RED.{kind}", "v v? p", "NOTHING", "DEFER_BLOCKING", layout.BLOCK_BARRIER,
+             always=flag)
         for kind, flag in (("POPC", 1), ("AND", 3), ("OR", 5))
     ),
     _row("B2R.RESULT", "R P?", "B2R.RESULT"),
-    _row("YIELD", "", "NOTHING", "", YIELD),
-    _row("NANOSLEEP", "s", "NOTHING", "", YIELD),
+    _row("YIELD", "", "NOTHING", "", layout.YIELD),
+    _row("NANOSLEEP", "s", "NOTHING", "", layout.YIELD),
     _row("BPT.TRAP", "_?", "TRAP"),
 )  # fmt: skip
 

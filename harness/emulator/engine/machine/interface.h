@@ -169,8 +169,12 @@ typedef struct Judged {
 
 // Memories by number: buffers from 0 on.
 enum Memory { SHARED_MEMORY = -1, LOCAL_MEMORY = -2 };
+enum Verb { READ, WRITE, UPDATE };
+enum Hazard {
+    READ_AFTER_WRITE, WRITE_AFTER_WRITE, WRITE_AFTER_READ, ATOMIC_AFTER_WRITE, ATOMIC_AFTER_ATOMIC,
+};
 
-// What is wrong. The details of each are told in `verdicts.py`.
+// What is wrong. The details of each are told in `fault_messages.py`.
 enum What {
     OUT_OF_BLOCK_MEMORY, MISALIGNED_IN_BLOCK_MEMORY, OUT_OF_BUFFERS, MISALIGNED_IN_BUFFER,
     WRITE_TO_READ_ONLY, RACE_BETWEEN, RACE_AT_ONCE, NEVER_WRITTEN, UNSET, ABSENT_LANE, LANE_MISSED,

@@ -6,7 +6,7 @@ from harness.emulator.program import signatures
 from harness.emulator.program.decode.operands import OperandReader
 from harness.emulator.program.ir import Barrier, Constant, Op, Register, unsigned
 from harness.emulator.ptx.syntax import Instruction, Operand, Pair
-from harness.silicon.memory_rules import WARP_SIZE
+from harness.silicon.architectures import WARP_SIZE
 
 BARRIERS = 16  # of a block
 

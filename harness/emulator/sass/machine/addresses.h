@@ -14,7 +14,6 @@ using machine::base_of;
 using machine::space_of;
 
 enum Verb { READ, WRITE, UPDATE };
-enum : i32 { BASE_IS_WIDE = 1, OFFSET_IS_WIDE = 2 };
 
 // `register + uniform register + immediate`: sources 0 and 1.
 inline Access addressed(const Context& c, const Instruction& n) {

@@ -100,8 +100,6 @@ machine::Wavefronts shared_cost(const Access& access, i32 operation) {
     return machine::shared_atomic_wavefronts(access, machine::collisions(access), kind);
 }
 
-enum : i32 { HAS_RESULT = 1 << 8, SAYS_SUCCESS = 1 << 9 };
-
 // Sources: the address's two, then a value, then the one that a compare-and-swap stores.
 void atomic(Context& c, const Instruction& n) {
     if (!c.on) return;

@@ -7,6 +7,15 @@
 
 static const int MAX_SOURCES = 4;
 
+enum Space { GLOBAL, SHARED, LOCAL, GENERIC, MIXED };
+enum Control {
+    PLAIN, BRANCH, BRANCH_DIV, EXIT, CALL, RETURN, SET_BARRIER, WAIT_BARRIER, BREAK_BARRIER,
+    WARP_SYNC, COLLECTIVE, END_COLLECTIVE, BLOCK_BARRIER, YIELD, BRANCH_INDEXED,
+    WARP_SYNC_EXCLUSIVE,
+};
+enum OfAddress { BASE_IS_WIDE = 1, OFFSET_IS_WIDE = 2 };       // `is_wide`
+enum OfAtomic { HAS_RESULT = 1 << 8, SAYS_SUCCESS = 1 << 9 };  // `flags`
+
 // A 32-bit operand is ((row & keep) ^ flip) + plus, whose second half may stand in another row.
 // constant: whether the row is one of the launch's constants or one of the warp's registers.
 typedef struct Source {
@@ -28,10 +37,10 @@ typedef struct Instruction {
     i32 source_count;
     Source source[MAX_SOURCES];
     i32 source_predicate[3], source_inverted[3];
-    i32 control;  // what the scheduler does about it
+    i32 control;  // a Control: what the scheduler does about it
     i32 target;   // the instruction that a branch leads to
     i32 barrier;  // number of a convergence barrier
-    i32 space, width, is_wide;  // of a memory access: where, bytes a lane, 64-bit addresses
+    i32 space, width, is_wide;  // of a memory access: a Space, bytes a lane, 64-bit addresses
     i64 immediate;
 } Instruction;
 

@@ -10,7 +10,7 @@
 #include "arithmetic/floats.h"
 #include "arithmetic/halves.h"
 #include "machine.h"
-#include "memory/costs.h"
+#include "memory/memory_rules.h"
 
 namespace sass {
 
@@ -39,13 +39,6 @@ constexpr int NO_BARRIER = -1;
 constexpr int BLOCK_BARRIERS = 16;
 
 // --- state --------------------------------------------------------------------------------------
-
-enum Space : i32 { GLOBAL, SHARED, LOCAL, GENERIC, MIXED };
-enum Control : i32 {
-    PLAIN, BRANCH, BRANCH_DIV, EXIT, CALL, RETURN, SET_BARRIER, WAIT_BARRIER, BREAK_BARRIER,
-    WARP_SYNC, COLLECTIVE, END_COLLECTIVE, BLOCK_BARRIER, YIELD, BRANCH_INDEXED,
-    WARP_SYNC_EXCLUSIVE,
-};
 
 struct Fault {
     FaultKind kind;

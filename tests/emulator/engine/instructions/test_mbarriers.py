@@ -7,7 +7,7 @@ import pytest
 from emulator_tools import CompilePtx, ptx_kernel, run
 
 from harness.emulator import UnknownInstruction, launch, parse
-from harness.silicon.memory_rules import WARP_SIZE
+from harness.silicon.architectures import WARP_SIZE
 
 RANDOM = np.random.default_rng(16)
 MOST = (1 << 20) - 1

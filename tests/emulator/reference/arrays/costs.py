@@ -1,4 +1,4 @@
-"""What an access costs, by the rules of `silicon/memory_rules.py` on arrays."""
+"""What an access costs, by the reference's memory rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.program.access_kinds import COMBINED, COUNTS_UP, VECTOR
-from harness.silicon import memory_rules
+from reference import memory_rules
 from reference.arrays.lanes import Lanes
 
 Array = NDArray[Any]

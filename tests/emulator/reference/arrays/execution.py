@@ -1,8 +1,8 @@
 """A kernel on arrays, with all threads of a launch at once: slow, without checks, and obvious.
 
 Of the lanes that can go on, those at the lowest basic block go next, in every warp. The arithmetic
-is NumPy's, and what an access costs is what `silicon/memory_rules.py` says: nothing here is shared
-with the engine but the program.
+is NumPy's, and what an access costs is what the reference's `memory_rules.py` says: nothing here is
+shared with the engine but the program.
 """
 
 from __future__ import annotations

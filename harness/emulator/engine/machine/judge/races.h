@@ -18,9 +18,6 @@
 
 namespace machine {
 
-enum Hazard : i32 { READ_AFTER_WRITE, WRITE_AFTER_WRITE, WRITE_AFTER_READ, ATOMIC_AFTER_WRITE,
-                    ATOMIC_AFTER_ATOMIC };
-
 // The stamps of a memory, in words of `grain` bytes; 0 is never.
 struct Stamps {
     Stamps(size_t words, int of_grain, bool is_own)

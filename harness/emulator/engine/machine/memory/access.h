@@ -3,12 +3,10 @@
 #pragma once
 
 #include "address_space.h"
-#include "costs.h"
+#include "memory_rules.h"
 #include "machine.h"
 
 namespace machine {
-
-enum Verb { READ, WRITE, UPDATE };
 
 // --- addresses ----------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "block_barriers.h"
-#include "parts.h"
+#include "divergence.h"
 
 namespace sass {
 namespace {

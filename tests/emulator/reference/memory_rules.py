@@ -1,14 +1,12 @@
-"""What a warp's memory instruction costs: wavefronts in shared memory, sectors in global memory.
+"""What a warp's memory instruction costs, once more: the rules of the engine's `memory_rules.h`.
 
 Pure functions over many warps at once. `addresses` and `active` have shape (warps, 32): the byte
 address of each lane, and whether the lane executes the instruction. The addresses of inactive
 lanes are ignored. Results have shape (warps,). Accesses are naturally aligned.
 
-The rules were read off an H200 (compute capability 9.0) with Nsight Compute, one warp and one
-memory instruction a launch, and reproduce every such reading in
-`tests/data/h200_memory_instructions.csv`. The counters they give are, summed over warps,
-`memory_l1_wavefronts_shared`, `l1tex__t_requests_pipe_lsu_mem_global_op_*` and
-`l1tex__t_sectors_pipe_lsu_mem_global_op_*`.
+Written from the readings of an H200 in `tests/data/h200_memory_instructions.csv`, to which both are
+held. The counters they give are, summed over warps, `memory_l1_wavefronts_shared`,
+`l1tex__t_requests_pipe_lsu_mem_global_op_*` and `l1tex__t_sectors_pipe_lsu_mem_global_op_*`.
 """
 
 from __future__ import annotations
@@ -26,9 +24,6 @@ SECTOR_BYTES = 32
 Addresses = NDArray[Any]
 Active = NDArray[np.bool_]
 Counts = NDArray[np.int64]
-
-# Atomics whose wavefronts the readings settle; the others are modelled as these.
-MEASURED_SHARED_ATOMICS = frozenset({"add", "max", "cas"})
 
 
 def shared_wavefronts(

@@ -1,4 +1,4 @@
-"""What the judge found, in words: the numbers of a verdict become a `Fault`."""
+"""The wording of a fault: the numbers of the judge's verdict become a kind and a message."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from harness.emulator.program.ir import Program, Trap
 from harness.emulator.results.faults import Dim3
 from harness.emulator.results.remarks import Remark
 
-_READ_AFTER_WRITE, _WRITE_AFTER_WRITE, _WRITE_AFTER_READ = range(3)
-_HAZARDS = ("read after write", "write after write", "write after read", "atomic after write",
-            "atomic after atomic")  # fmt: skip
-_VERBS = ("read", "write", "atomic")
+_HAZARDS = {
+    layout.READ_AFTER_WRITE: "read after write", layout.WRITE_AFTER_WRITE: "write after write",
+    layout.WRITE_AFTER_READ: "write after read", layout.ATOMIC_AFTER_WRITE: "atomic after write",
+    layout.ATOMIC_AFTER_ATOMIC: "atomic after atomic",
+}  # fmt: skip
+_VERBS = {layout.READ: "read", layout.WRITE: "write", layout.UPDATE: "atomic"}
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ def _race(
     p: Place, _: int, hazard: int, width: int, at: int, memory: int, block: int, thread: int,
     site: int, same_warp: int, of_a_block: int,
 ) -> str:  # fmt: skip
-    verb = "read" if hazard == _WRITE_AFTER_READ else "wrote"
+    verb = "read" if hazard == layout.WRITE_AFTER_READ else "wrote"
     if memory == layout.SHARED_MEMORY:
         missing = "__syncwarp" if same_warp else "barrier"
         end = f" with no {missing} in between"
@@ -136,7 +138,7 @@ def _race_at_once(
     p: Place, site: int, width: int, at: int, memory: int, block: int, thread: int
 ) -> str:
     return (
-        f"{_HAZARDS[_WRITE_AFTER_WRITE]}: {width} bytes at offset {at} of {p.name(memory)}; "
+        f"{_HAZARDS[layout.WRITE_AFTER_WRITE]}: {width} bytes at offset {at} of {p.name(memory)}; "
         f"{p.block_of(block)}{p.thread(thread)} wrote it in line {p.line(site)} at the same time "
         "with another value"
     )

@@ -1,5 +1,10 @@
-// What a warp's memory instruction costs: the rules of `silicon/memory_rules.py`, one warp at a
-// time.
+// What a warp's memory instruction costs: wavefronts in shared memory, 32-byte sectors in global
+// memory. Accesses are naturally aligned.
+//
+// The rules were read off an H200 (compute capability 9.0) with Nsight Compute, one warp and one
+// memory instruction a launch, and give every reading of tests/data/h200_memory_instructions.csv.
+// Loads and stores of machine code that are wider than a word have a finer rule (sass/machine/
+// wavefronts.h).
 
 #pragma once
 
@@ -104,6 +109,7 @@ class Seen {
     u8 numbers_[SLOTS];
 };
 
+// Distinct sectors that active lanes touch; a lane's access lies in one.
 inline int global_sectors(const Access& access) {
     if (access.in_a_row) {
         const i64 last = access.high + access.width - 1;
@@ -215,6 +221,8 @@ struct Wavefronts {
     int spent, ideal;
 };
 
+// A warp is served in phases of 32, 16 or 8 lanes for 4-, 8- and 16-byte accesses. A phase takes one
+// wavefront for each distinct word in its fullest bank, ideally one.
 inline Wavefronts shared_wavefronts(const Access& access, bool is_load) {
     const int lanes = LANES * WORD_BYTES / std::max(access.width, WORD_BYTES);
     if (lanes == LANES) {
@@ -238,7 +246,9 @@ Wavefronts cost_of(Pattern& pattern, const Access& access, i64 unit, Cost cost) 
     return {pattern.spent, pattern.ideal};
 }
 
-// Lanes are served one at a time in each bank, even on the same word; but for COUNTS_UP.
+// Lanes are served one at a time in each bank, even on the same word; a compare-and-swap takes two
+// wavefronts for each. COUNTS_UP is the compiler's POPC.INC form (add the constant 1, result unused),
+// which costs what a store costs. For an addition of floats, a loop in machine code, there is no rule.
 inline Wavefronts shared_atomic_wavefronts(const Access& access, const Collisions& met, i32 cost) {
     if (cost == COMBINED) return {1, 1};
     if (cost == COUNTS_UP && access.width < WORD_BYTES) {
