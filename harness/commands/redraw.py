@@ -1,4 +1,4 @@
-"""`report`: a run's tables, figures and pages drawn again from its journal; needs no GPU."""
+"""`report`: redraw a run's tables, figures and pages from its journal; needs no GPU."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def redraw(
 
 
 def _take_in(folder: Path, path: Path) -> None:
-    """The figures of a report collected elsewhere, of the cases of this run, into its journal."""
+    """Add the figures of a report collected elsewhere to the run's journal, for its own cases."""
     found = stage.from_file(path)
     if isinstance(found, Failure):
         raise UsageError(f"--ncu {path}: {found.text}")

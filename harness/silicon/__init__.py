@@ -1,1 +1,1 @@
-"""Facts about GPU architectures: limits, occupancy, and what memory instructions cost."""
+"""Facts about GPU architectures: limits, occupancy, and the costs of memory instructions."""

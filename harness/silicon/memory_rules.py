@@ -1,12 +1,12 @@
-"""What a warp's memory instruction costs: wavefronts in shared memory, sectors in global memory.
+"""The cost of a warp's memory instruction: shared-memory wavefronts, global-memory sectors.
 
 Pure functions over many warps at once. `addresses` and `active` have shape (warps, 32): the byte
-address of each lane, and whether the lane executes the instruction. The addresses of inactive
-lanes are ignored. Results have shape (warps,). Accesses are naturally aligned.
+address of each lane, and whether the lane executes the instruction. The addresses of inactive lanes
+are ignored. Results have shape (warps,). Accesses are naturally aligned.
 
-The rules were read off an H200 (compute capability 9.0) with Nsight Compute, one warp and one
-memory instruction a launch, and reproduce every such reading in
-`tests/data/h200_memory_instructions.csv`. The counters they give are, summed over warps,
+The rules were inferred from readings on an H200 (compute capability 9.0) with Nsight Compute, one
+warp and one memory instruction per launch, and reproduce every reading in
+`tests/data/h200_memory_instructions.csv`. Summed over warps, the results are the counters
 `memory_l1_wavefronts_shared`, `l1tex__t_requests_pipe_lsu_mem_global_op_*` and
 `l1tex__t_sectors_pipe_lsu_mem_global_op_*`.
 """

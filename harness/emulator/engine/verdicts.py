@@ -1,4 +1,4 @@
-"""What the judge found, in words: the numbers of a verdict become a `Fault`."""
+"""The judge's findings in words: turns the numbers of a verdict into a `Fault`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VERBS = ("read", "write", "atomic")
 
 @dataclass(frozen=True)
 class Place:
-    """What messages name: the program, the launch's shape and its buffers."""
+    """The things that messages name: the program, the launch's shape and its buffers."""
 
     program: Program
     grid: Dim3
