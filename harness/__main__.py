@@ -1,4 +1,7 @@
-"""The command line: what is typed, and how a mistake is told. A run's story is in runs/here.py."""
+"""The command line's entry point: parses arguments and prints errors.
+
+The story of a run is in harness/commands/runs/here.py.
+"""
 
 from __future__ import annotations
 

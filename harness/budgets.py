@@ -1,8 +1,8 @@
-"""What a variant is expected to cost: `expect:` of bench.yaml, as names with limits.
+"""The expected costs of a variant: `expect:` in bench.yaml, as names with limits.
 
 A name is a quantity of harness/analysis/quantities.py with _ for -, the number of bank conflicts,
-or a counter of docs/counters.md. The names stand here, below all that counts, so that the matrix
-can refuse one that nothing counts; a test holds them to what there is.
+or a counter of docs/counters.md. The names are listed here, in a layer below everything that
+counts, so the matrix can refuse an unknown one; a test keeps the list in step with the quantities.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ _IF_COUNTED = " if counted"
 
 @dataclass(frozen=True)
 class Budget:
-    """What one figure has to be: `none`, or a relation (one of RELATIONS) and a limit.
+    """The requirement on one figure: `none`, or a relation (one of RELATIONS) and a limit.
 
-    may_be_unchecked: a gate opens also where nothing tells the figure.
+    may_be_unchecked: the gate may open even if the figure is unknown.
     """
 
     relation: str

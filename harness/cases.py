@@ -1,4 +1,4 @@
-"""What is run, as plain data: the device, a launch, a case. Everything else passes these on."""
+"""Devices, launches and cases as plain data, passed between all other parts."""
 
 from __future__ import annotations
 
@@ -50,10 +50,11 @@ Shape = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Room:
-    """Memory that was free when the device was asked, and what a worker takes of it, in bytes.
+    """The free memory found when the device was queried, and what a worker takes of it, in bytes.
 
-    device_taken: of the device, by a worker that holds no buffer yet: its context, its code, and
-    what it empties the cache with. host_taken: of the machine, by the same worker alone.
+    device_taken: device memory of a worker that holds no buffers yet: its context, its code, and
+    the buffer that flushes the cache.
+    host_taken: host memory of the same worker.
     """
 
     device_free: int
@@ -63,7 +64,7 @@ class Room:
 
 @dataclass(frozen=True)
 class Device:
-    """What a launch shape may depend on, and what it must respect. Sizes in bytes."""
+    """The device facts that a launch shape may depend on and must respect. Sizes in bytes."""
 
     name: str
     arch: str
@@ -114,7 +115,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel launch, worked out."""
+    """One kernel launch, with every expression evaluated."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -132,7 +133,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to run. `id` is stable: NVTX range, journal key and report anchor."""
+    """One unit to run. `id` is stable: NVTX range, journal key and report anchor."""
 
     problem: str
     variant: str

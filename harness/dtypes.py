@@ -1,4 +1,4 @@
-"""The element types that a matrix may name, and what NumPy, C++ and torch call each."""
+"""The element types that a matrix may name, with their NumPy, C++ and torch names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DType:
     """One element type.
 
     stored: its name in NumPy, or in ml_dtypes. cpp: one word, so that DTYPE(x) converts. header:
-    what declares it, where the language does not.
+    the header that declares it, if the language does not.
     """
 
     stored: str

@@ -1,4 +1,4 @@
-"""Every way in which the harness refuses, as one tree.
+"""All exceptions that the harness raises on purpose, as one tree.
 
     HarnessError              a person can act on it; its text says what, where and what to do
     ├── UsageError            the command line: an unknown pattern, an unusable option
@@ -6,7 +6,7 @@
     │   └── ExpressionError   an expression in it
     ├── ProblemError          a problem.py that cannot be loaded or breaks its contract
     ├── CompileError          nvcc missing, or a source that it rejects
-    │   └── CompilerStopped   nvcc was killed, or had no room: nothing the source is to blame for
+    │   └── CompilerStopped   nvcc was killed or ran out of space: not the source's fault
     ├── LaunchError           a kernel, argument or shape that cannot be launched
     │   ├── OutOfMemory       a size that the device has no memory for
     │   └── NotInstalled      what a library's row calls is not on this machine
@@ -16,14 +16,14 @@
     ├── BackendUnavailable    no GPU, no driver, no PyCUDA
     └── JournalError          a journal that cannot be read or written
 
-Only these are caught at the top and printed without a traceback; anything else is a defect of ours.
+Only these are caught at the top and printed without a traceback; anything else is a bug of ours.
 """
 
 from __future__ import annotations
 
 
 class HarnessError(Exception):
-    """The root: a message for a person, never a traceback."""
+    """The base class: its message is for a person, without a traceback."""
 
 
 class UsageError(HarnessError):
@@ -33,7 +33,7 @@ class UsageError(HarnessError):
 class ConfigError(HarnessError):
     """A bench.yaml cannot be used as it stands.
 
-    `where` is `file:line`; `key` the dotted path of the key; `remedy` what would be right.
+    `where` is `file:line`; `key` is the dotted path of the key; `remedy` says what would be right.
     """
 
     def __init__(self, what: str, where: str = "", key: str = "", remedy: str = "") -> None:
@@ -44,7 +44,7 @@ class ConfigError(HarnessError):
 
 
 class ExpressionError(ConfigError):
-    """An expression that does not parse, or does not come to a usable number."""
+    """An expression that does not parse, or does not yield a usable number."""
 
 
 class ProblemError(HarnessError):
@@ -56,7 +56,7 @@ class CompileError(HarnessError):
 
 
 class CompilerStopped(CompileError):
-    """The compiler was killed or had no room to write; another try may well succeed."""
+    """The compiler was killed or had no room to write; a retry may well succeed."""
 
 
 class LaunchError(HarnessError):
@@ -64,11 +64,11 @@ class LaunchError(HarnessError):
 
 
 class OutOfMemory(LaunchError):
-    """The device has no memory for a size."""
+    """The device has too little memory for a size."""
 
 
 class NotInstalled(LaunchError):
-    """A package or tool that a function needs is not there; a library's row is skipped then."""
+    """A package or tool that a function needs is missing; the library's row is skipped."""
 
 
 class DeviceFault(HarnessError):
@@ -80,12 +80,12 @@ class DeviceLost(HarnessError):
 
 
 class ClusterLost(HarnessError):
-    """The scheduler or all workers of --cluster are gone; the run goes on when they are back."""
+    """The scheduler or all workers of --cluster are gone; the run can resume when they are back."""
 
 
 class BackendUnavailable(HarnessError):
-    """The backend asked for cannot work on this machine."""
+    """The requested backend cannot work on this machine."""
 
 
 class JournalError(HarnessError):
-    """A journal line that is not what was written, or that cannot be written."""
+    """A journal line that is not as it was written, or that cannot be written."""

@@ -1,4 +1,4 @@
-"""What one worker process does, as plain data that travels to it in a file."""
+"""The job of one worker process, as plain data passed to it in a file."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from harness.journal.records import Record
 class Job:
     """One worker's task.
 
-    describe: tell the device. draw: leave the inputs and references of one group in `scratch`,
-    which needs no device. qualify: verify a variant at its test sizes, and on the emulator
-    verify and count its bench sizes. ceilings: measure the machine. prepare: verify the cases of
-    one group at the size that is timed, and leave their inputs in `scratch`. measure: time them, in
-    one placement. profile: launch every step of cases once, for ncu, which watches.
+    describe: report the device. draw: leave the inputs and references of one group in `scratch`,
+    which needs no device. qualify: verify a variant at its test sizes and, on the emulator, verify
+    and count its bench sizes. ceilings: measure the machine. prepare: verify the cases of one group
+    at the timed size, and leave their inputs in `scratch`. measure: time them, in one placement.
+    profile: launch every step of the cases once, watched by ncu.
     """
 
     task: Literal["describe", "draw", "qualify", "ceilings", "prepare", "measure", "profile"]
@@ -69,7 +69,7 @@ SEEN: TypeAdapter[tuple[Seen, ...]] = TypeAdapter(tuple[Seen, ...])
 
 
 class Telling(Protocol):
-    """Where a worker says what it does and what it found."""
+    """The sink for a worker's progress and results."""
 
     def now(self, what: str, seconds: float | None = None) -> None:
         """What is done from here on; how long it may take, where that is known."""

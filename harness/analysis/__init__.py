@@ -1,1 +1,1 @@
-"""What records mean: quantities, causes, rooflines, claims. Reads tables only; needs no GPU."""
+"""The meaning of records: quantities, causes, rooflines, claims. Reads tables; needs no GPU."""

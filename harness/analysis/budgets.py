@@ -1,8 +1,8 @@
-"""Whether each case keeps the budgets that bench.yaml declares for its variant, and where not.
+"""Check each case against the budgets that bench.yaml declares for its variant.
 
-A budget is judged by what was compiled, by what Nsight Compute read, and by what the emulator
-counts exactly. A figure that was counted in PTX or modelled judges nothing, so such a budget is not
-checked, and says so.
+A budget is judged by compiler output, by Nsight Compute's readings and by exact emulator counters.
+A figure that was counted in PTX or modelled judges nothing: such a budget is reported as not
+checked.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ _MAIN_LAUNCH = (".ratio", ".pct", "_per_address")
 class Check:
     """One budget of one case.
 
-    value, provenance: None and empty where it was not checked for want of a figure. where: the line
-    of the source that does most against it, as `file:line`, or the kernel; empty where nothing
-    tells. reason: why it was not checked.
+    value, provenance: None and empty if there was no figure to check.
+    where: the source line that contributes most to the figure, as `file:line`, or the kernel; empty
+    if unknown.
+    reason: why the budget was not checked.
     """
 
     case: str

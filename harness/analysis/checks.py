@@ -1,4 +1,4 @@
-"""Which variants were verified against the reference, and how near their bounds they came."""
+"""Verification results per variant: which were checked, and how close they came to their bounds."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from harness.tables import Run
 
 @dataclass(frozen=True)
 class Check:
-    """What is known of one variant's results in one type.
+    """The verification status of one variant in one type.
 
-    skipped: every case was left out, for a reason that the run gives. not verified: it was to be
-    run and was not, or nothing was compared.
+    skipped: every case was left out, for a reason that the run gives.
+    not verified: the variant should have run but did not, or nothing was compared.
     """
 
     variant: str

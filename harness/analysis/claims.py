@@ -1,8 +1,8 @@
-"""Claims made elsewhere about these kernels, each with the test that this run can put it to.
+"""Claims that others have made about these kernels, each with the tests that this run can apply.
 
-claims.yaml beside this file holds them. A claim holds where every one of its tests does, with its
-whole confidence interval; it does not where one test fails with its whole interval; and where an
-interval lies on both sides, or what a test needs is not in the run, it cannot be tested here.
+claims.yaml, beside this file, lists them. A claim holds if each of its tests holds with its whole
+confidence interval. It fails if one test fails with its whole interval. If an interval lies on both
+sides, or the run lacks what a test needs, the claim cannot be tested here.
 """
 
 from __future__ import annotations
@@ -36,16 +36,17 @@ class _Strict(BaseModel):
 
 
 class Test(_Strict):
-    """One comparison that decides on a claim, at the largest size for which it can be made.
+    """One comparison that decides a claim, at the largest size for which it can be made.
 
     measure: speedup (how many times faster `variant` is than `against`, paired by round),
     percent_of_peak (of the read bandwidth measured in this run), counter (a quantity of
     harness/analysis/quantities.py, at the largest size counted), rate (the arithmetic rate at
-    `sizes` over that at `against_sizes`), or told (what the kernel itself measured, an output that
+    `sizes` over that at `against_sizes`), or told (measured by the kernel itself: an output that
     its problem lists in `readings`).
-    tolerance: for `about`, the part of the value that either side may be off; 0.1 is 10 %.
-    sizes: only at these; largest where empty. launch: at this shape; without one, at the shape
-    that the variant is shown at. against_launch: the shape of `against`, if another.
+    tolerance: for `about`, the relative deviation allowed on either side; 0.1 is 10 %.
+    sizes: the only sizes to use; if empty, the largest.
+    launch: the launch shape to use; by default, the one at which the variant is shown.
+    against_launch: the launch shape of `against`, if different.
     """
 
     __test__ = False  # not a test of ours, whatever pytest makes of its name
@@ -89,7 +90,7 @@ class Test(_Strict):
 
 
 class Claim(_Strict):
-    """What was claimed, where and on which GPU; `tests`, or what they wait for."""
+    """A claim, its source and its GPU; `tests`, or what they still need."""
 
     id: str
     text: str
@@ -120,7 +121,7 @@ class Claims(_Strict):
 
 @dataclass(frozen=True)
 class Figure:
-    """Our figure for one test, where the run has one; `reason` where it has none."""
+    """This run's figure for one test; `reason` if there is none."""
 
     test: Test
     value: Interval | None

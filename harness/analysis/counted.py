@@ -1,7 +1,7 @@
-"""The ladder of a run without times: what was counted of each variant, and what it comes to.
+"""The ladder of a run without times: each variant's counters and the losses they add up to.
 
-As a timed ladder does, it holds every variant of a problem, type and size at the launch shape that
-it is shown at, with its losses and the step from the variant that it builds on.
+Like a timed ladder, it holds every variant of a problem, type and size at the launch shape at which
+it is shown, with its losses and the step from the variant it builds on.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTABLE = 1.05
 
 @dataclass(frozen=True)
 class Rung:
-    """One variant at the launch shape that it is shown at."""
+    """One variant at the launch shape at which it is shown."""
 
     planned: Planned
     short: str
@@ -58,7 +58,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Counts(OneGroup):
-    """What was counted there."""
+    """The counters of one problem, type and size."""
 
     rungs: Sequence[Rung]
     """In the matrix's order."""

@@ -1,7 +1,8 @@
-"""How each quantity is found: functions that take a case's readings to a number, or to its absence.
+"""Finders: functions that reduce a case's readings to one number, or to the reason for its absence.
 
-A finder is made by what it does: the sum of counters over a case's launches, the quotient of two
-such sums, a counter of the main launch. harness/analysis/quantities.py says what each stands for.
+Each is built from its definition: the sum of counters over a case's launches, the quotient of two
+such sums, or a counter of the main launch. harness/analysis/quantities.py names what each stands
+for.
 """
 
 from __future__ import annotations

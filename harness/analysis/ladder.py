@@ -1,8 +1,8 @@
-"""What tables, figures and sentences say of a timed group, worked out once: its ladder.
+"""The ladder of a timed group, computed once for tables, figures and sentences.
 
-A ladder holds every variant at the launch shape that it is shown at, compared round by round with
-the baseline, with what it builds on, and with the fastest. Only verified results that stay under
-the machine's ceiling are ranked; the rest are listed with the reason.
+A ladder holds every variant at the launch shape at which it is shown, compared round by round with
+the baseline, with the variant it builds on, and with the fastest. Only verified results below the
+machine's ceiling are ranked; the rest are listed with the reason.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ ABOVE = "faster than the ceiling measured in this run: an error of measurement"
 
 @dataclass(frozen=True)
 class Measure:
-    """What a problem is rated in at one size: GB/s of compulsory traffic, or GFLOP/s where
-    arithmetic or exponentials bind its largest size."""
+    """The unit that rates a problem at one size: GB/s of compulsory traffic, or GFLOP/s if
+    arithmetic or exponentials limit its largest size.
+    """
 
     name: str
     unit: str
@@ -47,7 +48,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Share:
-    """One launch of several: its kernel, its time, and its part of the launches' time."""
+    """One launch of several: its kernel, its time, and its share of the total time."""
 
     kernel: str
     ns: float
@@ -56,7 +57,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Rung:
-    """One variant, or a library, at the launch shape that it is shown at."""
+    """One variant, or a library, at the launch shape at which it is shown."""
 
     planned: Planned
     short: str
@@ -95,7 +96,7 @@ class Unranked:
 
 @dataclass(frozen=True)
 class OneGroup:
-    """What is told of one problem, type and size."""
+    """The results of one problem, type and size."""
 
     key: Group
     sizes: dict[str, int]

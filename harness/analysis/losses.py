@@ -1,9 +1,9 @@
-"""What a variant leaves on the table, by its counters alone: of a run without times, the answer.
+"""The avoidable work of a variant, by its counters alone: the main answer of a run without times.
 
-A loss is work that a kernel did and need not have done: passes of shared memory beyond the ideal,
-sectors beyond those that the accessed bytes need, lanes that idle. Each is priced in cycles of one
-multiprocessor, at the rates of peaks.py. The price only says which of a variant's losses is the
-greatest and whether it is worth telling; no time follows from it.
+A loss is work that a kernel did but need not have done: shared-memory passes beyond the ideal,
+sectors beyond those that the accessed bytes need, idle lanes. Each is priced in cycles of one
+multiprocessor, at the rates of peaks.py. The price only ranks a variant's losses and decides
+whether they are worth reporting; no time follows from it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ every kernel: at its bounds checks, and where one thread stores for all."""
 
 @dataclass(frozen=True)
 class Loss:
-    """text: as in "<variant>: <text>". value: of the worst line, or of the case where lines are not
-    known. place: file:line, or empty. share: of the cycles that the case is priced at."""
+    """text: as in "<variant>: <text>".
+    value: of the worst line, or of the case if lines are not known.
+    place: file:line, or empty.
+    share: of the cycles estimated for the case.
+    """
 
     quantity: str
     text: str

@@ -1,4 +1,4 @@
-"""The machine instructions beneath each line of source, as text of fixed columns."""
+"""The machine instructions of each source line, as text in fixed columns."""
 
 from __future__ import annotations
 

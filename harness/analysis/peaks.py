@@ -1,16 +1,16 @@
-"""What the machine does at most in a nanosecond: the least time that an amount of work takes.
+"""The machine's peak rates, which give the least time that an amount of work can take.
 
-A counter that fell explains a saving only if what fell takes a fair part of the time that was
-saved. Bytes are held against the bandwidths measured in the same run. The other rates are those of
-every NVIDIA GPU since Volta, for each multiprocessor and cycle: four warp instructions, one for
-each scheduler ("SM Architecture" in the CUDA C++ Programming Guide); one warp's request to the
+A counter that fell explains a saving only if the work it counts accounts for a fair share of the
+time saved. Bytes are compared with the bandwidths measured in the same run. The other rates hold
+for every NVIDIA GPU since Volta, per multiprocessor and cycle: four warp instructions, one per
+scheduler ("SM Architecture" in the CUDA C++ Programming Guide); one warp's request to the
 load/store units, 32 lanes; four sectors through the L1 cache and one wavefront of shared memory,
 128 bytes each ("Memory Tables" in the Nsight Compute Kernel Profiling Guide); 16 lanes of special
 functions ("Arithmetic Instructions" in the CUDA C++ Programming Guide).
 
-Atomics on one address are served one after the other, by the slice of the L2 cache that holds it: a
-lane a cycle at the worst. What meets where is seldom counted, so that this is the most that they
-cost, where all other rates give the least.
+Atomics on one address are serialised by the slice of the L2 cache that holds it: one lane per cycle
+at worst. How many lanes meet is seldom counted, so this rate gives the highest cost, while all the
+others give the lowest.
 """
 
 from __future__ import annotations

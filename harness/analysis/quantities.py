@@ -1,4 +1,4 @@
-"""What a case's counters come to: one number for each quantity, or the reason why there is none."""
+"""Quantities computed from a case's counters: one number each, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ Kind = Literal["cause", "extent", "consequence"]
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something that is compared between cases.
+    """A quantity that is compared between cases.
 
-    kind: a cause may explain a time; an extent (registers, launches) says what was built; a
+    kind: a cause may explain a time; an extent (registers, launches) describes what was built; a
     consequence, such as throughput, follows from the time and explains nothing.
-    words: what stands in a sentence, as in "<words> fell from 3.3× to 1.0×".
-    family: of those that say nearly the same, only one is told.
+    words: the phrase used in a sentence, as in "<words> fell from 3.3× to 1.0×".
+    family: quantities that say nearly the same thing; only one of them is reported.
     """
 
     key: str

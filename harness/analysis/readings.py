@@ -1,8 +1,8 @@
-"""What is known of a case's counters: each by its launch, or the reason why there is none.
+"""A case's counters by launch, each with its value or the reason why there is none.
 
 A case may have several launches. Amounts (bytes, instructions) are summed over them, and a ratio of
-amounts is formed from the sums, never averaged. What is neither, such as occupancy, is that of the
-case's main launch: the longest, or without times the one of most instructions.
+amounts is formed from the sums, never averaged. Anything else, such as occupancy, is taken from the
+main launch: the longest or, without times, the one with the most instructions.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ launch does once, whatever its size, weighs too much."""
 
 @dataclass(frozen=True)
 class Reading:
-    """A value in base units and where it came from.
+    """A value in base units, with its provenance.
 
-    counted_at: the smaller size that was counted in place of the case's own. A ratio is of that
-    size; an amount is multiplied by how many times the work the case's own is.
+    counted_at: the smaller size that was counted in place of the case's own. A ratio is taken from
+    that size as it is; an amount is scaled by the ratio of the work.
     """
 
     value: float
@@ -60,7 +60,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Missing:
-    """Why there is no value; the words before a colon are one of the three kinds of absence."""
+    """The reason why there is no value; the words before the colon are one of three kinds of
+    absence.
+    """
 
     reason: str
 

@@ -1,11 +1,11 @@
-"""Where each kernel stands under the machine's roofs: pure data, drawn elsewhere.
+"""Each kernel's position under the machine's roofs. Pure data; drawn elsewhere.
 
-A kernel's rate is its flops over its time; its intensity at a level of memory is its flops over
-the bytes that crossed that level. The same flops stand in both, so that a kernel's points lie on
-one height, and the distance from the compulsory intensity (what the problem needs) to the measured
-one (what the kernel moved) is its excess traffic.
+A kernel's rate is its flops over its time. Its intensity at a memory level is its flops over the
+bytes that crossed that level. Both use the same flops, so a kernel's points lie at one height, and
+the distance from the compulsory intensity (what the problem needs) to the measured one (what the
+kernel moved) is its excess traffic.
 
-The method: Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for
+Method: Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for
 multicore architectures", CACM 52 (2009); by level: Yang, Kurth and Williams, "Hierarchical Roofline
 analysis for GPUs", Concurrency and Computation 32 (2020).
 """
@@ -48,7 +48,7 @@ _OF_ARITHMETIC: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Roof:
-    """A ceiling of this run: bytes a second of a level of memory, or flops a second."""
+    """A ceiling of this run: bytes per second at one memory level, or flops per second."""
 
     name: str
     label: str
@@ -59,7 +59,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class Spot:
-    """One kernel at one level."""
+    """One kernel at one memory level."""
 
     level: Level
     intensity: float
@@ -69,7 +69,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A case at its fastest launch shape: its height, and its intensity at every level known."""
+    """A case at its fastest launch shape: its rate, and its intensity at every known level."""
 
     planned: Planned
     short: str
@@ -94,7 +94,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Roofline:
-    """One chart: its roofs and its kernels, and why others are not in it."""
+    """One chart: its roofs, its kernels, and why other kernels are missing."""
 
     title: str
     key: str

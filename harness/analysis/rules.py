@@ -1,19 +1,20 @@
-"""When the counters support a cause for a difference in time: the rules, as a table.
+"""The rules, as a table, by which counters support a cause for a difference in time.
 
-A counter that moved is not yet a cause. A rule names a cause only where
+A counter that moved is not yet a cause. A rule names a cause only if
 
-- its quantity moved in the direction that explains the faster case, by at least its threshold, from
-  a level at which it matters;
-- the time was saved there. Of the waits that it bears on, those that it can have saved (no more
-  than its own change would save in proportion, and no more than was saved) are a fifth of the time
-  saved. Or it moved by at least half as much as the time did, both as logarithms: 2 % fewer
-  instructions do not explain a kernel that is twice as fast; and what was saved of it would take
-  the machine a tenth of the time that was saved, however fast it went about it.
+- its quantity moved in the direction that explains the faster case, by at least its threshold, and
+  from a level at which it matters; and
+- the time was saved there. One way to show this is by stall reasons: the waits that the rule bears
+  on account for at least a fifth of the time saved, where each wait counts for no more than its
+  quantity's own change would save in proportion, and for no more than was saved. The other way is
+  by size: the quantity moved by at least half as much as the time did, both as logarithms (2 %
+  fewer instructions do not explain a kernel that is twice as fast), and at peak rate the work it
+  saved would take the machine at least a tenth of the time saved.
 
-Amounts are those of the whole problem, all launches together, so that two launch shapes can be
-compared. Several causes may hold at once. Those that name one mistake come first, in the order of
-the table; then what has a price, the largest saving first; then what keeps the machine from being
-filled. Only what was measured, or counted exactly, is held against a rule.
+Amounts cover the whole problem, all launches together, so that two launch shapes can be compared.
+Several causes may hold at once. Causes that name one mistake come first, in the table's order; then
+those with a price, largest saving first; then those that keep the machine from being filled. Only
+measured or exactly counted values are tested against a rule.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ WAITED = 0.2
 
 @dataclass(frozen=True)
 class Pair:
-    """A quantity in the slower and in the faster case."""
+    """A quantity in the slower case and in the faster case."""
 
     slow: float
     fast: float
@@ -53,7 +54,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Saving:
-    """By how many times the faster case is faster, and what that saves."""
+    """The speed-up of the faster case and the time it saves."""
 
     speedup: float
     ns: float
@@ -67,7 +68,7 @@ class Saving:
 
 @dataclass(frozen=True)
 class Rule:
-    """One cause. `needs`: other quantities that must have improved too, and by how many times."""
+    """One cause. `needs`: other quantities that must also have improved, and by what factor."""
 
     key: str
     quantity: str

@@ -1,8 +1,8 @@
-"""A kernel's source with what each line cost: the emulator's answer to "where is it lost?".
+"""A kernel's source with the cost of each line: the emulator's answer to "where is it lost?".
 
-Counts are of machine instructions, or of PTX where those were not executed, by the lines that
-nvcc's `-lineinfo` attributes them to. A line in a header that several kernels include has the
-counts of this case only.
+Counts are of machine instructions, or of PTX if the machine code was not executed, by the lines to
+which nvcc's `-lineinfo` attributes them. For a line in a shared header, they are this case's counts
+only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class AnnotatedLine:
-    """One line of source; `cost` is None where no instruction belongs to it."""
+    """One source line; `cost` is None if no instruction belongs to it."""
 
     number: int
     text: str

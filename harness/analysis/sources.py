@@ -1,7 +1,7 @@
 """The source of a case as it was when the run was made, or why it cannot be shown.
 
-The journal has the hash of each source, not its text. A file is read from the kernels' folder only
-if it still has that hash, so that a page never shows a source that was not measured.
+The journal holds the hash of each source, not its text. A file is read from the kernels' folder
+only if it still has that hash, so a page never shows source that was not measured.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LARGEST = 1 << 24
 
 @dataclass(frozen=True)
 class Difference:
-    """A unified diff's lines, or the reason why there is none."""
+    """The lines of a unified diff, or the reason why there is none."""
 
     title: str
     lines: Sequence[str] = ()
@@ -32,7 +32,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Source:
-    """A source's text as it was compiled, or the reason why it cannot be shown."""
+    """The source text as compiled, or the reason why it cannot be shown."""
 
     content: str = ""
     missing: str = ""

@@ -1,15 +1,16 @@
-"""Where a case's time goes: what each unit needs for its work at its peak, and what warps wait for.
+"""A case's time, by the least time each unit needs and by what its warps wait for.
 
-Two accounts of the same nanoseconds, for both sides of a step:
+These are two accounts of the same nanoseconds, for both sides of a step:
 
 - A unit's least time is its amount of work over its peak. The unit whose least time is the largest
-  part of the kernel's is what the kernel is nearest to the roof of ("Speed of Light" in Nsight
+  share of the kernel's time is the roof to which the kernel is nearest ("Speed of Light" in Nsight
   Compute). A kernel far below every roof waits for latencies.
-- Nsight Compute samples what each resident warp waits for. The time divides among these reasons as
-  the warps' waiting does, so that what a step saved of each can be said in nanoseconds.
+- Nsight Compute samples the stall reason of each resident warp. The kernel's time is divided among
+  these reasons in the same proportion, so the saving of a step can be stated per reason in
+  nanoseconds.
 
-Sources: "Warp Stall Reasons" and "Pipelines" in the Nsight Compute Kernel Profiling Guide, for what
-each reason means. Peaks: harness/analysis/peaks.py.
+Sources: "Warp Stall Reasons" and "Pipelines" in the Nsight Compute Kernel Profiling Guide, for the
+meaning of each reason. Peaks: harness/analysis/peaks.py.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ _KNOWN = 0.9
 
 @dataclass(frozen=True)
 class Spent:
-    """A case's time in nanoseconds; what is not known is left out."""
+    """A case's time in nanoseconds, by unit and stall reason; unknown entries are left out."""
 
     ns: float
     busy: Mapping[str, float] = field(default_factory=dict)

@@ -1,8 +1,7 @@
-"""Why one case is faster than another: what moved between them, and whether that explains it.
+"""Why one case is faster than another: which quantities moved, and whether they explain it.
 
-A step compares a variant with the one that it builds on, each at the launch shape that it is shown
-at, so that the speed-up is the one that stands everywhere else. Where the two shapes differ the
-step says so.
+A step compares a variant with the one it builds on, each at the launch shape at which it is shown,
+so the speed-up is the one reported everywhere else. If the two shapes differ, the step says so.
 """
 
 from __future__ import annotations
@@ -73,8 +72,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Cause:
-    """Something that the faster case has: `quantity` is the key of what shows it, `ideas` what of
-    harness/cases.py it bears out."""
+    """A property of the faster case: `quantity` is the key of the quantity that shows it, `ideas`
+    the ideas in harness/cases.py that it supports.
+    """
 
     text: str
     quantity: str
@@ -83,16 +83,15 @@ class Cause:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the counters allow to be said of the cause.
+    """The conclusion that the counters allow about the cause.
 
     verdict: supported, unexplained, nothing (no difference to explain), uncounted, untimed, or
-    identical: the same machine code, launched in the same way. Of the same code launched in another
-    way, only what fills the GPU differently can be a cause. `causes` are those of the rules that
-    hold, the first named first.
-
-    `other_way` is what the slower case is better at nonetheless. Of an untimed step, `causes` are
-    what the later case was relieved of and `other_way` what the earlier one is better at: which of
-    them matter, only a time can say.
+    identical (the same machine code, launched in the same way). If the same code is launched in
+    another way, only a different filling of the GPU can be a cause.
+    causes: those whose rules hold, the leading one first. In an untimed step, the losses that the
+    later case avoids.
+    other_way: what the slower case nevertheless does better; in an untimed step, what the earlier
+    one does better. Which of them matters, only a time can tell.
     """
 
     verdict: str
@@ -104,7 +103,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class LadderStep:
-    """Two cases, the earlier and the later, and what lies between them."""
+    """Two cases, the earlier and the later, and the changes between them."""
 
     before: Planned
     after: Planned
@@ -154,7 +153,7 @@ class LadderStep:
 
 
 class Explainer:
-    """Explains the steps of a run; what the machine does at most is worked out once."""
+    """Explains the steps of a run; the machine's peak rates are computed once."""
 
     def __init__(self, readings: Readings) -> None:
         self.readings, self.run = readings, readings.run

@@ -1,4 +1,4 @@
-"""What runs a case: the GPU, which gives times, or the emulator, which gives counters."""
+"""Backends that run a case: the GPU, which gives times, and the emulator, which gives counters."""
 
 from __future__ import annotations
 

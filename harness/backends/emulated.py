@@ -1,4 +1,4 @@
-"""The backend without a GPU: runs a case's PTX on the CPU and counts; it never tells a time."""
+"""The backend without a GPU: executes a case's PTX on the CPU and counts, but reports no times."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class EmulatorBackend:
 
 
 class EmulatedWorkspace(HostWorkspace):
-    """Launches from PTX."""
+    """A workspace that launches from PTX."""
 
     def __init__(
         self, arch: str, buffers: Sequence[Buffer], inputs: Mapping[str, Array], jobs: int

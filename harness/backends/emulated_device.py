@@ -1,4 +1,4 @@
-"""The device that stands for an architecture where there is no GPU: facts, and no emulator."""
+"""The stand-in device for an architecture when there is no GPU: facts only, no emulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Host arrays that stand for device memory: what launches from PTX and from machine code share."""
+"""Host arrays that stand in for device memory, shared by PTX and machine-code launches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ the densest of the usual problems, takes less than a tenth of what its 12 MiB al
 
 @dataclass(frozen=True)
 class Emulated:
-    """What one launch left behind besides the arrays."""
+    """The results of one launch besides the arrays."""
 
     kernel: str
     counters: Sequence[emulator.Counter]
@@ -49,7 +49,7 @@ class Emulated:
 
 
 class HostWorkspace(ABC):
-    """A problem's buffers at one size; every launch starts from fresh poison."""
+    """A problem's buffers at one size; every launch starts from fresh poison values."""
 
     def __init__(self, buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> None:
         self._buffers = buffers
@@ -113,7 +113,7 @@ class HostWorkspace(ABC):
 
 @dataclass(frozen=True)
 class Launch:
-    """One step of a case, with the kernel that it calls: `symbol` in PTX and cubin alike."""
+    """One step of a case, with its kernel: `symbol` is the name in both PTX and cubin."""
 
     step: Step
     symbol: str

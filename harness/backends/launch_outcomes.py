@@ -1,4 +1,4 @@
-"""Launches as they were made, each held to what was verified for the state that its inputs had."""
+"""Timed launches, each checked against the verified results for the state of its inputs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ IDLE_SHARE = 0.02
 
 @dataclass
 class Launched:
-    """In the order they were made: nanoseconds of each part of those that are timed; of all of
-    them, one more as a rule, whether their inputs were in the other state, and their results.
+    """The launches in order: nanoseconds of each part of the timed ones; and for all of them,
+    usually one more, whether their inputs were in the other state, and their results.
 
-    outside: the numbers of those whose results are not within their bounds. late: of those whose
-    results changed after their end. idle_ns: from the end of the stream until the device was idle.
+    outside: the indices of launches whose results are not within their bounds.
+    late: the indices of launches whose results changed after their end.
+    idle_ns: from the end of the stream until the device was idle.
     """
 
     times: list[list[float]] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """The machine code of a case's kernels, executed and counted on the CPU beside their PTX.
 
-It is what a GPU runs, so its counts are those of the GPU; PTX has the checks that need names and
-types. Where both were executed, a counter is the machine code's if that has it.
+It is the code that a GPU runs, so its counts are the GPU's. PTX serves the checks that need names
+and types. If both were executed, a counter is taken from the machine code when it has one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LISTING = "listing.json.gz"
 
 
 class MachineCodeWorkspace(HostWorkspace):
-    """Launches from machine code; the PTX has the types of a kernel's parameters."""
+    """A workspace that launches from machine code; the PTX supplies the parameters' types."""
 
     def refusal(self, case: Case, built: Built) -> str:
         """Why the case's machine code cannot be executed; empty where it can."""

@@ -1,4 +1,4 @@
-"""One matrix on many GPUs: a run's pieces, sent to Dask workers, and their records brought back.
+"""One matrix on many GPUs: sends a run's work items to Dask workers and collects their records.
 
-Only connection.py imports `distributed`, and only where --cluster is given.
+Only connection.py imports `distributed`, and only if --cluster is given.
 """

@@ -1,4 +1,4 @@
-"""What workers had written when their client died goes into the run's journal before it goes on."""
+"""Adopt what workers had written when their client died, before the run goes on."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ JOURNAL = "journal.jsonl"
 
 
 def adopt(pool: WorkerPool, folders: Sequence[Path]) -> int:
-    """How many records of earlier attempts were not in the runs' journals, and are now.
+    """Add the missing records of earlier attempts to the runs' journals, and return how many.
 
-    A case may have been given to another worker since: only the last one that had it counts.
+    A case may have been reassigned since: only the last worker that had it counts.
     """
     found = {folder: _attempt_of(folder) for folder in folders}
     count = sum(_adopt(pool, folder, attempt) for folder, attempt in found.items() if attempt)
@@ -51,7 +51,7 @@ def _attempt_of(folder: Path) -> str:
 
 
 def _journals(pool: WorkerPool, attempt: str) -> Iterator[list[Record]]:
-    """What is whole of each; a disk that was full or failed has left no more."""
+    """The complete lines of each journal; after a full or failed disk there are no more."""
     said = pool.ask(remote.everything, attempt, of=pool.one_per_host())
     for content in (each for contents in said.values() for each in contents):
         found = []
@@ -68,6 +68,6 @@ def _last(records: list[Record]) -> dict[tuple[str, str], Located]:
 
 
 def _is_last(journal: list[Record], last: dict[tuple[str, str], Located]) -> bool:
-    """Whether nobody else has had its cases since."""
+    """Return whether no later worker has had its cases."""
     own = _last(journal)
     return bool(own) and all(last.get(key) == located for key, located in own.items())

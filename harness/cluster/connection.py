@@ -1,6 +1,6 @@
-"""The Dask cluster of a run: one of this host's own, or one that is already there.
+"""The Dask cluster of a run: a new one on this host, or one that already exists.
 
-Whatever of it cannot be used is said before anything runs, with the worker's name and the reason.
+Anything unusable is reported before the run starts, with the worker's name and the reason.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def check(where: str) -> None:
-    """Raises UsageError for a name of no cluster, or where `distributed` is missing."""
+    """Raise UsageError if `where` names no cluster, or if `distributed` is missing."""
     kind, _, rest = where.partition(":")
     is_local = kind == "local" and (not rest or (rest.isdecimal() and int(rest) > 0))
     if where == "local:" or not (is_local or (kind in ("tcp", "tls", "ucx") and rest)):
@@ -64,10 +64,10 @@ def check(where: str) -> None:
 
 @contextmanager
 def opened(where: str, wanted: Requirements, jobs: int = 0) -> Iterator[WorkerPool]:
-    """The workers that can be used, each asked what it is.
+    """Yield the usable workers, after asking each for its description.
 
-    jobs: cores of this host that workers of its own share; 0 for all. Raises UsageError where the
-    scheduler cannot be reached, a worker has other sources, or none is of use.
+    jobs: the cores of this host that local workers share; 0 for all. Raises UsageError if the
+    scheduler cannot be reached, a worker has different sources, or no worker is usable.
     """
     import dask
     import distributed
@@ -91,7 +91,7 @@ def opened(where: str, wanted: Requirements, jobs: int = 0) -> Iterator[WorkerPo
 
 
 def _silence() -> None:
-    """What goes wrong, the harness says itself, and once."""
+    """Silence Dask's own messages: the harness reports each error itself, once."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -106,7 +106,7 @@ def _close(client: Any) -> None:
 
 @contextmanager
 def _cluster(where: str, wanted: Requirements, jobs: int) -> Iterator[str]:
-    """The scheduler's address; a cluster of this host's own lives as long as it is used."""
+    """Yield the scheduler's address; a local cluster lives as long as it is used."""
     if not where.startswith("local"):
         yield where
         return
@@ -136,7 +136,7 @@ def _cluster(where: str, wanted: Requirements, jobs: int) -> Iterator[str]:
 
 
 class Share:
-    """What one worker of this host gets."""
+    """The resources of one worker on this host."""
 
     def __init__(self, name: str, cores: int, gpu: str = "") -> None:
         self.name, self.cores, self.is_gpu = name, cores, bool(gpu)
@@ -146,7 +146,7 @@ class Share:
 
 
 def shares(where: str, wanted: Requirements, jobs: int) -> list[Share]:
-    """One worker per GPU; where nothing is timed, one per group of cores."""
+    """Return one share per GPU or, if nothing is timed, one per group of cores."""
     _, _, number = where.partition(":")
     cores = jobs or environment.cores()
     gpus = [] if wanted.backend == "emulator" else visible_gpus()

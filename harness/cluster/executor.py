@@ -1,4 +1,4 @@
-"""The workers of a cluster as the hands of a run: a sweep over the pieces of each stage."""
+"""The executor of a run on a cluster: sweeps each stage's work items over the workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.run.task_runner import TaskRunner, WorkItem
 
 
 class DaskExecutor:
-    """The members of a crew that have one kind of card. prefix: what stands before what is said."""
+    """Runs work items on pool members with one kind of card. prefix: put before each message."""
 
     def __init__(self, pool: WorkerPool, kind: Device, prefix: str = "") -> None:
         self._pool, self._kind, self._prefix = pool, kind, prefix
@@ -26,9 +26,9 @@ class DaskExecutor:
     def carry_out(
         self, title: str, runner: TaskRunner, items: Sequence[WorkItem]
     ) -> dict[str, str]:
-        """Raises ClusterLost where nobody is left to do them, DeviceLost where no card is.
+        """Raises ClusterLost if no worker is left for the items, DeviceLost if no card is.
 
-        Nothing is timed while anything of the whole run is still compiled or emulated.
+        Nothing is timed while any part of the whole run is still compiling or emulating.
         """
         if not items:
             return {}
@@ -45,7 +45,7 @@ class DaskExecutor:
 
 
 class Deliveries:
-    """Errands, with the compiled files that they need: each is sent to a worker once."""
+    """Tasks with the compiled files they need; each file is sent to a worker once."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self._pool = pool
@@ -66,7 +66,7 @@ class Deliveries:
         return made
 
     def _deliver(self, task: Task, member: Member) -> None:
-        """What the worker's host has not got yet."""
+        """Send the files that the worker's host still lacks."""
         names = {path.name for b in task.built.values() for path in (b.ptx, b.cubin)}
         if unknown := sorted(names - member.delivered):
             said = self._pool.ask(store.lacking, task.attempt, unknown, of=[member])
@@ -76,7 +76,7 @@ class Deliveries:
             member.delivered |= names
 
     def _named(self, built: Built) -> Built:
-        """With files named by what they hold."""
+        """Return the task with its files named by content."""
         return replace(built, ptx=self._name(built.ptx), cubin=self._name(built.cubin))
 
     def _name(self, path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What travels to a Dask worker and back, as plain data."""
+"""The messages to and from a Dask worker, as plain data."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from harness.run.task_runner import RunSettings, WorkItem
 
 @dataclass(frozen=True)
 class Task:
-    """One piece, sent to one worker once; another try of it is another errand.
+    """One work item, sent to one worker once; a retry of the item is a new task.
 
-    attempt: of the run, since it was begun or resumed. key: names its journal on the worker's disk.
+    attempt: identifies the run since it was started or resumed. key: names the task's journal on
+    the worker's disk.
     """
 
     attempt: str
@@ -36,10 +37,10 @@ class Task:
 
 @dataclass(frozen=True)
 class TaskResult:
-    """How an errand ended, if its worker lived. lost: why the GPU could not be used any more.
+    """The outcome of a task whose worker survived. lost: why the GPU became unusable.
 
-    fault: what the card itself told, though all was measured. busy: who else uses the GPU. stopped:
-    nobody wanted it any more. size: bytes of its journal.
+    fault: an error that the card itself reported, although everything was measured. busy: who else
+    uses the GPU. stopped: the task was no longer wanted. size: bytes of its journal.
     """
 
     size: int
@@ -52,9 +53,9 @@ class TaskResult:
 
 @dataclass(frozen=True)
 class Requirements:
-    """What the client has, which a worker has to have too, and what it wants to know.
+    """The client's files and packages, which a worker must have too, and the client's questions.
 
-    harness, sources: file → its hash. packages: those whose version decides a result.
+    harness, sources: file → its hash. packages: those whose version affects a result.
     """
 
     backend: str
@@ -68,7 +69,7 @@ class Requirements:
 
 @dataclass(frozen=True)
 class Description:
-    """What a worker tells of itself. no_gpu: why there is none that can be used."""
+    """A worker's description of itself. no_gpu: why it has no usable GPU."""
 
     host: str
     cores: int
@@ -80,5 +81,5 @@ class Description:
 
     @property
     def gpu(self) -> str:
-        """Its UUID, or what else tells it from others of its host; empty on the emulator."""
+        """The GPU's UUID, or another identifier unique on its host; empty on the emulator."""
         return self.card.uuid or (self.device.bus if self.device else "")

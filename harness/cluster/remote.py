@@ -1,8 +1,8 @@
-"""What runs in a Dask worker: it says what it is, carries out errands, and hands on their records.
+"""The code that runs in a Dask worker: describes it, runs tasks, and passes on their records.
 
-A kernel never runs in this process but in one that it starts, as everywhere in the harness. Records
-go to a journal on the local disk first; the client reads on in it from where it was. A client that
-does not ask any more has died, and what was done for it is stopped.
+A kernel never runs in this process but, as everywhere in the harness, in a child process. Records
+first go to a journal on the local disk, from which the client reads on at its last offset. A client
+that stops asking is taken for dead, and its work is stopped.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ _POLL_S = 0.5
 
 
 class StoppedError(HarnessError):
-    """Nobody wants the errand any more: nothing that it does from here on is a result."""
+    """The task is no longer wanted: nothing it does from here on is a result."""
 
 
 class GivenTwiceError(HarnessError):
-    """The scheduler gave an errand once more after its worker died; the client decides on that."""
+    """The scheduler repeated a task after its worker died; whether to retry is up to the client."""
 
 
 # What a worker is
 
 
 def describe(wanted: Requirements, cores: int) -> Description:
-    """This worker's host and device, and in which sources it differs from the client."""
+    """Describe this worker's host and device, and the sources that differ from the client's."""
     logging.getLogger("distributed.worker").addFilter(_says_more)
     host, kernels = socket.gethostname(), found(wanted.kernels)
     differs = tuple(differences(wanted, kernels))
@@ -66,7 +66,7 @@ def describe(wanted: Requirements, cores: int) -> Description:
 
 
 def _says_more(line: logging.LogRecord) -> bool:
-    """What is asked five times a second would bury all else that a worker writes down."""
+    """Drop messages about calls made five times a second, which would bury the rest of the log."""
     return "out-of-band" not in str(line.msg)
 
 
@@ -84,7 +84,7 @@ def _device(wanted: Requirements) -> Device:
 
 
 def found(kernels: Path) -> Path:
-    """The folder of problems: where the client has it, or by its name where this worker stands."""
+    """The folder of problems: at the client's path, or by its name in this working directory."""
     return kernels if kernels.is_dir() else Path.cwd() / kernels.name
 
 
@@ -93,7 +93,7 @@ def found(kernels: Path) -> Path:
 
 @dataclass
 class _Desk:
-    """What this process does for one attempt of a run, and when its client last asked."""
+    """The work of this process for one attempt of a run, and when its client last asked."""
 
     asked: float = field(default_factory=time.monotonic)
     journals: dict[str, Path] = field(default_factory=dict)
@@ -110,7 +110,7 @@ def _desk(attempt: str) -> _Desk:
 
 
 class _Keeper:
-    """Writes records down until nobody wants them any more."""
+    """Writes records until the task is no longer wanted."""
 
     def __init__(self, journal: Journal, known: JournalState) -> None:
         self._journal, self._known = journal, known
@@ -124,7 +124,7 @@ class _Keeper:
 
 
 def carry_out(task: Task) -> TaskResult:
-    """Do it to its end. What happens to the GPU, or who else uses it, is part of the answer."""
+    """Run the task to its end. A lost or busy GPU is part of the result."""
     desk, path = _desk(task.attempt), store.journal(task.attempt, task.key)
     if path.exists():
         raise GivenTwiceError(f"{task.item.name} was given to a second worker")
@@ -193,7 +193,7 @@ def _placed(task: Task) -> dict[str, Built]:
 
 @contextmanager
 def _leased(desk: _Desk, runner: TaskRunner) -> Iterator[None]:
-    """Stop the site when nobody asks for its records any more."""
+    """Stop the task runner when the client stops asking for its records."""
     ended = threading.Event()
     desk.asked = time.monotonic()
 
@@ -218,7 +218,7 @@ _held: dict[str, ExitStack] = {}
 
 @contextmanager
 def _gpu(uuid: str) -> Iterator[None]:
-    """The GPU for this process alone; errands that are not timed share it within the process."""
+    """Hold the GPU for this process alone; untimed tasks share it within the process."""
     if not uuid:
         yield
         return
@@ -241,7 +241,7 @@ def _gpu(uuid: str) -> Iterator[None]:
 
 
 def told(attempt: str, offsets: Mapping[str, int]) -> dict[str, bytes]:
-    """What stands in the journals of this worker's errands beyond what the client has."""
+    """Return what the journals of this worker's tasks hold beyond what the client has."""
     desk = _desk(attempt)
     desk.asked = time.monotonic()
     return {
@@ -252,17 +252,17 @@ def told(attempt: str, offsets: Mapping[str, int]) -> dict[str, bytes]:
 
 
 def left_behind(attempt: str, key: str, offset: int) -> bytes:
-    """What a worker of this host that is gone has written, beyond what the client has."""
+    """Return what a lost worker of this host has written, beyond what the client has."""
     return store.whole_lines(store.journal(attempt, key), offset)
 
 
 def everything(attempt: str) -> list[bytes]:
-    """All that workers of this host wrote in an attempt whose client died, journal by journal."""
+    """Return all that workers of this host wrote in an attempt whose client died, by journal."""
     return [store.whole_lines(path, 0) for path in store.journals(attempt)]
 
 
 def stop(keys: Sequence[str]) -> None:
-    """End errands, now: nothing that they do from here on is written down."""
+    """Stop tasks now: nothing they do from here on is recorded."""
     for desk in list(_desks.values()):
         for runner in [runner for key, runner in desk.sites.items() if key in keys]:
             runner.workers.stopped = True

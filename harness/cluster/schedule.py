@@ -1,8 +1,9 @@
-"""Which worker takes which piece, so that the last of them ends as soon as can be.
+"""Choose which worker takes which work item, so that the last one ends as early as possible.
 
-Pieces cannot be cut, as what is compared shares a GPU. To give the largest to whoever is free ends
-up to a third too late (Graham, "Bounds on Multiprocessing Timing Anomalies", 1969): little with
-many pieces, much with five on two GPUs. So the last few are planned, anew whenever one is given.
+Items cannot be split, since everything that is compared shares a GPU. Giving the largest item to
+the next free worker may end up to a third too late (Graham, "Bounds on Multiprocessing Timing
+Anomalies", 1969): little with many items, a lot with five on two GPUs. So the last few are planned,
+and planned again each time one is assigned.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ MOST_STEPS = 5_000
 
 
 def planned(loads: Sequence[float], works: Sequence[float]) -> list[int]:
-    """The worker of each work, as its index in loads, so that the largest sum is least.
+    """Return the worker of each item, as an index in loads, so that the largest sum is least.
 
-    loads: what each worker is still busy with, 0 or more. works: in the same unit, the largest
-    first; of many only the first are planned.
+    loads: the remaining work of each worker, 0 or more. works: in the same unit, the largest first;
+    if there are many, only the first are planned.
     """
     search = _Search(loads, works[: max(FEW, 2 * len(loads))])
     search.place(0)
@@ -28,7 +29,7 @@ def planned(loads: Sequence[float], works: Sequence[float]) -> list[int]:
 
 
 class _Search:
-    """Depth first, to who has least before the others: the first plan gives the largest first."""
+    """Depth-first search, least loaded worker first, so that the first plan is the greedy one."""
 
     def __init__(self, loads: Sequence[float], works: Sequence[float]) -> None:
         self.loads, self.works = list(loads), works
@@ -40,7 +41,7 @@ class _Search:
         self.steps = 0
 
     def place(self, work: int) -> None:
-        """This work and those after it, wherever they may still end sooner than the best plan."""
+        """Place this item and those after it wherever that can still beat the best plan."""
         self.steps += 1
         if work == len(self.works):
             self.best, self.ends = list(self.chosen), max(self.loads)

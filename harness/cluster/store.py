@@ -1,6 +1,6 @@
-"""What a worker keeps on its local disk while a run lasts: a journal per errand, files by content.
+"""A worker's local files during a run: a journal per task, and files named by content.
 
-All workers of a host share the folder, so that what a lost one has left can be read by another.
+All workers of a host share the folder, so one can read what a lost one has left.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ATTEMPT = re.compile(r"[0-9a-f]{16}")
 
 
 def home() -> Path:
-    """A folder that only this user can write to. Raises UsageError where it is another's."""
+    """Return a folder that only this user can write to. Raises UsageError if it is another's."""
     path = Path(tempfile.gettempdir()) / f"kernel-harness-{os.getuid()}"
     path.mkdir(mode=0o700, exist_ok=True)
     if path.stat().st_uid != os.getuid() or path.is_symlink():
@@ -29,7 +29,7 @@ def home() -> Path:
 
 
 def _of(attempt: str) -> Path:
-    """An attempt's folder. Raises ValueError for a name that could be any other's."""
+    """Return an attempt's folder. Raises ValueError for a name that could denote another path."""
     if not _ATTEMPT.fullmatch(attempt):
         raise ValueError(f"{attempt!r} names no attempt")
     return home() / attempt
@@ -42,13 +42,13 @@ def journal(attempt: str, key: str) -> Path:
 
 
 def journals(attempt: str) -> list[Path]:
-    """Of all errands that this host's workers have had of that attempt, the oldest first."""
+    """The journals of all tasks that this host's workers have had in that attempt, oldest first."""
     found = (_of(attempt) / "journals").glob("*.jsonl")
     return sorted(found, key=lambda path: path.stat().st_mtime_ns)
 
 
 def whole_lines(path: Path, offset: int) -> bytes:
-    """What was written after `offset`, up to the last newline."""
+    """Return the text after `offset`, up to the last newline."""
     try:
         with path.open("rb") as file:
             file.seek(offset)
@@ -67,7 +67,7 @@ def lacking(attempt: str, names: Iterable[str]) -> list[str]:
 
 
 def take(attempt: str, files: Mapping[str, bytes]) -> None:
-    """Keep files under their names. Raises ValueError where one is not what its name says."""
+    """Store files under their names. Raises ValueError if a name does not match the content."""
     for name, content in files.items():
         path = path_of(attempt, name)
         if name_of(content, path.suffix) != name:
@@ -81,5 +81,5 @@ def path_of(attempt: str, name: str) -> Path:
 
 
 def forget(attempt: str) -> None:
-    """All that was kept for an attempt; what stands in the run's own journal needs no copy."""
+    """Delete the files kept for an attempt; what is in the run's own journal needs no copy."""
     shutil.rmtree(_of(attempt), ignore_errors=True)

@@ -1,8 +1,8 @@
-"""One stage of a run on many workers: who does which piece, and what becomes of it.
+"""One stage of a run on many workers: assigns work items and handles their outcomes.
 
-Each worker gets one piece after another, and their records are fetched while they go on. A piece
-whose worker dies goes on elsewhere from the rounds that have arrived; what has killed three workers
-is recorded and left. A measurement in which a control failed is made anew on another card.
+Each worker gets one item after another, and its records are fetched while it works. An item whose
+worker dies continues elsewhere from the rounds that have arrived; one that has killed three workers
+is recorded and dropped. A measurement whose control failed is repeated on another card.
 """
 
 from __future__ import annotations
@@ -39,14 +39,16 @@ CACHES = ("cold", "warm")
 
 class TaskMaker(Protocol):
     def task(self, item: WorkItem, runner: TaskRunner, member: Member, cores: int) -> Task:
-        """What a worker is sent; whatever it needs is there before it."""
+        """Return the task to send to a worker, after delivering whatever it needs."""
         ...
 
 
 @dataclass(eq=False)
 class _Pending:
-    """A piece that is to be done. deaths: why workers died of it, or while they were at it.
-    avoided: the GPUs on which its control failed."""
+    """A work item still to be done. deaths: why workers died of it, or while running it.
+
+    avoided: the GPUs on which its control failed.
+    """
 
     item: WorkItem
     deaths: list[str] = field(default_factory=list)
@@ -55,7 +57,7 @@ class _Pending:
 
 @dataclass
 class _Running:
-    """A task that a worker is at. offset: bytes of its journal that have arrived."""
+    """A task that is running on a worker. offset: bytes of its journal that have arrived."""
 
     pending: _Pending
     key: str
@@ -75,12 +77,12 @@ _OF_ANY_CASE = 2**32
 
 
 def _expected_work(item: WorkItem) -> int:
-    """How long a piece will take, as far as one can tell before it begins; in no unit."""
+    """Estimate how long a work item will take, in arbitrary units."""
     return len(item.cases) * (_OF_ANY_CASE + item.needed_bytes)
 
 
 class Sweep:
-    """All items of a stage, which are of one kind, by the pool's members with one kind of card."""
+    """All work items of a stage, of one kind, on the pool's members with one kind of card."""
 
     def __init__(
         self, pool: WorkerPool, kind: Device, runner: TaskRunner, items: Sequence[WorkItem],
@@ -97,7 +99,7 @@ class Sweep:
         self._last_loss = ""
 
     def carry_out(self) -> dict[str, str]:
-        """What became of each piece, by its name. Raises ClusterLost, DeviceLost."""
+        """Return the outcome of each work item, by name. Raises ClusterLost, DeviceLost."""
         looked = 0.0
         while self._waiting or self._running:
             if time.monotonic() > looked + POLL_S:
@@ -111,7 +113,7 @@ class Sweep:
         return self._found
 
     def stop(self) -> None:
-        """End what is being done, and take what it had come to, as far as anybody answers."""
+        """Stop the running tasks, and collect their records from the workers that still answer."""
         try:
             members = [running.member for running in self._running.values()]
             self._pool.ask(remote.stop, [r.key for r in self._running.values()], of=members)
@@ -164,7 +166,7 @@ class Sweep:
                 self._give(pending, member)
 
     def _plan(self) -> dict[_Pending, Member]:
-        """Who is to time what, so that all end soonest; of interest while somebody is free."""
+        """Plan who times what, so that all end as early as possible, while a worker is free."""
         members = self._pool.of(self._kind)
         timed = sorted(
             (pending for pending in self._waiting if not _is_shared(pending)),
@@ -179,15 +181,15 @@ class Sweep:
         return {pending: members[worker] for pending, worker in zip(timed, workers, strict=False)}
 
     def _left(self, member: Member) -> float:
-        """The work that a member is still at, as far as one can tell from what has ended."""
+        """Estimate a member's remaining work from the tasks that have ended."""
         speed = self._ended_work / self._ended_s if self._ended_s else 0.0
         running = [r for r in self._running.values() if r.member is member]
         return sum(max(0.0, _expected_work(r.pending.item) - speed * r.seconds) for r in running)
 
     def _for(self, pending: _Pending, meant: Member | None) -> Member | None:
-        """Who takes the task now: one who is not busy, and on whose card it has not failed.
+        """Choose the worker for the task: one that is free, and on whose card it has not failed.
 
-        meant: whom the plan has for it, unless that one is busy and somebody else would be idle.
+        meant: the worker that the plan chose, unless it is busy while another would be idle.
         """
         members = self._pool.of(self._kind)
         good = [m for m in members if m.about.gpu not in pending.avoided] or members
@@ -231,7 +233,7 @@ class Sweep:
         running.offset += len(content)
 
     def _salvage(self, running: _Running) -> None:
-        """What a lost worker has left on its disk, if another of its host can read that."""
+        """Recover what a lost worker left on its disk, if another of its host can read it."""
         near = [m for m in self._pool.everybody() if m.about.host == running.member.about.host]
         said = self._pool.ask(
             remote.left_behind, self._pool.attempt, running.key, running.offset, of=near[:1]
@@ -266,7 +268,7 @@ class Sweep:
             self._ended(running.pending, done.said, running)
 
     def _stands(self, running: _Running, done: TaskResult) -> bool:
-        """Whether a result is kept: not where a control failed and there is another card."""
+        """Return whether to keep a result: not if a control failed and another card is free."""
         pending, member = running.pending, running.member
         if pending.item.kind != "measure":
             return True
@@ -288,7 +290,7 @@ class Sweep:
         return False
 
     def _control(self, item: WorkItem) -> str:
-        """Why the card cannot be trusted with what it has just measured, or nothing."""
+        """Return why the card cannot be trusted with its last measurement, or an empty string."""
         known, allowed = self._task_runner.known, self._task_runner.setting.timing.same_within
         for case in item.cases:
             outcome = known.outcomes.get(case.id)
@@ -319,7 +321,7 @@ class Sweep:
         self._ended(pending, reason, running)
 
     def _again(self, running: _Running) -> None:
-        """What is left of a task waits for the next worker."""
+        """Queue what is left of a task for the next worker."""
         pending = running.pending
         left = self._open(pending.item.cases)
         if pending.item.cases and not left:
@@ -346,7 +348,7 @@ class Sweep:
 
 
 def _is_shared(pending: _Pending) -> bool:
-    """Whether it may run beside others of its kind on one worker: nothing is timed in it."""
+    """Return whether the task may run beside others of its kind on one worker: it times nothing."""
     return pending.item.kind == "qualify"
 
 

@@ -1,4 +1,4 @@
-"""Whether a worker has what the client has: the harness, the problems and the packages, by hash."""
+"""Compare a worker with the client by hash: the harness, the problems and the packages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 3
 
 
 def wanted(bench: model.Bench, backend: str, arch: str | None) -> Requirements:
-    """What the client has and a worker has to have."""
+    """Return what the client has and a worker must have."""
     return Requirements(
         backend, arch, bench.kernels.absolute(), harness_files(),
         environment.sources(bench, sorted(bench.problems)), packages(),
@@ -25,20 +25,20 @@ def wanted(bench: model.Bench, backend: str, arch: str | None) -> Requirements:
 
 
 def harness_files() -> dict[str, str]:
-    """Every file of the harness that runs → its hash."""
+    """Map every harness file that runs to its hash."""
     files = (path for path in sorted(_HARNESS.rglob("*")) if path.suffix in _CODE)
     return {str(p.relative_to(_HARNESS)): source_text.sha256(p.read_bytes()) for p in files}
 
 
 def packages() -> dict[str, str]:
-    """Package → version, of those that are installed."""
+    """Map each installed package to its version."""
     return environment.installed(_PACKAGES)
 
 
 def differences(wanted: Requirements, kernels: Path) -> Iterator[str]:
-    """What this machine has otherwise than the client, in clauses; nothing where all is the same.
+    """List how this machine differs from the client, in clauses; empty if it does not.
 
-    A package that only one of the two has decides nothing: a login node needs no torch.
+    A package that only one of the two has is ignored: a login node needs no torch.
     """
     yield from _named("the harness differs", wanted.harness, harness_files())
     here = {}

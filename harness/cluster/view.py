@@ -1,4 +1,4 @@
-"""What a person sees of a sweep: how far it is, and what each worker is doing."""
+"""A person's view of a sweep: its progress, and what each worker is doing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.console.progress import Advance, console, draws_bars, lines
 
 class View(Protocol):
     def doing(self, member: str, what: str) -> None:
-        """A worker begins; with no words, it waits."""
+        """Show that a worker begins the given work or, without words, that it waits."""
 
     def done(self, what: str) -> None: ...
 
@@ -37,11 +37,11 @@ class _Lines:
         self.done = advance
 
     def doing(self, member: str, what: str) -> None:
-        """A line says where a piece was done, once it is."""
+        """Print no line yet: one is printed when the item is done, and says where."""
 
 
 class _Bars:
-    """A bar for the sweep, and below it a line for each worker, with the pieces it has done."""
+    """A bar for the sweep, and below it a line per worker with the items it has done."""
 
     def __init__(self, progress: Progress, title: str, total: int) -> None:
         self._progress = progress

@@ -1,4 +1,4 @@
-"""The workers of a run: who is there, what each can do and does, and who is left out and why."""
+"""The workers of a run: their abilities, their tasks, and who is left out and why."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ LOST = (OSError, TimeoutError, RuntimeError)
 
 @dataclass
 class Member:
-    """One worker. running: its errands by their keys, and the cores that each has. delivered: the
-    files that it has, by name."""
+    """One worker. running: its tasks by key, with the cores each has.
+
+    delivered: the names of the files it has.
+    """
 
     address: str
     about: Description
@@ -41,15 +43,15 @@ class Member:
 
     @property
     def kind(self) -> Device | None:
-        """Its card, of which others may be alike."""
+        """The kind of its card, which other members may share."""
         return replace(self.about.device, bus="") if self.about.device else None
 
 
 class WorkerPool:
-    """The members that can be used. From any thread.
+    """The usable members. Safe to use from any thread.
 
-    where: as the command line has it. attempt: names what workers keep for this run, from when it
-    was begun or resumed until it ends.
+    where: as given on the command line. attempt: names what workers keep for this run, from its
+    start or resumption to its end.
     """
 
     def __init__(self, client: Any, where: str, attempt: str, wanted: Requirements) -> None:
@@ -98,7 +100,7 @@ class WorkerPool:
             raise UsageError(f"--cluster {self.where}: no worker can be used; why stands above")
 
     def refresh(self) -> list[Member]:
-        """Look who has come and gone; those who are gone. Raises ClusterLost, or what was told."""
+        """Check who has come and gone; return the latter. Raises ClusterLost or a stop request."""
         if self.told:
             raise self.told
         with self._lock:
@@ -118,7 +120,7 @@ class WorkerPool:
             self.members.pop(member.address, None)
 
     def leave_out(self, member: Member, why: str) -> None:
-        """It gets no more work; the run goes on without it."""
+        """Give the member no more work; the run goes on without it."""
         with self._lock:
             self.remove(member)
             self._leave_out(member.address, why)
@@ -131,7 +133,7 @@ class WorkerPool:
         return list({m.about.host: m for m in self.everybody()}.values())
 
     def key(self, kind: str) -> str:
-        """A name for an errand that no other of this attempt has."""
+        """Return a name for a task that is unique in this attempt."""
         return f"{kind}-{self.attempt}-{next(self._number):06}"
 
     def of(self, kind: Device) -> list[Member]:
@@ -152,7 +154,7 @@ class WorkerPool:
         return self.failed_controls.get(member.about.gpu, 0) >= MOST_FAILED_CONTROLS
 
     def control_failed(self, member: Member, why: str) -> None:
-        """Note it; the second time the card gets no more work."""
+        """Record a failed control; at the second, the card gets no more work."""
         gpu = member.about.gpu
         with self._lock:
             count = self.failed_controls[gpu] = self.failed_controls.get(gpu, 0) + 1
@@ -162,7 +164,7 @@ class WorkerPool:
     # Which kinds of cards have nothing left that would disturb what others time
 
     def expect(self, kinds: Iterable[Device]) -> None:
-        """On these kinds, runs are about to compile and to qualify."""
+        """Announce that runs on these kinds of card are about to compile and to qualify."""
         with self._qualified:
             self._qualifying = set(kinds)
 
@@ -172,7 +174,7 @@ class WorkerPool:
             self._qualified.notify_all()
 
     def wait_for_others(self) -> None:
-        """Raises what was told meanwhile."""
+        """Wait for the other runs. Raises any stop request received meanwhile."""
         with self._qualified:
             while self._qualifying and not self.told:
                 self._qualified.wait(0.2)
@@ -182,7 +184,7 @@ class WorkerPool:
     # What they are asked beside their errands
 
     def ask(self, function: Callable[..., Any], *args: Any, of: Sequence[Member]) -> dict[str, Any]:
-        """Address → what it answers, of those that do. Raises ClusterLost."""
+        """Map address → answer, for the workers that answer. Raises ClusterLost."""
         if not of:
             return {}
         addresses = [member.address for member in of]
@@ -192,7 +194,7 @@ class WorkerPool:
         return {each: found for each, found in said.items() if not isinstance(found, Exception)}
 
     def submit(self, member: Member, function: Callable[..., Any], *args: Any, **how: Any) -> Any:
-        """A future of a call in one of its threads; there and nowhere else."""
+        """Return the future of a call in one of the worker's threads, and on no other worker."""
         return self._reach(
             lambda: self.client.submit(
                 function, *args, workers=[member.address], allow_other_workers=False, pure=False,
@@ -212,7 +214,7 @@ class WorkerPool:
             ) from None
 
     def _there(self) -> dict[str, int]:
-        """Address → threads."""
+        """Map address → number of threads."""
         found: dict[str, int] = self._reach(self.client.nthreads)
         return found
 
@@ -220,7 +222,7 @@ class WorkerPool:
         return not (address in self.members or address in self._asked or address in self._left_out)
 
     def _ask(self, there: Mapping[str, int]) -> None:
-        """Ask workers with so many threads what they are."""
+        """Ask the given workers, with their numbers of threads, for their descriptions."""
         for address, threads in there.items():
             member = Member(address, Description("", threads))
             self._asked[address] = self.submit(
@@ -244,7 +246,7 @@ class WorkerPool:
         return found
 
     def _announced(self) -> dict[str, tuple[str, dict[str, float]]]:
-        """Address → the name and the Dask resources that the worker has announced."""
+        """Map address → the name and the Dask resources that the worker has announced."""
         return self._reach(lambda: self.client.run_on_scheduler(_announced))
 
     def _take_in(self, member: Member) -> None:

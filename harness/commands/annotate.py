@@ -1,4 +1,4 @@
-"""`annotate`: the source of one case with what each line cost, by the emulator."""
+"""`annotate`: show the source of one case with the cost of each line, from the emulator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def annotate(
     pattern: str, config: Path | None, kernels: Path | None, arch: str | None, jobs: int,
     machine_code: bool, smallest: bool,
 ) -> int:  # fmt: skip
-    """The exit code: whether the case has a fault."""
+    """Print the annotated source; exit code 1 if the case has a fault."""
     from harness.run.emulate import emulate
     from harness.run.emulated import (
         shrink as shrinking,  # the emulator: no other command waits for it

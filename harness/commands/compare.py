@@ -1,4 +1,4 @@
-"""`compare`: two runs case by case, and a gate for what became slower, worse or faulty."""
+"""`compare`: compare two runs case by case, with a gate on what got slower, worse or faulty."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compare(
     base: str, new: Path | None, wanted: CompareOptions, *, across_machines: bool,
     min_effect: float, quiet: bool,
 ) -> int:  # fmt: skip
-    """The gate's exit code, of two runs' folders or of one that has both sides."""
+    """Return the gate's exit code for two runs' folders, or for one run that has both sides."""
     wanted.check()
     return carry_out(
         *_runs(base, new), wanted, across_machines=across_machines, min_effect=min_effect,
@@ -41,7 +41,7 @@ def compare(
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """Where a comparison goes besides the terminal."""
+    """The outputs of a comparison besides the terminal."""
 
     json: Path | None = None
     markdown: Path | None = None
@@ -49,7 +49,7 @@ class CompareOptions:
     page: Path | None = None
 
     def check(self) -> None:
-        """Before anything is compared. Raises UsageError where there is no folder for a file."""
+        """Check the paths before comparing. Raises UsageError if a file's folder does not exist."""
         for option, path in self._options():
             if path and not path.parent.is_dir():
                 raise UsageError(f"{option} {path}: there is no folder {path.parent}")
@@ -57,7 +57,7 @@ class CompareOptions:
                 raise UsageError(f"{option} {path}: it is a folder; name a file")
 
     def write(self, judgement: Judgement) -> Path:
-        """The files that are wanted, and the page, whose path is returned."""
+        """Write the requested files and the page; return the page's path."""
         makers: list[tuple[str, Path | None, Callable[[Judgement], str]]] = [
             ("--json", self.json, lambda j: json.dumps(files.as_data(j), indent=1) + "\n"),
             ("--markdown", self.markdown, files.markdown),
@@ -88,7 +88,7 @@ def carry_out(
     base: Run, new: Run, wanted: CompareOptions, *, across_machines: bool = False,
     min_effect: float = MIN_EFFECT, quiet: bool = False,
 ) -> int:  # fmt: skip
-    """Compare, print, write; the gate's exit code. base is new where one run has both sides."""
+    """Compare, print and write; return the gate's exit code. base is new if one run has both."""
     judgement = judge(base, new, across_machines=across_machines, min_effect=min_effect)
     home = wanted.write(judgement)
     if not quiet:
@@ -160,7 +160,7 @@ def _tell(judgement: Judgement) -> None:
 
 
 def _sheet(judgement: Judgement, told: list[Change]) -> Sheet:
-    """One row per case that changed, what matters most first."""
+    """One row per case that changed, most important first."""
     if not judgement.is_timed:
         sheet = Sheet("", ["case", "verdict", "what changed"], 3, ("what changed",))
         sheet.rows.extend([_name(c), _verdict(c), Cell(words.shortly(c))] for c in told)

@@ -1,4 +1,4 @@
-"""`doctor`: what is installed and usable here, and what to do about what is not."""
+"""`doctor`: report what is installed and usable here, and how to fix what is not."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _INSTALLS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. remedy is empty where nothing need be done."""
+    """One checked item. remedy is empty if nothing needs doing."""
 
     what: str
     ok: bool
@@ -41,7 +41,7 @@ class Finding:
 
 
 def show() -> None:
-    """Say what is installed and usable here, and what to do about what is not."""
+    """Print what is installed and usable here, and how to fix what is not."""
     table = Table("", "what", "found", "what to do")
     for finding in examine():
         table.add_row("ok" if finding.ok else "–", finding.what, finding.found, finding.remedy)
@@ -49,7 +49,7 @@ def show() -> None:
 
 
 def examine() -> Iterator[Finding]:
-    """Everything in the order in which it is needed."""
+    """Check everything, in the order in which it is needed."""
     yield _compiler()
     yield _emulator()
     yield _disassembler()
@@ -120,7 +120,7 @@ def _driver() -> Finding:
 
 
 def _timing() -> Finding:
-    """Whether the driver and the toolkit fit each other, as `make setup` finds it."""
+    """Check that the driver and the toolkit fit each other, by the rules of `make setup`."""
     cuda, ours = drivers.driver(), drivers.toolkit()
     obstacle = drivers.obstacle(cuda, ours)
     if obstacle is None and not importlib.util.find_spec("pycuda"):

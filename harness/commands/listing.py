@@ -1,4 +1,4 @@
-"""`list`: every case of the matrix and what it would launch; with --resolved each variant whole."""
+"""`list`: every case of the matrix and its launches; with --resolved, every variant in full."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def list_cases(
     config: Path | None, kernels: Path | None, backend: str, choice: filters.Choice,
     arch: str | None, whole: bool,
 ) -> None:  # fmt: skip
-    """whole: each variant with its defaults, and not its cases."""
+    """Print the cases. whole: print each variant with its defaults instead."""
     bench = model.load(config, kernels)
     if whole:
         resolved.show(filters.narrowed(bench, choice, "cuda"), choice.only)
@@ -46,7 +46,7 @@ def count(cases: Sequence[Case]) -> str:
 
 
 def notes(found: plan.Plan) -> Iterator[str]:
-    """What a run would not verify because the matrix says so, and what it could not."""
+    """Notes on what a run would not verify because the matrix says so, or could not verify."""
     yield from (f"note: {sentence}" for sentence in found.left_out())
     refused = found.refused_tests()
     for case in found.cases:
@@ -55,7 +55,7 @@ def notes(found: plan.Plan) -> Iterator[str]:
 
 
 def _about(case: Case) -> Iterator[str]:
-    """Why the case does not run, or what it launches."""
+    """Say why the case does not run, or what it launches."""
     if reason := case.refusal or case.skip:
         yield from (("refused: " if case.refusal else "skipped: ") + reason).splitlines()
     elif case.steps:

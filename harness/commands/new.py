@@ -1,4 +1,4 @@
-"""`new`: the skeleton of a problem with two variants, written and tested."""
+"""`new`: write and test the skeleton of a problem with two variants."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILES = ("problem.py", "bench.yaml", "v0_plain.cu", "v1_grid_stride.cu")
 
 
 def new(problem: str, config: Path | None, kernels: Path | None) -> None:
-    """Raises UsageError for a name that cannot be one, or is taken."""
+    """Create the problem. Raises UsageError if the name is invalid or taken."""
     try:
         checked_name(problem)
     except ValueError as error:
@@ -43,7 +43,7 @@ def new(problem: str, config: Path | None, kernels: Path | None) -> None:
 
 
 def write(folder: Path) -> list[Path]:
-    """The files of the skeleton. Raises UsageError where they cannot be written."""
+    """Write the skeleton's files. Raises UsageError if that fails."""
     templates = Environment(
         loader=PackageLoader("harness.commands", "skeleton"), undefined=StrictUndefined,
         keep_trailing_newline=True,
@@ -64,14 +64,14 @@ def write(folder: Path) -> list[Path]:
 
 
 def _schema(folder: Path) -> str:
-    """Where an editor finds what may stand in a bench.yaml: from its folder, if it is not far."""
+    """The schema that tells an editor what a bench.yaml may contain, relative if it is near."""
     found, home = SCHEMAS / "problem.schema.json", folder.resolve()
     near = found.is_relative_to(Path.cwd()) and home.is_relative_to(Path.cwd())
     return os.path.relpath(found, home) if near else str(found)
 
 
 def _test(bench: model.Bench, problem: str) -> None:
-    """Every variant verified by the emulator. Exits with 1 where one fails, which none should."""
+    """Verify every variant on the emulator. Exits with 1 if one fails, which none should."""
     device = devices.emulated(None)
     with tempfile.TemporaryDirectory() as scratch:
         executor = LocalExecutor(environment.cores())

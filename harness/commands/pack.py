@@ -1,4 +1,4 @@
-"""`pack`: a run as small as it can be kept, with its pages."""
+"""`pack`: store a run as compactly as possible, with its pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pack(folder: Path, target: Path, only: str, force: bool) -> None:
 
 
 def _refuse_another(folder: Path, target: Path, force: bool) -> None:
-    """Packing deletes the journal of what was there; a run may be packed where it is."""
+    """Refuse a folder with another run, whose journal would be deleted; the run's own is fine."""
     names = ("run.json", packed.JOURNAL, packed.JOURNAL + packed.ENDING)
     there = [name for name in names if os.path.lexists(target / name)]
     if there and not force and not (target.exists() and target.samefile(folder)):

@@ -1,4 +1,4 @@
-"""`report`: a run's tables, figures and pages drawn again from its journal; needs no GPU."""
+"""`report`: redraw a run's tables, figures and pages from its journal; needs no GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is asked for on the command line."""
+"""The run that a command line requests."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ __all__ = ["CarryOut", "Choice", "OutputOptions", "RunRequest"]
 
 @dataclass(frozen=True)
 class RunRequest:
-    """wanted: what to profile, of `profile`. told: what is said of the results besides the
-    report."""
+    """wanted: what to profile, for `profile`. told: where results go besides the report."""
 
     config: Path | None = None
     kernels: Path | None = None

@@ -1,4 +1,4 @@
-"""`trend`: each variant's time or counters over many runs, and where a new level began."""
+"""`trend`: plot each variant's time or counters over many runs, and mark new levels."""
 
 from __future__ import annotations
 

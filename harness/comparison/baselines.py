@@ -1,7 +1,7 @@
-"""Runs that are kept by a name, to compare others with: `--save-baseline NAME`.
+"""Runs saved under a name, to compare others with: `--save-baseline NAME`.
 
-A baseline is a packed run in reports/baselines, without pages. Saving again under a name takes the
-place of what was there.
+A baseline is a packed run in reports/baselines, without pages. Saving under the same name again
+replaces it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One matrix that has a commit's kernels beside today's, so that one run measures both.
 
-Each problem has its variants of today and, with a suffix, those of the commit, which are compiled
-from that commit's sources and headers. problem.py, sizes, timing and limits are today's. In one run
-the two sides meet in the same rounds, so that neither drift nor placement can tell them apart.
+Each problem has today's variants and, with a suffix, those of the commit, compiled from the
+commit's own sources and headers. problem.py, sizes, timing and limits are today's. The two sides
+share the rounds of one run, so neither drift nor placement can distinguish them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SUFFIX = "__base"
 
 @dataclass(frozen=True)
 class Base:
-    """A commit's matrix. home: where its files lie, as they lie in the repository."""
+    """A commit's matrix. home: the folder of its files, laid out as in the repository."""
 
     commit: Commit
     bench: Bench
@@ -40,7 +40,7 @@ class Base:
 
 @dataclass(frozen=True)
 class Sides:
-    """What is to be run. bench: both sides. only: --only for it. notes: what they do not share."""
+    """What to run. bench: both sides. only: the matching --only. notes: what they do not share."""
 
     bench: Bench
     only: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""All that changed of one case: its outcome, time, machine code, registers, counters, source."""
+"""All changes of one case: outcome, time, machine code, registers, counters, source."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ DECIDES: Sequence[What] = ("spilled bytes", "local memory", "occupancy")
 
 @dataclass(frozen=True)
 class Fact:
-    """What the compiler made of one kernel, before and after. decides: whether it closes a gate.
+    """A property of one compiled kernel, before and after. decides: whether it closes a gate.
 
-    place: the line of the new source that it comes from, where the machine code tells.
+    place: the new source line responsible, if the machine code shows it.
     """
 
     what: What
@@ -53,7 +53,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Change:
-    """One pair, judged. faults: the reasons of the outcomes before and after, empty where ok."""
+    """One pair and its verdict. faults: reasons for the outcomes before and after, empty if ok."""
 
     pair: Pair
     kind: Kind

@@ -1,7 +1,7 @@
-"""The kernels of a commit, taken out of git: what `git:REF` means.
+"""The kernels of a commit, extracted from git: the meaning of `git:REF`.
 
-git is asked as a program. What it hands out is written file by file: no link is followed or made,
-and nothing leaves the folder.
+git runs as a subprocess. Its output is written file by file: no link is followed or created, and
+nothing is written outside the folder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit of the repository that `root` is the top of. given: as it was typed."""
+    """A commit of the repository whose top is `root`. given: as typed."""
 
     given: str
     sha: str

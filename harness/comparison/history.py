@@ -1,9 +1,8 @@
-"""Each variant's time, or its counters, over many runs, and where a new level begins.
+"""Each variant's time or counters over many runs, and where a new level begins.
 
-A change point of times is found by PELT (Killick, Fearnhead and Eckley, "Optimal detection of
+Change points of times are found by PELT (Killick, Fearnhead and Eckley, "Optimal detection of
 changepoints with a linear computational cost", 2012; the package ruptures) on logarithms, in units
-of what such times scatter by from run to run. A counter that is exact has no scatter: any change of
-it is a new level.
+of the usual scatter between runs. An exact counter has no scatter: any change is a new level.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ NORMAL = 1.4826
 
 @dataclass(frozen=True)
 class Point:
-    """run: its number in time. low, high: of its own interval; the value itself for a counter."""
+    """run: its index in time order. low, high: its interval; for a counter, the value itself."""
 
     run: int
     value: float
@@ -42,8 +41,11 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """One case over the runs. what: `time` or a gauge's key. levels: the numbers of the points at
-    which a new level begins."""
+    """One case over the runs.
+
+    what: `time` or the key of a regression metric. levels: the indices of the points at which a new
+    level begins.
+    """
 
     case: Planned
     what: str
@@ -65,7 +67,7 @@ class Series:
 
 @dataclass(frozen=True)
 class History:
-    """runs: by their date. apart: those of another device, which are left out, and which it was."""
+    """runs: in order of date. apart: runs left out because they used another device, and which."""
 
     runs: Sequence[Run]
     apart: Sequence[tuple[Run, str]]

@@ -1,9 +1,9 @@
-"""Whether two sides are the same: to the GPU that executes them, or by what they are made from.
+"""Decide whether two sides are the same: to the GPU that runs them, or in what they are made from.
 
-The same to a GPU is what it loads (code, constants, initialised variables) and how it is launched
-on what: grid, block, cluster, shared memory, arguments, sizes, type and inputs. What a journal of
-before does not tell is taken from the hashes of files; what neither tells is unknown, and never
-identical.
+Two sides are the same to a GPU if it loads the same (code, constants, initialised variables) and is
+launched in the same way on the same data: grid, block, cluster, shared memory, arguments, sizes,
+type and inputs. What an old journal lacks is taken from file hashes; what neither tells is unknown,
+and never counts as identical.
 """
 
 from __future__ import annotations

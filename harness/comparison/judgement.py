@@ -1,9 +1,9 @@
-"""Two runs judged: every change, what was looked at, and whether a gate opens.
+"""The verdict on two runs: every change, what was checked, and whether a gate opens.
 
-0: nothing is slower, newly faulty or worse. 1: something is. 3: nobody can tell, because the runs
-are of different machines or have too little in common, because a case was not run again, because
-something changed and was not compared exactly, or because a slowdown of what was to be found is not
-excluded.
+Exit code 0: nothing is slower, newly faulty or worse. 1: something is. 3: nobody can tell. The
+reasons for 3: the runs are from different machines or have too little in common, a case was not run
+again, something changed and was not compared exactly, or a slowdown of the size to be detected is
+not excluded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ENOUGH = 0.5
 
 @dataclass(frozen=True)
 class Judgement:
-    """changes: what matters most first. withheld: why no time is compared, empty where they are."""
+    """changes: most important first. withheld: why no times are compared; empty if they are."""
 
     base: Run
     new: Run

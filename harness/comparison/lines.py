@@ -1,8 +1,8 @@
-"""The line of source that a change of a counter comes from.
+"""The source line that a change of a counter comes from.
 
-The emulator counts by line. An edit moves the lines below it, so lines are not matched by their
-numbers: what cost the same before and after, in the same order, is the same line. Of the others,
-the one whose cost grew most is named.
+The emulator counts by line. An edit moves the lines below it, so lines are not matched by number:
+lines with the same cost before and after, in the same order, are the same line. Of the others, the
+one whose cost grew most is named.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ Amount = Callable[[SourceLine], float]
 
 @dataclass(frozen=True)
 class LineOfCode:
-    """A line of the new source. figures: the line's own before and after, where it has them; None
-    before where the line is new, or nothing of it could be counted."""
+    """A line of the new source. figures: the line's own values before and after, if it has them.
+
+    The value before is None if the line is new, or if nothing of it could be counted.
+    """
 
     file: str
     line: int

@@ -1,4 +1,4 @@
-"""Whether the times of two runs may be compared at all, and what else differs around them."""
+"""Decide whether the times of two runs may be compared, and list what else differs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ALSO = ("python", "numpy", "pandas")
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that the two runs do not share, in words."""
+    """One difference between the two runs, in words."""
 
     what: str
     base: str
@@ -29,10 +29,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Setting:
-    """What surrounds the two runs.
+    """The environment of the two runs.
 
     machine: what makes them runs of different machines. method: what makes their times mean
-    different things. context: what else differs, and may be what is being compared.
+    different things. context: other differences, which may be the subject of the comparison.
     """
 
     machine: tuple[Difference, ...] = ()

@@ -1,4 +1,4 @@
-"""Which case stands beside which: of two runs by name, of one run that has both by a suffix."""
+"""Pair up cases: of two runs by name, of one run with both sides by a suffix."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same case before and after; None where only one side has it."""
+    """The same case before and after; None if only one side has it."""
 
     base: Side | None
     new: Side | None

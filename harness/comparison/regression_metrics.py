@@ -1,9 +1,9 @@
-"""The counters that say something of a cost: which way is worse, from when on, and why.
+"""Counters that indicate a cost: which way is worse, from what size on, and why.
 
-A gauge decides (it can close a gate) where its value is exact on both sides: made by the compiler,
-or counted by a rule that reproduces the hardware's counter. What is counted in PTX or comes from a
-model is told and decides nothing. Where both sides were timed, the time decides alone, and every
-gauge only tells what changed beside it.
+A regression metric decides (it can close a gate) if its value is exact on both sides: made by the
+compiler, or counted by a rule that reproduces the hardware's counter. A value counted in PTX or
+taken from a model is reported but decides nothing. If both sides were timed, the time alone
+decides, and the metrics only report what changed beside it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,19 @@ _EMULATED = frozenset({"emulator-exact", "emulator-model"})
 
 @dataclass(frozen=True)
 class Gauge:
-    """worse: 1 where more is worse, −1 where less is. tolerance: a change up to this part of the
-    value is none. needs: worse only where these moved the same way. family: of those that say the
-    same of one change, only the first is told. amount: what a line of source has of the cost.
-    shown: two amounts of a line whose quotient is the line's own figure. of_none: what a kernel
-    counts as that does none of it, as one without shared memory has no bank conflict; None where
-    such a kernel cannot be compared. trades: what may rightly be paid for something that decides
-    and got better, as instructions for accesses without conflicts: only a time weighs the two."""
+    """One regression metric.
+
+    worse: 1 if more is worse, −1 if less is.
+    tolerance: a relative change up to this size counts as none.
+    needs: metrics that must have moved the same way for this one to count as worse.
+    family: metrics that describe the same change; only the first is reported.
+    amount: a source line's share of the cost.
+    shown: two amounts of a line, whose quotient is the line's own figure.
+    of_none: the value for a kernel that does none of it (without shared memory there are no bank
+    conflicts); None if such a kernel cannot be compared.
+    trades: a cost that may be justified by an improvement in a metric that decides, such as
+    instructions for conflict-free accesses; only a time can weigh the two.
+    """
 
     key: str
     worse: int
@@ -143,9 +149,9 @@ GAUGES: Sequence[Gauge] = (
 
 @dataclass(frozen=True)
 class Moved:
-    """A gauge's value before and after; None where the kernel does none of it, before or after.
+    """A regression metric before and after; None on a side where the kernel does none of it.
 
-    decides: whether it closes a gate where it is worse.
+    decides: whether it closes a gate if it is worse.
     """
 
     gauge: Gauge

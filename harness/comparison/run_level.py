@@ -1,13 +1,13 @@
-"""What a run changes of its own: in all cases together, and in each by chance.
+"""The effect of a run itself: on all cases together, and on each by chance.
 
-Two runs of the same kernels differ. A card that is warmer, or holds its buffers elsewhere, makes
-everything longer by the same part: the run's **level**. Each kernel besides has a luck of its own
-in a run, which its placements share and its interval therefore does not know.
+Two runs of the same kernels differ. A card that is warmer, or that holds its buffers elsewhere,
+makes everything longer by the same factor: the run's **level**. Each kernel also has its own luck
+in a run, which all its placements share, so its interval does not show it.
 
-Within one run both can be seen, as long as most kernels did not change. A case is set against the
-others of its round, so that whatever moves all of them is gone, drift and jumping clocks with it.
-What is left of the changes scatters more than their intervals say by as much as a run's luck is;
-that is estimated, and allowed for in every interval.
+Both can be seen within one comparison as long as most kernels did not change. A case is compared
+with the others of its round, so anything that moves them all cancels out, including drift and
+jumping clocks. The remaining changes scatter more than their intervals say, by as much as the luck
+of a run. That excess is estimated, and every interval allows for it.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ multiplied by."""
 
 @dataclass(frozen=True)
 class Level:
-    """How all of a run stands to all of another, at one size and cache state.
+    """The relation of one whole run to another, at one size and cache state.
 
-    moved: the logarithm of the new times over the base's, in the median case. witnesses: cases of
-    unchanged code that it was read from; 0 where there are too few, and all cases tell it.
-    luck: the standard deviation of what a run adds to each case; None where too few tell.
+    moved: the logarithm of new time over base time in the median case.
+    witnesses: the number of cases of unchanged code it was read from; 0 if there were too few, so
+    that all cases were used.
+    luck: the standard deviation of what a run adds to each case; None if too few cases tell.
     """
 
     moved: float

@@ -1,7 +1,7 @@
-"""The source of either side as it was compiled, and how the two differ.
+"""The source of either side as it was compiled, and their differences.
 
-A file is taken from kernels/, from the run's own folder where that has the kernels of both sides,
-or from the commit of its run, and only if it has the hash that the journal has of it: what was not
+A file is taken from kernels/, from the run's own folder if that has the kernels of both sides, or
+from the run's commit, and only if it has the hash recorded in the journal: source that was not
 measured is never shown.
 """
 

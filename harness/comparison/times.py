@@ -1,16 +1,17 @@
-"""How each case's time changed, with its interval, and what that allows to be said.
+"""How each case's time changed, with its interval, and the verdict that the interval allows.
 
-Two runs share no round, so their times are compared as they stand: the means over placements, each
-a process of its own, by Welch's t. In one run that has both sides they are compared within rounds,
-as everything else is. All comparisons together are one family (Holm), whatever their problem,
-size, launch shape and cache state, so that at most one judgement in twenty of a kernel with itself
-calls anything slower or faster (at a confidence of 95 %).
+Two runs share no rounds, so their times are compared as they stand: by Welch's t on the means over
+placements, each a process of its own. In one run that has both sides, times are compared within
+rounds, like everything else. All comparisons together are one family (Holm), whatever their
+problem, size, launch shape and cache state. So at most one judgement in twenty of a kernel against
+itself calls anything slower or faster (at a confidence of 95 %).
 
-What a run adds of its own, to all cases and to each, is taken off and allowed for (`run_level`). A
-change must be certain, and no change that leaves the kernel the same (`same_within`, or less where
-less was asked for), and its whole interval beyond the floor: what the baseline's two batches
-differed by within either run, what identical machine code differed by between the two, and between
-runs of few variants what nobody asked to be told (`min_effect`).
+The effect of the run itself, on all cases and on each, is subtracted and allowed for (`run_level`).
+For a verdict, a change must be certain, it must exceed what counts as the same (`same_within`, or
+less if less was requested), and its whole interval must lie beyond the floor. The floor is the
+largest of three figures: the difference between the baseline's two batches within either run; the
+difference between the two runs for identical machine code; and, for runs of few variants, the
+smallest slowdown to be found (`min_effect`).
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class TimeChange:
 
 @dataclass(frozen=True)
 class Looked:
-    """How many comparisons were one family, and how certain each of their intervals is."""
+    """The number of comparisons in one family, and the confidence of each interval."""
 
     family: int = 0
     confidence: float | None = None

@@ -1,1 +1,1 @@
-"""What a person sees: progress, the nearest known name, and text that is safe to show."""
+"""What a person sees: progress, suggestions of known names, and text that is safe to show."""

@@ -1,9 +1,9 @@
-"""Text that may be a stranger's, made safe for wherever it is shown.
+"""Escape untrusted text for wherever it is shown.
 
 Names, reasons and remarks come from a run's folder, which anybody may have made, and from compilers
-and kernels. What could act where it is shown, or show something other than what it is, stands there
-as its escape: a terminal's commands, a carriage return, marks that turn the direction of writing,
-characters without a shape. A file's own markup is escaped as that kind of file has it.
+and kernels. Characters that could act where they are shown, or disguise the text, are replaced by
+their escapes: terminal control sequences, carriage returns, bidirectional marks, invisible
+characters. Markup is escaped as each kind of file requires.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _MENTION = re.compile(r"(?<=[@#])(?=\w)")
 
 
 def text(said: str) -> str:
-    """Of several lines, each where it is: `\\x1b[2J` for what would clear a screen."""
+    """Escape text of several lines, in place: `\\x1b[2J` for what would clear a screen."""
     return _IN_TEXT.sub(_escape, said.replace("\r\n", "\n"))
 
 
 def line(said: str) -> str:
-    """Of one line: a new line in a name could forge what follows it."""
+    """Escape one line: a newline in a name could forge the text after it."""
     return _IN_LINE.sub(_escape, said)
 
 
 def data(value: Any) -> Any:
-    """Of lists and objects of JSON every text and key, as one line each."""
+    """Escape every text and key in JSON lists and objects, as one line each."""
     if isinstance(value, str):
         return line(value)
     if isinstance(value, dict):
@@ -61,7 +61,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def cell(value: Any) -> Any:
-    """A CSV's cell: text that a spreadsheet would take for a formula begins with an apostrophe."""
+    """Escape a CSV cell: text that looks like a spreadsheet formula begins with an apostrophe."""
     if not isinstance(value, str):
         return value
     is_formula = unicodedata.normalize("NFKC", value).lstrip()[:1] in _FORMULA
@@ -69,7 +69,7 @@ def cell(value: Any) -> Any:
 
 
 def markdown(said: str) -> str:
-    """As Markdown shows it, in a table's cell too, with no markup, mention or line of its own."""
+    """Escape for Markdown, even in a table cell: no markup, mention or line of its own."""
     inert = text(said).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
     for mark in "|_*[]`~":
         inert = inert.replace(mark, f"\\{mark}")
@@ -77,10 +77,10 @@ def markdown(said: str) -> str:
 
 
 def markdown_code(said: str) -> str:
-    """Inside backticks, in a table's cell too."""
+    """Escape for Markdown code, even in a table cell."""
     return _GAP.sub(" ", text(said).replace("`", "'").replace("|", "\\|"))
 
 
 def xml(said: str) -> str:
-    """Without what XML cannot hold; whoever writes the file escapes its markup."""
+    """Drop characters that XML cannot hold; whoever writes the file escapes its markup."""
     return _NOT_XML.sub("\ufffd", text(said))

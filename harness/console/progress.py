@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a bar on a terminal, plain lines elsewhere."""
+"""Progress during a run: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Advance = Callable[[str], None]
 
 
 class _Inert(Console):
-    """Whatever is printed, a terminal obeys only what the console itself says to it."""
+    """A stream that neutralises output, so that a terminal obeys only the console itself."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -46,7 +46,7 @@ _in_lines = False
 
 @contextmanager
 def in_lines() -> Iterator[None]:
-    """Stages tell in plain lines what they do, because several of them go on at a time."""
+    """Make stages report in plain lines, because several run at a time."""
     global _in_lines  # noqa: PLW0603
     _in_lines = True
     try:
@@ -61,7 +61,7 @@ def draws_bars() -> bool:
 
 @contextmanager
 def stage(title: str, total: int) -> Iterator[Advance]:
-    """A stage of `total` steps; call what it yields after each, with what was done."""
+    """Yield a function to call after each of `total` steps, with what was done."""
     if not draws_bars():
         yield lines(title, total)
         return
@@ -77,7 +77,7 @@ def stage(title: str, total: int) -> Iterator[Advance]:
 
 
 def lines(title: str, total: int) -> Advance:
-    """A stage told in plain lines, one per step."""
+    """Report a stage in plain lines, one per step."""
     done, start = 0, monotonic()
 
     def advance(what: str) -> None:

@@ -1,7 +1,7 @@
-"""What a message tells to type: the known name that is nearest, and a command that exists here.
+"""Suggestions in messages: the nearest known name, and a command that works here.
 
-Without a clone there is no Makefile, no constraints.txt and no docs/: what an installed package
-tells to do has to work in an empty folder.
+Without a clone there is no Makefile, constraints.txt or docs/: advice from an installed package has
+to work in an empty folder.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ def is_clone() -> bool:
 
 
 def program() -> str:
-    """How this program is started here, for a command to type."""
+    """How to start this program here, for a command to type."""
     typed = Path(sys.argv[0]).name
     return "python -m harness" if is_clone() and typed != NAME else NAME
 
 
 def command(words: str, target: str = "") -> str:
-    """A command of this program; where one stands in a clone, the target of make that does it."""
+    """A command of this program or, in a clone, the make target for it."""
     return f"make {target}" if target and is_clone() and Path.cwd() == CLONE else (
         f"{program()} {words}"
     )  # fmt: skip
 
 
 def install(package: str, extra: str = "") -> str:
-    """How to install what is missing for this Python: a package, or an extra of this one."""
+    """How to install a missing package, or an extra of this one, for this Python."""
     pip = f"{sys.executable} -m pip install"
     if not is_clone():
         return f"{pip} '{NAME}[{extra}]'" if extra else f"{pip} {package}"
@@ -43,7 +43,7 @@ def install(package: str, extra: str = "") -> str:
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """The known names that are near: those that it begins or ends, then those spelt alike."""
+    """The nearest known names: those that it begins or ends, then those spelt alike."""
     known = list(known)
     folded = {each.lower(): each for each in known}
     begun = [each for each in known if len(name) > 1 and each.lower().startswith(name.lower())]
@@ -52,6 +52,6 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str], most: int = 1) -> str:
-    """`; did you mean …?`, or nothing where no known name is near."""
+    """`; did you mean …?`, or an empty string if no known name is near."""
     found = nearest(name, known, most)
     return f"; did you mean {' or '.join(found)}?" if found else ""

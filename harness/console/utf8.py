@@ -1,4 +1,4 @@
-"""Files are UTF-8 whatever the locale says; what a terminal cannot show stands as its escape."""
+"""UTF-8 for all files whatever the locale; text that a terminal cannot show is escaped."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _UTF8 = ("utf-8", "utf8")
 
 
 def everywhere() -> None:
-    """Start this program again in Python's UTF-8 mode, unless files are UTF-8 as it is.
+    """Restart this program in Python's UTF-8 mode, unless files are UTF-8 already.
 
-    So are those of its workers then. The terminal keeps its encoding.
+    Its workers then use UTF-8 too. The terminal keeps its encoding.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -1,9 +1,9 @@
-"""A CUDA kernel on the CPU: nvcc's PTX executed, judged and counted, and its machine code besides.
+"""CUDA kernels on the CPU: executes, checks and counts nvcc's PTX and machine code.
 
     module = parse(ptx)
     report = launch(module, "sum", grid=64, block=256, args=[values, out, n])
 
-`docs/emulator.md` has the rest; `harness.emulator.sass` is about machine code.
+`docs/emulator.md` has the rest; `harness.emulator.sass` covers machine code.
 """
 
 from harness.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError, UnknownInstruction

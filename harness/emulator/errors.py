@@ -1,12 +1,12 @@
-"""What can go wrong before a kernel runs, and how it is said.
+"""The errors raised before a kernel runs.
 
     EmulatorError
     ├── PtxSyntaxError       the text is not PTX; names the line of the PTX
     ├── UnknownInstruction   an instruction outside the covered set; names the CUDA source line
     └── LaunchError          no such kernel, wrong arguments, a launch over the device's limits
 
-What goes wrong *while* a kernel runs (an out-of-bounds access, a deadlock) is not an exception:
-like a sticky CUDA error it ends the launch and is returned in the report, as a `Fault`.
+A failure *while* a kernel runs (an out-of-bounds access, a deadlock) is not an exception: like a
+sticky CUDA error it ends the launch, and the report returns it as a `Fault`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def cut(text: str, most: int = 100) -> str:
 
 
 class EmulatorError(Exception):
-    """Base of everything that the emulator refuses; `str(error)` is meant for the user."""
+    """Base class of everything that the emulator refuses; `str(error)` is meant for the user."""
 
 
 class PtxSyntaxError(EmulatorError):

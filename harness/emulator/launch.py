@@ -1,4 +1,4 @@
-"""Launching a kernel: everything is checked, then it runs fast, and by the judge if need be."""
+"""Launch a kernel: check everything, then run it fast, and by the judge if need be."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Array = NDArray[Any]
 
 @dataclass
 class _Device:
-    """What outlives a launch: translated kernels, and the contents of module variables."""
+    """The state that outlives a launch: translated kernels, and contents of module variables."""
 
     programs: dict[str, Program]
     variables: dict[str, Array]

@@ -1,1 +1,1 @@
-"""Files that are not a run's: folders for the time being, strict YAML, kernels' sources."""
+"""Files that belong to no run: scratch folders, strict YAML, kernel sources."""

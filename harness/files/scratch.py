@@ -1,6 +1,7 @@
-"""Folders for the time being. One whose process was killed is removed by the next that makes one.
+"""Scratch folders. A folder whose process was killed is removed by the next process to make one.
 
-Each is locked by the process that made it, and the kernel frees that lock however the process ends.
+Each is locked by the process that made it, and the kernel releases that lock however the process
+ends.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _swept: set[Path] = set()
 
 @contextmanager
 def folder(above: Path | None = None) -> Iterator[Path]:
-    """An empty folder of this user's alone, removed at the end. above: by default TMPDIR."""
+    """Yield an empty private folder, removed at the end. above: TMPDIR by default."""
     above = above or Path(tempfile.gettempdir())
     _sweep(above)
     path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=above))
@@ -46,7 +47,7 @@ def folder(above: Path | None = None) -> Iterator[Path]:
 
 
 def _sweep(above: Path) -> None:
-    """Remove what dead processes of this user have left; once in a process is enough."""
+    """Remove what dead processes of this user left behind; once per process is enough."""
     if above in _swept:
         return
     _swept.add(above)

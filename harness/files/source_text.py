@@ -1,7 +1,7 @@
-"""What of a kernel's file is its source: all but the line that says what it measured.
+"""The part of a kernel file that counts as its source: all but the line with its measurement.
 
-That line is written from a committed run, which was made from this source. If the line belonged to
-it, the run would be one of another source as soon as it is there.
+That line is written from a committed run, which was made from this source. If it counted as source,
+writing it would at once make the run one of another source.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _PARAGRAPH = re.compile(rb"^//\n// Measured:.*\n", re.MULTILINE)
 
 
 def sha256(content: bytes) -> str:
-    """Of a file's content, whatever its line `// Measured: …` says."""
+    """Hash a file's content, ignoring its line `// Measured: …`."""
     return hashlib.sha256(_LINE.sub(MEASURED, content)).hexdigest()
 
 
 def is_of(content: bytes, known: str) -> bool:
-    """Whether that was the file's hash or its beginning, be it from before it had such a line."""
+    """Return whether that was the file's hash or its prefix, even before it had such a line."""
     hashes = sha256(content), sha256(_PARAGRAPH.sub(b"", content))
     return known != "" and any(found.startswith(known) for found in hashes)

@@ -1,9 +1,9 @@
-"""YAML read strictly, with the line of every key.
+"""Strict YAML, with the line of every key.
 
 A benchmark matrix decides what is measured, so nothing in it may be silently reinterpreted: a
 duplicate key, an alias, a tag or a merge key is refused, as is a number that is not finite or has
-more than 64 bits. What remains is plain dicts, lists, strings, integers, floats and booleans, and
-a map from each value's path to the line it stands on.
+more than 64 bits. What remains is plain dicts, lists, strings, integers, floats and booleans, and a
+map from each value's path to its line.
 
 A file may come from a stranger, so its size, its depth and the number of its values are bounded:
 whatever it holds, it is read or refused in about a second.
@@ -43,11 +43,11 @@ class Document:
     lines: dict[tuple[Key, ...], int]
 
     def where(self, path: tuple[Key, ...]) -> str:
-        """`file:line` of the value at the path, or of its nearest ancestor in the file."""
+        """Return `file:line` of the value at the path, or of its nearest ancestor in the file."""
         return f"{self.path}:{self.line(path)}"
 
     def line(self, path: tuple[Key, ...]) -> int:
-        """The line of the value at the path, or of its nearest ancestor in the file."""
+        """Return the line of the value at the path, or of its nearest ancestor in the file."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
@@ -55,13 +55,13 @@ class Document:
 
 @dataclass(frozen=True)
 class YamlLocation:
-    """Where a value stands: a file, and the path of keys and indices in it."""
+    """The location of a value: a file, and the path of keys and indices in it."""
 
     document: Document
     path: tuple[Key, ...] = ()
 
     def at(self, *more: Key) -> YamlLocation:
-        """The place of what stands below."""
+        """Return the location of a nested value."""
         return YamlLocation(self.document, (*self.path, *more))
 
     def error(self, what: str, remedy: str = "") -> ConfigError:
@@ -77,12 +77,12 @@ class YamlLocation:
         return self.document.line(self.path)
 
     def __str__(self) -> str:
-        """`file:line`."""
+        """Return `file:line`."""
         return self.document.where(self.path)
 
 
 def read(path: Path) -> Document:
-    """The document in a file. Raises ConfigError naming the line of whatever is refused."""
+    """Read the document in a file. Raises ConfigError with the line of whatever is refused."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise ConfigError(f"cannot read {path}: it is no file")
@@ -119,7 +119,7 @@ def read(path: Path) -> Document:
 
 
 def _not_yaml(path: Path, text: str, error: yaml.MarkedYAMLError) -> ConfigError:
-    """PyYAML's complaint with its line, and what was expected where that is a matter of spaces."""
+    """PyYAML's complaint with its line and, for a problem of spaces, what was expected."""
     mark = error.problem_mark or error.context_mark
     if mark is None:
         return ConfigError(f"not YAML: {error.problem or error.context}", str(path))
@@ -153,7 +153,7 @@ def _indent(line: str) -> int:
 
 
 def _open_blocks(lines: Sequence[str]) -> list[int]:
-    """How far the blocks are indented that the next line may continue, outermost first."""
+    """The indentations of the blocks that the next line may continue, outermost first."""
     found: list[int] = []
     for line in lines:
         rest = line.strip()
@@ -169,7 +169,7 @@ def _open_blocks(lines: Sequence[str]) -> list[int]:
 
 
 def _loader(path: Path) -> type[yaml.SafeLoader]:
-    """A loader that refuses while it reads, before anything is built of what it read."""
+    """Make a loader that refuses while parsing, before building any value."""
 
     class Loader(yaml.SafeLoader):
         depth = 0

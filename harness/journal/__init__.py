@@ -1,1 +1,1 @@
-"""A run's journal: its records, the file that they are appended to, and the folder around it."""
+"""A run's journal: its records, its append-only file, and the run's folder."""

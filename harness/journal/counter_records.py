@@ -1,4 +1,4 @@
-"""What is counted, as frozen records: a counter, a line of source, an instruction, or why not."""
+"""Counted results as frozen records: counters, source lines, instructions, reasons for gaps."""
 
 from __future__ import annotations
 
@@ -28,14 +28,16 @@ class Counted:
 
 @dataclass(frozen=True)
 class SourceLine:
-    """What one line of source cost in one step of a case, as the emulator counts it.
+    """The cost of one source line in one step of a case, as the emulator counts it.
 
-    warps, threads: instructions executed by warps, and by lanes that were predicated on; of PTX,
-    or where provenance is "machine-exact" of machine code.
-    Requests and sectors are of global memory, of loads and asynchronous copies unless their name
-    says otherwise; wavefronts are of shared memory. branches: warps for which a branch of the line
-    chose, diverged: those whose lanes chose differently. Of atomics, global and shared: the lanes,
-    the distinct addresses of each warp's lanes, and the most lanes of a warp on one address.
+    warps, threads: instructions executed by warps, and by lanes that were predicated on;
+    instructions of PTX or, if provenance is "machine-exact", of machine code.
+    Requests and sectors are of global memory, for loads and asynchronous copies unless the name
+    says otherwise; wavefronts are of shared memory.
+    branches: warps for which a branch of the line chose; diverged: those whose lanes chose
+    differently.
+    Atomics, global and shared: the lanes, the distinct addresses of each warp's lanes, and the most
+    lanes of a warp on one address.
     """
 
     case: str
@@ -62,10 +64,10 @@ class SourceLine:
 
 
 class MachineInstruction(NamedTuple):
-    """What one machine instruction cost: `threads` are active lanes, `threads_on` act.
+    """The cost of one machine instruction: `threads` are active lanes, `threads_on` those that act.
 
-    address: in its function, bytes. file: its place in MachineCode.files. Requests and sectors are
-    of global memory, wavefronts of shared memory.
+    address: byte offset in its function. file: index into MachineCode.files. Requests and sectors
+    are of global memory, wavefronts of shared memory.
     """
 
     address: Whole
@@ -83,7 +85,7 @@ class MachineInstruction(NamedTuple):
 
 @dataclass(frozen=True)
 class MachineCode:
-    """The machine instructions that one step of a case executed, in their order."""
+    """The machine instructions that one step of a case executed, in order."""
 
     case: str
     step: Whole
@@ -94,10 +96,10 @@ class MachineCode:
 
 @dataclass(frozen=True)
 class Uncounted:
-    """A counter that was asked for and has no value, and why.
+    """A requested counter that has no value, and why.
 
     reason begins with "not permitted", "not collected" or "not applicable". A later Counted of the
-    same case, step and metric takes its place.
+    same case, step and metric replaces it.
     """
 
     case: str
@@ -109,7 +111,7 @@ class Uncounted:
 
 @dataclass(frozen=True)
 class Profiled:
-    """How Nsight Compute was asked. asked: recorded name → the name that this GPU has."""
+    """The request made to Nsight Compute. asked: recorded name → the name that this GPU has."""
 
     ncu: str
     """Its version."""
@@ -125,10 +127,11 @@ class Profiled:
 
 @dataclass(frozen=True)
 class Emulated:
-    """Where a timed case's counters come from: the emulator, as Nsight Compute may not read any.
+    """The source of a timed case's counters if Nsight Compute may not read any: the emulator.
 
-    counted: the case whose counters stand for it, as of the machine code that was timed: itself, or
-    one of a smaller size; empty where nothing was counted. sizes, bytes, flops: of that case.
+    counted: the case whose counters stand for it, from the machine code that was timed: itself, or
+    one of a smaller size; empty if nothing was counted.
+    sizes, bytes, flops: of that case.
     reason: why not at its own size, or not at all.
     """
 

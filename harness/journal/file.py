@@ -33,7 +33,7 @@ DENSEST = 200
 class Journal:
     """Appends records to a file, from any thread; a context manager.
 
-    Raises JournalError where the file cannot be written; what stands in it stays whole.
+    Raises JournalError if the file cannot be written; its existing content stays whole.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,10 +67,10 @@ class Journal:
 
 
 def read_journal(path: Path) -> Iterator[Record]:
-    """The records of a journal, oldest first; one that ends in .gz is compressed.
+    """Read the records of a journal, oldest first; a name ending in .gz is compressed.
 
-    A torn last line (the run died while writing it) is left out. Any other line that is not what
-    was written raises JournalError with its number.
+    A torn last line (the run died while writing it) is left out. Any other damaged line raises
+    JournalError with its number.
     """
     for number, line in enumerate(_lines(path), 1):
         content = line.removesuffix(b"\n")
@@ -88,7 +88,7 @@ def read_journal(path: Path) -> Iterator[Record]:
 
 
 def _first_of(error: Exception) -> str:
-    """Which value of a record is wrong, where it is one value; of several, the first."""
+    """Name the wrong value of a record, if it is one value; of several, the first."""
     if not isinstance(error, ValidationError):
         return ""
     first = error.errors(include_url=False, include_input=False)[0]
@@ -97,7 +97,7 @@ def _first_of(error: Exception) -> str:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Each with its newline; one that is longer than any that is written ends there."""
+    """Yield each line with its newline; a line longer than any that is written ends there."""
     try:
         with run_files.opened(path.parent, path.name) as stored:
             is_packed = path.suffix == ".gz"
@@ -114,7 +114,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def parsed(line: bytes) -> Record:
-    """The record of one line, without its newline. Raises ValueError, KeyError or TypeError."""
+    """Parse one line, without its newline. Raises ValueError, KeyError or TypeError."""
     if len(line) > _LONGEST_LINE:
         raise ValueError("longer than any line that is written")
     prefix, separator = line[:30].split(b',"record":')[0], b',"record":'

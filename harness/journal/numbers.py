@@ -1,4 +1,4 @@
-"""The numbers that a record may hold; anything else in a journal is refused where it is read."""
+"""The numbers that a record may hold; any other in a journal is refused when read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is measured, as frozen records. Base units: nanoseconds, bytes, hertz, watts.
+"""Measured results as frozen records. Base units: nanoseconds, bytes, hertz, watts.
 
-harness/journal/file.py keeps them.
+harness/journal/file.py stores them.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ came to its result, or at a timed size before or after timing."""
 
 
 def group_name(problem: str, dtype: str, sizes: Mapping[str, int]) -> str:
-    """What the cases are called that are measured together, as `Case.group` has it."""
+    """The name of the cases that are measured together, as in `Case.group`."""
     return "/".join([problem, dtype, *(f"{k}={v}" for k, v in sizes.items())])
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A case that the run sets out to measure, with its work model (see harness/problem.py)."""
+    """A case that the run intends to measure, with its work model (see harness/problem)."""
 
     case: str
     problem: str
@@ -78,7 +78,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What the compiler made for a case: one record a kernel that the case launches."""
+    """The compiler's output for a case: one record per kernel that the case launches."""
 
     case: str
     step: Whole
@@ -128,10 +128,12 @@ class Verified:
 class Round:
     """A batch of launches of one case in one round of one placement.
 
-    samples_ns: one total per launch. steps_ns: per step, of launches other than those of the
-    totals, because an event between two kernels costs time itself. repeat: the baseline's second
-    batch. placement: the process, with memory of its own, that the round was in. sm_clock_hz,
-    throttle: right after the batch; None and empty where the driver does not tell.
+    samples_ns: one total per launch. steps_ns: per step, from other launches than the totals,
+    because an event between two kernels costs time itself.
+    repeat: the baseline's second batch. placement: the process, with memory of its own, in which
+    the round ran.
+    sm_clock_hz, throttle: read right after the batch; None and empty if the driver does not report
+    them.
     """
 
     case: str
@@ -148,10 +150,10 @@ class Round:
 
 @dataclass(frozen=True)
 class EventCost:
-    """Launches of a kernel that times itself: the interval of their events less what it says.
+    """Launches of a kernel that times itself: the interval of their events less its own time.
 
-    group: the cases that were timed in the same process. The cost of two events is this less what a
-    kernel takes to begin and to end (harness/statistics/event_cost.py).
+    group: the cases that were timed in the same process. The cost of two events is this less the
+    time that a kernel takes to begin and to end (harness/statistics/event_cost.py).
     """
 
     group: str
@@ -163,9 +165,9 @@ class EventCost:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The state of the GPU after a round; None where the driver does not tell.
+    """The state of the GPU after a round; None where the driver reports nothing.
 
-    others: processes beside our own that compute on it.
+    others: the number of processes, besides our own, that compute on it.
     """
 
     group: str
@@ -186,7 +188,7 @@ IN_PTX_ALONE = "is counted in PTX alone"
 
 @dataclass(frozen=True)
 class Remark:
-    """What a reader must know of a variant that is right all the same, in a clause.
+    """A clause about a correct variant that a reader must know.
 
     "varies in its last bits from launch to launch", "computes in half precision", "reads a clock".
     """
@@ -201,9 +203,9 @@ class Remark:
 
 @dataclass(frozen=True)
 class Told:
-    """What a kernel itself measured and wrote into an output that its problem lists in `readings`.
+    """A value that a kernel measured itself, in an output that its problem lists in `readings`.
 
-    value: the median of several launches; low, high: the least and the most of them.
+    value: the median of several launches; low, high: the least and the greatest of them.
     """
 
     case: str
@@ -240,7 +242,7 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended; the last one of a case counts. `place` is file:line where there is one."""
+    """How a case ended; the last outcome of a case counts. `place` is file:line if there is one."""
 
     case: str
     status: Status
@@ -254,9 +256,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Located:
-    """Where a case was worked on from here on, in a run that is spread over several machines.
+    """The host and GPU that work on a case from here on, in a run spread over several machines.
 
-    gpu: its UUID; empty where there is none.
+    gpu: its UUID; empty if there is none.
     """
 
     case: str
@@ -268,7 +270,7 @@ class Located:
 
 @dataclass(frozen=True)
 class Finished:
-    """A stage that need not be done again when the run is resumed."""
+    """A stage that need not be repeated when the run is resumed."""
 
     stage: str
     kind: Literal["finished"] = "finished"
@@ -276,10 +278,11 @@ class Finished:
 
 @dataclass(frozen=True)
 class Renewed:
-    """What stands before this of a case counts no more; the journal itself is only added to.
+    """A mark that a case's earlier records no longer count; the journal itself is append-only.
 
-    what: "case": all of it, as its source changed, say. "times": its rounds and outcome, because
-    others of its group are timed anew. "gone": all of it, as the matrix has no such case any more.
+    what: "case": all of it, for example because its source changed. "times": its rounds and
+    outcome, because others of its group are timed anew. "gone": all of it, because the matrix no
+    longer has the case.
     """
 
     case: str
@@ -294,7 +297,7 @@ class Renewed:
 
 
 class HasWork(Protocol):
-    """A work model: what any implementation must move and compute."""
+    """A work model: the least that any implementation must move and compute."""
 
     @property
     def bytes(self) -> int: ...
@@ -303,7 +306,7 @@ class HasWork(Protocol):
 
 
 def times_the_work(mine: HasWork, of: HasWork) -> float:
-    """How many times the work of another size, by whichever of bytes and flops grew more."""
+    """The ratio of work between two sizes, by whichever of bytes and flops grew more."""
     pairs = (mine.bytes, of.bytes), (mine.flops, of.flops)
     return max((more / less for more, less in pairs if less), default=1.0)
 
@@ -332,7 +335,7 @@ Record = (
 
 
 def to_json(record: Record) -> str:
-    """The record on one line, NaN and infinity refused."""
+    """Return the record as one line of JSON; NaN and infinity are refused."""
     return json.dumps(vars(record), default=vars, allow_nan=False)
 
 
@@ -342,5 +345,5 @@ def from_json(text: str) -> Record:
 
 @cache
 def _reader() -> TypeAdapter[Record]:
-    """Made when first needed: it takes a tenth of a second, and a worker only writes."""
+    """Build the reader on first use: it takes a tenth of a second, and a worker only writes."""
     return TypeAdapter(Annotated[Record, Field(discriminator="kind")])

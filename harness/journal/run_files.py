@@ -1,10 +1,10 @@
-"""The one door to a run's folder: every file in it is read, written and removed here.
+"""The only access to a run's folder: every file in it is read, written and removed here.
 
-Anybody may have made that folder. It may itself be reached through a link, as reports/latest is.
-Below it no link is followed, in any component of a name: each is opened from the folder above it.
-What is read is a regular file within bounds, never a pipe or a device. What is written is a new
-file that then takes the old one's name, so a link that stood there is replaced and its target stays
-as it is.
+Anybody may have made that folder. The folder itself may be reached through a link, as
+reports/latest is. Below it no link is followed, in any component of a name: each is opened from the
+folder above it. Only regular files within size bounds are read, never a pipe or a device. Writing
+makes a new file that then takes the old one's name, so an existing link is replaced and its target
+stays as it is.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ _WHAT = {
 
 
 def baselines() -> list[str]:
-    """The names of the runs that are kept by a name where one stands."""
+    """The names of the saved baselines below the current directory."""
     return sorted(path.parent.name for path in BASELINES.glob("[!.]*/run.json"))
 
 
 def read(folder: Path, name: str, most: int = LARGEST) -> bytes:
-    """A file's content. Raises OSError, in words, for what is no regular file or too large."""
+    """Read a file's content. Raises OSError, in words, if it is not a regular file or too large."""
     with opened(folder, name, most) as file:
         return _content(file, folder / name, most)
 
 
 @contextmanager
 def opened(folder: Path, name: str, most: int = LARGEST) -> Iterator[BinaryIO]:
-    """A file to be read piece by piece. Raises OSError as `read` does."""
+    """Open a file to read it piece by piece. Raises OSError as `read` does."""
     with _above(folder, name) as (above, last):
         handle = _open(above, last, os.O_RDONLY | os.O_NONBLOCK, folder / name)
     with os.fdopen(handle, "rb") as file:
@@ -61,7 +61,7 @@ def opened(folder: Path, name: str, most: int = LARGEST) -> Iterator[BinaryIO]:
 
 
 def read_named(path: Path, most: int = LARGEST) -> bytes:
-    """A file that a person named, by a link too. Raises OSError as `read` does."""
+    """Read a file that a person named, even through a link. Raises OSError as `read` does."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         _check(handle, path, most)
@@ -69,7 +69,7 @@ def read_named(path: Path, most: int = LARGEST) -> bytes:
 
 
 def read_within(folder: Path, name: str, most: int = LARGEST) -> bytes | None:
-    """A file below a folder of the user's own, which links may not leave; None for any other."""
+    """Read a file below a folder of the user's own, which links may not leave; None otherwise."""
     try:
         home = folder.resolve()
         inside = (home / name).resolve().relative_to(home)
@@ -79,7 +79,7 @@ def read_within(folder: Path, name: str, most: int = LARGEST) -> bytes | None:
 
 
 def is_file(folder: Path, name: str) -> bool:
-    """Whether a regular file is there, reached through no link."""
+    """Return whether there is a regular file, reached through no link."""
     try:
         with _above(folder, name) as (above, last):
             return stat.S_ISREG(os.stat(last, dir_fd=above, follow_symlinks=False).st_mode)
@@ -88,7 +88,7 @@ def is_file(folder: Path, name: str) -> bool:
 
 
 def append_to(path: Path) -> int:
-    """A descriptor at which a file, new or old, is added to. Raises OSError as `read` does."""
+    """Return a descriptor for appending to a file, new or old. Raises OSError as `read` does."""
     with _above(path.parent, path.name) as (above, last):
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
         handle = _open(above, last, flags, path)
@@ -101,10 +101,10 @@ def append_to(path: Path) -> int:
 
 
 def write(folder: Path, name: str, content: bytes | str, durable: bool = False) -> None:
-    """The file has the new content or, whatever happens, the one that it had. Raises OSError.
+    """Replace the file's content atomically. Raises OSError.
 
-    Folders on the way are made. durable: only once the disk has it, as for what cannot be drawn
-    again.
+    Missing folders are created. durable: return only once the disk has it, for content that cannot
+    be redrawn.
     """
     data = content.encode() if isinstance(content, str) else content
     path = folder / name
@@ -129,7 +129,7 @@ def write(folder: Path, name: str, content: bytes | str, durable: bool = False) 
 
 
 def remove(folder: Path, name: str) -> None:
-    """The file is gone, or a link of that name; not what it led to. Raises OSError."""
+    """Remove the file, or the link of that name but not its target. Raises OSError."""
     try:
         with _above(folder, name) as (above, last), _told(folder / name):
             os.unlink(last, dir_fd=above)
@@ -138,7 +138,7 @@ def remove(folder: Path, name: str) -> None:
 
 
 def keep_only(folder: Path, name: str, ending: str, wanted: Collection[str]) -> None:
-    """Of what a folder in the run's has with that ending, those. Raises OSError."""
+    """Remove all files with that ending from a folder in the run's except these. Raises OSError."""
     with (
         suppress(FileNotFoundError),
         _above(folder, f"{name}/-") as (inside, _),
@@ -150,9 +150,9 @@ def keep_only(folder: Path, name: str, ending: str, wanted: Collection[str]) -> 
 
 
 def check(folder: Path) -> None:
-    """Before a run writes into a folder that is there: it has folders and files alone.
+    """Check, before a run writes into an existing folder, that it has only folders and files.
 
-    What other programs write there, such as ncu, would follow a link. Raises OSError.
+    Other programs that write there, such as ncu, would follow a link. Raises OSError.
     """
     for above, folders, files, handle in os.fwalk(folder):
         for each in (*folders, *files):
@@ -162,14 +162,14 @@ def check(folder: Path) -> None:
 
 
 def make_folder(folder: Path, name: str) -> Path:
-    """A folder in the run's that is no link, made where there is none. Raises OSError."""
+    """Make a folder in the run's, if there is none; a link is refused. Raises OSError."""
     with _above(folder, f"{name}/-", make=True):
         return folder / name
 
 
 @contextmanager
 def _above(folder: Path, name: str, make: bool = False) -> Iterator[tuple[int, str]]:
-    """The open folder in which a name's last component lies, and that component."""
+    """Return the open folder that holds a name's last component, and that component."""
     *between, last = _parts(name)
     if make:
         folder.mkdir(parents=True, exist_ok=True)
@@ -190,7 +190,7 @@ def _above(folder: Path, name: str, make: bool = False) -> Iterator[tuple[int, s
 
 
 def _parts(name: str) -> tuple[str, ...]:
-    """A name's components. Raises OSError for one that leads out of the folder."""
+    """Split a name into components. Raises OSError if it leads out of the folder."""
     found = PurePosixPath(name).parts
     if not found or any(each in ("..", "/", "//") or "\0" in each for each in found):
         raise OSError(errno.EINVAL, "it does not lie in the run's folder", name)
@@ -237,7 +237,7 @@ def _too_large(path: Path, most: int) -> OSError:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """An error names the whole path, and not what it is called in an open folder."""
+    """Make an error name the whole path, not the name within an open folder."""
     try:
         yield
     except OSError as error:

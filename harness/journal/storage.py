@@ -1,7 +1,7 @@
-"""Writing files so that nothing that was written before is lost, whatever goes wrong.
+"""Write files so that nothing already written is lost, whatever goes wrong.
 
-A line is appended whole or not at all, and a file is replaced whole or not at all. What the disk
-refuses becomes one sentence.
+A line is appended whole or not at all, and a file is replaced whole or not at all. A disk error
+becomes one sentence.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ IsWhole = Callable[[bytes], bool]
 
 
 class Appended:
-    """A file to which whole lines are added, by this process alone. From any thread.
+    """A file to which this process alone appends whole lines. Safe to use from any thread.
 
-    is_whole: whether a last line that lacks only its newline is one; any other is cut off. Raises
-    JournalError where another process is writing, and for whatever the disk refuses. After that it
-    takes no more lines, so that a torn one never stands in the middle. What another process writes
-    all the same, as code that is measured could, is noticed with the next line or at the end.
+    is_whole: tells whether a last line that lacks only its newline is complete; any other is cut
+    off. Raises JournalError if another process is writing, and for any disk error. After that it
+    takes no more lines, so a torn one never ends up in the middle. If another process writes all
+    the same, as measured code could, that is noticed at the next line or at the end.
     """
 
     def __init__(self, path: Path, is_whole: IsWhole) -> None:
@@ -89,7 +89,7 @@ class Appended:
             content = content[os.write(self._file, content) :]
 
     def _alone(self) -> None:
-        """Lock the file itself: closing it frees it, however this process ends."""
+        """Lock the file itself: closing it releases the lock, however this process ends."""
         try:
             is_ours = lock_descriptor(self._file, blocking=False)
         except OSError as error:
@@ -103,7 +103,7 @@ class Appended:
             )
 
     def _mend(self, is_whole: IsWhole) -> None:
-        """Cut a torn line behind the last newline, so that the next one starts on its own."""
+        """Cut off a torn line after the last newline, so that the next one starts on its own."""
         content = run_files.read(self._path.parent, self._path.name)
         start = content.rfind(b"\n") + 1
         if start == len(content):
@@ -122,10 +122,10 @@ class Appended:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """The file has the new text or, whatever happens, the one that it had. Raises OSError."""
+    """Replace the file's text atomically. Raises OSError."""
     replace(path, text.encode())
 
 
 def replace(path: Path, content: bytes) -> None:
-    """The file has the new content or, whatever happens, the one that it had. Raises OSError."""
+    """Replace the file's content atomically. Raises OSError."""
     run_files.write(path.parent, path.name, content, durable=True)

@@ -1,4 +1,4 @@
-"""Which of a journal's records count: those that no later record of the journal has renewed."""
+"""Select the records of a journal that count: those that no later record supersedes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ AT_TEST_SIZES = ("test", "scrutiny")
 
 
 def current(records: Iterable[Record]) -> list[Record]:
-    """The records that count, in their order.
+    """Return the records that count, in order.
 
-    Where any is renewed, what says so comes first and then the plan, which others refer to; so what
-    counts is the same when it is asked again.
+    If any is superseded, the marks for that come first and then the plan, to which others refer; so
+    a second call on the result changes nothing.
     """
     every = list(records)
     if not any(isinstance(record, Renewed) for record in every):
@@ -44,7 +44,7 @@ def current(records: Iterable[Record]) -> list[Record]:
 
 
 def _ended_by(r: Renewed) -> list[Any]:
-    """What ends where a case is renewed."""
+    """The keys that end when a case is superseded."""
     ended: list[Any] = [("times", r.case)]
     if r.what != "gone":
         ended.append(("group", _group(r)))
@@ -58,7 +58,7 @@ def _ended_by(r: Renewed) -> list[Any]:
 
 
 def _needs(record: Record) -> list[Any]:
-    """What must not have ended after a record, if it is to count."""
+    """The keys that must not have ended after a record, if it is to count."""
     if isinstance(record, Planned):
         return [("planned", record.case), ("case", record.case)]
     if isinstance(record, Compiled | Counted | Uncounted | SourceLine | MachineCode):

@@ -1,1 +1,1 @@
-"""The machine that a run is on: its card, its devices, its processor and its driver."""
+"""The machine that a run is on: its card, devices, processor and driver."""

@@ -1,7 +1,7 @@
-"""What NVML tells of a card beside its clocks, and what of that can change a verdict.
+"""NVML's facts about a card besides its clocks, and those that can change a verdict.
 
-Whoever reads a figure must know that somebody had locked the clocks, capped the power, or computed
-on the same card. What the driver does not tell is None, never 0 and never "no".
+A reader of a figure must know if somebody had locked the clocks, capped the power, or computed on
+the same card. Facts that the driver does not report are None, never 0 and never "no".
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _EXPLAINS = ("SwPowerCap", "HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown
 
 @dataclass(frozen=True)
 class Card:
-    """A card before anything of ours runs on it. Base units: hertz, watts, bytes.
+    """A card before the harness runs anything on it. Base units: hertz, watts, bytes.
 
-    others: of each process that computes on it, its number and what it holds.
+    others: for each process that computes on it, its number and the memory it holds.
     """
 
     uuid: str = ""
@@ -52,9 +52,9 @@ class Card:
 
 
 def opened(bus: str) -> tuple[Any, Any]:
-    """NVML and its handle of the card at a PCI address, or the first; (None, None) without NVML.
+    """Open NVML and the card at a PCI address, or the first; (None, None) without NVML.
 
-    NVML numbers the cards in another order than CUDA, which may also be told to see only some.
+    NVML numbers the cards in another order than CUDA, which may also see only some of them.
     """
     try:
         import pynvml
@@ -71,7 +71,7 @@ def opened(bus: str) -> tuple[Any, Any]:
 
 
 def free_bytes() -> dict[str, int]:
-    """The PCI address of each card → how much of its memory nobody holds; empty without NVML."""
+    """Map each card's PCI address to its free memory; empty without NVML."""
     n = opened("")[0]
     if n is None:
         return {}
@@ -89,18 +89,18 @@ def free_bytes() -> dict[str, int]:
 
 
 def free_of(bus: str, cards: Mapping[str, int]) -> int | None:
-    """Of the card at a PCI address, as CUDA writes it, in what `free_bytes` gave."""
+    """Look up a PCI address, as CUDA writes it, in the result of `free_bytes`."""
     return cards.get(_short(bus))
 
 
 def _short(bus: str) -> str:
-    """NVML writes eight digits of the domain, CUDA four."""
+    """Shorten a PCI address: NVML writes eight digits of the domain, CUDA four."""
     domain, _, rest = bus.lower().partition(":")
     return f"{domain[-4:]}:{rest}"
 
 
 def tried(read: Callable[[], Any]) -> Any:
-    """The reading, or None where this GPU or this user does not have it."""
+    """Return the reading, or None if this GPU or this user does not have it."""
     try:
         return read()
     except Exception:
@@ -108,7 +108,7 @@ def tried(read: Callable[[], Any]) -> Any:
 
 
 def look(bus: str) -> Card:
-    """The card as it is now. Called before a process of ours computes on it."""
+    """Read the card's present state, before any process of ours computes on it."""
     n, handle = opened(bus)
     if n is None:
         return Card()
@@ -139,20 +139,20 @@ def look(bus: str) -> Card:
 
 
 def in_wsl() -> bool:
-    """Whether this Linux runs inside Windows, whose driver schedules the card."""
+    """Return whether this Linux runs inside Windows, whose driver schedules the card."""
     return "microsoft" in (tried(_KERNEL.read_text) or "").lower()
 
 
 def computing(nvml: Any, handle: Any) -> list[Any]:
-    """The processes that compute on the card, as NVML has them."""
+    """The processes that compute on the card, as NVML lists them."""
     return list(tried(lambda: nvml.nvmlDeviceGetComputeRunningProcesses(handle)) or ())
 
 
 def others(nvml: Any, handle: Any) -> int | None:
-    """How many processes of others hold the card; None where NVML does not tell.
+    """Count the processes of others on the card; None if NVML does not tell.
 
-    A run's own ones that wait for their next placement are not among them. In a container the
-    numbers may be the host's: then one of them is taken to be this process.
+    The run's own processes that wait for their next placement are not counted. In a container the
+    numbers may be the host's; one of them is then assumed to be this process.
     """
     there = tried(lambda: [p.pid for p in nvml.nvmlDeviceGetComputeRunningProcesses(handle)])
     if there is None:
@@ -163,7 +163,7 @@ def others(nvml: Any, handle: Any) -> int | None:
 
 
 class Remark(NamedTuple):
-    """Something about a card that can change a verdict, or what a figure means."""
+    """A fact about a card that can change a verdict, or the meaning of a figure."""
 
     seen: str
     remedy: str = ""
@@ -173,12 +173,12 @@ class Remark(NamedTuple):
 
 
 def warnings(card: Card) -> Iterator[str]:
-    """What can change a verdict, or what a figure means; a sentence each."""
+    """The facts that can change a verdict or the meaning of a figure, a sentence each."""
     return map(str, remarks(card))
 
 
 def remarks(card: Card) -> Iterator[Remark]:
-    """What can change a verdict, or what a figure means, each with what to do about it."""
+    """The facts that can change a verdict or the meaning of a figure, each with a remedy."""
     if card.others:
         yield Remark(
             f"others compute on this card: {', '.join(card.others)}; times vary with what they do"
@@ -227,7 +227,7 @@ def remarks(card: Card) -> Iterator[Remark]:
 
 
 def in_between(card: Card, conditions: Iterable[Conditions]) -> Iterator[str]:
-    """What the rounds saw that can change a verdict; a sentence each."""
+    """Observations during the rounds that can change a verdict, a sentence each."""
     rounds = list(conditions)
     shared = sum(bool(c.others) for c in rounds)
     if shared:

@@ -1,7 +1,7 @@
 """The GPU's clocks, temperature, power and throttle reasons, read through NVML.
 
-A figure measured at 1200 MHz and one measured at 1980 MHz do not compare, so the state is stored
-with every round. Where the driver does not tell, the reading is None, never 0.
+Figures measured at 1200 MHz and at 1980 MHz are not comparable, so the state is stored with every
+round. A reading that the driver does not give is None, never 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Sensors:
         self._reasons = _throttle_reasons(self._nvml) if self._nvml else {}
 
     def clock(self) -> Clock:
-        """The multiprocessors' clock at this moment, and why it is held back."""
+        """Read the multiprocessors' present clock, and why it is held back."""
         n = self._nvml
         if n is None:
             return Clock()
@@ -32,7 +32,7 @@ class Sensors:
         return Clock(hertz, self._throttle())
 
     def read(self, group: str, number: int, placement: int = 0) -> Conditions:
-        """The state at this moment."""
+        """Read the present state."""
         n = self._nvml
         if n is None:
             return Conditions(group, number, None, None, None, None, (), placement)
@@ -78,7 +78,7 @@ _QUIET = ("None", "All", "GpuIdle", "ApplicationsClocksSetting")
 
 
 def _throttle_reasons(nvml: Any) -> dict[str, int]:
-    """What may hold the clocks back, by NVML's names → its bit."""
+    """Map each throttle reason, by its NVML name, to its bit."""
     return {
         name.removeprefix(_PREFIX): int(getattr(nvml, name))
         for name in dir(nvml)

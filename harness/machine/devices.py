@@ -1,7 +1,7 @@
-"""Which backend to use, and the device that it runs on.
+"""Choose a backend and its device.
 
-The parent process never opens the GPU: it asks a worker, so that a driver which hangs or crashes
-costs a message and not the run.
+The parent process never opens the GPU but asks a worker, so a driver that hangs or crashes costs a
+message and not the run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def has_driver() -> bool:
 
 
 def cuda_device(arch: str | None) -> Device:
-    """The GPU's facts. Raises BackendUnavailable with the reason why there are none."""
+    """Return the GPU's facts. Raises BackendUnavailable with the reason if there are none."""
     import_ahead("cuda")
     ended = Workers().do(Job("describe", "cuda", arch, Path(), 0), DESCRIBE_S)
     if ended.device is None:
@@ -37,9 +37,9 @@ def cuda_device(arch: str | None) -> Device:
 
 
 def emulated(arch: str | None) -> Device:
-    """The device that stands for an architecture, of which there is a row in the table.
+    """Return the stand-in device for an architecture that is in the table.
 
-    Raises UsageError for one that is unknown.
+    Raises UsageError for an unknown one.
     """
     try:
         return emulated_device(arch or DEFAULT_ARCH)
@@ -48,7 +48,7 @@ def emulated(arch: str | None) -> Device:
 
 
 def choose(backend: str, arch: str | None) -> tuple[str, Device, str]:
-    """(backend, device, a warning or nothing) for auto, cuda or emulator."""
+    """Return (backend, device, a warning or nothing) for auto, cuda or emulator."""
     if backend == "emulator" or (backend == "auto" and not has_driver()):
         return "emulator", emulated(arch), ""
     if arch is not None:
@@ -63,7 +63,7 @@ def choose(backend: str, arch: str | None) -> tuple[str, Device, str]:
 
 
 def _beyond(device: Device) -> str:
-    """What a user of this card should know of how its code comes about, or nothing."""
+    """Say how code for this newer card is generated, if its user should know; or nothing."""
     major, minor = device.compute_capability
     if device.runs_machine_code:
         return ""

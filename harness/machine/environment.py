@@ -1,4 +1,4 @@
-"""What a run ran on, for run.json: enough to know later what its figures were measured with."""
+"""The environment of a run, for run.json: what its figures were measured with."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PACKAGES = ("numpy", "pandas", "pycuda", "torch", "nvidia-ml-py")
 
 
 def versions() -> dict[str, str]:
-    """Of Python, the compiler and the packages that decide a result."""
+    """The versions of Python, the compiler and the packages that affect a result."""
     return {
         "python": platform.python_version(), "nvcc": toolchain.find().version,
         **installed(_PACKAGES),
@@ -28,7 +28,7 @@ def versions() -> dict[str, str]:
 
 
 def installed(packages: Sequence[str]) -> dict[str, str]:
-    """Package → version, of those that are installed."""
+    """Map each installed package to its version."""
     found = {}
     for name in packages:
         try:
@@ -39,16 +39,16 @@ def installed(packages: Sequence[str]) -> dict[str, str]:
 
 
 def driver() -> str | None:
-    """The NVIDIA driver's version, or None where there is no driver."""
+    """The NVIDIA driver's version, or None if there is no driver."""
     shown = _output("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
     return shown.splitlines()[0] if shown else None
 
 
 def commit() -> dict[str, Any] | None:
-    """The commit that is checked out, and whether files differ from it.
+    """The checked-out commit, and whether files differ from it.
 
-    HARNESS_COMMIT names it where the files were copied without their history; run.json has the hash
-    of every source beside it.
+    HARNESS_COMMIT names it if the files were copied without their history; run.json also has the
+    hash of every source.
     """
     if named := os.environ.get("HARNESS_COMMIT"):
         return {"id": named, "dirty": None}
@@ -59,7 +59,7 @@ def commit() -> dict[str, Any] | None:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
@@ -67,12 +67,12 @@ def cores() -> int:
 
 
 def describe() -> dict[str, Any]:
-    """Operating system and processor, without the machine's name."""
+    """The operating system and processor, without the machine's name."""
     return {"system": f"{platform.system()} {platform.release()}", "cpu": _cpu()}
 
 
 def sources(bench: model.Bench, problems: Sequence[str]) -> dict[str, str]:
-    """Every file of the problems' folders, of common/ and of what they include → SHA-256."""
+    """Map every file of the problems' folders, common/ and their includes to its SHA-256."""
     files: dict[str, str] = {}
     folders = [bench.kernels / "common", *(bench.kernels / name for name in problems)]
     for name in problems:
@@ -97,7 +97,7 @@ def _cpu() -> str:
 
 
 def _output(*command: str) -> str:
-    """What a command prints; empty where it is missing or fails."""
+    """A command's output; empty if it is missing or fails."""
     try:
         ended = children.output(command, 30)
     except (OSError, children.LateError):

@@ -1,4 +1,4 @@
-"""One run per GPU: two would time each other."""
+"""One run per GPU: two would disturb each other's times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EVERYBODY = 0o666
 
 @contextmanager
 def gpu_to_itself(gpu: str) -> Iterator[None]:
-    """Hold the GPU of that UUID. Raises UsageError where another run, of whoever, holds it."""
+    """Hold the GPU of that UUID. Raises UsageError if a run of any user already holds it."""
     path = FOLDER / f"kernel-harness-{re.sub(r'[^A-Za-z0-9-]+', '-', gpu)}.lock"
     lock = FileLock(path, timeout=0, mode=_EVERYBODY, thread_local=False)
     try:

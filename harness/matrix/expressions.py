@@ -1,10 +1,9 @@
 """The expressions that a matrix may use for grids, blocks, shared memory, limits and numbers.
 
 `ceil_div(n, 2 * block)`, `6 * sm_count`, `block >= 64 and block <= 512`. An expression is parsed
-into a syntax tree of which only the nodes listed here are accepted; nothing is ever handed to
-`eval`. Integers are exact with a bound on their size, so an expression can neither run long nor
-overflow silently. Where a number is wanted and not a count (arguments, macros), fractions and `/`
-are allowed too.
+into a syntax tree, and only the nodes listed here are accepted; nothing is ever passed to `eval`.
+Integers are exact and bounded in size, so an expression can neither run long nor overflow silently.
+Expressions for numbers rather than counts (arguments, macros) may also use fractions and `/`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Value = int | float
 
 
 class _Fault(Exception):
-    """What is wrong halfway; the expression that it happened in is added outside."""
+    """An error during evaluation; the caller adds the expression in which it occurred."""
 
     def __init__(self, what: str, remedy: str = "") -> None:
         super().__init__(what)
@@ -98,7 +97,7 @@ def is_cut(text: str, brackets: str = "()") -> bool:
 
 @dataclass(frozen=True)
 class _Parsed:
-    """A text whose syntax was found to be one of those listed above, or ExpressionError."""
+    """A text with only the syntax listed above; otherwise raises ExpressionError."""
 
     text: str
 
@@ -149,7 +148,7 @@ class _Parsed:
 class Expression(_Parsed):
     """An integer expression over sizes, launch keys and device facts.
 
-    Construction raises ExpressionError when the text is not one. Comparisons come to 1 or 0.
+    Construction raises ExpressionError if the text is not a valid one. Comparisons yield 1 or 0.
     """
 
     def evaluate(self, values: Mapping[str, Value]) -> int:

@@ -1,4 +1,4 @@
-"""Which files a matrix names, and whether they are there: inside the folder of their problem."""
+"""Check that the files named in a matrix exist, inside the folder of their problem."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`--size`, `--dtype`, `--launch` and `--quick`: the matrix with less in it.
+"""`--size`, `--dtype`, `--launch` and `--quick`: reduce the matrix to the chosen cases.
 
-A filter makes a smaller matrix out of the whole one, so that everything behind it, a resumed run
-too, sees one matrix and knows of no filters.
+A filter turns the whole matrix into a smaller one, so all later code, even in a resumed run, sees
+one matrix and knows of no filters.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ QUICK_SECONDS = 15
 
 @dataclass(frozen=True)
 class Choice:
-    """What the command line chooses of the matrix, as it was typed; nothing chooses all."""
+    """The command line's choice from the matrix, as typed; an empty one chooses all."""
 
     only: tuple[str, ...] = ()
     size: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""How each value of a matrix is written, for the JSON Schema that editors complete and check by.
+"""The written form of each matrix value, for the JSON Schema that editors complete and check by.
 
-A schema tells kinds and choices; whether an expression is one, say, the validators of values.py do,
-beside which each form stands.
+A schema covers kinds and choices. Finer checks, such as whether an expression is valid, are made by
+the validators of values.py, next to which each form is listed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A problem as it is written → its variants, each with what the defaults give it.
+"""Merge a problem as written into variants, each with its values from the defaults.
 
-A variant says only what differs. `let`, `defines` and `expect` merge name by name, steps key by
-key; of everything else a variant's own value takes the place of the default. Every value keeps the
-place that it was written in, and a default that no variant takes is a mistake.
+A variant states only its differences. `let`, `defines` and `expect` merge name by name, and steps
+key by key; any other value of a variant replaces the default. Every value keeps the location where
+it was written, and a default that no variant uses is an error.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ class _Merger:
 
 
 class _Values:
-    """The values of one variant apart from its steps, and where each comes from."""
+    """The values of one variant apart from its steps, and the location of each."""
 
     def __init__(
         self, merger: _Merger, own: written.Common, place: YamlLocation, without: Sequence[str] = ()

@@ -1,7 +1,7 @@
-"""The matrix: bench.yaml with what concerns all problems, and each problem's own bench.yaml.
+"""The matrix: bench.yaml with the common settings, and each problem's own bench.yaml.
 
-`kernels/<problem>/bench.yaml` is found by being there. `problems:` at the top may list the ones
-that belong to the run, or hold their bodies, so that a whole matrix can be one file. Everything is
+`kernels/<problem>/bench.yaml` is found by its location. `problems:` at the top may list the
+problems of the run, or hold their bodies, so that a whole matrix can be one file. Everything is
 validated before anything is compiled, and every refusal names the file, the line and the key.
 """
 
@@ -28,7 +28,7 @@ MOST_CASES = 100_000
 
 @dataclass(frozen=True)
 class Bench:
-    """The whole matrix, merged. Its repr says all that decides what is run, and no place."""
+    """The whole matrix, merged. Its repr holds all that decides what is run, but no locations."""
 
     problems: Mapping[str, Problem]
     timing: Timing

@@ -1,4 +1,4 @@
-"""What a matrix names, for a shell to complete: read from its files alone, right or wrong.
+"""The names in a matrix, for shell completion: read from its files alone, valid or not.
 
 A shell runs this at every press of Tab, so nothing is checked or merged.
 """

@@ -1,8 +1,8 @@
-"""Bench → cases: every combination, with its launches worked out for one device.
+"""Bench → cases: every combination, with its launches computed for one device.
 
-A case is problem × variant × dtype × sizes × launch shape. A combination that cannot run is still
-a case, with the reason in `skip` (the matrix says so, or there is no GPU) or `refusal` (it is a
-mistake), so that nothing disappears from a report.
+A case is problem × variant × dtype × sizes × launch shape. A combination that cannot run is still a
+case, with the reason in `skip` (the matrix says so, or there is no GPU) or `refusal` (it is an
+error), so nothing disappears from a report.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _NEEDS_A_GPU = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is about: its problems, its cases, and how each is verified first.
+    """The plan of a run: its problems, its cases, and how each is first verified.
 
-    cases: at the bench sizes, libraries among them. tests: at the test sizes, of the launch shapes
-    that occur among the cases. works: the work model of each case's group. A problem whose
-    problem.py is at fault is not in `problems`; its cases carry the fault as their refusal.
+    cases: at the bench sizes, including libraries. tests: at the test sizes, for the launch shapes
+    that occur among the cases. works: the work model of each case's group. A problem with a faulty
+    problem.py is not in `problems`; its cases carry the fault as their refusal.
     """
 
     problems: Mapping[str, Problem]
@@ -140,7 +140,7 @@ def _bare(problem: variants.Problem, variant: Variant, backend: str, fault: str)
 
 @dataclass(frozen=True)
 class _Site:
-    """Where a problem's variants are worked out: the device, and the buffers that there are."""
+    """The context for evaluating a problem's variants: the device, and the known buffers."""
 
     bench: model.Bench
     problem: variants.Problem
@@ -177,7 +177,7 @@ class _Site:
 
 
 class _Names(Mapping[str, Value]):
-    """What an expression may use: sizes, launch keys and device facts, and `let` when asked for."""
+    """The names an expression may use: sizes, launch keys, device facts, and `let` on demand."""
 
     def __init__(self, known: Mapping[str, int], resolver: _Resolver) -> None:
         self._known: dict[str, Value] = dict(known)
@@ -206,11 +206,11 @@ class _Names(Mapping[str, Value]):
 
 
 class _PlacedError(ExpressionError):
-    """Already says where it is: in a `let` that another expression uses."""
+    """An error that already names its location: a `let` that another expression uses."""
 
 
 class _Resolver:
-    """Works out one variant's expressions at one size and launch shape."""
+    """Evaluates one variant's expressions at one size and launch shape."""
 
     def __init__(self, site: _Site, variant: Variant, known: Mapping[str, int]) -> None:
         self.site, self.variant = site, variant

@@ -1,7 +1,7 @@
-"""The JSON Schema of a matrix, made from the models that read it.
+"""The JSON Schema of a matrix, generated from the models that read it.
 
-`problem`: of a bench.yaml in a problem's folder. `matrix`: of the one at the top. Keys that are
-right alone and wrong together, and expressions that are none, only the harness finds.
+`problem`: for a bench.yaml in a problem's folder. `matrix`: for the top-level one. Keys that are
+valid alone but not together, and invalid expressions, are found only by the harness.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DIALECT = GenerateJsonSchema.schema_dialect
 
 
 class _Matrix(written.Top):
-    """bench.yaml at the top: what concerns all problems."""
+    """The top-level bench.yaml: the settings common to all problems."""
 
     problems: dict[Name, written.Problem | None] | list[Name] | None = None
     """Which belong to the run; without it every folder of kernels/ that has a bench.yaml."""

@@ -1,6 +1,6 @@
-"""`--only`: which variants, libraries and cases a pattern chooses.
+"""`--only`: select variants, libraries and cases by pattern.
 
-A pattern is a case's id, or the beginning of one up to a `/`: `problem`, `problem/variant`,
+A pattern is a case's id, or a prefix of one that ends at a `/`: `problem`, `problem/variant`,
 `problem/variant/dtype/n=1024/block=64`; * and ? match within a part.
 """
 

@@ -1,4 +1,4 @@
-"""The values that a matrix is written in, checked as they are read: what stands behind each key.
+"""The types of matrix values, checked as they are read.
 
 Every refusal is a ValueError with one clause for a person; written.py adds file, line and key.
 """
@@ -276,7 +276,7 @@ def _function(value: Any, suffix: str) -> str:
 
 @dataclass(frozen=True)
 class KernelName:
-    """The name of a kernel as C++ writes it, with expressions in braces: `sums<float, {block}>`."""
+    """A kernel's name as in C++, with expressions in braces: `sums<float, {block}>`."""
 
     text: str
 

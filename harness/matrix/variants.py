@@ -1,7 +1,7 @@
-"""What a matrix comes to: problems and their variants, merged with their defaults, not yet planned.
+"""The merged matrix: problems and their variants with defaults applied, not yet planned.
 
-Expressions are still expressions: what a name in them stands for is known in plan.py, where the
-sizes, the launch keys and the device are.
+Expressions are not yet evaluated: plan.py, which knows the sizes, the launch keys and the device,
+resolves the names in them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOTHING = Expression("0")
 
 @dataclass(frozen=True)
 class MergedStep:
-    """One kernel launch; a variant of kernels is one or more, in order."""
+    """One kernel launch; a kernel variant has one or more, in order."""
 
     kernel: KernelName
     grid: tuple[Expression, ...]
@@ -74,10 +74,10 @@ def too_much_shared(needed: int, device: Device) -> str:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to compute a problem, or a library to measure against, with everything it says.
+    """One way to compute a problem, or a library to measure against, with all its settings.
 
-    places: where each value was written, by its path in here, such as ("steps", 0, "grid"); a value
-    that nobody wrote has none.
+    places: where each value was written, by its path here, such as ("steps", 0, "grid"); a value
+    that nobody wrote has no entry.
     """
 
     name: str
@@ -167,7 +167,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Problem:
-    """The variants of one computation, what they are measured against, and where they run."""
+    """The variants of one computation, the libraries to compare them with, and where they run."""
 
     name: str
     sizes: Sizes

@@ -1,7 +1,7 @@
-"""What a matrix may say, key by key, as it is written: checked value by value, not yet merged.
+"""The matrix as written, key by key: checked value by value, not yet merged.
 
-Unknown keys are errors and every refusal names the file, the line and the key. merge.py makes the
-variants out of it.
+Unknown keys are errors, and every refusal names the file, the line and the key. merge.py turns this
+into variants.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from harness.matrix.values import (
 
 
 class Strict(BaseModel):
-    """Unknown keys are refused, values are never coerced from text, instances do not change."""
+    """A model that refuses unknown keys, never coerces values from text, and is immutable."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True
@@ -65,7 +65,7 @@ class Strict(BaseModel):
 
 
 class WrittenStep(Strict):
-    """One kernel launch, or what differs from a default one. Which keys it needs, merge.py says."""
+    """One kernel launch, or its differences from a default. merge.py checks for required keys."""
 
     kernel: Kernel | None = None
     grid: Extents = ()
@@ -95,7 +95,7 @@ Steps = Annotated[Annotated[Changes, Tag("<mapping>")] | Annotated[ListOfSteps, 
 
 
 class Common(Strict):
-    """What a problem's defaults, its libraries and its variants may say alike."""
+    """The keys that a problem's defaults, its libraries and its variants share."""
 
     let: dict[FreeName, ANumber] = {}
     """Names for expressions that other keys use."""
@@ -115,7 +115,7 @@ class Common(Strict):
 
 
 class Defaults(Common):
-    """What every variant of a problem has that does not say otherwise."""
+    """The values of every variant of a problem that does not override them."""
 
     steps: Changes = {}
     """The launches by name, in order; the name is the kernel's where `kernel` is not given."""
@@ -145,14 +145,14 @@ class Function(Common):
 
 
 class Library(Function):
-    """Something that the variants are measured against."""
+    """A library to measure the variants against."""
 
     compiled: bool = False
     """Of a Python function: torch.compile makes kernels of it."""
 
 
 class Variant(Function):
-    """One way to compute the problem: a .cu file with steps, a Python or a host function."""
+    """One way to compute the problem: a .cu file with steps, or a Python or host function."""
 
     source: Source = ""
     steps: Steps | None = None
@@ -253,7 +253,7 @@ class Timing(Strict):
 
 
 class Limits(Strict):
-    """What bounds a run where a kernel does not end, or a size is too large to emulate."""
+    """The bounds of a run, for kernels that do not end and sizes too large to emulate."""
 
     qualify_s: Annotated[int, Field(ge=1, le=86_400)] = 120
     """Deadline for one variant's qualification."""
@@ -268,7 +268,7 @@ class Limits(Strict):
 
 
 class Top(Strict):
-    """bench.yaml: what concerns all problems. `problems` is read by model.py."""
+    """bench.yaml: the settings common to all problems. `problems` is read by model.py."""
 
     problems: Any = None
     timing: Timing = Timing()

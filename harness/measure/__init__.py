@@ -1,1 +1,1 @@
-"""Timing that may be trusted: rounds, ceilings and the statistics of both."""
+"""Trustworthy timing: rounds and ceilings."""

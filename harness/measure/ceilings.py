@@ -1,8 +1,8 @@
-"""What the machine can do at best, measured in the same run by small kernels of ours.
+"""The machine's best rates, measured in the same run by small kernels of our own.
 
-They are ordinary cases over buffers of their own, so they go through the same rounds as what they
-are compared with. A ceiling is the best of several launch shapes. Kernels that write are first
-launched on a few numbers and held to what they must write.
+They are ordinary cases over their own buffers, so they go through the same rounds as the kernels
+they are compared with. A ceiling is the best of several launch shapes. Kernels that write are first
+verified on a few numbers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Running ncu over the project's own worker, a portion of the cases at a time.
+"""Run ncu over the project's own worker, one batch of cases at a time.
 
-One process profiles many cases, because starting one costs seconds. A crash or a hang loses at most
-the case that was running: ncu writes what it has when the worker dies, and the cases that did not
-come to their turn are tried again without the guilty one.
+One process profiles many cases, because starting one takes seconds. A crash or a hang loses at most
+the case that was running: ncu writes what it has when the worker dies, and the remaining cases are
+tried again without the one to blame.
 """
 
 from __future__ import annotations
@@ -84,10 +84,11 @@ def file_name(cases: Sequence[Case], part: int) -> str:
 
 @dataclass
 class Collector:
-    """Profiles portions with the same ncu, metrics and settings, and hands on their records.
+    """Profiles batches of cases with the same ncu, metrics and settings, and passes on their
+    records.
 
-    `starting` is told the case that runs. After a failure that no other case can escape, such as
-    forbidden counters, nothing more is started: the other cases get the same reason.
+    `starting` is called with each case that starts. After a failure that would affect every case,
+    such as forbidden counters, nothing more is started: the other cases get the same reason.
     """
 
     ncu: Ncu | Failure
@@ -213,7 +214,7 @@ class Collector:
 
 
 class _Process:
-    """ncu and the worker under it, in a session of their own."""
+    """ncu and its worker, in a session of their own."""
 
     def __init__(
         self,

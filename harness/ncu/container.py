@@ -1,10 +1,10 @@
-"""Whether a .ncu-rep file is whole, and which Nsight Compute wrote it.
+"""Check that a .ncu-rep file is complete, and read which Nsight Compute wrote it.
 
-ncu_report opens a cut-off or foreign file without complaint and shows no launches in it. So the
-file's framing is walked first: the magic, a file header, then blocks, each a header that tells the
-length of its payload. The messages are protocol buffers, described in Nsight Compute's folder
-extras/FileFormat/ProfilerReport.proto and in its Customization Guide, "Report File Format"; only
-the few fields below are looked at.
+ncu_report opens a truncated or foreign file without complaint and shows no launches in it. So the
+file's framing is checked first: the magic, a file header, then blocks, each with a header that
+gives the length of its payload. The messages are protocol buffers, described in Nsight Compute's
+folder extras/FileFormat/ProfilerReport.proto and in its Customization Guide, "Report File Format";
+only the few fields below are read.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 @dataclass(frozen=True)
 class Container:
-    """What the framing tells: launches profiled, and ncu's version where it is noted."""
+    """The framing's content: launches profiled, and ncu's version if recorded."""
 
     launches: int
     version: str
 
 
 class _CutOffError(Exception):
-    """The bytes end before what they announce."""
+    """The file ends before its announced length."""
 
 
 def inspect(path: Path) -> Container | Failure:

@@ -1,7 +1,7 @@
-"""Figures formed from counters. Each formula takes the values by key and may have no answer.
+"""Figures derived from counters. Each formula takes values by key and may have no result.
 
-Plain functions rather than expressions in the file of data: there are few, and a type checker and
-a test can see them. metrics.yaml says what each means and which keys it needs.
+They are plain functions rather than expressions in the data file: there are few, and a type checker
+and tests can see them. metrics.yaml states what each means and which keys it needs.
 """
 
 from __future__ import annotations

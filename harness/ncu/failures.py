@@ -1,7 +1,7 @@
 """Every way in which Nsight Compute leaves a counter without a value, each with its own words.
 
-A failure is a value rather than an exception: it ends up in a cell of a table, and costs no more
-than the cases that it concerns.
+A failure is a value rather than an exception: it ends up in a table cell, and affects only the
+cases it concerns.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ NO_KERNEL = Failure(
 
 @dataclass(frozen=True)
 class Ending:
-    """How one process of ncu ended. code is None where it was ended at its deadline."""
+    """The end of one ncu process. code is None if it was killed at its deadline."""
 
     code: int | None
     said: str

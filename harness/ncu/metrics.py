@@ -1,8 +1,8 @@
-"""metrics.yaml, checked: what may be asked of Nsight Compute, and what a GPU can answer.
+"""metrics.yaml, validated: what may be requested of Nsight Compute, and what a GPU offers.
 
-A GPU need not have every counter. What it has is asked of ncu before anything runs; a metric that
-is missing there is replaced by the first alternative that exists, or left out with a reason, and
-the others are collected all the same.
+A GPU need not have every counter. ncu is asked for its list before anything runs. A metric that is
+missing there is replaced by the first alternative that exists, or left out with a reason; the
+others are collected all the same.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class _Strict(BaseModel):
 
 
 class Alternative(_Strict):
-    """Another name of the same quantity, and the GPUs that use it."""
+    """Another name for the same quantity, and the GPUs that use it."""
 
     ncu: str
     on: str
 
 
 class Metric(_Strict):
-    """One counter of Nsight Compute's."""
+    """One Nsight Compute counter."""
 
     title: str
     ncu: str
@@ -62,7 +62,7 @@ class Metric(_Strict):
 
 
 class Derived(_Strict):
-    """A figure formed from others; its formula is derived.FORMULAS[key]."""
+    """A figure derived from others; its formula is derived.FORMULAS[key]."""
 
     title: str
     unit: str
@@ -73,7 +73,7 @@ class Derived(_Strict):
 
 
 class MetricSet(_Strict):
-    """What is asked for under one name on the command line."""
+    """The metrics requested under one name on the command line."""
 
     title: str
     metrics: tuple[str, ...]
@@ -93,9 +93,9 @@ class Catalogue(_Strict):
 
 @dataclass(frozen=True)
 class Selection:
-    """What one run asks for, on one GPU.
+    """The metrics that one run requests on one GPU.
 
-    ask: key → the name that this GPU has. absent: key → why it is not asked for.
+    ask: key → this GPU's name for it. absent: key → why it is not requested.
     """
 
     catalogue: Catalogue

@@ -1,7 +1,7 @@
-"""The NVTX range that a launch is made in: by its name alone a counter finds its case and step.
+"""The NVTX range of a launch, whose name alone links a counter to its case and step.
 
-Positions are never used: a launch that fails, a library that launches several kernels, or a filter
-that drops one would shift every later figure to the wrong case.
+Positions are never used: a failed launch, a library that launches several kernels, or a filter that
+drops one would shift every later figure to the wrong case.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""A .ncu-rep file → values by case and step, through the ncu_report package.
+"""Read a .ncu-rep file into values by case and step, through the ncu_report package.
 
-A launch belongs to the case and step that its NVTX range names; one outside our ranges belongs to
-nothing and is left out. A metric that the report has no number for gets a reason instead: never 0,
-and never NaN.
+A launch belongs to the case and step that its NVTX range names; one outside our ranges is ignored.
+A metric for which the report has no number gets a reason instead: never 0, and never NaN.
 
-Several launches in one range (a library call that launches several kernels) are one step: amounts
-are added up, such as bytes; anything that is not an amount, such as a hit rate, has no value for
-the step, because the mean of two rates is the rate of neither. Ratios derived from amounts do.
+Several launches in one range (a library call that launches several kernels) are one step. Amounts,
+such as bytes, are summed. Anything else, such as a hit rate, has no value for the step, because the
+mean of two rates is the rate of neither. Ratios derived from amounts do have one.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _UNITS: Mapping[str, Mapping[str, float]] = {
 
 @dataclass(frozen=True)
 class Counts:
-    """One step's figures: a value or a reason for every key that was looked for."""
+    """One step's figures: a value or a reason for every requested key."""
 
     kernel: str
     values: Mapping[str, float]
@@ -61,7 +60,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Report:
-    """What a file tells. `foreign`: launches in it that were made outside our ranges."""
+    """A file's content. `foreign`: the number of launches made outside our ranges."""
 
     path: Path
     version: str
@@ -131,7 +130,7 @@ def read_apart(path: Path) -> Report | Failure:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What a reading process says: a report without its path, or why there is none."""
+    """The answer of a reading process: a report without its path, or why there is none."""
 
     failure: Failure | None = None
     version: str = ""

@@ -1,7 +1,7 @@
-"""The profiling stage of a run: every sound case under ncu once, the records into the journal.
+"""The profiling stage of a run: each sound case once under ncu, with the records journaled.
 
-A run that has its times already goes on with what ncu has not told yet; nothing here touches a
-time or an outcome.
+A run that already has its times continues with what ncu has not yet collected; nothing here touches
+a time or an outcome.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FOLDER = "profile"
 
 @dataclass(frozen=True)
 class ProfileOptions:
-    """What the command line asks for. sets: none means all. ncu: a path, or None to look."""
+    """The command line's profiling options. sets: none means all. ncu: a path; None to search."""
 
     sets: tuple[str, ...] = ()
     ncu: str | None = None

@@ -1,4 +1,4 @@
-"""Nsight Compute's command line: where it is, what it can count here, how it is started."""
+"""Nsight Compute's command line: its location, the counters it offers here, and how to start it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INSTALLED = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 
 @dataclass(frozen=True)
 class Ncu:
-    """An ncu that runs: its path, its version such as "2025.3.1.0", and where it was named."""
+    """A working ncu: its path, its version such as "2025.3.1.0", and where it was named."""
 
     path: str
     version: str
@@ -34,7 +34,7 @@ class Ncu:
 
 @dataclass(frozen=True)
 class Available:
-    """The base names of the counters that a GPU has; `chip` is what ncu calls the GPU."""
+    """The base names of a GPU's counters; `chip` is ncu's name for the GPU."""
 
     chip: str
     names: frozenset[str]
@@ -42,10 +42,10 @@ class Available:
 
 @dataclass(frozen=True)
 class Settings:
-    """How ncu is to measure.
+    """ncu's measurement settings.
 
-    cache: "all" empties the caches before every pass, as a cold launch finds them; "none" leaves
-    them. clock: "none" leaves the clocks as they are, as when timing; "base" locks them.
+    cache: "all" flushes the caches before every pass, as for a cold launch; "none" leaves them.
+    clock: "none" leaves the clocks as they are, as in timing; "base" locks them.
     """
 
     cache: CacheControl = "all"

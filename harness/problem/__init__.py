@@ -1,8 +1,8 @@
-"""What a problem is: the one place that states what its kernels must compute.
+"""A problem: the one place that states what its kernels must compute.
 
-`kernels/<problem>/problem.py` defines a subclass of Problem and nothing else needs to be
-registered. Inputs, the float64 reference, the error bound and the work model are stated here once;
-every check, bandwidth and roofline point derives from them.
+`kernels/<problem>/problem.py` defines a subclass of Problem; nothing else needs to be registered.
+Inputs, the float64 reference, the error bound and the work model are stated here once; every check,
+bandwidth and roofline point derives from them.
 """
 
 from __future__ import annotations
@@ -69,12 +69,13 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Work:
-    """What any implementation must do at least.
+    """The least that any implementation must do.
 
     read_bytes and written_bytes: each input once, each output once (compulsory traffic).
-    flops: the arithmetic of the definition, an addition or multiplication counting one.
-    reread_bytes: what has to be read a second time unless the chip holds it meanwhile, because
-    every output depends on all of it first. exponentials: those among the operations.
+    flops: the arithmetic of the definition; an addition or multiplication counts as one.
+    reread_bytes: bytes that must be read a second time unless the chip holds them meanwhile,
+    because every output first depends on all of them.
+    exponentials: how many of the operations are exponentials.
     """
 
     read_bytes: int
@@ -100,8 +101,8 @@ def is_integer(value: Any) -> bool:
 class Problem(ABC):
     """One computation.
 
-    `sizes` are what the matrix names. `dtype` is one of its `dtypes`, a string such as "bfloat16";
-    numpy_dtype(dtype) is NumPy's dtype of that name.
+    `sizes` are the names used in the matrix. `dtype` is one of its `dtypes`, a string such as
+    "bfloat16"; numpy_dtype(dtype) is NumPy's dtype of that name.
     """
 
     title: str = ""

@@ -1,4 +1,4 @@
-"""A problem.py, loaded and held to its contract: what breaks it is refused with its place."""
+"""Load a problem.py and enforce its contract; a violation is refused with its location."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _ENDLESS = f"not done within {PLANNING_S:g} s, and was stopped"
 
 
 class _AsItStands(SourceFileLoader):
-    """Compiles a file every time.
+    """A loader that compiles a file every time.
 
-    Python's cache of compiled files takes a file for unchanged that was changed within a second
-    and has kept its length.
+    Python's cache of compiled files misses a change within the same second that keeps the file's
+    length.
     """
 
     def get_code(self, fullname: str) -> CodeType:
@@ -73,7 +73,7 @@ def load(folder: Path) -> Problem:
 
 
 class Checked(Problem):
-    """Passes everything on to a problem and refuses what breaks the contract, with its place."""
+    """Forwards every call to a problem and refuses what breaks the contract, with its location."""
 
     def __init__(self, problem: Problem, path: Path) -> None:
         self._problem, self._path, self.folder = problem, path, path.parent

@@ -1,1 +1,1 @@
-"""Processes of the harness: started, forked, listened to, bounded and ended."""
+"""The harness's processes: starting, forking, listening, limiting and ending them."""

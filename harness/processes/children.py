@@ -1,8 +1,8 @@
-"""The processes that the harness starts: each with a deadline and a group, and none outlives it.
+"""The harness's child processes: each has a deadline and a group, and none outlives the harness.
 
-A compiler starts passes of its own and a worker may start anything, so whoever is ended is ended
-with everything below it: its process group, and whatever carries its mark in the environment. If
-the harness itself is killed, a guardian does the same (reaper.py).
+A compiler starts passes of its own and a worker may start anything, so a process is ended with all
+its descendants: its process group, and every process that carries its mark in the environment. If
+the harness itself is killed, the reaper does the same (reaper.py).
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _ROOM = 64
 
 
 class LateError(Exception):
-    """A command did not end by its deadline. It has been ended, with all that it started."""
+    """A command did not end by its deadline. It has been killed, with everything it started."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a command that has ended printed, and its exit code; below 0 it is a signal's."""
+    """The output of a command that has ended, and its exit code; negative for a signal."""
 
     code: int
     out: str
@@ -44,7 +44,7 @@ class Said:
 
 
 class _Family:
-    """All children of this process. Its mark is the beginning of each child's."""
+    """All children of this process. Its mark is the prefix of each child's."""
 
     def __init__(self) -> None:
         self.found()
@@ -59,7 +59,7 @@ class _Family:
         self._lifeline: int | None = None
 
     def watch(self) -> None:
-        """Start the guardian, once."""
+        """Start the reaper, once."""
         if self._lifeline is not None:
             return
         reading, writing = os.pipe()
@@ -81,26 +81,26 @@ _family = _Family()
 
 
 def begin_family() -> None:
-    """In a process that was forked: what it starts is its own, and not its parent's."""
+    """Begin a new family in a forked process: its children are its own, not its parent's."""
     _family.found()
 
 
 class Group(ABC):
-    """A process in a session of its own, with what it starts."""
+    """A process in a session of its own, with its descendants."""
 
     pid: int
     _mark: str
     _code: int | None = None
 
     def _begin(self) -> str:
-        """The mark that its environment is to have."""
+        """Return the mark for its environment."""
         with _family.lock:
             _family.watch()
             self._mark = f"{_family.mark}.{next(_family.numbers)}."
         return self._mark
 
     def _enter(self, pid: int) -> None:
-        """It has started."""
+        """Register the process once it has started."""
         self.pid = pid
         with _family.lock:
             _family.running[pid] = self
@@ -110,10 +110,10 @@ class Group(ABC):
 
     @abstractmethod
     def _collect(self) -> int:
-        """Wait for its end; its exit code."""
+        """Wait for its end and return its exit code."""
 
     def ends_within(self, seconds: float | None) -> bool:
-        """Whether it has ended by then. Its exit is not collected, so that its number stays its."""
+        """Return whether it ends in time. Its exit is not collected, so it keeps its number."""
         try:
             handle = os.pidfd_open(self.pid)
         except ProcessLookupError:  # collected by another, which is where its parent is gone
@@ -125,9 +125,10 @@ class Group(ABC):
             os.close(handle)
 
     def kill(self, thoroughly: bool = False) -> None:
-        """End it and its group, from any thread; whoever waits for it is told by its exit.
+        """Kill it and its group, from any thread; whoever waits for it sees its exit.
 
-        thoroughly: what has left the group, too, which may hold a pipe of ours open.
+        thoroughly: also kill processes that have left the group, which may hold one of our pipes
+        open.
         """
         if self._code is None:  # else its number may be another's by now
             with suppress(ProcessLookupError, PermissionError):
@@ -136,10 +137,10 @@ class Group(ABC):
             reaper.end(self._mark)
 
     def end(self, thoroughly: bool = True) -> int:
-        """Nothing of it runs afterwards; its exit code.
+        """Make sure that none of it runs any more, and return its exit code.
 
-        thoroughly: look for what has left its group, too. That takes a look at every process of
-        the machine, which one that ended well and in time is not worth.
+        thoroughly: also look for processes that have left its group. That inspects every process of
+        the machine, which is not worth it after a normal exit in time.
         """
         self.kill(thoroughly)
         if self._code is None:
@@ -150,9 +151,9 @@ class Group(ABC):
 
 
 class Child(Group):
-    """A group with a program of its own; takes what subprocess.Popen takes.
+    """A group with a program of its own; takes the arguments of subprocess.Popen.
 
-    room_for_marks: leave room where /proc shows its mark, for those that are forked from it.
+    room_for_marks: leave room for marks where /proc shows this one, for processes forked from it.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ class Child(Group):
 
 
 def kill_until(done: Callable[[], bool]) -> None:
-    """End every child, and those that are started, until whoever waits for them has given up."""
+    """Kill every child, present or new, until whoever waits for them has given up."""
     while not done():
         with _family.lock:
             running = list(_family.running.values())
@@ -180,7 +181,7 @@ def kill_until(done: Callable[[], bool]) -> None:
 
 
 def stop_all() -> None:
-    """End every child, and whichever is started from now on: the harness itself is to end."""
+    """Kill every child, present or future: the harness itself is about to end."""
     with _family.lock:
         _family.stopped = True
         running = list(_family.running.values())
@@ -189,15 +190,15 @@ def stop_all() -> None:
 
 
 def begin_anew() -> None:
-    """After `stop_all`: for a process that goes on to another command, such as a test."""
+    """Undo `stop_all`, for a process that goes on to another command, such as a test."""
     with _family.lock:
         _family.stopped = False
 
 
 def output(command: Sequence[str], seconds: float) -> Said:
-    """Run a command that asks nothing to its end.
+    """Run a non-interactive command to its end and return its output.
 
-    Raises LateError at the deadline, and OSError where it cannot be started.
+    Raises LateError at the deadline, and OSError if it cannot be started.
     """
     # Files and no pipes: a pass that left the group could hold a pipe open for ever. In memory: a
     # command could not say onto a full disk that it is full.

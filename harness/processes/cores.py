@@ -1,4 +1,4 @@
-"""The cores of a run, shared: as many workers and emulated blocks at a time as there are cores."""
+"""Share a run's cores: at most as many workers and emulated blocks at a time as there are cores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Cores:
-    """Hands out cores to pieces of work, each on several where fewer pieces than cores are left."""
+    """Hands out cores to tasks, several to each if fewer tasks than cores are left."""
 
     def __init__(self, total: int) -> None:
         self.total = max(1, total)
@@ -17,15 +17,16 @@ class Cores:
         self._changed = threading.Condition()
 
     def expect(self, items: int) -> None:
-        """How many pieces of work are to come."""
+        """Set how many tasks are to come."""
         with self._changed:
             self._left = items
 
     @contextmanager
     def some(self) -> Iterator[int]:
-        """At least one core, for as long as the piece of work takes: how many it has got.
+        """Hold at least one core for the duration of a task; yield how many it got.
 
-        A piece gets its part of all cores, or what of it is free now; it waits only for the first.
+        A task gets its share of all cores, or as much of it as is free now; it waits only for the
+        first.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._free > 0)

@@ -1,7 +1,7 @@
-"""A deadline for code of somebody else's that runs in this very process, such as a problem.py.
+"""A deadline for foreign code that runs in this very process, such as a problem.py.
 
-The loop is interrupted where it is, by an alarm, so that its line can be told. One within C code
-takes no alarm; for that a watchdog ends the process a little later and prints where it stood.
+An alarm interrupts the code where it is, so its line can be reported. C code does not react to the
+alarm; for that case a watchdog ends the process a little later and prints where it was.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _GRACE_S = 5.0
 
 
 class Overrun(BaseException):
-    """The deadline has passed; no Exception, which the code itself might catch."""
+    """The deadline has passed. It is not an Exception, which the code itself might catch."""
 
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raises Overrun where the body takes longer.
+    """Raise Overrun if the body takes longer.
 
-    Only in the main thread, and not while another alarm is set, whose deadline holds for this one.
-    Workers have their own: whoever started them ends them.
+    Works only in the main thread, and not while another alarm is set; that alarm's deadline then
+    applies. Workers have a deadline of their own: the process that started them ends them.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or any(signal.getitimer(signal.ITIMER_REAL)):

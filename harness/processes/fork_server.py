@@ -1,11 +1,12 @@
-"""Processes that are forked from one which has made their imports, so that each starts at once.
+"""Processes forked from a server that has done the imports, so that each starts at once.
 
-The server is a child like others. It imports what all will need, then waits for requests on a
-socket, each of which becomes a process in a session of its own, with its own mark, environment and
-files. Such a process dies with the server, and the server ends when the harness does.
+The server is a child like any other. It imports what all processes will need, then waits for
+requests on a socket. Each request becomes a process in a session of its own, with its own mark,
+environment and files. Such a process dies with the server, and the server ends when the harness
+does.
 
-(The forkserver of `multiprocessing` does the like, but imports the caller's main module into each
-process, and keeps the environment of the first.)
+(The forkserver of `multiprocessing` does something similar, but imports the caller's main module
+into each process, and keeps the environment of the first.)
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ _ENV_START = 50
 
 
 class ServerEnded(Exception):
-    """The server is gone, or does not answer; the message says what it printed last."""
+    """The server is gone, or does not answer; the message includes its last output."""
 
 
 class ForkServer:
-    """The harness's end; from any thread.
+    """The harness's end of the connection. Safe to use from any thread.
 
-    command: what starts the server, to which the number of a socket is added; see `serve`.
-    seconds: what it may take to answer, imports included.
+    command: starts the server; the number of a socket is appended; see `serve`. seconds: the
+    deadline for its first answer, imports included.
     """
 
     def __init__(self, command: Sequence[str], seconds: float) -> None:
@@ -66,9 +67,10 @@ class ForkServer:
         return not self._failed and not self._child.ends_within(0)
 
     def fork(self, arguments: Sequence[str], output: int, pipe: int) -> Forked:
-        """A process that goes on where `serve` returns. Raises ServerEnded, OSError.
+        """Fork a process that continues where `serve` returns. Raises ServerEnded, OSError.
 
-        output: where it prints. pipe: whose number, there, is added to the arguments.
+        output: the file for its output. pipe: a descriptor whose number in the process is appended
+        to the arguments.
         """
         return Forked(self, arguments, (output, pipe))
 
@@ -93,7 +95,7 @@ class ForkServer:
 
 
 class Forked(Group):
-    """A process of a server. Its exit is collected by the server, which is its parent."""
+    """A process forked by a server. Its parent, the server, collects its exit."""
 
     def __init__(self, server: ForkServer, arguments: Sequence[str], files: Sequence[int]) -> None:
         self._server = server
@@ -118,10 +120,11 @@ def _closed(connection: socket.socket, child: Child) -> None:
 
 
 def serve(number: int) -> list[str] | None:
-    """Fork what is asked for. In each such process: its arguments. In the server: None, at the end.
+    """Fork on request. Returns, in each forked process, its arguments; in the server, None at the
+    end.
 
-    number: of the socket. Nothing that a fork does not survive may have been begun before, such as
-    a thread that holds a lock, or a context on a GPU.
+    number: of the socket. Before the call, nothing may be started that a fork does not survive,
+    such as a thread that holds a lock, or a context on a GPU.
     """
     # Threads that imports have started, such as those of a BLAS, look after themselves.
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
@@ -154,7 +157,7 @@ def serve(number: int) -> list[str] | None:
 
 
 def _begin(request: Mapping[str, Any], files: Sequence[int], telling: int) -> list[str]:
-    """Make a new process one of its own."""
+    """Give a new process its own session, mark, environment and files."""
     server = os.getppid()
     die_with_the_parent()
     os.setsid()
@@ -173,16 +176,15 @@ def _begin(request: Mapping[str, Any], files: Sequence[int], telling: int) -> li
 
 
 def die_with_the_parent() -> None:
-    """A process that hangs must not outlive a parent that was killed."""
+    """Ask the kernel to kill this process if its parent dies, even if it hangs."""
     with suppress(OSError, AttributeError):  # not on this system
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _carry(mark: str) -> None:
-    """Show this mark in /proc, in place of the server's, to whoever looks for what is to end.
+    """Show this mark in /proc, in place of the server's, for those that look for processes to end.
 
-    What one sees there is the memory in which the process that was not forked found its
-    environment.
+    /proc shows the memory in which the original, unforked process received its environment.
     """
     with open("/proc/self/environ", "rb") as file:
         block = file.read()
@@ -204,7 +206,7 @@ def _send(connection: socket.socket, what: Mapping[str, Any], files: Sequence[in
 
 
 def _received(connection: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
-    """None where the other end is closed."""
+    """Receive a message; None if the other end is closed."""
     try:
         head, files, _, _ = socket.recv_fds(connection, _LENGTH.size, _MOST_FILES)
         if len(head) < _LENGTH.size:

@@ -1,7 +1,7 @@
-"""The machine's own memory: what processes may still take of it, and holding one to that.
+"""The machine's own memory: how much processes may still take, and how to limit one to that.
 
-A process that takes more than there is gets killed by the kernel, which tells nobody why. One that
-is held to what there is gets an error at the allocation that does not fit, and can say which.
+A process that takes more than there is gets killed by the kernel, without an explanation. A limited
+process instead gets an error at the allocation that does not fit, and can say which.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ _LEAST = 256 << 20
 
 
 def available(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None:
-    """Bytes that processes of ours may take in all: of the machine, and of every cgroup around us.
+    """The bytes that our processes may still take: limited by the machine and every cgroup around
+    us.
 
-    None where the system does not tell.
+    None if the system does not tell.
     """
     found = [*_of_machine(proc), *_of_cgroups(proc, cgroups)]
     return max(0, min(found)) if found else None
 
 
 def private(proc: Path = _PROC) -> int:
-    """Bytes that this process alone holds: what a fork shares with its parent is not among them."""
+    """The bytes that this process alone holds, without those a fork shares with its parent."""
     lines = _fields(proc / "self/smaps_rollup")
     return lines.get("Private_Clean", 0) + lines.get("Private_Dirty", 0)
 
 
 def hold(more: int, proc: Path = _PROC) -> None:
-    """Let this process allocate so many bytes beyond what it has; then allocations fail.
+    """Let this process allocate at most this many more bytes; further allocations fail.
 
     Memory that is only reserved, as the CUDA driver reserves addresses, does not count.
     """
@@ -55,7 +56,7 @@ def _of_machine(proc: Path) -> Iterator[int]:
 
 
 def _of_cgroups(proc: Path, cgroups: Path) -> Iterator[int]:
-    """What is left in our cgroup and in each above it; of either version."""
+    """The memory left in our cgroup and in each above it, in either cgroup version."""
     try:
         lines = (proc / "self/cgroup").read_text().splitlines()
     except OSError:
@@ -94,7 +95,7 @@ def _left(folder: Path, most: str, used: str) -> Iterator[int]:
 
 
 def _fields(path: Path) -> dict[str, int]:
-    """`Name:  123 kB` → bytes."""
+    """Parse `Name:  123 kB` lines into bytes."""
     found = {}
     for line in _text(path).splitlines():
         name, _, value = line.partition(":")

@@ -1,8 +1,8 @@
-"""What a worker says of timed launches, judged by a process that imports no code of theirs.
+"""Check a worker's reports on timed launches, in a process that imports none of the judged code.
 
-A function runs in the process that times it, and can change whatever that process does. So what the
-worker reports of each launch is held here to what another process has verified, and its records to
-what it was asked for: a line that a function writes into the worker's pipe is one too many.
+A function runs in the process that times it, and can change anything that process does. So each
+launch that the worker reports is compared with what another process has verified, and its records
+with what was requested: an extra line that a function writes into the worker's pipe is detected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FORGED = "its worker sent {}: something else than the harness wrote them"
 
 
 class Judge:
-    """Of one worker's job. `failed`: case id → why what was reported of it does not count."""
+    """Judges one worker's job. `failed`: case id → why its reports do not count."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -33,7 +33,7 @@ class Judge:
         self.failed: dict[str, str] = {}
 
     def launched(self, case: str, seen: Sequence[Seen]) -> None:
-        """A batch. Where results vary, the worker alone has the bounds that they are held to."""
+        """Check a batch. If results vary, only the worker has the bounds that they must meet."""
         right = self._job.right.get(case)
         if right is None:
             raise ValueError(f"launches of {case}, which it was not given")
@@ -51,11 +51,11 @@ class Judge:
             self._fail(case, f"wrong in {len(wrong)} of {len(seen)} timed launches")
 
     def varies(self, case: str) -> None:
-        """Its results are seen to vary only now, which the run says of it."""
+        """Note that its results are only now seen to vary, which the run reports."""
         self._varying.add(case)
 
     def takes(self, record: Record) -> bool:
-        """Whether a record is one that the job asked for; of a round that is not, a case fails."""
+        """Return whether the job asked for a record; an unexpected round fails its case."""
         if not isinstance(record, Round) or self._job.task != "measure":
             return True
         case = record.case

@@ -1,10 +1,11 @@
-"""A process that outlives the harness by a moment, to end whatever the harness has left.
+"""A process that briefly outlives the harness, to end whatever the harness has left running.
 
     python -I -S reaper.py MARK < the reading end of a pipe that the harness holds open
 
-However the harness ends, `kill -9` included, the pipe closes with it. Then every process whose
-environment has the mark is killed: compilers and their passes, workers, ncu, and what those
-started, even in a session of its own. It imports nothing of the harness, so that it starts at once.
+However the harness ends, even by `kill -9`, the pipe closes with it. Then every process whose
+environment has the mark is killed: compilers and their passes, workers, ncu, and all their
+descendants, even in a session of their own. It imports nothing of the harness, so it starts at
+once.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ _PASSES = 100
 
 
 def marked(mark: str) -> tuple[list[int], bool]:
-    """The processes of this user that carry the mark, this one aside.
+    """Find this user's processes that carry the mark, except this one.
 
-    And whether there is one that shows no environment, because its program is just being loaded.
+    Also return whether a process shows no environment yet, because its program is just being
+    loaded.
     """
     wanted = f"\0{VARIABLE}={mark}".encode()
     found, is_one_loaded = [], False
@@ -41,7 +43,7 @@ def marked(mark: str) -> tuple[list[int], bool]:
 
 
 def _environment(pid: int) -> bytes | None:
-    """What a process began with; None where it has ended or is not this user's."""
+    """A process's initial environment; None if it has ended or is not this user's."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read()
@@ -50,7 +52,7 @@ def _environment(pid: int) -> bytes | None:
 
 
 def relatives(pids: Iterable[int]) -> list[int]:
-    """Those of the processes, this one aside, that the same harness started as this one."""
+    """The given processes, except this one, that the same harness started."""
     own = os.environ.get(VARIABLE, "")
     if not own:
         return []
@@ -60,7 +62,7 @@ def relatives(pids: Iterable[int]) -> list[int]:
 
 
 def end(mark: str) -> None:
-    """Kill everything that carries the mark, and what it starts meanwhile."""
+    """Kill everything that carries the mark, including anything started meanwhile."""
     for _ in range(_PASSES):
         there, is_one_loaded = marked(mark)
         if not there and not is_one_loaded:

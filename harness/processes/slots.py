@@ -1,9 +1,9 @@
-"""How many workers may run at once: as many as their memory allows, on the device and beside it.
+"""Limit concurrent workers to what their memory allows, on the device and on the host.
 
-What a worker takes is read from the first one. Where that was too little, because others use the
-same card or machine, a worker that finds no memory makes the number smaller and waits its turn.
-Of the machine's memory each has an equal part and is held to it, so that all of them together never
-have more than there is, and the kernel kills none; whose part is too small has it all later, alone.
+The first worker's memory use sets the number. If that proves too high, because others use the same
+card or machine, a worker that runs out of memory reduces the number and waits its turn. Each worker
+is limited to an equal share of host memory, so together they never exceed it and the kernel kills
+none. A worker whose share is too small later runs alone, with all of it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ EMULATING = 512 << 20
 
 @dataclass
 class Slot:
-    """One worker's. had_company: whether another had one at any time meanwhile.
+    """One worker's slot. had_company: whether another worker held one at any time meanwhile.
 
-    part: bytes of the machine's memory that it may take; None where all that there is.
+    part: the bytes of host memory it may take; None for no limit.
     """
 
     had_company: bool = False
@@ -35,9 +35,9 @@ class Slot:
 
 
 class Slots:
-    """Hands out slots. most: as many as may be held at once; None for no bound.
+    """Hands out slots. most: how many may be held at once; None for no bound.
 
-    available: bytes of the machine's memory, for all of them; None where nobody tells.
+    available: bytes of host memory for all of them together; None if unknown.
     """
 
     def __init__(self, most: int | None, available: int | None = None) -> None:
@@ -53,13 +53,13 @@ class Slots:
         return self._most
 
     def at_most(self, workers: int) -> None:
-        """No more than these will ever ask at once: each may have the larger a part."""
+        """Set the most that will ever be requested at once: the fewer, the larger each share."""
         with self._changed:
             self._most = min(self._most or workers, workers)
 
     @contextmanager
     def one(self, alone: bool = False) -> Iterator[Slot]:
-        """A slot, as soon as there is one. alone: as soon as nobody else has one, until it ends."""
+        """Hold a slot, as soon as one is free. alone: while nobody else holds one."""
         slot = Slot()
         with self._changed:
             self._changed.wait_for(lambda: self._has_room(alone))
@@ -84,14 +84,14 @@ class Slots:
         return self._most is None or len(self._held) < self._most
 
     def shrink(self) -> None:
-        """A worker found no memory beside others: at least one fewer from now on."""
+        """Reduce the number by at least one, after a worker ran out of memory beside others."""
         with self._changed:
             self._most = max(1, min(self._most or len(self._held), len(self._held)) - 1)
             self.fitting = self._most
 
 
 def for_workers_of(device: Device, available: int | None) -> Slots:
-    """By what a worker takes of the device and of the machine, of which so much is available."""
+    """Make slots for workers that each take `device` and `host` memory of what is available."""
     if device.room is None:
         fitting = None if available is None else max(1, available // EMULATING)
         return Slots(fitting, available)

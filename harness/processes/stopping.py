@@ -1,7 +1,7 @@
-"""Being told to stop: Ctrl-C, SIGTERM and SIGHUP end a run in the same way.
+"""Stop requests: Ctrl-C, SIGTERM and SIGHUP end a run in the same way.
 
-Each becomes an exception in the main thread, so that workers are ended, the journal is closed and
-the report says what there is; the exit code is the shell's for the signal.
+Each becomes an exception in the main thread, so workers are ended, the journal is closed and the
+report shows what there is; the exit code is the shell's code for the signal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STOPPED = frozenset(CODES.values())
 
 
 class Stopped(BaseException):
-    """No Exception, and no KeyboardInterrupt either, of which libraries make what they like."""
+    """A stop request. Neither an Exception nor a KeyboardInterrupt, which libraries may swallow."""
 
     def __init__(self, number: int = signal.SIGINT) -> None:
         super().__init__(signal.Signals(number).name)
@@ -33,7 +33,7 @@ def code_of(told: BaseException) -> int:
 
 
 def listen() -> None:
-    """From here on the signals stop the harness. One that was ignored (`nohup`) stays so."""
+    """From now on, let the signals stop the harness. An ignored one (`nohup`) stays ignored."""
     for number in CODES:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _raise)
@@ -46,7 +46,7 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 
 def silence() -> None:
-    """Nobody reads any more: what is printed from here on goes nowhere."""
+    """Discard all further output: nobody reads it any more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)

@@ -1,8 +1,8 @@
-"""Starting worker processes and listening to them, with a deadline for each thing that they do.
+"""Start worker processes and listen to them, with a deadline for each step.
 
-Whatever becomes of a worker (an exit, a crash, a hang) becomes a sentence here; its records are
-handed on as they arrive. Workers are forked from a process that has made their imports, so that a
-fresh process costs little more than a fresh context.
+Whatever ends a worker (an exit, a crash, a hang) becomes a sentence here; its records are passed on
+as they arrive. Workers are forked from a process that has done their imports, so a fresh process
+costs little more than a fresh context.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ ERRORS = ("error", "memory", "machine", "outside", "lost")
 
 @dataclass(frozen=True)
 class Ended:
-    """How a worker ended. reason is empty when it did all of its job; `at` is what it was doing.
+    """The end of a worker. reason is empty if it did its whole job; `at` is its last step.
 
-    late: at a deadline. killed: from outside, as far as one can tell, or for lack of something that
-    no case is to blame for, such as room on a disk. no_memory: of the device or the machine, for
-    what all cases of the job share. lost: the device can be used no more, by anybody.
+    late: at a deadline. killed: from outside, as far as one can tell, or for a lack that no case is
+    to blame for, such as disk space. no_memory: the device or the machine had too little for what
+    all cases of the job share. lost: no process can use the device any more.
     """
 
     reason: str = ""
@@ -79,7 +79,7 @@ class Ended:
 
 
 class Workers:
-    """Every worker of a run, so that none outlives it."""
+    """All workers of a run, so that none outlives it."""
 
     def __init__(self) -> None:
         self._running: set[_Worker] = set()
@@ -91,7 +91,7 @@ class Workers:
     def do(
         self, job: Job, deadline_s: float, record: Callable[[Record], None] = lambda record: None
     ) -> Ended:
-        """Run a job to its end, or until one of its steps overruns. From several threads at once.
+        """Run a job until it ends or one of its steps overruns. Safe to call from several threads.
 
         deadline_s: for each step until the worker announces another; a step may ask for its own.
         """
@@ -116,7 +116,7 @@ class Workers:
                         self._running.discard(worker)
 
     def _waiting_at(self, job: Job, path: Path) -> _Worker | None:
-        """The worker that waits there, with its next job; None where there is none any more."""
+        """Return the worker that waits there, with its next job; None if there is none."""
         with self._lock:
             worker = self._seated.pop(job.seat, None)
         if worker and not worker.takes(job, path):
@@ -131,7 +131,7 @@ class Workers:
         return not self.stopped
 
     def dismiss(self) -> int:
-        """End every worker that waits for another job, and how many those were."""
+        """End every worker that waits for another job, and return their number."""
         with self._lock:
             waiting = list(self._seated.values())
             self._seated.clear()
@@ -151,7 +151,7 @@ class Workers:
                 worker.kill()
 
     def stop(self) -> None:
-        """Kill whatever still runs, for good: what ends now ends for no fault of its own."""
+        """Kill all that still runs, for good: a worker that ends now is not at fault."""
         with self._lock:
             self.stopped = True
             for worker in self._running:
@@ -160,7 +160,7 @@ class Workers:
 
 
 class _Worker:
-    """One process, forked to do the job in a file, and where it `stays` another after that."""
+    """One process, forked to do the job in a file; if it `stays`, it then does another."""
 
     def __init__(self, job: Job, path: Path) -> None:
         ours, theirs = socket.socketpair()
@@ -188,7 +188,7 @@ class _Worker:
         self.stays = False
 
     def takes(self, job: Job, path: Path) -> bool:
-        """Whether it is still there to begin with another job."""
+        """Return whether it is still alive to begin another job."""
         self._begin(job)
         try:
             self._socket.sendall(f"{path}\n".encode())
@@ -226,7 +226,7 @@ class _Worker:
                     return
 
     def _take(self, line: str, deadline_s: float, record: Callable[[Record], None]) -> bool:
-        """Whether the line was one of ours, or at least harmless."""
+        """Return whether the line was one of ours, or at least harmless."""
         word, _, rest = line.partition(" ")
         try:
             if word == "record":
@@ -291,11 +291,11 @@ class _Worker:
 
     @property
     def failed(self) -> dict[str, str]:
-        """Case id → why what was reported of its launches does not count."""
+        """Map case id → why the reports on its launches do not count."""
         return self._judge.failed
 
     def kill(self) -> None:
-        """The worker and what it started; whoever listens to it hears that it has ended."""
+        """Kill the worker and its descendants; whoever listens to it sees that it has ended."""
         self._child.kill(thoroughly=True)
 
     def end(self, thoroughly: bool = True) -> None:
@@ -306,7 +306,7 @@ class _Worker:
 
 
 def _kind(job: Job) -> str:
-    """Of server: by what its workers need imported."""
+    """The kind of server, by the imports that its workers need."""
     if job.backend != "cuda" or job.task in ("describe", "draw"):
         return "cpu"
     compiles = any(case.compiled for case in job.cases)
@@ -316,9 +316,9 @@ def _kind(job: Job) -> str:
 
 
 def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
-    """Start the servers that workers on these cases will be forked from, and wait for none.
+    """Start the servers from which workers on these cases will be forked, without waiting.
 
-    Their imports take ten seconds and more, in which a run has other things to do.
+    Their imports take ten seconds and more, during which a run has other things to do.
     """
     if backend == "cuda":
         _server("gpu")
@@ -327,7 +327,7 @@ def import_ahead(backend: str, cases: Iterable[Case] = ()) -> None:
 
 
 def _forked(kind: str, arguments: Sequence[str], output: int, pipe: int) -> Forked:
-    """From the server of this kind, or from a new one where that has ended meanwhile."""
+    """Fork from the server of this kind, or from a new one if that has ended meanwhile."""
     try:
         return _server(kind).fork(arguments, output, pipe)
     except ServerEnded:
@@ -335,9 +335,9 @@ def _forked(kind: str, arguments: Sequence[str], output: int, pipe: int) -> Fork
 
 
 def _server(kind: str) -> ForkServer:
-    """That of this kind and of the places from which modules are imported.
+    """Return the server of this kind and import path.
 
-    It serves all runs of this process; those that were asked last are kept.
+    It serves all runs of this process; the most recently used ones are kept.
     """
     place = kind, os.getcwd(), os.environ.get("PYTHONPATH", "")
     with _servers_lock:

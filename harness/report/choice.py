@@ -1,4 +1,4 @@
-"""Which variant to use when: the fastest at each size, in as few words as the sizes allow."""
+"""Advice on which variant to use: the fastest at each size, in as few words as the sizes allow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MANY_KEYS = 3
 
 @dataclass(frozen=True)
 class Choice:
-    """One variant, and the neighbouring sizes at which nothing was shown to be faster."""
+    """One variant, and the neighbouring sizes at which nothing proved to be faster."""
 
     rung: Rung
     ladders: Sequence[Ladder]

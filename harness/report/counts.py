@@ -1,4 +1,4 @@
-"""What was counted, in sentences: of a run without times, for its terminal and its pages."""
+"""Counted results in sentences, for the terminal and the pages of a run without times."""
 
 from __future__ import annotations
 

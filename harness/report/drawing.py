@@ -1,4 +1,4 @@
-"""The pages of a report's problems, drawn on all cores: a figure takes a quarter of a second."""
+"""Draw the pages of a report's problems on all cores: a figure takes a quarter of a second."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Numbers as a person reads them: base units become µs, GB/s, KiB, 2²⁰ here and nowhere else.
+"""Format numbers for people; only here do base units become µs, GB/s, KiB or 2²⁰.
 
-Three significant digits throughout, since no measurement here supports more. A value that does not
-exist is said to be missing by the caller; these functions are given numbers only.
+Three significant digits throughout, since no measurement here supports more. The caller reports
+absent values; these functions receive only numbers.
 """
 
 from __future__ import annotations

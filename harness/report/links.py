@@ -1,4 +1,4 @@
-"""Where a link leads: the same anchors, whether the pages are files of their own or one file."""
+"""The targets of links: the same anchors, whether the pages are separate files or one file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from harness.report.anchors import counter_anchor
 class Links:
     """Links from one page. slugs: problem → its page's name without the ending.
 
-    root: the way to the run's folder, `../` from a problem's page; None where all is one file.
-    here: the problem whose page it is; empty on the overview. shared: the way from the run's folder
-    to what its pages share, such as their style.
+    root: the path to the run's folder, `../` from a problem's page; None if all is one file. here:
+    the problem of this page; empty on the overview. shared: the path from the run's folder to the
+    files that its pages share, such as their style.
     """
 
     slugs: dict[str, str]

@@ -1,7 +1,7 @@
-"""The files of a report: pages, what they share, and the same in one file.
+"""The files of a report: pages, their shared files, and the same in one file.
 
 A run's folder gets report.html, problems/<problem>.html beside it, and assets/ with the style, the
-scripts and the chart library, one copy for all. Packed runs share one that lies beside them.
+scripts and the chart library, one copy for all. Packed runs share one copy that lies beside them.
 Nothing else refers to anything outside the folder.
 """
 

@@ -1,6 +1,6 @@
-"""What every counter and every word of the page means, for a reader who has not met it.
+"""The meaning of every counter and term on the page, for a reader who is new to it.
 
-Counters keep Nsight Compute's names, so that a figure here can be looked up there.
+Counters keep Nsight Compute's names, so a figure here can be looked up there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run compiles before anything runs: kernels and host functions, each unit once."""
+"""Compile everything before anything runs: kernels and host functions, each unit once."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from harness.silicon.occupancy import Occupancy, waves
 
 @dataclass(frozen=True)
 class Compilation:
-    """What became of the cases.
+    """The outcome for the cases.
 
-    built: of kernels, by the case's id. ready: the ids of all cases that can be run, of which a
-    Python function needs no compiling. refused: why launch shapes were rejected.
+    built: kernels, by the case's id. ready: the ids of all cases that can run, including those with
+    a Python function, which needs no compiling. refused: why launch shapes were rejected.
     """
 
     built: dict[str, Built] = field(default_factory=dict)

@@ -1,10 +1,10 @@
-"""Inputs and references of what is to be measured, drawn ahead while the GPU has other work.
+"""Draw inputs and references ahead of measurement, while the GPU has other work.
 
-The float64 references of a large size take a core many seconds, in which a GPU would wait. So some
-of the cores draw, group by group in the order in which these are measured, while kernels are
-compiled, verified and timed. What is there waits in memory, as much as there is room for; a group
-of which it is not there is drawn when its turn comes, by the process that prepares it. That also
-holds these files against the hashes that were told when they were made.
+The float64 references of a large size take a core many seconds, during which a GPU would wait. So
+some of the cores draw, group by group in measurement order, while kernels are compiled, verified
+and timed. The results wait in memory as far as there is room. A group that was not drawn ahead is
+drawn in its turn, by the process that prepares it. That process also checks the files against the
+hashes recorded when they were made.
 """
 
 from __future__ import annotations
@@ -36,8 +36,11 @@ SHARE = 8
 
 @dataclass(frozen=True)
 class Group:
-    """What is drawn. nbytes: of both draws, and of references and bounds: theirs, and those of the
-    other state of one."""
+    """The inputs and references of a group.
+
+    nbytes: of both draws, and of the references and bounds: their own, and those of the other state
+    of one.
+    """
 
     case: Case
     nbytes: int
@@ -57,7 +60,7 @@ def groups(cases: Iterable[Case], problems: Mapping[str, Problem]) -> list[Group
 
 
 class Drawing:
-    """Draws from the moment that it is entered until it is left.
+    """Draws from entering the context until leaving it.
 
     job: of a group's case, in a folder. several: how many processes draw at once.
     """

@@ -1,4 +1,4 @@
-"""One case executed once on the emulator, in this process."""
+"""Execute one case once on the emulator, in this process."""
 
 from __future__ import annotations
 

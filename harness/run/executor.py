@@ -1,4 +1,4 @@
-"""Who does the pieces of a run: this machine's cores and GPU. Others do so in harness/cluster."""
+"""The executor of a run's work items on this machine. harness/cluster has another one."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class RunContext:
-    """Where a run takes place. card, driver: of the GPU that times; driver: if it is not here.
+    """The place of a run. card, driver: of the timing GPU; driver: if it is not here.
 
-    cluster: what run.json says of the workers, where there are any.
+    cluster: the run.json entry about the workers, if any.
     """
 
     backend: str
@@ -41,9 +41,9 @@ class RunContext:
 
 
 class LocalExecutor:
-    """The cores of this machine: nothing that is timed runs beside anything else.
+    """Runs work items on this machine's cores; nothing timed runs beside anything else.
 
-    jobs: how many cores workers and their emulated launches share.
+    jobs: how many cores the workers and their emulated launches share.
     """
 
     def __init__(self, jobs: int) -> None:

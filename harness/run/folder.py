@@ -1,4 +1,4 @@
-"""A run's folder: run.json, which says what ran on what, and reports/latest, which points to it."""
+"""A run's folder: run.json, which says what ran on what, and the link reports/latest."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _MOST_NAMED = 3
 
 
 class Folder:
-    """One run's folder, looked at before anything runs and closed with how it ended.
+    """One run's folder, checked before anything runs and closed with the run's outcome.
 
-    path: None for a new one in reports/. choice: what the command line chooses. A folder that has
-    results goes on with the cases of its own choice; `chosen` are the ones to work on, None for
-    all. only_profiling: whether a run that has ended is to be profiled, which measures nothing
-    anew. beside: the commit whose kernels stand beside today's. cluster: the workers, if any.
-    Raises UsageError where another run is there, or nothing can be written.
+    path: None for a new one in reports/. choice: the command line's choice of cases. A folder with
+    results continues with the cases of its own choice; `chosen` are the ones to work on, None for
+    all. only_profiling: whether to profile a run that has ended, which measures nothing anew.
+    beside: the commit whose kernels are beside today's. cluster: the workers, if any. Raises
+    UsageError if the folder holds another run, or cannot be written.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""How long a run will take and where the time goes: said first, kept up to date, held to at last.
+"""Forecast a run's duration by stage: printed first, kept up to date, and compared at the end.
 
-A run is steps: units to compile, variants to verify, groups to measure. What each took on this
-machine is remembered, and is what it will take again. A step that was never done takes what its
-size says, by rates that were read from one machine, times what the remembered steps of its stage
-took for theirs; a first run has the rates alone, and says that this is rough.
+A run consists of steps: units to compile, variants to verify, groups to measure. The duration of
+each on this machine is remembered and used as its forecast. A new step is estimated from its size,
+by rates read on one machine, scaled by how the remembered steps of its stage compared with theirs.
+A first run has only the rates, and says that its forecast is rough.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ForecastStep:
 
 @dataclass
 class Durations:
-    """Stage → step → what it took on this machine, beside what the rates say, seconds."""
+    """Stage → step → its duration on this machine, and the estimate from the rates, seconds."""
 
     known: dict[str, dict[str, tuple[float, float]]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -97,9 +97,9 @@ def save(machine: str, durations: Durations) -> None:
 
 
 class Forecast:
-    """Of one run. cores: that steps of a stage share, where it has several at a time.
+    """The forecast of one run. cores: shared by the steps of a stage that runs several at a time.
 
-    durations: what is known; what this run takes is noted there.
+    durations: the known ones; this run's are added.
     """
 
     def __init__(

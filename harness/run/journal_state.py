@@ -1,4 +1,4 @@
-"""What a run's journal says so far: what need not be done again, and what the rounds tell."""
+"""The state of a run's journal: what need not be repeated, and what the rounds show."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from harness.statistics.timings import Timings
 
 
 class JournalState:
-    """What the records say that were there when a run began, and those that it has added since.
+    """The records present when a run began, and those it has added since, indexed.
 
     groups: case → the group that it is timed with.
     """

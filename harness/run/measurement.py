@@ -1,8 +1,9 @@
-"""Timing one group: prepare its cases once, then placement after placement until all is told.
+"""Time one group: prepare its cases once, then run placements until everything is settled.
 
-A placement is a worker process: a context, memory and code of its own. After so many of them one
-looks which cases are settled, and only what is not gets more. Whatever a case does to its worker
-costs the others a restart: each case has its own deadline, and who is to blame is left out.
+A placement is a worker process with its own context, memory and code. After some placements comes a
+look: a check of which cases are settled. Only the others get more placements. If a case breaks its
+worker, the others lose only a restart: each case has its own deadline, and the one to blame is left
+out.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured: bench.yaml's timing and limits, worked out."""
+    """The amount of measuring: bench.yaml's timing and limits, evaluated."""
 
     looks: tuple[int, ...]
     choosing: int

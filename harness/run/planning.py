@@ -1,4 +1,4 @@
-"""What a run plans: the record of each case, and which cases are too large for the device."""
+"""The plan of a run: the record of each case, and the cases too large for the device."""
 
 from __future__ import annotations
 

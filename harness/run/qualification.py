@@ -1,7 +1,7 @@
-"""One variant alone: its test sizes verified, and what that says of each of its launch shapes.
+"""Qualify one variant alone: verify its test sizes, and judge each of its launch shapes.
 
-A launch shape is good when every test size, on both draws of inputs, and every counted size was
-verified. Whatever is missing has a reason: a wrong result, or how the process ended.
+A launch shape is good if every test size, on both draws of inputs, and every counted size was
+verified. Anything missing has a reason: a wrong result, or how the process ended.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ class Qualification:
 
 @dataclass(frozen=True)
 class Judged:
-    """What is known of a variant's launch shapes after one worker.
+    """The status of a variant's launch shapes after one worker.
 
-    wrong: why shapes failed. unfinished: those that were not verified to the end, though nothing
+    wrong: why shapes failed. unfinished: shapes that were not completely verified, although nothing
     they did was wrong.
     """
 

@@ -34,16 +34,17 @@ from harness.run.task_runner import RunSettings, TaskRunner, WorkItem
 
 
 class Runner:
-    """One run into one folder. `failed` tells afterwards whether any case failed.
+    """One run into one folder. `failed` says afterwards whether any case failed.
 
-    patterns: the cases of the folder, as --only has them. chosen: the ids of those that are worked
-    on; None for all. What changed since the folder's results were made is done anew, and `renewed`
-    tells what that was.
-    hands: who does the work; the cores of this machine, and its GPU, unless others are named.
-    driver: of the GPU that times, if that is not this machine's.
-    wanted: profile with ncu as well, where the backend is a GPU; `unprofiled` tells afterwards what
+    patterns: the cases of the folder, as --only has them.
+    chosen: the ids of the cases to work on; None for all. Whatever changed since the folder's
+    results were made is redone, and `renewed` says what that was.
+    hands: the executor; this machine's cores and GPU by default.
+    driver: of the timing GPU, if that is not this machine's.
+    wanted: profile with ncu as well, if the backend is a GPU. `unprofiled` says afterwards what
     went wrong with that, `unread` why the emulator counted instead, and `without_ceilings` why the
-    machine's limits were not measured. matrix: with sizes that were not chosen, too.
+    machine's limits were not measured.
+    matrix: the matrix with all sizes, including those not chosen.
     """
 
     def __init__(

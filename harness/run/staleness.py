@@ -1,9 +1,9 @@
-"""What a run does anew in a folder that has results already: what changed, and what it touches.
+"""Determine what to redo in a folder that already has results: what changed, and what it affects.
 
-A case is done anew where something that decides its result differs: a source or header, problem.py,
-what the matrix says of it, the compiler, the part of the harness that makes the result, and for
-what is timed the driver. Comparisons are made within rounds, so where one case of
-a group is timed anew, the group's others are too; all that they were verified at stays.
+A case is redone if anything that decides its result differs: a source or header, problem.py, the
+matrix's entry for it, the compiler, the part of the harness that makes the result and, for timed
+cases, the driver. Comparisons are made within rounds, so if one case of a group is timed anew, the
+group's others are too; their verification results stay.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def harness_files(is_timed: bool) -> Iterator[Path]:
 
 
 class Origins:
-    """What each case's result is made from; files are read once.
+    """The inputs that each case's result is made from; files are read once.
 
-    driver: that of a run which is timed, or None. A new one may change the times of the same code.
+    driver: the driver of a timed run, or None. A new one may change the times of the same code.
     """
 
     def __init__(

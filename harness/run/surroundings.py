@@ -1,4 +1,4 @@
-"""What a piece of work needs of the run around it. A TaskRunner has all of it; tests have less."""
+"""The parts of a run that a work item needs. A TaskRunner has all of them; tests have fewer."""
 
 from __future__ import annotations
 

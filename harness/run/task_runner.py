@@ -1,7 +1,7 @@
-"""Where pieces of a run are worked on: a device, its worker processes, and what is known so far.
+"""Run work items: on one device, with its worker processes and the journal's state so far.
 
-A run has one on this machine. A run that is spread over others has one for each piece that it
-sends, and the records of that are brought to its own journal.
+A run on this machine has one task runner. A distributed run has one for each work item that it
+sends, whose records are copied into the run's own journal.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CEILINGS_S = 120
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What all pieces of a run share. fresh: of this run alone; see Job."""
+    """The settings that all work items of a run share. fresh: of this run alone; see Job."""
 
     backend: str
     device: Device
@@ -55,12 +55,13 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class WorkItem:
-    """What is worked on in one place, from its beginning to its end.
+    """Work that is done in one place from beginning to end.
 
-    qualify: one variant alone, at its test sizes, and on the emulator at those that are counted.
-    ceilings: what the device can do at most. measure: one comparison, which is all variants of a
-    problem at a type and a size, with all their launch shapes; so they share rounds and a GPU.
-    count: what was timed, counted in the emulator.
+    qualify: one variant alone, at its test sizes and, on the emulator, at the counted sizes.
+    ceilings: the device's best rates.
+    measure: one comparison, which is all variants of a problem at a type and a size, with all their
+    launch shapes; so they share rounds and a GPU.
+    count: timed cases, counted in the emulator.
     """
 
     kind: Literal["qualify", "ceilings", "measure", "count"]
@@ -78,10 +79,10 @@ class WorkItem:
 
 
 class TaskRunner:
-    """Does pieces, one after another or several at a time, and hands on their records.
+    """Runs work items, one after another or several at a time, and passes on their records.
 
-    known: what the records say so far, those included that are kept. built: case →
-    what was compiled for it.
+    known: the state of the records so far, including those it keeps. built: case → its compiled
+    code.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Which variants of a matrix with two sides are made from the same: same text, same machine code.
+"""Find the variants of a two-sided matrix made from the same: same text, or same machine code.
 
-A variant and its twin of another commit are the same where the matrix says the same of both and
-every file that goes into them, headers too, has the same content.
+A variant and its twin from another commit are the same if the matrix has the same entry for both
+and every file used by them, headers included, has the same content.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one compute capability allows: the limits that a launch has to fit and occupancy follows.
+"""The limits of each compute capability, which bound launches and determine occupancy.
 
 Sizes are in bytes, registers are 32-bit. Where a figure comes from:
 
@@ -11,9 +11,10 @@ Sizes are in bytes, registers are 32-bit. Where a figure comes from:
 [tuning]     NVIDIA's Turing, Ampere, Ada, Hopper and Blackwell tuning guides: shared memory per
              multiprocessor, and the 1 KiB that CUDA reserves in each block from 8.0 on.
 
-The representative device of an architecture stands for it where there is none: launch shapes such
-as `6 * sm_count` need a number. Its figures are of one product (NVIDIA's architecture white papers
-and data sheets; L2 sizes as the CUDA runtime reports them) and no property of the architecture.
+If there is no GPU, the representative device of an architecture stands in: launch shapes such as `6
+* sm_count` need a number. Its figures are those of one product (from NVIDIA's architecture white
+papers and data sheets; L2 sizes as the CUDA runtime reports them), not a property of the
+architecture.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ GB = 1000**3
 
 
 class UnknownArchitectureError(ValueError):
-    """No facts are known for the architecture that was asked for."""
+    """No facts are known for the requested architecture."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ class Representative:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a launch has to fit. The defaults hold for every architecture that is listed here.
+    """The limits of a launch. The defaults hold for every architecture that is listed here.
 
-    An architecture has them from NVIDIA's documents; a card that is there tells its own.
+    An architecture's limits are from NVIDIA's documents; a present card reports its own.
     """
 
     max_threads_per_sm: int  # [guide]
@@ -76,7 +77,7 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture(Limits):
-    """One compute capability, its limits, and a product that stands for it."""
+    """One compute capability, its limits, and a representative product."""
 
     name: str
     """As nvcc's `-arch` takes it, for example `sm_90`."""

@@ -1,4 +1,4 @@
-"""Named features of the hardware: from which compute capability on it is there.
+"""Named hardware features, each with the first compute capability that has it.
 
 Sources: [ptx] the PTX ISA's "Target ISA Notes" of the instruction; [guide] CUDA Programming Guide
 13.0, "Compute Capabilities".
@@ -13,7 +13,7 @@ Capability = tuple[int, int]
 
 
 class Feature(NamedTuple):
-    """Something that hardware has from one compute capability on, and in every later one."""
+    """A hardware feature present from one compute capability on."""
 
     since: Capability
     words: str

@@ -1,8 +1,8 @@
 """How many blocks of a kernel a multiprocessor holds at once, and how a grid fills the machine.
 
-Theoretical occupancy by the rules of NVIDIA's occupancy calculator, as `cuda_occupancy.h` of the
-CUDA toolkit states them for compute capability 7.5 and later, and with the largest shared memory
-configuration of the multiprocessor. It is an upper limit that follows from resources alone;
+This is theoretical occupancy by the rules of NVIDIA's occupancy calculator, as `cuda_occupancy.h`
+of the CUDA toolkit states them for compute capability 7.5 and later, with the multiprocessor's
+largest shared memory configuration. It is an upper limit that follows from resources alone;
 achieved occupancy is what a profiler measures.
 """
 
@@ -18,7 +18,7 @@ Limiter = Literal["warps", "blocks", "registers", "shared memory"]
 
 @dataclass(frozen=True)
 class Occupancy:
-    """What one multiprocessor holds of a kernel at once."""
+    """The blocks and warps of a kernel that one multiprocessor holds at once."""
 
     blocks_per_sm: int
     """0 if not even one block fits: such a launch fails."""
@@ -32,7 +32,7 @@ class Occupancy:
 
 @dataclass(frozen=True)
 class Waves:
-    """How a grid is spread over time if all blocks take equally long."""
+    """The distribution of a grid over time if all blocks take equally long."""
 
     count: int
     """Rounds that the machine needs, the last one included."""

@@ -1,11 +1,11 @@
-"""What two events around a launch cost: it belongs to the host and is taken off a case's time.
+"""The cost of the two events around a launch, which is due to the host and is subtracted.
 
-A launch stands between two CUDA events. Their interval holds, besides the kernel, the way from the
-first event to the kernel and from the kernel to the second: 2.3 µs on one host, 4 on another. So in
-every placement one kernel that stores when its first block began and its last one ended is timed
-between two events. What the events show beyond that is their cost, and the time before the kernel's
-first instruction and after its last. That time belongs to the card, not to the host: it is a
-constant here (`IN_AND_OUT_NS`), read with CUPTI, whose durations include it.
+A launch stands between two CUDA events. Besides the kernel, their interval includes the path from
+the first event to the kernel and from the kernel to the second: 2.3 µs on one host, 4 on another.
+So in every placement, one kernel that records when its first block began and its last one ended is
+timed between two events. The excess in the events' interval is their cost, plus the time before the
+kernel's first instruction and after its last. That time belongs to the card, not to the host: it is
+a constant here (`IN_AND_OUT_NS`), read with CUPTI, whose durations include it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EMPTY_IN_DOUBT_NS = 250.0
 
 @dataclass(frozen=True)
 class Cost:
-    """What two events cost, and by how much that may be wrong, ns."""
+    """The cost of two events, and its possible error, ns."""
 
     ns: float
     in_doubt_ns: float
@@ -48,7 +48,7 @@ NOTHING = Cost(0.0, 0.0)
 
 
 class EventCosts:
-    """The costs in a run, by placement; of an older run, from its empty kernel."""
+    """The costs in a run, by placement; for an older run, from its empty kernel."""
 
     def __init__(self, records: Iterable[Record]) -> None:
         self._measured: dict[tuple[str, int, str], float] = {}
@@ -65,16 +65,16 @@ class EventCosts:
         return bool(self._measured)
 
     def at(self, group: str, placement: int, cache: str) -> float:
-        """What is taken off an interval of a placement, ns."""
+        """The cost to subtract from an interval of a placement, ns."""
         found = self._measured.get((group, placement, cache))
         return self.usual(cache).ns if found is None else found
 
     def usual(self, cache: str = "cold") -> Cost:
-        """The whole run's."""
+        """The cost in the run as a whole."""
         found = [ns for (_, _, of), ns in self._measured.items() if of == cache]
         return Cost(median(found), IN_DOUBT_NS) if found else self._older
 
 
 def cost(samples: Sequence[float]) -> float:
-    """What two events cost by these launches of the self-timed kernel, ns."""
+    """Compute the cost of two events from launches of the self-timed kernel, ns."""
     return max(batch_time(samples) - IN_AND_OUT_NS, 0.0)

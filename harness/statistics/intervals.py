@@ -1,12 +1,12 @@
 """From timed batches to intervals, and from intervals to verdicts.
 
-Three levels, and each has its own summary:
+There are three levels, each with its own summary:
 
-    launches of a batch      → their trimmed mean: outliers go, and the clock's ticks average out
+    launches of a batch      → their trimmed mean: drops outliers, averages out the clock's ticks
     rounds of a placement    → their median: a disturbed round has no say
     placements               → a t interval: only these are independent of each other
 
-A placement is a fresh process with fresh memory. What is drawn once a process is drawn anew in
+A placement is a fresh process with fresh memory. Anything drawn once per process is drawn anew in
 each, so an interval over placements is a promise about the next run. Launches, and rounds within
 one placement, share that draw and are never treated as independent (Kalibera and Jones, "Rigorous
 benchmarking in reasonable time", ISMM 2013). docs/measurement.md has the experiments.
@@ -52,17 +52,17 @@ class Interval:
     high: float
 
     def inverse(self) -> Interval:
-        """B over A, of A over B."""
+        """B over A, given A over B."""
         return Interval(1 / self.value, 1 / self.high, 1 / self.low)
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean of logarithms over independent units, with what is known of its error.
+    """A mean of logarithms over independent units, with its known errors.
 
-    resolution: the largest error, as a part of the value, that the clock's ticks leave however
-    often one measures. bias: by how much it is too large, at most, where what is taken off for the
-    events is too little; it moves all figures of a card alike, so differences take differences.
+    resolution: the largest relative error that the clock's ticks leave, however often one measures.
+    bias: the most by which it may be too large, if the correction for the events is too small. It
+    shifts all figures of a card alike, so it largely cancels in differences.
     """
 
     mean: float
@@ -76,7 +76,7 @@ class Estimate:
 
     @property
     def unresolved(self) -> float:
-        """What no number of measurements tells, as a part of the value."""
+        """The relative error that no number of measurements removes."""
         return math.hypot(self.resolution, self.bias)
 
     @property
@@ -89,9 +89,9 @@ class Estimate:
         return Interval(*(math.exp(self.mean + side * half) for side in (0, -1, 1)))
 
     def p_value(self) -> float:
-        """How likely so large a mean is where the truth is 0; two-sided.
+        """The probability of so large a mean if the truth is 0; two-sided.
 
-        What the clock's resolution and the events' cost could explain is taken off first.
+        The part that the clock's resolution and the events' cost could explain is subtracted first.
         """
         beyond = max(abs(self.mean) - self.unresolved, 0.0)
         if beyond == 0:
@@ -105,25 +105,26 @@ class Estimate:
 
 @cache
 def _students(confidence: float, freedom: float) -> float:
-    """How many standard errors a two-sided interval reaches to either side."""
+    """The half-width of a two-sided interval in standard errors."""
     from scipy.special import stdtrit  # here, as no worker needs it
 
     return float(stdtrit(freedom, 0.5 + confidence / 2))
 
 
 def batch_time(samples: Sequence[float]) -> float:
-    """One number for a batch of launches, ns: their mean without the tenth at either end.
+    """Summarise a batch of launches, ns: their mean without the tenth at either end.
 
-    At least one is left out at either end, where there are three or more.
+    With three launches or more, at least one is left out at either end.
     """
     cut = max(1, int(_TRIMMED * len(samples))) if len(samples) >= 3 else 0
     return fmean(sorted(samples)[cut : len(samples) - cut])
 
 
 def over_placements(values: Times) -> list[float]:
-    """One value for each placement, the median over its rounds.
+    """Return one value per placement, the median over its rounds.
 
-    With a single placement, its rounds one by one: what is known then holds for that process only.
+    With a single placement, return its rounds one by one: the result then holds for that process
+    only.
     """
     several = len({key[0] for key in values}) > 1
     units: dict[Key, list[float]] = defaultdict(list)
@@ -133,7 +134,7 @@ def over_placements(values: Times) -> list[float]:
 
 
 def estimate(logs: Times, resolution: float = 0.0, bias: float = 0.0) -> Estimate | None:
-    """The mean of logarithms; None where there are too few units or one is not finite."""
+    """The mean of logarithms; None if there are too few units or one is not finite."""
     units = over_placements(logs)
     if len(units) < FEWEST or not all(map(math.isfinite, units)):
         return None
@@ -142,9 +143,9 @@ def estimate(logs: Times, resolution: float = 0.0, bias: float = 0.0) -> Estimat
 
 
 def time_of(times: Times, hidden: float = 0.0, in_doubt_ns: float = 0.0) -> Estimate | None:
-    """The logarithm of a time, ns. hidden: what the clock's steps hide of it (`hidden_by`).
+    """The logarithm of a time, ns. hidden: the error that the clock's steps hide (`hidden_by`).
 
-    in_doubt_ns: by how much it may be too long or too short however often one measures.
+    in_doubt_ns: the error in either direction that remains however often one measures.
     """
     if any(not (math.isfinite(t) and t > 0) for t in times.values()):
         return None
@@ -155,11 +156,11 @@ def time_of(times: Times, hidden: float = 0.0, in_doubt_ns: float = 0.0) -> Esti
 def speedup(
     baseline: Times, variant: Times, hidden: float = 0.0, in_doubt_ns: float = 0.0
 ) -> Estimate | None:
-    """The logarithm of how many times faster the variant is: baseline / variant.
+    """The logarithm of the speed-up of the variant: baseline / variant.
 
-    Only rounds that both have count, each compared within itself. On logarithms, so that the
-    speed-up of A over B is the reciprocal of B's over A. in_doubt_ns: by how much both may be too
-    long; where they are equally long it makes no difference.
+    Only rounds that both have count, each compared within itself. Logarithms make the speed-up of A
+    over B the reciprocal of B's over A. in_doubt_ns: the most by which both may be too long; it
+    cancels if they are equally long.
     """
     pairs = {key: (baseline[key], variant[key]) for key in baseline.keys() & variant.keys()}
     if any(not (math.isfinite(t) and t > 0) for pair in pairs.values() for t in pair):
@@ -169,7 +170,7 @@ def speedup(
 
 
 def difference(one: Estimate, other: Estimate) -> Estimate:
-    """The first mean less the second, of units that have nothing to do with each other.
+    """The first mean less the second, of unrelated units.
 
     The variances may differ, so the degrees of freedom are Welch's ("The generalization of
     'Student's' problem when several different population variances are involved", 1947).
@@ -185,18 +186,18 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
 
 
 def tick_of(samples: Sequence[float]) -> float:
-    """The step of the clock, ns: the largest number that every sample is a multiple of.
+    """The step of the clock, ns: the largest number of which every sample is a multiple.
 
-    0 where there are too few different samples to tell.
+    0 if there are too few different samples to tell.
     """
     whole = np.unique(np.rint(np.asarray(samples, float)).astype(np.int64))
     return float(np.gcd.reduce(whole)) if len(whole) >= FEWEST_TICKS else 0.0
 
 
 def hidden_by(tick: float, samples: Sequence[float]) -> float:
-    """The largest error, as a part of the value, that a clock's steps leave in a mean of samples.
+    """The largest relative error that a clock's steps leave in a mean of samples.
 
-    Half a step where all samples are equal. Samples that scatter by as little as half a step
+    It is half a step if all samples are equal. Samples that scatter by as little as half a step
     average it out: the error of a mean falls as exp(−2π² (σ / step)²) (Widrow and Kollár,
     "Quantization Noise", 2008, chapter 4).
     """
@@ -208,7 +209,7 @@ def hidden_by(tick: float, samples: Sequence[float]) -> float:
 
 
 def certain(p_values: Mapping[Name, float], error: float) -> set[Name]:
-    """Which of several differences are real, with at most this chance that any one is not.
+    """Select the differences that are real, with at most this chance that any one is not.
 
     Holm's procedure ("A simple sequentially rejective multiple test procedure", 1979).
     """
@@ -224,13 +225,14 @@ def certain(p_values: Mapping[Name, float], error: float) -> set[Name]:
 def verdict(
     ratio: Interval | None, is_certain: bool, floor: float, same_within: float, wholly: bool = False
 ) -> Verdict:
-    """What a speed-up allows to be said, wherever it is said.
+    """Return the verdict that a speed-up allows, the same wherever it is reported.
 
     same: the whole interval lies within `same_within` of 1, however certain the difference is.
     faster, slower: the difference is certain among all that were compared (`certain`), and larger
-    than what equal kernels differed by (`floor`, 0 unless that was found), by its value, or where
-    two runs share no round, `wholly`: by its interval.
-    unclear: neither. invalid: no interval.
+    than the difference between equal kernels (`floor`, 0 unless one was found). It is the value
+    that must exceed the floor or, if two runs share no round (`wholly`), the whole interval.
+    unclear: neither.
+    invalid: no interval.
     """
     if ratio is None:
         return "invalid"

@@ -1,10 +1,10 @@
-"""The mixes of reading and writing that ceilings are measured of, and what lies between two.
+"""The read/write mixes for which ceilings are measured, and interpolation between two of them.
 
-Memory moves less in a second where it both reads and writes, and where it mostly writes. So the
-traffic of a problem is held to a kernel of ours that reads and writes in the same proportion. Where
-none does, the two next to it stand in, one after the other: a part of the bytes in the proportion
-of each, so that together they read and write what the problem does. Two kernels could do that, so
-it is a time that the machine was seen to reach. It is no bound: one kernel may do it sooner.
+Memory moves less per second if it both reads and writes, or mostly writes. So a problem's traffic
+is compared with a kernel of ours that reads and writes in the same proportion. If there is none,
+the two nearest stand in, one after the other: each moves a part of the bytes in its own proportion,
+so that together they read and write what the problem does. Two kernels could do that, so it is a
+time that the machine has been shown to reach. It is not a bound: a single kernel may be faster.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NEAR = 0.01
 
 @dataclass(frozen=True)
 class Mix:
-    """Bytes read to bytes written, in smallest numbers, and its ceiling's name."""
+    """The ratio of bytes read to bytes written, in lowest terms, and its ceiling's name."""
 
     reads: int
     writes: int
@@ -29,7 +29,7 @@ class Mix:
 
     @property
     def share(self) -> float:
-        """Of the bytes, the part that is written."""
+        """The fraction of the bytes that is written."""
         return self.writes / (self.reads + self.writes)
 
     @property
@@ -51,7 +51,7 @@ _NAMES = {"read_bandwidth": "reading", "copy_bandwidth": "copying", "write_bandw
 
 
 def name_of(read: int, written: int) -> str:
-    """`reading`, `copying`, `writing`, or `2:1 traffic`: bytes read to bytes written."""
+    """Return `reading`, `copying`, `writing`, or `2:1 traffic`: bytes read to bytes written."""
     share = written / (read + written)
     nearest = min(MIXES, key=lambda mix: abs(mix.share - share))
     if abs(nearest.share - share) <= NEAR:
@@ -63,7 +63,7 @@ def name_of(read: int, written: int) -> str:
 
 @dataclass(frozen=True)
 class Least:
-    """The least time of some traffic at the ceilings measured, and of which of them it is made."""
+    """The least time of some traffic at the measured ceilings, and the ceilings it uses."""
 
     ns: Interval
     mixes: tuple[Mix, ...]
@@ -71,15 +71,14 @@ class Least:
 
     @property
     def note(self) -> str:
-        """`between reading and copying`; empty where a kernel of this proportion was measured."""
+        """`between reading and copying`; empty if a kernel of this proportion was measured."""
         return f"between {' and '.join(mix.name for mix in self.mixes)}" if self.mixes[1:] else ""
 
 
 def least(ceilings: Mapping[str, Ceiling], read: int, written: int) -> Least | None:
-    """What moving so many bytes takes; None where the ceilings measured do not reach so far.
+    """The time to move these bytes; None if the measured ceilings do not reach that far.
 
-    They do not where only mixes were measured that write less than this one, or only such that
-    write more.
+    That happens if all the measured mixes write less than this one, or all write more.
     """
     total = read + written
     known = [mix for mix in MIXES if mix.ceiling in ceilings]

@@ -1,4 +1,4 @@
-"""Ceilings as all placements saw them, without what the events around their launches cost."""
+"""Ceilings over all placements, without the cost of the events around their launches."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from harness.statistics.intervals import Key, batch_time, time_of
 def ceiling_over_placements(
     ceiling: Ceiling, rounds: Sequence[Round], confidence: float, cost_ns: float = 0.0
 ) -> Ceiling:
-    """A ceiling as all placements saw it, where they measured it again.
+    """Return a ceiling over all placements that measured it again.
 
-    cost_ns: what the events cost, which is taken off the time of each launch.
+    cost_ns: the events' cost, subtracted from the time of each launch.
     """
     if ceiling.name == "empty_kernel":  # shown as the events show it
         return ceiling
@@ -33,7 +33,7 @@ def ceiling_over_placements(
 
 
 def _without_events(ceiling: Ceiling, cost_ns: float) -> Ceiling:
-    """A rate of the time that is left of each launch; the same where its work is not known."""
+    """The rate over each launch's remaining time; unchanged if its work is unknown."""
     if not ceiling.work or not cost_ns:
         return ceiling
 

@@ -1,4 +1,4 @@
-"""A run's net times: of every batch, without what the events cost, from the rounds that count."""
+"""A run's net times: of every batch, without the events' cost, from the rounds that count."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ Group = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Spread:
-    """What a case's time varies by, as parts of it: between placements, and within one."""
+    """The relative variation of a case's time, between placements and within one."""
 
     between: float
     within: float
 
     @property
     def depends_on_placement(self) -> bool:
-        """Whether where the memory lies matters more than everything that varies in one place."""
+        """Return whether memory placement matters more than all variation within one placement."""
         return self.between > 0.005 and self.between > 2 * self.within
 
 
@@ -52,7 +52,7 @@ def group_of(p: Planned) -> Group:
 
 
 def placements_that_choose(group: Iterable[Planned], wanted: int) -> int:
-    """How many of a group's placements only choose launch shapes: none where no variant has two."""
+    """The number of placements that only choose launch shapes: 0 if no variant has two."""
     shapes = Counter(p.variant for p in group)
     return wanted if max(shapes.values(), default=0) > 1 else 0
 
@@ -60,7 +60,7 @@ def placements_that_choose(group: Iterable[Planned], wanted: int) -> int:
 def once(
     method: Callable[Concatenate[Self, P], Found],
 ) -> Callable[Concatenate[Self, P], Found]:
-    """Work a method's answer out once for each of its arguments."""
+    """Compute a method's result once per set of arguments."""
 
     @wraps(method)
     def kept(self: Self, /, *args: P.args, **kwargs: P.kwargs) -> Found:
@@ -98,7 +98,7 @@ class NetTimes:
 
     @property
     def confidence(self) -> float:
-        """Of one interval: the error allowed is shared by the looks at which one might stop."""
+        """The confidence of one interval: all looks at which a run may stop share the error."""
         return 1 - self.error / self.looks
 
     @cached_property
@@ -110,24 +110,24 @@ class NetTimes:
         return dict(found)
 
     def rounds(self, case: str, cache: str, repeat: bool = False) -> list[Round]:
-        """Every round of a case, those that choose and those left out too."""
+        """Every round of a case, including choosing ones and those left out."""
         return self._rounds.get((case, cache, repeat), [])
 
     @cached_property
     def left_out(self) -> dict[Group, Counter[str]]:
-        """Group → reason → how many of its rounds are in no figure."""
+        """Group → reason → the number of its rounds that enter no figure."""
         return {group: Counter(found.values()) for group, found in self._spoiled.items()}
 
     @cached_property
     def _spoiled(self) -> dict[Group, dict[tuple[int, int], str]]:
-        """Group → the rounds that are in no figure, and why."""
+        """Group → the rounds that enter no figure, and why."""
         rounds: dict[Group, list[Round]] = defaultdict(list)
         for found in self._rounds.values():
             rounds[group_of(self._planned[found[0].case])] += found
         return {group: spoiled(found) for group, found in rounds.items()}
 
     def is_spoiled(self, placement: int) -> bool:
-        """Whether the card was throttled in every round of a placement."""
+        """Return whether the card was throttled in every round of a placement."""
         return is_throttled_throughout(
             r for found in self._rounds.values() for r in found if r.placement == placement
         )
@@ -139,9 +139,9 @@ class NetTimes:
                         for ns in r.samples_ns])  # fmt: skip
 
     def times(self, case: str, cache: str, repeat: bool = False) -> Times:
-        """(placement, round) → that batch's time, ns; of the rounds that figures are made from.
+        """(placement, round) → that batch's time, ns, for the rounds used in figures.
 
-        What the events themselves cost is taken off the interval between them.
+        The events' own cost is subtracted from the interval between them.
         """
         return self._times(case, cache, repeat, for_choice=False)
 
@@ -170,7 +170,7 @@ class NetTimes:
         return self.event_costs.at(self._planned[case].group, placement, cache)
 
     def interval_between_events(self, case: str, cache: str) -> Interval | None:
-        """What `time` gives, ns, before the events' cost is taken off."""
+        """The same as `time`, ns, before the events' cost is subtracted."""
         times = self._intervals(case, cache, False, for_choice=False)
         found = time_of(times, self._hidden(case, cache))
         return found.interval(self.confidence) if found else None
@@ -180,21 +180,21 @@ class NetTimes:
         return hidden_by(self.tick, [ns for r in self.rounds(case, cache) for ns in r.samples_ns])
 
     def _in_doubt(self, cache: str) -> float:
-        """By how much what is taken off may be wrong, in every time alike, ns."""
+        """The possible error of the subtracted cost, the same in every time, ns."""
         return self.event_costs.usual(cache).in_doubt_ns
 
     def time(self, case: str, cache: str) -> Interval | None:
-        """The case's time, ns; None where too little was measured for an interval."""
+        """The case's time, ns; None if there is too little data for an interval."""
         found = self.log_time(case, cache)
         return found.interval(self.confidence) if found else None
 
     def log_time(self, case: str, cache: str) -> Estimate | None:
-        """The logarithm of the case's time, ns, to be compared with that of another run."""
+        """The logarithm of the case's time, ns, for comparison with another run."""
         return time_of(self.times(case, cache), self._hidden(case, cache), self._in_doubt(cache))
 
     @once
     def step_times(self, case: str, cache: str) -> list[float]:
-        """Each step's time, ns; empty where steps were not timed apart."""
+        """Each step's time, ns; empty if steps were not timed separately."""
         rounds = [r for r in self.rounds(case, cache) if r.steps_ns and all(r.steps_ns)]
         if not rounds:
             return []
@@ -210,7 +210,7 @@ class NetTimes:
         return [median(over_placements(times)) for times in by_step]
 
     def spread(self, case: str, cache: str) -> Spread | None:
-        """None with fewer than three placements."""
+        """The spread of the case's time; None with fewer than three placements."""
         logs: dict[int, list[float]] = defaultdict(list)
         for (placement, _), ns in self.times(case, cache).items():
             logs[placement].append(math.log(ns))

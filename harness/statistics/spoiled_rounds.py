@@ -1,4 +1,4 @@
-"""Rounds that are in no figure: the card was throttled, or ran at another clock than usual."""
+"""Rounds that enter no figure: the card was throttled, or ran at another clock than usual."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ At = tuple[int, int]
 
 
 def spoiled(rounds: Iterable[Round]) -> dict[At, str]:
-    """Of a group's rounds those that are left out whole, and why.
+    """A group's rounds that are left out entirely, and why.
 
-    Where most are at other clocks that is how the card runs, and none is left out for it.
+    If most rounds are at other clocks, that is how the card runs, and none is left out for it.
     """
     found: dict[At, str] = {}
     clocks: dict[At, list[int]] = defaultdict(list)
@@ -44,7 +44,7 @@ def spoiled(rounds: Iterable[Round]) -> dict[At, str]:
 
 
 def is_throttled_throughout(rounds: Iterable[Round]) -> bool:
-    """Whether the card was throttled in every one of these rounds."""
+    """Return whether the card was throttled in every one of these rounds."""
     throttled: dict[At, bool] = {}
     for r in rounds:
         at = r.placement, r.round

@@ -1,9 +1,9 @@
-"""What the rounds of a run say: times, comparisons, and which launch shape a variant is shown at.
+"""Results from a run's rounds: times, comparisons, and the launch shape shown for each variant.
 
 The first placements of a group only choose the launch shapes, and every figure comes from the
-others: the best of several noisy figures is better than the truth, but not in data that had no part
-in the choice. All comparisons that a group's page makes are one family, and "faster" and "slower"
-are said so that at most one family in twenty has a false one (at a confidence of 95 %).
+others. The best of several noisy figures is biased, unless it is read from data that had no part in
+the choice. All comparisons that a group's page makes are one family, and "faster" and "slower" are
+said so that at most one family in twenty has a false one (at a confidence of 95 %).
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class Timings(NetTimes):
     """The net times of a run, ready to be compared."""
 
     def shape(self, group: Group, variant: str, cache: str = "cold") -> Planned | None:
-        """The sound case at which a variant is shown: its fastest launch shape, chosen apart.
+        """The sound case at which a variant is shown: its fastest launch shape, chosen separately.
 
-        Without times, or where none is sound, the first sound one or None.
+        Without times, or if none is sound, the first sound one or None.
         """
         own = [p for p in self.groups[group] if p.variant == variant]
         return next(iter(self.fastest(own, cache)), None)
 
     def fastest(self, cases: Iterable[Planned], cache: str = "cold") -> list[Planned]:
-        """Of the cases given, each variant's fastest sound one, by the choosing placements."""
+        """Each variant's fastest sound case among those given, by the choosing placements."""
         best: dict[str, tuple[float, Planned]] = {}
         for p in cases:
             if self._outcomes[p.case].status == "ok":
@@ -72,16 +72,16 @@ class Timings(NetTimes):
 
     @once
     def _cost(self, case: str, cache: str) -> float:
-        """A time to choose by, ns: of the placements set apart, or of all where there are none."""
+        """A time to choose by, ns: from the choosing placements, or from all if there are none."""
         both = (self._times(case, cache, False, for_choice) for for_choice in (True, False))
         times = next((each for each in both if each), None)
         return median(over_placements(times)) if times else math.inf
 
     def baseline_of(self, case: str) -> str | None:
-        """What a case is compared with: the baseline at the launch shape that it is shown at.
+        """The case to compare with: the baseline at the launch shape at which it is shown.
 
-        One figure for all of a group, so that speed-ups are in proportion to the times beside
-        them. A baseline that failed is nothing to compare with; `substitute` says what stands in.
+        It is one case for the whole group, so that speed-ups are in proportion to the times beside
+        them. A failed baseline cannot be compared with; `substitute` names its replacement.
         """
         group = group_of(self._planned[case])
         variant = self.reference(group)
@@ -96,19 +96,19 @@ class Timings(NetTimes):
         return ordered[0].variant if ordered else None
 
     def substitute(self, group: Group) -> str | None:
-        """The variant that stands in for a baseline of which nothing is sound; else None."""
+        """The variant that replaces a baseline without a sound case; else None."""
         found = self.reference(group)
         baseline = next((p.variant for p in self.groups[group] if p.is_baseline), None)
         return found if found != baseline else None
 
     def builds_on(self, p: Planned) -> Planned | None:
-        """The case that this one is a step further than: that variant as it is shown."""
+        """The case that this one improves on: the variant it builds on, as shown."""
         return self.shape(group_of(p), p.builds_on) if p.builds_on else None
 
     # What is compared
 
     def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
-        """How many times faster `case` is than `against`; the two share problem and sizes."""
+        """Return how many times faster `case` is than `against`; they share problem and sizes."""
         found = self.log_speedup(case, against, cache)
         ratio = found.interval(self.confidence) if found else None
         group = group_of(self._planned[case])
@@ -127,15 +127,15 @@ class Timings(NetTimes):
 
     @once
     def log_speedup(self, case: str, against: str, cache: str = "cold") -> Estimate | None:
-        """The logarithm of how many times faster `case` is, round by round; None with too few."""
+        """The logarithm of the speed-up of `case`, round by round; None with too few."""
         hidden = math.hypot(self._hidden(case, cache), self._hidden(against, cache))
         return speedup(*self.paired(against, case, cache), hidden, self._in_doubt(cache))
 
     def paired(self, against: str, case: str, cache: str) -> tuple[Times, Times]:
-        """Both cases' times, each batch of the one beside each batch of the other in its round.
+        """Both cases' times, pairing each batch of one with each batch of the other in its round.
 
-        A baseline has two batches, so a round has two ratios to it, and a median over them bears
-        more disturbed batches than one over ratios to the two batches' mean.
+        A baseline has two batches, so a round has two ratios to it. A median over all of them
+        tolerates more disturbed batches than one over ratios to the two batches' mean.
         """
         base, own = dict[Key, float](), dict[Key, float]()
         for which in product((False, True), repeat=2):
@@ -147,7 +147,7 @@ class Timings(NetTimes):
     def family(self, group: Group, cache: str = "cold") -> list[tuple[str, str]]:
         """Every comparison that the pages make in a group: (case, against).
 
-        Each case with the baseline; what is shown of each variant with what it builds on, with the
+        Each case with the baseline; each variant, as shown, with the one it builds on, with the
         fastest, and with its own slowest shape.
         """
         cases = [p for p in self.groups[group] if self._outcomes[p.case].status == "ok"]
@@ -166,13 +166,13 @@ class Timings(NetTimes):
         return list(pairs)
 
     def shown(self, group: Group, cache: str = "cold") -> list[Planned]:
-        """Each variant at the launch shape that it is shown at, in the matrix's order."""
+        """Each variant at the launch shape at which it is shown, in the matrix's order."""
         variants = dict.fromkeys(p.variant for p in self.groups[group])
         found = (self.shape(group, variant, cache) for variant in variants)
         return [p for p in found if p]
 
     def leader(self, group: Group, cache: str = "cold") -> Planned | None:
-        """The fastest variant of ours, by the figures."""
+        """The variant of ours with the fastest figure."""
         timed = [
             (found.value, i, p)
             for i, p in enumerate(self.shown(group, cache))
@@ -184,7 +184,7 @@ class Timings(NetTimes):
     def _certain(
         self, group: Group, cache: str
     ) -> tuple[list[tuple[str, str]], set[tuple[str, str]]] | None:
-        """A group's family, and which of it differ for certain; None where nothing is timed."""
+        """A group's family, and its certain differences; None if nothing is timed."""
         pairs = self.family(group, cache)
         found = {pair: self.log_speedup(*pair, cache) for pair in pairs}
         p_values = {pair: e.p_value() for pair, e in found.items() if e}
@@ -194,7 +194,7 @@ class Timings(NetTimes):
 
     @once
     def repeats(self, group: Group, cache: str) -> list[Estimate]:
-        """The baseline's second batches over its first, at each launch shape: truly 1."""
+        """The baseline's second batches over its first, at each launch shape: truly equal to 1."""
         found = (
             speedup(
                 self.times(p.case, cache),
@@ -207,24 +207,24 @@ class Timings(NetTimes):
         return [each for each in found if each]
 
     def noise(self, group: Group, cache: str) -> float:
-        """By how much two runs of the same kernel may differ; 0.003 is 0.3 %.
+        """The possible difference between two runs of the same kernel; 0.003 is 0.3 %.
 
-        What the intervals of A/A do not exclude; infinite where there are none.
+        It is what the A/A intervals do not exclude; infinite if there are none.
         """
         intervals = [each.interval(self.confidence) for each in self.repeats(group, cache)]
         return max((max(i.high, 1 / i.low) - 1 for i in intervals), default=math.inf)
 
     def floor(self, group: Group, cache: str) -> float:
-        """What a difference must exceed: 0, unless A/A shows equal kernels to differ."""
+        """The least difference that counts: 0, unless A/A shows equal kernels to differ."""
         found = self.repeats(group, cache)
         real = certain({i: e.p_value() for i, e in enumerate(found)}, self.error / self.looks)
         intervals = [found[i].interval(self.confidence) for i in range(len(found)) if i in real]
         return max((max(i.high, 1 / i.low) - 1 for i in intervals), default=0.0)
 
     def is_settled(self, case: str, cache: str, target: float) -> bool:
-        """Whether more placements would tell nothing new about the case.
+        """Return whether more placements would tell nothing new about the case.
 
-        Its interval is narrower than the target, and what it means is certain.
+        That is so if its interval is narrower than the target, and its verdict is certain.
         """
         baseline = self.baseline_of(case)
         if baseline is None or baseline == case:

@@ -1,4 +1,4 @@
-"""run.json: what ran on what. It may come from a stranger: each key that is read has its type."""
+"""run.json: what ran on what. It may come from a stranger, so each key that is read is checked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGEST_FILE = 1 << 24
 
 
 class _Part(BaseModel):
-    """Keys that are not named here may stand beside those that are."""
+    """A part of run.json that allows other keys beside those named here."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 

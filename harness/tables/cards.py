@@ -1,6 +1,6 @@
-"""A run over unlike cards: a whole run per kind of card in one folder, and tables of all of them.
+"""A run over unlike cards: a whole run per kind of card in one folder, and joint tables.
 
-Nothing is ever worked out over two kinds of card together; each row says of which it is.
+Nothing is ever computed across two kinds of card; each row names its card.
 """
 
 from __future__ import annotations

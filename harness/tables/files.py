@@ -1,4 +1,4 @@
-"""A run's folder: read into a Run, and its tables written as CSV."""
+"""Read a run's folder into a Run, and write its tables as CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's records as pandas tables, but for results.csv; `Run` has each under its name."""
+"""A run's records as pandas tables, except results.csv; `Run` has each under its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a run: a problem's ladder as a table, and the run at a glance."""
+"""Notebook views of a run: a problem's ladder as a table, and the run at a glance."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A run packed to be kept, in a repository say: run.json, and the journal compressed.
+"""A run packed for keeping, for example in a repository: run.json and the compressed journal.
 
 A packed run is read, redrawn and compared like any other. Its pages share one copy of the chart
-library with those packed beside it. What it lacks are the reports of Nsight Compute, whose figures
-the journal has. To go on with it is to unpack it.
+library with those packed beside it. It lacks only the Nsight Compute reports, whose figures are in
+the journal. Unpack it to continue the run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The roof of a case: of the limits that its work meets, the one that leaves it most time.
+"""The roof of a case: the limit of its work that takes the most time at the machine's rates.
 
-A kernel has to move the problem's bytes, do its arithmetic and take its exponentials, each of which
-has a rate that small kernels of ours reached in the same run. Whichever takes longest at that rate
-is the roof, and "of ceiling" is that time over the kernel's. What was not measured is not made up:
-a roof then says what it leaves out.
+A kernel has to move the problem's bytes, do its arithmetic and compute its exponentials. Each of
+these has a rate that small kernels of our own reached in the same run. The one that takes longest
+at its rate is the roof, and "of ceiling" is that time over the kernel's. Rates that were not
+measured are not made up: a roof then says what it leaves out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _RATES: Mapping[str, tuple[tuple[str, str], ...]] = {
 
 @dataclass(frozen=True)
 class Roof:
-    """One limit, as the least time that it leaves a case."""
+    """One limit, as the least time it allows a case."""
 
     name: str
     """`copying`, `FP32`: what the share is of."""

@@ -1,6 +1,6 @@
-"""What one run measured: its records by kind and case, and as pandas tables.
+"""The results of one run: its records by kind and case, and as pandas tables.
 
-pandas takes half a second to import: it is, once somebody asks for a table.
+pandas takes half a second to import, so it is imported only when a table is requested.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ R = TypeVar("R", bound=Record)
 
 
 class Run:
-    """What one run measured. `info` is run.json.
+    """The results of one run. `info` is run.json.
 
-    Whoever made it, no text of it acts where it is shown: see harness/console/escaping.py.
+    Whoever made it, none of its text acts where it is shown: see harness/console/escaping.py.
     """
 
     def __init__(self, folder: Path, info: Mapping[str, Any], records: Iterable[Record]) -> None:

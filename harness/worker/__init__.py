@@ -1,1 +1,1 @@
-"""What happens in a process of its own: verifying, counting and timing kernels."""
+"""Work done in a process of its own: verifying, counting and timing kernels."""

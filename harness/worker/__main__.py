@@ -1,12 +1,12 @@
-"""The process that runs kernels: one job, its records written as lines to a pipe.
+"""The process that runs kernels: it does one job, and writes its records as lines to a pipe.
 
     python -m harness.worker JOB.json FD|FILE
     python -m harness.worker serve cpu|gpu|compiling SOCKET
 
-The second forks workers, each with a job and a descriptor, from a process in which the imports are
-made (harness/processes/fork_server.py). A kernel may crash the process, hang it or lose the GPU's
-context; whoever started it (harness/processes/workers.py) keeps what was written, knows from the
-last `now` line what was running, and goes on with the others.
+The second form forks workers, each with a job and a descriptor, from a process that has done the
+imports (harness/processes/fork_server.py). A kernel may crash the process, hang it or lose the
+GPU's context. The parent (harness/processes/workers.py) keeps what was written, knows from the last
+`now` line what was running, and continues with the others.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What the emulator tells of a variant beyond right and wrong: shortcuts that would win a timing.
+"""Check a variant in the emulator for shortcuts that would win a timing with right results.
 
 A few small test sizes are executed four times each: on one draw of inputs; on another, with the
-module as it was loaded; and on both again, with everything as the first run left it: `__device__`
-variables, outputs and scratch. So it shows what a run reads, what it leaves out, and what it owes
-to the run before. The emulator's judge does it, which tells of every access.
+module freshly loaded; and on both again, with everything as the first run left it: `__device__`
+variables, outputs and scratch. This shows what a run reads, what it omits, and what it takes over
+from the previous run. The emulator's judge executes it and reports every access.
 
-What is found holds for these sizes. A kernel may do otherwise where n is large: for that there are
-the checks of timed launches.
+The findings hold for these sizes. A kernel may behave differently at a large n; the checks of timed
+launches cover that.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ STATE = "keeps state in __device__ memory between launches"
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a case is refused, with file:line where there is one."""
+    """The reason why a case is refused, with file:line if there is one."""
 
     case: Case
     reason: str
@@ -53,8 +53,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Scrutiny:
-    """What was found. seen: ids of the cases that were executed. unseen: why no others were, where
-    that is not for lack of time."""
+    """The findings. seen: ids of the executed cases.
+
+    unseen: why no others were executed, unless for lack of time.
+    """
 
     remarks: tuple[Remark, ...] = ()
     failures: tuple[Failure, ...] = ()
@@ -128,7 +130,7 @@ def _in_order(problem: Problem, cases: Sequence[Case]) -> Iterator[Case]:
 
 @dataclass
 class _Findings:
-    """What is gathered over the cases. A remark on the same topic is made once, the last stays."""
+    """Findings collected over the cases. Of several remarks on one topic, the last is kept."""
 
     remarks: dict[str, tuple[str, Provenance]] = field(default_factory=dict)
     executed: dict[str, set[int]] = field(default_factory=dict)
@@ -146,7 +148,7 @@ class _Findings:
 
 
 class _Draw:
-    """One draw of a case's inputs, with what is right for them."""
+    """One draw of a case's inputs, with the correct results."""
 
     def __init__(
         self, problem: Problem, case: Case, buffers: Sequence[Buffer], seed: int, draw: int
@@ -160,15 +162,18 @@ class _Draw:
 
 @dataclass(frozen=True)
 class _Carried:
-    """What a run may owe to an earlier one: bytes of `__device__` variables that are not as they
-    were loaded, and those whose value depends on the earlier run's inputs."""
+    """State that a run may take over from an earlier one.
+
+    Bytes of `__device__` variables that are not as loaded, and those whose value depends on the
+    earlier run's inputs.
+    """
 
     changed: Mapping[str, Array] = field(default_factory=dict)
     dependent: Mapping[str, Array] = field(default_factory=dict)
 
 
 class _Looking:
-    """Looking at one case."""
+    """The check of one case."""
 
     def __init__(
         self, problem: Problem, case: Case, built: Built, module: emulator.Module, arch: str,

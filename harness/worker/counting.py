@@ -1,4 +1,4 @@
-"""Counting cases without a GPU, from their PTX and from the machine code that a GPU would run."""
+"""Count cases without a GPU, from their PTX and from the machine code that a GPU would run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a device is, and what room there is on it: the first thing that a run asks a worker."""
+"""Describe a device and its free memory: the first thing that a run asks of a worker."""
 
 from __future__ import annotations
 

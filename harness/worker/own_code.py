@@ -1,9 +1,9 @@
-"""What times and judges, as it was before a case's code ran: whoever replaces it is told by name.
+"""Detect replaced code: the timing and checking code as it was before a case's code ran.
 
-A Python function runs in the process that times it, where it can put another `time_since` into an
-event, or another `noted` into what hashes results. That is looked for after each of its batches,
-and put back, so that the other cases are timed as before. Somebody who goes on to replace this
-module as well is not seen by it; SECURITY.md says what that leaves.
+A Python function runs in the process that times it. There it could replace `time_since` of an
+event, or `noted` of the code that hashes results. After each of its batches, replacements are
+looked for, reported by name and undone, so that the other cases are timed as before. Code that also
+replaces this module goes undetected; SECURITY.md says what remains possible.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MISSING = object()
 
 
 class _Piece(NamedTuple):
-    """A function or class, where it stands, and the code of a function."""
+    """A function or class, its location, and the code of a function."""
 
     owner: Any
     attribute: str
@@ -29,7 +29,7 @@ class _Piece(NamedTuple):
 
 
 class OwnCode:
-    """The functions and classes of the watched modules, as they are when this is made."""
+    """The functions and classes of the watched modules, as they are when this is created."""
 
     def __init__(self) -> None:
         self._modules = {name: module for name, module in sys.modules.items() if _is_watched(name)}

@@ -1,4 +1,4 @@
-"""What a worker tells whoever started it, in lines."""
+"""The line protocol from a worker to its parent."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from harness.journal.records import Record, to_json
 
 
 class Pipe:
-    """Lines to the parent, each a word and what belongs to it.
+    """Lines to the parent, each a word with its data.
 
         pid NUMBER · now CASE [SECONDS] · record JSON · right CASE JSON · launched CASE JSON
         device JSON · drawn DRAW JSON · error TEXT · memory TEXT · outside TEXT · lost TEXT · stays
 
-    Those before the last say why it cannot go on: what it was doing is at fault; there is no memory
-    for what its cases share; something around it is amiss, such as a full disk; the device is gone.
-    The last says that all is done and another job is awaited, whose file's name comes back.
+    error, memory, outside and lost say why the worker cannot continue: its current step is at
+    fault; there is too little memory for what its cases share; something around it is wrong, such
+    as a full disk; the device is gone. stays says that all is done and another job is awaited,
+    whose file name is the reply.
 
-    They go to a descriptor, or to a file where a program in between may not hand descriptors on.
+    The lines go to a descriptor, or to a file if an intermediate program may not pass descriptors
+    on.
     """
 
     def __init__(self, where: int | str) -> None:

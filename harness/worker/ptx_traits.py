@@ -1,7 +1,7 @@
-"""What a reader should know of the instructions that a variant is made of, a clause each.
+"""Traits of a variant's instructions that a reader should know, a clause each.
 
-These are read from its PTX. Machine code has the same clocks, cache hints and atomics; how it
-rounds is PTX's to say.
+They are read from its PTX. Machine code has the same clocks, cache hints and atomics; only PTX
+tells how it rounds.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The two states of timed launches' inputs, by chance: no kept answer is right for both.
+"""The two states of timed launches' inputs, chosen at random: no stored answer is right for both.
 
-In one the inputs are as drawn. In the other one a few elements at secret places hold the values of
-other elements of the same array, which are valid wherever the array's own are. Which of the two a
-launch finds is a secret bit (backends/cuda/states.py), and it is held to what was verified for that
-state. Places and bits come from the operating system's randomness, not from the run's seed, from
-which everybody can draw.
+In one state the inputs are as drawn. In the other, a few elements at secret places hold the values
+of other elements of the same array, which are valid wherever the array's own are. A secret bit
+decides which of the two a launch finds (backends/cuda/states.py), and the launch is compared with
+the verified results for that state. Places and bits come from the operating system's randomness,
+not from the run's seed, from which anybody could derive them.
 
-The change must be seen in the results: somewhere the two references differ by far more than what
-is let pass. Floats are changed; whole numbers, which may be indices, only where that is not seen.
-Where a few elements are not seen, as in a long sum, more are changed, then a few to larger values,
-then many.
+The change must show in the results: somewhere the two references differ by far more than the
+tolerance. Floats are changed; integers, which may be indices, only if changed floats do not show.
+If a few elements do not show, as in a long sum, more are changed, then a few to larger values, then
+many.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ROOM = 16.0
 
 
 class _Level(NamedTuple):
-    """How many numbers are changed, and how much larger than the array's largest they become."""
+    """How many numbers to change, and how far beyond the array's largest value."""
 
     numbers: int
     larger: float = 0.0

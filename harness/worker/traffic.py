@@ -1,7 +1,7 @@
-"""What one run of a case reads and writes, byte by byte, and what it finds there.
+"""The bytes that one run of a case reads and writes, and the values it finds there.
 
-A run is all of a case's steps on one set of buffers. The emulator observes each launch; here the
-launches of a run become one.
+A run is all steps of a case on one set of buffers. The emulator observes each launch; this module
+merges the launches of a run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Traffic:
 
 @dataclass
 class Run:
-    """One run: its traffic, the PTX lines that it executed, and the fault that ended it, if any."""
+    """One run: its traffic, the PTX lines it executed, and the fault that ended it, if any."""
 
     arrays: Mapping[str, Array]
     traffic: dict[Key, Traffic] = field(default_factory=dict)

@@ -1,6 +1,6 @@
-"""The command line: what each command takes, and what it says of itself.
+"""The command line: the options of each command, and its help.
 
-To be asked for its version, its help or a completion, a program need not be able to do anything.
-So nothing here imports at its top more than typer, what lies beside it, and modules that are as
-light; a command imports what carries it out when it runs.
+A program need not be able to run anything in order to show its version, its help or a completion.
+So the modules here import at the top only typer, each other, and modules that are as light; a
+command imports the code that carries it out when it runs.
 """

@@ -1,6 +1,6 @@
-"""What a shell offers behind an option, once `kernel-harness --install-completion` was typed.
+"""Shell completion of options, once `kernel-harness --install-completion` has been run.
 
-Whatever is wrong with the matrix is no matter here: then nothing is offered.
+A faulty matrix is no error here: nothing is offered then.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from harness.journal import run_files
 
 
 def cases(incomplete: str) -> Iterator[str]:
-    """Problems, then their variants, as far as they are typed; needs no compiler and no GPU."""
+    """Complete problems, then their variants, from what is typed; needs no compiler and no GPU."""
     from harness.matrix import names
 
     problem, slash, _ = incomplete.partition("/")
@@ -32,7 +32,7 @@ def dtypes(incomplete: str) -> Iterator[str]:
 
 
 def runs(incomplete: str) -> Iterator[str]:
-    """The folders of runs in reports/, and the baselines that are kept."""
+    """The run folders in reports/, and the saved baselines."""
     yield from (name for name in run_files.baselines() if name.startswith(incomplete))
     for path in sorted(run_files.REPORTS.glob("*/run.json")):
         if str(path.parent).startswith(incomplete):

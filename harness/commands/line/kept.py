@@ -1,4 +1,4 @@
-"""`report`, `pack`, `compare` and `trend`: what is made of runs that there are."""
+"""`report`, `pack`, `compare` and `trend`: the commands that work on existing runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`list`, `annotate`, `new` and `doctor`: of kernels and of what is here, without a run."""
+"""`list`, `annotate`, `new` and `doctor`: kernels and this machine, without a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options that several commands take, each declared once."""
+"""The options that several commands share, each declared once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ Jobs = Annotated[
 
 
 def _folder(text: str) -> Path:
-    """An empty word is what a script passes whose variable is not set; it names no folder."""
+    """Refuse an empty path, which is what a script passes when its variable is not set."""
     if not text.strip():
         raise typer.BadParameter("it is empty; name a folder, or leave the option out")
     return Path(text)
@@ -126,7 +126,7 @@ Gate = Annotated[
 
 
 def _share(given: str | float) -> float:
-    """`2%` or `0.02`."""
+    """Parse a share such as `2%` or `0.02`."""
     text = str(given)
     try:
         found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)

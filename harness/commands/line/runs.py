@@ -1,4 +1,4 @@
-"""`run`, `profile` and `beside`: what each takes from the command line, and what that asks for."""
+"""`run`, `profile` and `beside`: their options, and the request that each builds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def here(request: RunRequest) -> tuple[int, Path]:
-    """Carried out where one stands."""
+    """Run on this machine."""
     from harness.commands.runs.here import carry_out
 
     return carry_out(request)

@@ -1,1 +1,1 @@
-"""What commands print: tables of results, summaries, budgets, and what the matrix resolves to."""
+"""The output of commands: tables of results, summaries, budgets and the resolved matrix."""

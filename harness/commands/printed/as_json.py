@@ -1,6 +1,6 @@
-"""What the results' JSON holds: the types that results.py fills, and that its JSON Schema is of.
+"""The types of the results' JSON, which results.py fills and its JSON Schema describes.
 
-Names are only added: whoever reads it may rely on those that are here.
+Names are only ever added: a reader may rely on those that are here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Budget(TypedDict):
 
 
 class SpeedUp(Figure):
-    """How many times faster; `same` is within 1 % with the whole interval."""
+    """A speed-up factor; `same` if its whole interval lies within 1 % of 1."""
 
     verdict: Verdict
 
@@ -98,7 +98,7 @@ class CountedVariant(TypedDict):
 
 
 class Counted(TypedDict):
-    """One problem, type and size of a run without times."""
+    """The counters of one problem, type and size of a run without times."""
 
     problem: str
     dtype: str
@@ -117,7 +117,7 @@ class Checked(TypedDict):
 
 
 class Results(TypedDict):
-    """A run's results at every size, in base units, null for what is not."""
+    """A run's results at every size, in base units; absent values are null."""
 
     run: str | None
     backend: str | None

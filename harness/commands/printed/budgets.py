@@ -1,4 +1,4 @@
-"""What the terminal says of the budgets in bench.yaml: each broken one, then how many."""
+"""The terminal's report on budgets: each broken one, then the totals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def say(checks: Sequence[Check]) -> None:
 
 
 def lines(checks: Sequence[Check]) -> Iterator[str]:
-    """Nothing where no budget is declared."""
+    """Return the lines to print; none if no budget is declared."""
     if not checks:
         return
     broken: dict[tuple[str, ...], list[Check]] = {}

@@ -1,4 +1,4 @@
-"""What a timed run says of its counters: who counted them, and how there can be some."""
+"""The terminal's report on a timed run's counters: who counted them, and how to get some."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MOST_REASONS = 4
 
 
 def is_unexplained(run: Run) -> bool:
-    """Whether it has times, and nothing was counted that could explain them."""
+    """Return whether the run has times but no counters that could explain them."""
     return run.is_timed and not run.of(Counted)
 
 
 def next_step(folder: Path) -> str:
-    """After a run that has times alone."""
+    """The suggestion to print after a run that has only times."""
     return (
         f"why: {command(f'profile --out {folder}')}\n"
         "  reads the counters with Nsight Compute; where that is missing or may not, the emulator "
@@ -28,7 +28,7 @@ def next_step(folder: Path) -> str:
 
 
 def instead(run: Run, unread: Failure, chosen: Collection[str]) -> Iterator[str]:
-    """Why Nsight Compute read nothing, and what the emulator counted in its place."""
+    """Say why Nsight Compute read nothing, and what the emulator counted in its place."""
     told = [e for case, e in run.emulated.items() if case in chosen]
     if not any(e.counted for e in told):
         if run.is_timed and not told and run.of(Counted):

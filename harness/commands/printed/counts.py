@@ -1,4 +1,4 @@
-"""The results of a run without times: what was verified, and what was counted."""
+"""The printed results of a run without times: what was verified, and what was counted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HEADINGS = {
 
 
 def sheet(run: Run, problem: str, dtype: str, told: Sequence[Counts]) -> Sheet:
-    """Each variant at the largest size that was counted, and beneath it what it comes to."""
+    """One row per variant at the largest counted size, with a summary beneath."""
     found = largest(told, problem, dtype)
     at = f" at {fmt.assignments(found.sizes)}" if found else ""
     telling = list(found.telling) if found else []
@@ -51,7 +51,7 @@ def sheet(run: Run, problem: str, dtype: str, told: Sequence[Counts]) -> Sheet:
 
 
 def _figure(found: Counts | None, quantity: Quantity, rung: Rung | None) -> Cell:
-    """A value, with a mark where it was not counted exactly."""
+    """Format a value, with a mark if it was not counted exactly."""
     answer = found.of(quantity, rung) if found and rung else None
     if answer is None or isinstance(answer, Missing):
         return Cell("" if rung is None else "–")
@@ -77,7 +77,7 @@ def overview(run: Run, pairs: Sequence[tuple[str, str]], told: Sequence[Counts])
 
 
 def as_data(found: Counts) -> as_json.Counted:
-    """One problem, type and size, in base units; what does not exist is null."""
+    """One problem, type and size, in base units; absent values are null."""
     return {
         "problem": found.problem,
         "dtype": found.dtype,

@@ -1,4 +1,4 @@
-"""What the terminal says, first and last, where machine code cannot be counted, but PTX alone."""
+"""Messages, first and last, for when only PTX and not machine code can be counted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NOT_EXACT = "no counter is exact, no budget on one is checked, and a gate canno
 
 
 def say_before(backend: str) -> None:
-    """Where there is no disassembler, before anything is done."""
+    """Warn at the start if there is no disassembler."""
     if backend != "emulator":
         return
     from harness.emulator import EmulatorError
@@ -30,7 +30,7 @@ def say_after(run: Run) -> None:
 
 
 def lines(run: Run) -> Iterator[str]:
-    """Which variants were counted in PTX alone, by reason."""
+    """List the variants that were counted in PTX alone, by reason."""
     found: dict[str, dict[str, None]] = {}
     for remark in run.of(Remark):
         what, _, why = remark.text.partition(": ")

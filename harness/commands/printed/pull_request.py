@@ -1,6 +1,6 @@
-"""What a job of GitHub's shows at the lines of a pull request: its workflow commands.
+"""GitHub workflow commands, which show messages at the lines of a pull request.
 
-They are lines that the job prints. Nothing is printed where no such job runs.
+They are lines that the job prints. Outside such a job nothing is printed.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ _PLACE = re.compile(r"(?P<file>[\w./+-]+\.cuh?):(?P<line>\d+)")
 
 
 def error(title: str, text: str) -> None:
-    """An annotation at the first line of source that the text names, or of the job."""
+    """Print an annotation at the first source line that the text names, or for the whole job."""
     if os.environ.get("GITHUB_ACTIONS") == "true":
         sys.stdout.write(command(title, text) + "\n")
 
 
 def command(title: str, text: str) -> str:
-    """`::error file=kernels/sgemm/v2.cu,line=23,title=worse sgemm/v2::…`."""
+    """Format `::error file=kernels/sgemm/v2.cu,line=23,title=worse sgemm/v2::…`."""
     found = _PLACE.search(text)
     where = {"file": found["file"], "line": found["line"]} if found else {}
     properties = {**where, "title": title}

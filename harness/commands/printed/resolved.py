@@ -1,4 +1,4 @@
-"""`list --resolved`: each variant with everything that it says or has from the defaults."""
+"""`list --resolved`: each variant with all its own values and its defaults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = tuple[str, str, tuple[Key, ...]]
 
 
 def show(bench: model.Bench, patterns: Sequence[str]) -> None:
-    """Print the chosen variants and libraries, every value with the line that it stands on."""
+    """Print the chosen variants and libraries, each value with the line that sets it."""
     for name, wanted in selection.rows(bench, patterns).items():
         problem = bench.problems[name]
         console.print(
@@ -46,7 +46,7 @@ def _table(problem: Problem, variant: Variant) -> Table:
 
 
 def rows(problem: Problem, variant: Variant) -> Iterator[Row]:
-    """What a variant comes to: each key, its value, and its path in Variant.places."""
+    """List a variant's settings: each key, its value, and its path in Variant.places."""
     role = "baseline" if variant.name == problem.baseline else ""
     role = "library" if variant.as_library else role
     how = ", compiled by torch.compile" if variant.compiled else ""
@@ -80,7 +80,7 @@ def rows(problem: Problem, variant: Variant) -> Iterator[Row]:
 
 
 def _in_the_ladder(variant: Variant) -> Iterator[Row]:
-    """Its place, and what it is for."""
+    """Its place in the ladder, and its purpose."""
     if variant.builds_on:
         yield "builds_on", variant.builds_on, ("builds_on",)
     if variant.idea:

@@ -1,7 +1,7 @@
-"""A run's results where it ended: a table on the terminal, as Markdown, or as JSON.
+"""A run's results, as a table on the terminal, as Markdown or as JSON.
 
-With few problems each has its ladder at its largest size, best first. With many each has one row;
-the ladders are in the report, and all sizes are in the JSON.
+With few problems, each gets its ladder at its largest size, best first. With many, each gets one
+row; the ladders are in the report, and all sizes are in the JSON.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ FEW = 3
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where the results go: to the terminal unless quiet, and to the files that are named."""
+    """The destinations of the results: the terminal unless quiet, and any files named."""
 
     quiet: bool = False
     json: Path | None = None
     markdown: Path | None = None
 
     def check(self) -> None:
-        """Before anything runs. Raises UsageError where there is no folder for a file."""
+        """Check the paths before the run. Raises UsageError if a file's folder does not exist."""
         for option, path in (("--json", self.json), ("--markdown", self.markdown)):
             if path and not os.path.isdir(path.parent):
                 raise UsageError(f"{option} {path}: there is no folder {path.parent}")
@@ -75,7 +75,7 @@ def _save(option: str, path: Path, text: str) -> None:
 
 
 def sheets(run: Run, found: Sequence[Ladder], told: Sequence[counted.Counts] = ()) -> list[Sheet]:
-    """told: what was counted, of a run without times."""
+    """The tables to print. told: what was counted, for a run without times."""
     if not run.is_timed:
         pairs = dict.fromkeys((p.problem, p.dtype) for p in run.planned.values())
         if len(pairs) > FEW:
@@ -88,7 +88,7 @@ def sheets(run: Run, found: Sequence[Ladder], told: Sequence[counted.Counts] = (
 
 
 def _broken(run: Run) -> list[Sheet]:
-    """The budgets that are not kept, where there are any."""
+    """The budgets that are broken, if any."""
     found = [check for check in budgets.checks(run) if check.status == "broken"]
     rows = [[Cell(check.case), Cell(check.text, "failed")] for check in found]
     title = "Budgets that are not kept"
@@ -96,7 +96,7 @@ def _broken(run: Run) -> list[Sheet]:
 
 
 def _ladder(run: Run, ladder: Ladder) -> Sheet:
-    """Best first, the libraries in their places, then what has no place."""
+    """The ladder, best first, with libraries in their places, then unranked variants."""
     base, library = ladder.baseline, next(iter(ladder.libraries), None)
     columns = ["variant", "launch", "time", ladder.measure.unit, "of ceiling"]
     columns += [f"× {base.short}"] if base else []
@@ -164,7 +164,7 @@ def _overview(found: Sequence[Ladder]) -> Sheet:
 
 
 def _of(percent: float | None, roof: Roof | None) -> str:
-    """`94.1 % of copying`."""
+    """Format as `94.1 % of copying`."""
     return fmt.share(percent, roof.name) if percent is not None and roof else ""
 
 
@@ -182,14 +182,14 @@ def _shape(p: Planned) -> str:
 
 
 def _over(run: Run, rung: Rung, library: Rung) -> Comparison | None:
-    """How many times faster than the library."""
+    """Format the speed-up over the library."""
     if rung is library:
         return None
     return run.compare(rung.planned.case, library.planned.case)
 
 
 def _compared(comparison: Comparison | None, missing: str = "") -> Cell:
-    """A speed-up with its interval; a word where it says neither faster nor slower."""
+    """Format a speed-up with its interval, or a word if it is neither faster nor slower."""
     if comparison is None or comparison.ratio is None:
         return Cell(missing)
     plain = comparison.verdict in {"faster", "slower"}
@@ -200,9 +200,9 @@ def _compared(comparison: Comparison | None, missing: str = "") -> Cell:
 def as_data(
     run: Run, found: Sequence[Ladder], told: Sequence[counted.Counts] = ()
 ) -> as_json.Results:
-    """Every ladder, at every size, in base units; what does not exist is null.
+    """Every ladder, at every size, in base units; absent values are null.
 
-    `ladders` are timed, `counted` those of a run without times.
+    `ladders` are timed; `counted` are those of a run without times.
     """
     info = run.info
     return {

@@ -1,4 +1,4 @@
-"""A table of results, for a terminal and for a file of Markdown."""
+"""A table of results, for a terminal or a Markdown file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STYLES = {"faster": "green", "slower": "red", "failed": "bold red", "best": "bol
 
 @dataclass(frozen=True)
 class Cell:
-    """kind: a verdict, or another key of STYLES. brief: what stands for it on a narrow terminal."""
+    """kind: a verdict, or another key of STYLES. brief: the text shown on a narrow terminal."""
 
     text: str
     kind: str = ""
@@ -25,9 +25,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table. texts: how many of its first columns hold text, which stands at the left.
+    """One table. texts: how many of the first columns hold text, aligned left.
 
-    spare: the columns that a narrow terminal goes without, the first to go first.
+    spare: the columns that a narrow terminal leaves out, in the order in which they go.
     """
 
     title: str
@@ -44,7 +44,7 @@ GAP = 2
 
 
 def rich(sheet: Sheet, width: int) -> Table:
-    """A table for a terminal: where it is too narrow, in short names and without spare columns."""
+    """A table for a terminal; if that is too narrow, with short names and no spare columns."""
     keep = list(range(len(sheet.columns)))
     texts = [[cell.text for cell in row] for row in sheet.rows]
     if _width(sheet, texts, keep) > width:
@@ -63,14 +63,14 @@ def rich(sheet: Sheet, width: int) -> Table:
 
 
 def _width(sheet: Sheet, texts: Sequence[Sequence[str]], keep: Sequence[int]) -> int:
-    """What the table takes with nothing broken or cut."""
+    """The width of the table with nothing wrapped or cut."""
     widest = [max(cell_len(text) for text in [sheet.columns[i], *(row[i] for row in texts)])
               for i in keep]  # fmt: skip
     return sum(widest) + GAP * (len(keep) - 1)
 
 
 def markdown(found: Sequence[Sheet]) -> str:
-    """Every sheet as a table of GitHub's."""
+    """Format every sheet as a GitHub table."""
     parts = []
     for sheet in found:
         rule = ["---" if i < sheet.texts else "---:" for i in range(len(sheet.columns))]

@@ -1,4 +1,4 @@
-"""What a run says on the terminal when it ends."""
+"""The summary that a run prints when it ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_REASONS = 4
 
 
 def summarise(run: tables.Run, interrupted: bool) -> None:
-    """Failures by reason, then how many cases ended how, and why some were skipped."""
+    """Print failures by reason, the number of cases per outcome, and why some were skipped."""
     ended = [(case, run.outcomes[case]) for case in run.planned]
     for reason, cases in _by_reason(ended, "failed").items():
         more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
@@ -36,7 +36,7 @@ def summarise(run: tables.Run, interrupted: bool) -> None:
 
 
 def _by_reason(ended: list[tuple[str, Outcome]], status: str) -> dict[str, list[str]]:
-    """Why cases ended so → those that did."""
+    """Map each reason to the cases that ended with it."""
     found: dict[str, list[str]] = {}
     for case, outcome in ended:
         if outcome.status == status:

@@ -1,1 +1,1 @@
-"""Commands that make a run: watched, spread, in a sandbox, or beside another commit."""
+"""Commands that make a run: plain, watched, on a cluster, sandboxed, or beside another commit."""

@@ -1,4 +1,4 @@
-"""`beside git:REF`: that commit's kernels built and run beside today's, in one run."""
+"""`beside git:REF`: build and run that commit's kernels beside today's, in one run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from harness.tables import about
 
 @dataclass(frozen=True)
 class Comparing:
-    """What becomes of the run."""
+    """The outputs of the comparison."""
 
     wanted: compare.CompareOptions
     gate: bool = False
@@ -44,7 +44,7 @@ def carry_out(
     given: str, request: RunRequest, run: CarryOut, comparing: Comparing, changed_only: bool,
     uncommitted: bool,
 ) -> int:  # fmt: skip
-    """The exit code. run: from the matrix to the report."""
+    """Build, run and compare both sides; return the exit code. run: does the run and its report."""
     comparing.wanted.check()
     config = request.config or model.MATRIX
     kernels = request.kernels or config.parent / "kernels"
@@ -74,7 +74,7 @@ def carry_out(
 
 
 def _nothing_left(sides: Sides, comparing: Comparing) -> int:
-    """The exit code where every variant is made from the same."""
+    """Return the exit code for when every variant is made from the same sources."""
     console.print("nothing is left to compare")
     for text in sides.not_compared:
         console.print(f"CANNOT TELL {text}", markup=False)
@@ -82,7 +82,7 @@ def _nothing_left(sides: Sides, comparing: Comparing) -> int:
 
 
 def _changed(sides: Sides, base: two_sides.Base) -> Sides:
-    """The sides without the variants that come to the same machine code; says how many."""
+    """Drop the variants whose machine code is the same on both sides, and print how many."""
     same = unchanged.variants(sides.bench, SUFFIX, base.bench, sides.pairs)
     console.print(
         f"--changed-only: {len(same)} of {len(sides.pairs)} variants have the same sources and "
@@ -92,7 +92,7 @@ def _changed(sides: Sides, base: two_sides.Base) -> Sides:
 
 
 def _say_uncommitted(commit: Commit, paths: list[Path], allowed: bool) -> None:
-    """Raises UsageError where what would be compared stands in no commit, unless it may."""
+    """Raises UsageError if what would be compared is uncommitted, unless that is allowed."""
     places = [two_sides.below(commit.root, path) for path in paths]
     found = commits.uncommitted(commit.root, places)
     if not found:
@@ -108,7 +108,7 @@ def _say_uncommitted(commit: Commit, paths: list[Path], allowed: bool) -> None:
 
 @contextmanager
 def _folder(out: Path | None, commit: Commit) -> Iterator[Path]:
-    """The run's folder. A new one goes again where the run does not come to begin."""
+    """Yield the run's folder; a new one is removed if the run never begins."""
     if out is not None and (out / "run.json").exists():
         _refuse_another(out, commit)
     is_new = out is None or not out.exists()
@@ -127,7 +127,7 @@ def _folder(out: Path | None, commit: Commit) -> Iterator[Path]:
 
 
 def _refuse_another(folder: Path, commit: Commit) -> None:
-    """Before its kernels are written anew. What else may differ, the run itself says."""
+    """Refuse another run's folder before rewriting its kernels. The run checks the rest itself."""
     try:
         before = about.read(folder / "run.json").get("beside")
     except (OSError, ValueError):
@@ -140,7 +140,7 @@ def _refuse_another(folder: Path, commit: Commit) -> None:
 
 
 def _compared(folder: Path, comparing: Comparing, code: int) -> int:
-    """What the run says of its two sides: the gate's exit code where one is asked for."""
+    """Print the run's comparison of its two sides; return the gate's exit code if requested."""
     run = tables.load(folder)
     judged = compare.carry_out(
         run, run, comparing.wanted, min_effect=comparing.min_effect, quiet=comparing.quiet

@@ -1,8 +1,7 @@
-"""`run --cluster`: from the workers that are there to a run on each kind of card among them.
+"""`run --cluster`: one run on each kind of card among the cluster's workers.
 
 Unlike cards are never mixed: each kind has a whole run of its own in the run's folder, at the same
-time as the others, and above them stand one table of all and a page that says which variant wins
-where.
+time as the others. Above them are one table of all, and a page that says which variant wins where.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from harness.tables import cards
 
 
 def carry_out(request: RunRequest, started: datetime, bench: model.Bench) -> tuple[int, Path]:
-    """The exit code, and the run's folder. Raises UsageError for a cluster that cannot be used."""
+    """Return the exit code and the run's folder. Raises UsageError if the cluster is unusable."""
     assert request.cluster is not None
     connection.check(request.cluster)
     wanted = versions.wanted(bench, request.backend, request.arch)
@@ -90,7 +89,7 @@ def _on_each_kind(
 
 
 def distinct_names(kinds: Sequence[Device]) -> list[str]:
-    """What tells kinds of cards apart: their names, and where two have one name, their sizes."""
+    """Names that distinguish the kinds of cards, with sizes added if two share a name."""
     often = Counter(kind.name for kind in kinds)
     found = [
         kind.name if often[kind.name] == 1
@@ -104,7 +103,7 @@ def distinct_names(kinds: Sequence[Device]) -> list[str]:
 
 
 def _of_card(request: RunRequest, path: Path) -> RunRequest:
-    """What is asked of the run on one kind of card; its files are named after that."""
+    """The request for the run on one kind of card; its files are named after the card."""
 
     def own(file: Path | None) -> Path | None:
         return file and file.with_name(f"{file.stem}-{path.name}{file.suffix}")
@@ -118,7 +117,7 @@ def _of_card(request: RunRequest, path: Path) -> RunRequest:
 
 
 def _together(runs: Mapping[Device, WholeRun], pool: WorkerPool) -> None:
-    """All at the same time; who is told to stop hands that on to each of them."""
+    """Run all at the same time; a stop request is passed on to each."""
     failed: list[BaseException] = []
 
     def one(kind: Device, run: WholeRun) -> None:
@@ -143,7 +142,7 @@ def _together(runs: Mapping[Device, WholeRun], pool: WorkerPool) -> None:
 
 
 def _place(pool: WorkerPool, kind: Device, prefix: str = "") -> RunContext:
-    """Where the run on one kind of card takes place."""
+    """The place of the run on one kind of card."""
     first = pool.of(kind)[0].about
     about = {"where": pool.where, "attempt": pool.attempt, "workers": _said(pool, kind)}
     return RunContext(
@@ -153,7 +152,7 @@ def _place(pool: WorkerPool, kind: Device, prefix: str = "") -> RunContext:
 
 
 def _said(pool: WorkerPool, kind: Device) -> list[dict[str, Any]]:
-    """For run.json: every worker that the run begins with, and what is to be known of its card."""
+    """The run.json entry: every worker at the start of the run, with the facts of its card."""
     found = []
     for member in pool.of(kind):
         about, beware = member.about, list(warnings(member.about.card))
@@ -166,7 +165,7 @@ def _said(pool: WorkerPool, kind: Device) -> list[dict[str, Any]]:
 
 
 def _forget(pool: WorkerPool) -> None:
-    """What the workers kept has arrived."""
+    """Let the workers delete what they kept: all of it has arrived."""
     try:
         pool.ask(remote.forget, pool.attempt, of=pool.everybody())
     except ClusterLost:

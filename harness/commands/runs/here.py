@@ -1,4 +1,4 @@
-"""A run where one stands: from the matrix to the report, on what this machine has or a cluster."""
+"""A whole run, from the matrix to the report, on this machine or a cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.run.executor import LocalExecutor, RunContext
 
 
 def carry_out(request: RunRequest) -> tuple[int, Path]:
-    """From the matrix to the report: the exit code, and the run's folder."""
+    """Run from the matrix to the report; return the exit code and the run's folder."""
     request.told.check()
     started = datetime.now(timezone.utc)
     bench = request.bench or model.load(request.config, request.kernels)

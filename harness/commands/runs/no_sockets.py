@@ -1,9 +1,9 @@
-"""The rules by which the kernel refuses sockets inside the sandbox, for bwrap's --seccomp.
+"""The seccomp rules that refuse sockets inside the sandbox, for bwrap's --seccomp.
 
-A read-only file system does not keep a program from connecting to a Unix socket that lies in it,
-and a service behind one would act outside. So no such socket can be made; pairs that are connected
-from the beginning can, but for datagrams, which may be sent to any address. IP goes nowhere, as
-there is no network. io_uring could do the same by another way, and is refused.
+A read-only file system does not keep a program from connecting to a Unix socket in it, and a
+service behind such a socket would act outside. So no Unix socket can be created. Connected pairs
+can, except datagram pairs, which may send to any address. IP leads nowhere, since there is no
+network. io_uring could bypass all this, so it is refused too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.errors import UsageError
 
 @dataclass(frozen=True)
 class _Machine:
-    """The audit architecture, and numbers of system calls."""
+    """An audit architecture and its system call numbers."""
 
     arch: int
     socket: int
@@ -52,7 +52,7 @@ _Line = tuple[int, int, str, str]
 
 
 def rules() -> bytes:
-    """The program for this machine. Raises UsageError where its system calls are not known here."""
+    """Return the BPF program. Raises UsageError if this machine's system calls are unknown."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise UsageError(
@@ -63,7 +63,7 @@ def rules() -> bytes:
 
 
 def _lines(machine: _Machine) -> list[tuple[str, _Line]]:
-    """The program: each line with its label."""
+    """The program's lines, each with its label."""
     found: list[tuple[str, _Line]] = [
         ("", (_LOAD, _ARCH, "", "")),
         ("", (_EQUAL, machine.arch, "", "unknown")),
@@ -90,7 +90,7 @@ def _lines(machine: _Machine) -> list[tuple[str, _Line]]:
 
 
 def _assembled(lines: list[tuple[str, _Line]]) -> bytes:
-    """struct sock_filter: code, how many lines to skip if it holds and if not, operand."""
+    """Encode struct sock_filter: code, lines to skip if true and if false, operand."""
     at = {label: number for number, (label, _) in enumerate(lines) if label}
     return b"".join(
         struct.pack(

@@ -18,7 +18,7 @@ ENDED = (0, 1)
 def run(
     request: RunRequest, carry_out: CarryOut, baseline: str | None, in_sandbox: bool, watch: bool
 ) -> int:
-    """The exit code."""
+    """Carry out `run` and return the exit code."""
     if request.cluster and (in_sandbox or watch):
         raise UsageError(
             "--cluster goes with neither --sandbox nor --watch: workers are processes of their "
@@ -34,14 +34,14 @@ def run(
 def profile(
     request: RunRequest, carry_out: CarryOut, baseline: str | None, in_sandbox: bool
 ) -> int:
-    """The exit code."""
+    """Carry out `profile` and return the exit code."""
     assert request.wanted is not None
     choose(request.wanted.sets, None)  # a set that does not exist is refused before anything runs
     return _kept(request, baseline, sandbox.run if in_sandbox else carry_out)[0]
 
 
 def _kept(request: RunRequest, baseline: str | None, carry_out: CarryOut) -> tuple[int, Path]:
-    """Carry out, and keep the run by a name, where one is given and the run has ended."""
+    """Carry out a run and, if a name is given and the run has ended, save it as a baseline."""
     if baseline is not None:
         baselines.check(baseline)
     code, folder = carry_out(request)

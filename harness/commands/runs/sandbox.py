@@ -1,10 +1,10 @@
-"""`--sandbox`: the same command again inside bubblewrap, for kernels that somebody else wrote.
+"""`--sandbox`: run the same command inside bubblewrap, for kernels from strangers.
 
-Inside there is no network, no other process and no way to a socket of another's; the file system is
-read-only but for the run's folder, caches of this run alone and an empty /tmp; and memory and
-processes are limited. The caches outside stay as they are: what is compiled inside could be
-anything, and is loaded neither outside nor by another sandboxed run. What the command inside prints
-is text: the terminal obeys nothing of it.
+Inside, there is no network, no other process and no way to anyone else's socket. The file system is
+read-only except the run's folder, this run's own caches and an empty /tmp. Memory and processes are
+limited. The caches outside are not touched: what is compiled inside could be anything, so it is
+loaded neither outside nor by another sandboxed run. The output of the inner command is text, and
+the terminal obeys nothing in it.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(request: RunRequest) -> tuple[int, Path]:
-    """This command inside the sandbox: its exit code, and the run's folder.
+    """Run this command inside the sandbox; return its exit code and the run's folder.
 
-    The folder is made here, because inside only it can be written to. Raises UsageError where no
-    sandbox can be made.
+    The folder is created outside, because it is all that can be written inside. Raises UsageError
+    if no sandbox can be made.
     """
     request.told.check()
     program = shutil.which("bwrap")
@@ -92,7 +92,7 @@ def run(request: RunRequest) -> tuple[int, Path]:
 
 
 def _inner(arguments: Sequence[str]) -> Iterator[str]:
-    """What the command inside is given: all but what is done outside, before and after it."""
+    """The arguments of the inner command: all except those that are handled outside."""
     left = iter(arguments)
     for each in left:
         if each == "--save-baseline":
@@ -102,10 +102,10 @@ def _inner(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _real(path: Path) -> Path:
-    """The path that is made writable inside, of which no part is a link.
+    """The path to make writable inside, with no link in any part of it.
 
-    What ran in a sandbox before may have left a link where it could write. Those that root made are
-    the machine's own, and reports/latest is the harness's. Raises UsageError for any other.
+    An earlier sandboxed run may have left a link wherever it could write. Links made by root belong
+    to the machine, and reports/latest to the harness. Raises UsageError for any other.
     """
     here = Path("/")
     for part in Path(os.path.abspath(path)).parts[1:]:
@@ -172,7 +172,7 @@ def _inside(
 
 
 def _show(said: IO[bytes], where: TextIO) -> None:
-    """What is printed inside, as it comes; whatever a terminal would obey, as its escape."""
+    """Pass on output from inside as it comes, with terminal control sequences escaped."""
     with io.TextIOWrapper(said, "utf-8", errors="replace", newline="\n") as lines:
         while line := lines.readline(_LONGEST_LINE):
             with suppress(OSError):  # whoever read it has ended; who writes it is still listened to
@@ -194,7 +194,7 @@ def _ended(inside: subprocess.Popen[bytes], told: int) -> int:
 
 
 def _walls(request: RunRequest, writable: Sequence[Path], caches: Path) -> Iterator[str]:
-    """bwrap's options, in the order in which it mounts: a later one lies over an earlier."""
+    """bwrap's options in mount order: a later mount covers an earlier one."""
     from harness.emulator.engine.compiled_library import cache_folder
 
     here = Path.cwd()
@@ -228,7 +228,7 @@ def _walls(request: RunRequest, writable: Sequence[Path], caches: Path) -> Itera
 
 
 def _limit() -> None:
-    """Before bwrap starts, and so for all that it starts."""
+    """Set limits before bwrap starts, so that they hold for everything it starts."""
     memory = int(_MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     # Not of the address space: a CUDA context reserves far more of it than there is memory.
     for what, most in (
@@ -242,7 +242,7 @@ def _limit() -> None:
 
 
 def _threads() -> int:
-    """The threads of this user's processes."""
+    """The number of threads of this user's processes."""
     found = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -254,7 +254,7 @@ def _threads() -> int:
 
 
 def _wait(inside: subprocess.Popen[bytes], pid: int) -> int:
-    """How the command inside ended; a signal is handed on to it, so that it ends as it would."""
+    """Wait for the inner command, passing signals on to it, and return how it ended."""
 
     def hand_on(number: int, frame: FrameType | None) -> None:
         try:

@@ -1,4 +1,4 @@
-"""`--watch`: the run again in its folder whenever a file is saved; only what changed is done."""
+"""`--watch`: repeat the run in its folder whenever a file is saved, redoing only what changed."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def go_on(
     code: int,
     seen: Seen,
 ) -> int:
-    """Run again after every change, until Ctrl-C. The exit code is that of the last run.
+    """Rerun after every change until Ctrl-C; return the last run's exit code.
 
-    seen: the files as they were when the run before began.
+    seen: the files as they were when the previous run began.
     """
     again = replace(request, out=folder)
     while code not in STOPPED:
@@ -48,7 +48,7 @@ def go_on(
 
 
 def files(request: RunRequest) -> Seen:
-    """The matrix and every file of the folder of problems."""
+    """The matrix and every file in the folder of problems."""
     found: dict[Path, int] = {}
     for path in [request.config or model.MATRIX, *_kernels(request).rglob("*")]:
         try:
@@ -60,7 +60,7 @@ def files(request: RunRequest) -> Seen:
 
 
 def changed(request: RunRequest, seen: Seen) -> Seen:
-    """The files as they are once any of them differs, and nothing has changed for a moment."""
+    """Wait until a file differs and nothing has changed for a moment; return the new state."""
     while (now := files(request)) == seen:
         time.sleep(POLL_S)
     while True:

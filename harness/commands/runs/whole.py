@@ -1,4 +1,4 @@
-"""A whole run: begun in its folder, carried out, and told with its tables, report and exit code."""
+"""A whole run: opens its folder, carries it out, and reports tables, pages and exit code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CLUSTER_GONE = "no kernel is blamed; when it is back: the same command with --o
 
 
 class WholeRun:
-    """The run itself, on a device that is there and, if it is a GPU, this run's alone."""
+    """A run on a device that exists and, if it is a GPU, is reserved for this run."""
 
     def __init__(
         self, request: RunRequest, started: datetime, bench: model.Bench, place: RunContext
@@ -56,7 +56,7 @@ class WholeRun:
         self._lost = self._remedy = ""
 
     def carry_out(self) -> None:
-        """To its end, or until it is told to stop or the device is lost; `tell` says which."""
+        """Run to the end, or until stopped or the device is lost; `tell` reports which."""
         try:
             self._runner.run()
         except stopping.TOLD as stop:
@@ -67,7 +67,7 @@ class WholeRun:
             self._lost, self._remedy = str(error), _CLUSTER_GONE
 
     def tell(self) -> tuple[int, Path]:
-        """Draw the report and say how it went: the exit code, and the run's folder."""
+        """Draw the report and print how the run went; return the exit code and the run's folder."""
         runner, folder, request = self._runner, self._folder, self._request
         measured = tables.load(folder.path)
         checks = budget_checks(measured)
@@ -105,13 +105,13 @@ class WholeRun:
 
     @property
     def _may_be_profiled(self) -> bool:
-        """Whether `profile` would go on with this run: it has no second side and no cluster."""
+        """Return whether `profile` could continue this run: no second side, and no cluster."""
         request = self._request
         is_alone = request.beside is None and request.cluster is None
         return is_alone and request.wanted is None and self._told is None and not self._lost
 
     def _drawn(self, finished: tables.Run) -> str:
-        """The report's path. Who has told it to stop is not made to wait for many pages."""
+        """Draw the report and return its path. After a stop request, skip drawing many pages."""
         if self._told is None:
             return str(report.write(finished))
         try:

@@ -1,4 +1,4 @@
-"""The C header of a machine, read: what it is handed is laid out as its own compiler does it."""
+"""Read the C header of a machine, so that structs are laid out as its own compiler does it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FOR_THE_COMPILER = re.compile(r"^#ifdef __cplusplus$.*?^#endif$|^#[^\n]*$", re.
 
 
 class CHeader:
-    """Structs, constants, functions; it may use `i32` and the like, and no other header."""
+    """A header's structs, constants and functions; it may use `i32` etc. and include no other."""
 
     def __init__(self, path: Path) -> None:
         self.ffi = FFI()

@@ -1,4 +1,4 @@
-"""Compiles C++ with g++, once for each version of its sources and each kind of processor."""
+"""Compile C++ with g++, once per version of its sources and kind of processor."""
 
 from __future__ import annotations
 

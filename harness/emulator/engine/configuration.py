@@ -1,4 +1,4 @@
-"""What a launch asks for besides its arguments, checked against what the architecture allows."""
+"""The settings of a launch besides its arguments, checked against the architecture's limits."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _ORIGIN_BYTES = 4  # of a word of local memory that is watched
 
 @dataclass(frozen=True)
 class LaunchConfiguration(Shape):
-    """The shape of a launch, and how it is to be executed.
+    """The shape of a launch and its execution options.
 
-    checks: whether to look for races and for reads of what nothing wrote. jobs: blocks that may run
-    at the same time in the fast run. chunk_blocks: blocks that the judge executes together.
+    checks: look for races and for reads of memory that nothing wrote. jobs: how many blocks may run
+    at the same time in the fast run. chunk_blocks: how many blocks the judge executes together.
     """
 
     checks: bool
@@ -37,7 +37,7 @@ class LaunchConfiguration(Shape):
 
 
 class Requested(NamedTuple):
-    """The same as the caller gave it."""
+    """The same settings as the caller gave them."""
 
     grid: int | Sequence[int]
     block: int | Sequence[int]

@@ -1,4 +1,4 @@
-"""A launch's counters by Nsight Compute's names, made of what was counted while it ran."""
+"""A launch's counters under Nsight Compute's names, computed from the raw counts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _VECTORS = frozenset({"v2", "v4", "v8"})
 
 @dataclass(frozen=True)
 class Counted:
-    """What a launch counted, with what that means: its program and its buffers."""
+    """The raw counts of a launch, with the program and buffers needed to interpret them."""
 
     program: Program
     counts: JobCounts

@@ -25,7 +25,7 @@ _VERBS = {layout.READ: "read", layout.WRITE: "write", layout.UPDATE: "atomic"}
 
 @dataclass(frozen=True)
 class Place:
-    """What messages name: the program, the launch's shape and its buffers."""
+    """The things that messages name: the program, the launch's shape and its buffers."""
 
     program: Program
     grid: Dim3

@@ -1,4 +1,4 @@
-"""What every fault is told with: its place in the source, its block and its thread."""
+"""The common parts of every fault message: source line, block and thread."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is counted: a launch's counters, each with where it comes from, and what an instruction did.
+"""A launch's counters, each with its provenance, and the counts of each instruction.
 
-An instruction's own counts follow from those of the basic blocks that it is in.
+An instruction's own counts follow from those of the basic blocks that contain it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The judge's run of a launch: every thread block in the order of basic blocks, every check exact.
+"""The judge's run of a launch: thread blocks in basic-block order, every check exact.
 
-It runs what the fast run suspects or does not know, and says what is wrong, if anything is.
+It runs what the fast run suspects or cannot execute, and says what is wrong, if anything.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def run(
 
 
 class _Run:
-    """One run, with what has to live as long."""
+    """One run, and the objects that must live as long."""
 
     def __init__(
         self, program: Program, configuration: LaunchConfiguration, memory: AddressSpace,

@@ -1,8 +1,8 @@
 """The fast run of a launch: warp after warp, with checks that suspect rather than judge.
 
-A run that finds anything wrong, or only doubtful, is given up: the buffers are put back and the
-judge runs the launch again. What a fault is and how it is told is thus said in one place. A program
-that was suspected wrongly is not tried again.
+A run that finds anything wrong, or even doubtful, is abandoned: the buffers are restored and the
+judge runs the launch again. So faults are defined and worded in one place only. A program that was
+wrongly suspected is not tried in the fast run again.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class GivenUp(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to.
+    """The result of a run.
 
-    printed: by block number, in the order of the run. observed: only if it was asked to observe.
+    printed: by block number, in the order of the run. observed: only if requested.
     """
 
     fault: Fault | None
@@ -68,7 +68,7 @@ class Outcome:
 
 
 class Laid:
-    """A launch as the machine takes it, with all that has to live as long as it runs."""
+    """A launch in the machine's form, with all objects that must live while it runs."""
 
     def __init__(
         self, program: Program, configuration: LaunchConfiguration, memory: AddressSpace,

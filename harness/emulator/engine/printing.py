@@ -1,4 +1,4 @@
-"""What device code asks of the system: `printf`, and the words of a failed `assert`.
+"""Device code's calls to the system: `printf`, and the message of a failed `assert`.
 
 nvcc passes `printf` its format and a buffer with the promoted arguments, each aligned to its size.
 """
@@ -25,7 +25,7 @@ Peek = Callable[[int, int, int], bytes]
 
 
 class Printer:
-    """Formats and keeps what a launch prints. `too_much` says why it had to end, if it did."""
+    """Formats and keeps what a launch prints. `too_much` says why it had to stop, if it did."""
 
     def __init__(self, peek: Peek) -> None:
         self.printed: list[tuple[int, str]] = []  # block number, and what one thread printed
@@ -61,11 +61,11 @@ def assertion(peek: Peek, lane: int, message: int, function: int) -> str:
 
 
 class _TooWide(Exception):
-    """A field whose width or precision would fill the memory."""
+    """A field whose width or precision would exhaust memory."""
 
 
 class _Arguments:
-    """Takes the arguments of one call out of its buffer, one directive after another."""
+    """Reads the arguments of one call from its buffer, one directive after another."""
 
     def __init__(self, peek: Peek, lane: int, buffer: int) -> None:
         self.peek, self.lane, self.at = peek, lane, buffer

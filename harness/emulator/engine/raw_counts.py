@@ -1,7 +1,7 @@
 """Counts kept while a launch runs: per instruction for memory, per block for everything else.
 
-An instruction's own counts follow from those of its basic block, so the table per source line is
-had without counting each instruction when it executes.
+An instruction's other counts follow from those of its basic block, so the table per source line
+needs no counting at each executed instruction.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RawCounts:
 
 
 class JobCounts:
-    """Where each job of a launch counts; summed when somebody asks what they come to."""
+    """The counts of each job of a launch; summed on demand."""
 
     def __init__(self, program: Program, jobs: int) -> None:
         self._places = program.once(_places)

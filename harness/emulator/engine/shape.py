@@ -1,4 +1,4 @@
-"""The shape of a launch, held to the architecture and to what the code was compiled for."""
+"""The shape of a launch, checked against the architecture and the compiled code."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ BLOCK_MEMORY_BYTES = 2**28  # shared and local memory, and what is known of it, 
 
 @dataclass(frozen=True)
 class CompiledFor:
-    """What a kernel's code says of its launches.
+    """A kernel's compiled-in launch constraints.
 
-    block: the only one that it may have; most_threads: of a block, by `__launch_bounds__`.
-    shared_bytes: static, of a block. local_bytes: of a thread.
+    block: the only block shape allowed; most_threads: per block, by `__launch_bounds__`.
+    shared_bytes: static, per block. local_bytes: per thread.
     """
 
     kernel: str
@@ -34,7 +34,7 @@ class CompiledFor:
 
 @dataclass(frozen=True)
 class Shape:
-    """shared_bytes: of a block, static and dynamic. budget: thread instructions."""
+    """shared_bytes: per block, static and dynamic. budget: thread instructions."""
 
     grid: Dim3
     block: Dim3

@@ -1,1 +1,1 @@
-"""Where a launch's buffers and variables are, and what its arguments are made of."""
+"""A launch's memory: its buffers, variables and arguments."""

@@ -1,4 +1,4 @@
-"""The address space of a launch: arrays of the caller and variables of the module, far apart.
+"""The address space of a launch: the caller's arrays and the module's variables, far apart.
 
 Every allocation has 64 GiB of addresses of its own with its data in the middle, so an index that
 runs off an array, in either direction, never lands in another one.
@@ -28,7 +28,7 @@ WINDOW_BYTES = 1 << 24
 
 @dataclass
 class Allocation:
-    """One buffer. `data` are its bytes, in place, and `address` is where this process has them."""
+    """One buffer. `data` are its bytes, in place; `address` is their address in this process."""
 
     name: str
     base: int

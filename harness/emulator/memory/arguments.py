@@ -1,6 +1,6 @@
-"""What a launch is given, checked before anything runs: each refusal says what would be right.
+"""A launch's arguments, checked before anything runs; each refusal says what would be right.
 
-Arguments are packed as the driver packs them: a parameter after another, each at its alignment.
+Arguments are packed as the driver packs them: one parameter after another, each at its alignment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The heap of device code: what `malloc` gives is never taken back, and gone after the launch."""
+"""The heap of device code: `malloc` memory is never reused, and is gone after the launch."""
 
 from __future__ import annotations
 

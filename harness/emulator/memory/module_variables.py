@@ -1,7 +1,7 @@
-"""The `__device__` and `__constant__` variables of a module: where they are and how they start.
+"""A module's `__device__` and `__constant__` variables: their addresses and initial values.
 
-A module's variables come first in the address space of every launch, so that a pointer to one,
-kept in another, is good from launch to launch.
+They come first in the address space of every launch, so a pointer to one, stored in another, stays
+valid from launch to launch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Structs that are passed by value: their members, laid out as a C compiler does."""
+"""Structs passed by value, with members laid out as a C compiler does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Textures and surfaces, as a launch is given them in place of a handle.
+"""Textures and surfaces, passed to a launch in place of handles.
 
-CUDA C++ Programming Guide, "Texture and Surface Memory": what they are, and how coordinates become
-texels. Where a GPU lays texels out is its own affair, so they have no address and no counter here.
+CUDA C++ Programming Guide, "Texture and Surface Memory", defines them and how coordinates map to
+texels. The layout of texels in a GPU's memory is undocumented, so they have no address and no
+counter here.
 """
 
 from __future__ import annotations
@@ -37,9 +38,12 @@ class Texture:
 
     texels: of the shape that `kind` has, rows last: (width,), (height, width), (depth, height,
     width), (layers, width), (layers, height, width) or (6, size, size); with `channels` of 2 or 4
-    these are a last axis. address: one mode, or one for each of x, y and z. filter: "linear" mixes
-    neighbours, where a fetch gives floats. normalized: coordinates go from 0 to 1. fractions:
-    integers are read as floats from 0 or -1 to 1. Fetches take level 0.
+    these are a last axis.
+    address: one mode, or one for each of x, y and z.
+    filter: "linear" mixes neighbours, if a fetch gives floats.
+    normalized: coordinates go from 0 to 1.
+    fractions: integers are read as floats from 0 or -1 to 1.
+    Fetches take level 0.
     """
 
     texels: Array
@@ -74,8 +78,7 @@ class Texture:
 class Surface:
     """A surface object: an array of texels that a kernel loads and stores in place.
 
-    texels, kind and channels are as those of a Texture; a cube has no surface here. Accesses that
-    race are not found.
+    texels, kind and channels are as in Texture; a cube has no surface here. Races are not detected.
     """
 
     texels: Array
@@ -92,7 +95,7 @@ class Surface:
 
 @dataclass(frozen=True)
 class Described:
-    """A texture or surface that was checked. size: width, height, and depth or layers."""
+    """A checked texture or surface. size: width, height, and depth or layers."""
 
     what: Texture | Surface
     size: tuple[int, int, int]

@@ -1,1 +1,1 @@
-"""A kernel as typed operations in basic blocks, and what can be said of it before it runs."""
+"""A kernel as typed operations in basic blocks, and static analyses of it."""

@@ -1,8 +1,8 @@
-"""How an access behaves in a race, and a log by which an old access can still be named.
+"""The kinds of access that race detection distinguishes, and a log that can name old accesses.
 
-A check keeps, for each word, a stamp of its last accesses: one integer that holds a number from
-the log, the kind of access and the thread. Numbers ascend, so that what came before a barrier is
-what has a number below the barrier's.
+For each word, a check keeps a stamp of its last accesses: one integer that holds an index into the
+log, the kind of access and the thread. Indices ascend, so an access came before a barrier exactly
+if its index is below the barrier's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What `alloca` takes is free again when the function that took it returns.
+"""Release `alloca` memory when the function that took it returns.
 
-A call of such a function keeps what was free before, and each way back restores it. The operations
-belong to the instructions of the call and of the return, so that no count changes.
+A call of such a function saves the stack's end, and every return restores it. These operations
+belong to the instructions of the call and of the return, so no count changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STACK_BYTES = 1 << 15
 
 
 class AllocationTranslator:
-    """The part of the translator that deals with a stack's end."""
+    """The part of the translator that tracks the end of a stack."""
 
     code: list[Entry]
     decoder: Decoder

@@ -1,9 +1,9 @@
-"""The order in which blocks run, so that diverged lanes meet again.
+"""The order in which blocks run, so that diverged lanes reconverge.
 
 All lanes of a chunk of thread blocks advance together, the lowest-numbered basic block first. For
-lanes to reconverge where a GPU would let them, a block must come after every block that leads to
-it, and a loop's blocks must stand together, before whatever follows the loop. Reverse post-order
-gives the first; doing it loop by loop gives the second, also for loops that are not natural.
+lanes to reconverge where they would on a GPU, a block must come after every block that leads to it,
+and a loop's blocks must be contiguous, before whatever follows the loop. Reverse post-order gives
+the first; applying it loop by loop gives the second, even for loops that are not natural.
 """
 
 from __future__ import annotations

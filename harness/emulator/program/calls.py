@@ -1,9 +1,9 @@
 """Calls of device functions: inlined, through pointers, and recursive ones on a stack.
 
-A function that is not recursive is put in place of each call of it. A recursive one exists once;
-its caller saves what it still needs in a frame of local memory, as a compiler does, and the
-function returns through a switch over all the places that call it. Parameters that are structs
-live in local memory, the others are registers.
+A function that is not recursive is inlined at each call. A recursive one exists once: its caller
+saves what it still needs in a frame of local memory, as a compiler does, and the function returns
+through a switch over all its call sites. Struct parameters live in local memory, the others in
+registers.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ _WORD = 8
 
 @dataclass
 class Frame:
-    """A recursive function: what it keeps in local memory while it waits for a call of its own.
+    """A recursive function's frame: what it keeps in local memory during a call of its own.
 
-    `offsets` are of its arrays and struct parameters, `saves` the registers to keep across each
-    call, by the identity of the call, from `saved_at` on.
+    `offsets` are those of its arrays and struct parameters. `saves` are the registers to keep
+    across each call, by the identity of the call, stored from `saved_at` on.
     """
 
     function: Function
@@ -70,7 +70,7 @@ class Frame:
 
 
 class CallTranslator(AllocationTranslator):
-    """The part of the translator that deals with calls."""
+    """The part of the translator that handles calls."""
 
     def __init__(self, module: Module, kernel: Kernel) -> None:
         super().__init__()

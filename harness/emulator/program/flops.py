@@ -1,10 +1,11 @@
-"""Floating-point operations, told from PTX instructions.
+"""Count floating-point operations from PTX instructions.
 
 Nsight Compute counts thread instructions by machine opcode: FADD, FMUL and FFMA, and the same with
-D and H. Read on an H200, a thread instruction counts once whether it works on one half or on two, a
-subtraction is an addition, and bf16 counts under H. So it is here. Divisions, roots and functions
-(`div`, `sqrt`, `rcp`, `ex2`, …), comparisons, `min`, `max`, `neg` and conversions are no such
-instruction in PTX and count nothing, though machine code makes some of FADD, FMUL and FFMA.
+D and H. By readings on an H200, a thread instruction counts once whether it works on one half or on
+two, a subtraction is an addition, and bf16 counts under H. The same rules apply here. Divisions,
+roots and functions (`div`, `sqrt`, `rcp`, `ex2`, …), comparisons, `min`, `max`, `neg` and
+conversions are no such instruction in PTX and count nothing, although machine code implements some
+of them with FADD, FMUL and FFMA.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _PRODUCTS = frozenset({"mma", "mma_async"})  # of `wmma` and `wgmma`
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """What one thread's part in an instruction is. `instruction`: of INSTRUCTIONS; "" for mma."""
+    """One thread's arithmetic in an instruction. `instruction`: of INSTRUCTIONS; "" for mma."""
 
     precision: str
     instruction: str

@@ -1,8 +1,8 @@
-"""A kernel as typed operations in basic blocks: what is to be computed, not how.
+"""A kernel as typed operations in basic blocks: what to compute, not how.
 
-This is the form between PTX and whatever executes it. Names are resolved, every operand has a
-type, calls have become jumps and guards branches; nothing here knows of NumPy, so that a
-generator of another language can start from the same program.
+This is the form between PTX and anything that executes it. Names are resolved, every operand has a
+type, calls have become jumps and guards branches. Nothing here depends on NumPy, so a generator for
+another language can start from the same program.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Register:
 
 @dataclass(frozen=True)
 class Constant:
-    """A literal: `bits` are its bits in the type of the operand that it stands for."""
+    """A literal: `bits` are its bits in the type of its operand."""
 
     bits: int
 
@@ -64,11 +64,11 @@ Source = Register | Constant | Special | SymbolAddress
 
 @dataclass(frozen=True)
 class Op:
-    """One operation, with one PTX instruction behind it.
+    """One operation, derived from one PTX instruction.
 
-    `name` is the meaning (`add`, `mul_wide`, `ld`, …), `variant` what else tells it apart
+    `name` is the meaning (`add`, `mul_wide`, `ld`, …); `variant` is any further distinction
     (comparison, rounding, state space, atomic operation, …). `sources[i]` is read as
-    `source_types[i]`; `results[i]` is written as `result_types[i]`, None where discarded.
+    `source_types[i]`; `results[i]` is written as `result_types[i]`, or None if discarded.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Site:
-    """Where an operation comes from: one PTX instruction of the kernel as executed."""
+    """The origin of an operation: one PTX instruction of the kernel as executed."""
 
     opcode: str
     ptx_line: int
@@ -102,7 +102,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Jump:
-    """Go on at `target`; counts as an instruction when `site` is set (`bra`)."""
+    """Continue at `target`; counts as an instruction if `site` is set (`bra`)."""
 
     target: int
     site: int | None = None
@@ -110,10 +110,10 @@ class Jump:
 
 @dataclass(frozen=True)
 class Branch:
-    """Lanes whose predicate is `taken_if` go to `target`, the others to `otherwise`.
+    """Send lanes whose predicate is `taken_if` to `target`, the others to `otherwise`.
 
-    `guards` is set where the branch stands for the guard of the instruction at `target`: the
-    lanes that skip it have issued it with its predicate off.
+    `guards` is set if the branch implements the guard of the instruction at `target`: the lanes
+    that skip it have issued it with its predicate off.
     """
 
     predicate: Register
@@ -126,7 +126,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Switch:
-    """`brx.idx`: lane goes to `targets[index]`; or a call through `pointer`, to a function each."""
+    """`brx.idx`: send each lane to `targets[index]`; or call through `pointer`, a function each."""
 
     index: Register
     targets: tuple[int, ...]
@@ -136,10 +136,10 @@ class Switch:
 
 @dataclass(frozen=True)
 class Barrier:
-    """Wait for the block's threads (or `count` of them) at barrier `number`, go on at `target`.
+    """Wait for the block's threads (or `count` of them) at barrier `number`; continue at `target`.
 
-    With `arrives` (bar.arrive) lanes are counted and go on at once.
-    `reduction` is `popc`, `and` or `or` for bar.red, which reduces `predicate` into `result`.
+    With `arrives` (bar.arrive), lanes are counted and continue at once. `reduction` is `popc`,
+    `and` or `or` for bar.red, which reduces `predicate` into `result`.
     """
 
     number: Source
@@ -168,7 +168,7 @@ Terminator = Jump | Branch | Switch | Barrier | Exit | Trap
 
 @dataclass
 class Block:
-    """Operations that are executed together. `sites` are counted each time.
+    """Operations that execute together. `sites` are counted each time.
 
     `guarded_site` is an instruction whose guard was counted by the branch before this block.
     """
@@ -188,7 +188,7 @@ class Block:
 
 @dataclass
 class Program:
-    """A kernel ready to be executed or generated. Blocks are in the order that reconverges."""
+    """A kernel ready to execute or to generate code from. Its block order reconverges lanes."""
 
     kernel: str
     params: tuple[Param, ...]
@@ -253,14 +253,14 @@ def element(type_: str) -> str:
 
 @dataclass(frozen=True)
 class Mark:
-    """A place that control may go to."""
+    """A place that control may jump to."""
 
     label: str
 
 
 @dataclass(frozen=True)
 class To:
-    """A terminator whose targets are labels still; block numbers are put in later."""
+    """A terminator whose targets are still labels; block numbers are filled in later."""
 
     terminator: Any
     labels: tuple[str, ...] = ()

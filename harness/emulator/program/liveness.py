@@ -1,8 +1,8 @@
-"""Which registers a block needs and which it must leave behind.
+"""Compute which registers a block needs and which it must leave behind.
 
-A register that dies within its block is never written back, and an operation whose results nobody
-reads and which has no other effect is never computed (it is still counted). That matters more
-here than in a compiler: every write is an array.
+A register that dies within its block is never written back. An operation with unused results and no
+other effect is never computed (it is still counted). This matters more here than in a compiler:
+every write is an array.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which instructions are known: their types, their modifiers, and the types of their operands.
+"""The known instructions: their types, their modifiers, and the types of their operands.
 
-One row an opcode for everything that computes a result from registers alone. An instruction that
-does not match its row exactly, modifiers included, is unknown; guessing at a modifier's meaning
-would make wrong results look right.
+Each opcode that computes a result from registers alone has one row. An instruction that does not
+match its row exactly, modifiers included, is unknown; guessing a modifier's meaning would make
+wrong results look right.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Types = tuple[tuple[str, ...], tuple[str, ...]]
 class Signature:
     """Allowed types and modifiers; `operands` gives (result types, source types) for a type.
 
-    Of each set in `required` there must be one; of `ROUNDINGS` there may be one.
+    One of each set in `required` must be present; one of `ROUNDINGS` may be.
     """
 
     types: tuple[str, ...]

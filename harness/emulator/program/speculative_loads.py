@@ -1,7 +1,7 @@
-"""Loads that the compiler added to what the source reads, so that nobody is accused of them.
+"""Find loads that the compiler added to those of the source, which must not be reported as faults.
 
-A load from a variable's own fixed address cannot fail, so the compiler may do it where the source
-would not have, and select the result away.
+A load from a variable's own fixed address cannot fail, so the compiler may execute it where the
+source would not, and discard the result with a select.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def speculative_loads(program: Program) -> frozenset[int]:
 
 
 class _Loads:
-    """The loads of a program, and what becomes of them."""
+    """The loads of a program, and where their results go."""
 
     def __init__(self, program: Program) -> None:
         self._blocks = program.blocks

@@ -1,7 +1,8 @@
-"""From PTX statements to a `Program`: one linear list of operations, then blocks in order.
+"""Translate PTX statements to a `Program`: one linear list of operations, then ordered blocks.
 
 Calls are replaced (`calls`), guards on anything but a branch become a branch around the
-instruction, labels become block numbers. Everything unknown is refused here, before anything runs.
+instruction, and labels become block numbers. Anything unknown is refused here, before anything
+runs.
 """
 
 from __future__ import annotations

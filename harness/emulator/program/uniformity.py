@@ -1,7 +1,7 @@
-"""Which registers are the same in all threads of a block, as far as the program shows it.
+"""Find the registers that the program shows to be the same in all threads of a block.
 
-The assembler combines atomics on such an address. A value is the same for all threads if all it is
-computed from is, and no branch on which threads differ decides which of several values it is.
+The assembler combines atomics on a uniform address. A value is uniform if everything it is computed
+from is, and if no branch on which threads differ selects among several values.
 """
 
 from __future__ import annotations

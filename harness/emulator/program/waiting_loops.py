@@ -1,12 +1,11 @@
-"""Which loops may wait for another thread, and by which registers a pass in vain is told.
+"""Find loops that may wait for another thread, and the registers that reveal a futile pass.
 
-A loop that may wait is told by what it does: it branches on the result of an atomic or a volatile
-load of its own. Most that do are not waiting: compare-and-swap until it succeeds, probing of a hash
-table, taking work from a queue. What a pass was good for shows in the registers on which the loop's
-branches depend, the results of its loads and atomics among them: where they are what they were one
-pass ago, the next pass will be the same again, unless another thread changes memory. A counter that
-no branch depends on, as of a back-off, does not hide that. `judge/forward_progress.h` has what
-follows from it.
+A loop may wait if it branches on the result of its own atomic or volatile load. Most such loops do
+not wait: they retry a compare-and-swap, probe a hash table, or take work from a queue. The effect
+of a pass shows in the registers on which the loop's branches depend, including the results of its
+loads and atomics. If these have not changed since the last pass, the next pass will be the same
+again, unless another thread changes memory. A counter that no branch depends on, such as that of a
+back-off, does not hide this. `judge/forward_progress.h` describes how this is used.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ Code = list[Mark | To | tuple[Op, int | None]]
 
 @dataclass(frozen=True)
 class WaitingLoops:
-    """`heads`: blocks that a loop which may wait turns around, with the slots to compare.
+    """`heads`: the head blocks of loops that may wait, with the slots to compare.
 
-    `warp_syncs`: blocks by which lanes of a warp meet, with the mask; none if there are no heads.
-    `clocks`: whether the program looks at a clock, by which waiting may end without anybody.
+    `warp_syncs`: the blocks in which lanes of a warp meet, with the mask; none if there are no
+    heads. `clocks`: whether the program reads a clock, which may end a wait without another thread.
     """
 
     heads: Mapping[int, tuple[int, ...]]

@@ -1,7 +1,7 @@
-"""Which buffers a kernel may write, so that reads of all others need no watching.
+"""Find the buffers that a kernel may write; reads of all others need no watching.
 
-An address is followed back through arithmetic to the parameters and variables that it was computed
-from. A pointer that was itself read from memory may lead anywhere.
+An address is traced back through arithmetic to the parameters and variables it was computed from. A
+pointer that was itself read from memory may lead anywhere.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""PTX text to records of what it says."""
+"""Parse PTX text into records."""

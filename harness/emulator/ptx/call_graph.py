@@ -1,4 +1,4 @@
-"""Which functions call which, which of them recursively, and what a function pointer points to."""
+"""The call graph of a module: callers, recursion, and the targets of function pointers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a kernel's PTX has in it, read without running it: clocks, half precision, cache hints.
+"""The features found in a kernel's PTX without running it: clocks, half precision, cache hints.
 
-A feature is a fact about one instruction, whether it can be executed here or not, and whether a
-launch gets to it or not: `InstructionCount.ptx_line` says which did.
+A feature is a fact about one instruction, whether or not it can be executed here, and whether or
+not a launch reaches it: `InstructionCount.ptx_line` tells which were reached.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finding a kernel or a variable by its mangled name or by the one in the source."""
+"""Find a kernel or a variable by its mangled name or its source name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PTX text as a stream of tokens, each with its line."""
+"""Split PTX text into tokens, each with its line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[%$A-Za-z_][\w$]*\Z", re.ASCII)
 
 
 class Tokens:
-    """The tokens of a text, and a place among them."""
+    """The tokens of a text, and the current position."""
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):

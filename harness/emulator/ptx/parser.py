@@ -1,6 +1,6 @@
-"""PTX text to `Module`.
+"""Parse PTX text into a `Module`.
 
-A hand-written reader of the part of the PTX grammar that is not specific to any instruction:
+A hand-written reader for the part of the PTX grammar that does not depend on the instruction:
 directives, declarations, labels, guards, operands. Opcodes stay strings.
 """
 

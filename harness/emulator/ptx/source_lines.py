@@ -1,8 +1,8 @@
-"""From `.loc` and `.file` directives to the CUDA source line that a user would point at.
+"""Map `.loc` and `.file` directives to the CUDA source line that a user would point at.
 
-nvcc -lineinfo writes, before an instruction, one `.loc` for every call it was inlined through,
-outermost first. The line worth naming is the innermost one in the user's own files: a fault inside
-`__shfl_down_sync` belongs to the line that calls it, not to a CUDA header.
+nvcc -lineinfo writes one `.loc` before an instruction for every call it was inlined through,
+outermost first. The line worth reporting is the innermost one in the user's own files: a fault
+inside `__shfl_down_sync` belongs to the line that calls it, not to a CUDA header.
 """
 
 from __future__ import annotations

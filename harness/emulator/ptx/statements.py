@@ -1,4 +1,4 @@
-"""What stands within a statement of PTX: operands, and names in the scopes that braces make."""
+"""Parse the inside of a PTX statement: operands, and names in the scopes that braces open."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _MOST_NESTING = 8
 
 @dataclass
 class Scope:
-    """What is declared between a pair of braces: names, and labels from statement `start` on.
+    """The declarations between a pair of braces: names, and labels from statement `start` on.
 
-    Both maps are from the name in the text to the one that is unique in its function.
+    Both map a name in the text to one that is unique in its function.
     """
 
     start: int
@@ -39,7 +39,7 @@ class Scope:
 
 
 class StatementReader(Tokens):
-    """Reads operands, with the names that are declared around them."""
+    """Reads operands, resolving the names declared around them."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

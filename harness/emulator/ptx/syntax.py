@@ -1,8 +1,8 @@
-"""What a PTX file says, before anything is made of it.
+"""The syntax of a PTX file, before interpretation.
 
 These records are purely syntactic: an instruction is its opcode and its operands as written, so
-that reading a file never fails on an instruction that this emulator cannot execute. Whoever only
-packs kernel arguments reads a file as well as whoever executes it.
+reading a file never fails on an instruction that this emulator cannot execute. Code that only packs
+kernel arguments can read a file just as well as code that executes it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Negative:
-    """`-a`, where a is no literal."""
+    """`-a`, for an `a` that is not a literal."""
 
     operand: Operand
 
@@ -77,7 +77,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Group:
-    """`{a, b}` of a vector access, or `(a, b)` of a call."""
+    """`{a, b}` in a vector access, or `(a, b)` in a call."""
 
     items: tuple[Operand, ...]
 
@@ -163,7 +163,7 @@ class Kernel(Function):
 
 @dataclass
 class Module:
-    """One PTX file. `device` holds what outlives a launch: the contents of its globals."""
+    """One PTX file. `device` holds the state that outlives a launch: its globals' contents."""
 
     kernels: dict[str, Kernel]
     functions: dict[str, Function]

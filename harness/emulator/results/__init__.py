@@ -1,1 +1,1 @@
-"""What a launch leaves behind: plain data that depends on nothing."""
+"""The results of a launch, as plain data with no dependencies."""

@@ -1,4 +1,4 @@
-"""Numbers that a launch reports, each with where it comes from."""
+"""The numbers that a launch reports, each with its provenance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Uncounted = dict[str, str]
 
 @dataclass(frozen=True)
 class Counter:
-    """A number with its unit, and how exactly it is what Nsight Compute would read."""
+    """A number with its unit, and how exactly it matches Nsight Compute's reading."""
 
     name: str
     value: int | float
@@ -51,11 +51,12 @@ def of_mixed(executed: Sequence[Executed], kinds: Callable[[int], Iterable[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Executed:
-    """Counts of one instruction over the launch; `file` and `line` are of the CUDA source.
+    """Counts of one instruction over the launch; `file` and `line` refer to the CUDA source.
 
-    threads: active lanes; threads_predicated_on: those whose guard was true. branches: warps for
-    which it chose between targets; diverged_warps: those of them whose lanes chose differently.
-    mixed_requests: those whose lanes go to several memories, of which nothing else is counted.
+    threads: active lanes; threads_predicated_on: those whose guard was true.
+    branches: warps for which it chose between targets; diverged_warps: those of them whose lanes
+    chose differently.
+    mixed_requests: requests whose lanes access several memories; nothing else is counted for these.
     """
 
     opcode: str
@@ -78,8 +79,8 @@ class Executed:
 class InstructionCount(Executed):
     """Counts of one PTX instruction.
 
-    Of an atomic: the lanes that executed it, the distinct addresses that they hit, summed over
-    warp instructions, and the most lanes of one warp instruction on one address.
+    For an atomic: the lanes that executed it; the distinct addresses they hit, summed over warp
+    instructions; and the most lanes of one warp instruction on one address.
     """
 
     ptx_line: int

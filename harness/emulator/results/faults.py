@@ -1,4 +1,4 @@
-"""What a kernel did wrong while it ran."""
+"""Errors that a kernel made while it ran."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ Dim3 = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Fault:
-    """The end of a launch, as compute-sanitizer would put it.
+    """The error that ended a launch, as compute-sanitizer would report it.
 
-    `kind` is one of "out of bounds", "misaligned", "read-only", "uninitialised", "race",
-    "divergent barrier", "warp mask", "deadlock", "budget", "trap", "assert", "stack overflow",
-    "divergence", "mbarrier".
-    `file` and `line` are of the CUDA source, empty and 0 without -lineinfo. `block` and `thread`
-    are (x, y, z).
+    `kind` is one of "out of bounds", "misaligned", "read-only", "uninitialised", "race", "divergent
+    barrier", "warp mask", "deadlock", "budget", "trap", "assert", "stack overflow", "divergence",
+    "mbarrier". `file` and `line` refer to the CUDA source, and are empty and 0 without -lineinfo.
+    `block` and `thread` are (x, y, z).
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""What a launch read and wrote, byte by byte."""
+"""The bytes that a launch read and wrote."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Array = NDArray[Any]
 class Observed:
     """One buffer in one launch.
 
-    Each array has an entry a byte: 0, or 1 + the number of the instruction that was the first to
-    do it (`LaunchReport.place` says where that is). read_before_write: what the launch took from
-    the byte as it found it. An atomic, also one whose result nobody wants, reads and writes.
+    Each array has an entry per byte: 0, or 1 + the index of the first instruction to access it
+    (`LaunchReport.place` gives its location). read_before_write: reads that found the byte as it
+    was before the launch. An atomic both reads and writes, even if its result is unused.
     """
 
     name: str

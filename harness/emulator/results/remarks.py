@@ -1,4 +1,4 @@
-"""What a launch did that deserves a word, and is no fault."""
+"""Events in a launch that deserve a remark but are no fault."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Remark:
-    """`count`: how often; `file` and `line` are of the CUDA source, empty and 0 without them."""
+    """`count`: how often; `file` and `line` refer to the CUDA source, empty and 0 if unknown."""
 
     message: str
     file: str

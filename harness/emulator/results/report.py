@@ -1,4 +1,4 @@
-"""What a launch reports."""
+"""The report of a launch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EngineName = Literal["native", "judge"]
 
 
 class Counted(Protocol):
-    """What an engine counted, made into what people read when that is asked for."""
+    """An engine's raw counts, converted into readable form on demand."""
 
     def instructions(self) -> tuple[InstructionCount, ...]:
         """In the order of the PTX."""
@@ -35,9 +35,9 @@ class Counted(Protocol):
 
 @dataclass(frozen=True)
 class LaunchReport:
-    """Everything that a launch left behind but the arrays, which were changed in place.
+    """The results of a launch besides the arrays, which were changed in place.
 
-    Counters and instructions are made of the raw counts when they are first asked for.
+    Counters and instructions are computed from the raw counts when first requested.
     """
 
     kernel: str

@@ -1,4 +1,4 @@
-"""The second front end: the machine code (SASS) of a cubin, executed and counted as a GPU counts.
+"""The second front end: a cubin's machine code (SASS), executed and counted as a GPU does.
 
     code = read(Path("kernel.cubin"))
     report = launch_machine_code(code, "sum", grid=64, block=256, args=[values, out, n])

@@ -1,6 +1,6 @@
-"""What a launch from machine code is given: parameters, whose types a cubin does not have.
+"""The arguments of a machine-code launch, for parameters whose types a cubin does not record.
 
-The types are those of the kernel's PTX where it is at hand, or else what the argument itself is.
+The types come from the kernel's PTX if it is available, or else from the arguments themselves.
 """
 
 from __future__ import annotations

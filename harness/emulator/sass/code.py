@@ -1,4 +1,4 @@
-"""What a cubin says: functions and their instructions, as the disassembler and the ELF have them.
+"""The contents of a cubin: functions and instructions, from the disassembler and the ELF.
 
 These records are purely syntactic: reading a cubin never fails on an instruction that cannot be
 executed here.
@@ -29,11 +29,12 @@ ZERO = 255
 class Operand:
     """One operand as written.
 
-    number: of the register or predicate; of a constant its bank; of an immediate its value where
-    it is written as an integer. `bits` has an immediate's 32 bits as the instruction encodes them.
-    base, uniform, offset: of a constant's or a memory operand's address; `uniform` is the number of
-    a uniform register that is added, or the first of a matrix descriptor. suffixes: what follows
-    the name behind dots.
+    number: of the register or predicate; for a constant, its bank; for an immediate written as an
+    integer, its value.
+    bits: an immediate's 32 bits as encoded in the instruction.
+    base, uniform, offset: the address of a constant or memory operand; `uniform` is the number of
+    an added uniform register, or the first of a matrix descriptor.
+    suffixes: the dotted parts after the name.
     """
 
     kind: Kind
@@ -51,7 +52,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One machine instruction. `address` counts from the start of the function's section."""
+    """One machine instruction. `address` is relative to the start of the function's section."""
 
     address: int
     opcode: str
@@ -70,7 +71,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kernel parameter: where it is among the parameters, and its bytes. It has no type."""
+    """A kernel parameter: its offset among the parameters, and its size. It has no type."""
 
     offset: int
     size: int
@@ -78,13 +79,15 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Function:
-    """A kernel with the functions that it calls, which stand behind it in its section.
+    """A kernel with the functions it calls, which follow it in its section.
 
-    parameter_base: where the parameters begin in constant bank 0. registers: of a thread.
-    shared_bytes: static, without what the driver reserves, behind which, at shared_start, they
-    begin. local_bytes: of a thread.
-    entries: symbol → address, of the kernel and of the functions that it calls. banks: constant
-    banks that it does not share.
+    parameter_base: the offset of the parameters in constant bank 0.
+    registers: per thread.
+    shared_bytes: static, without the driver's reserved part, after which they begin at
+    shared_start.
+    local_bytes: per thread.
+    entries: symbol → address, for the kernel and the functions it calls.
+    banks: constant banks that it does not share.
     """
 
     name: str
@@ -103,7 +106,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Variable:
-    """A `__device__` or `__constant__` variable: where it is in its section."""
+    """A `__device__` or `__constant__` variable: its position in its section."""
 
     name: str
     section: str
@@ -113,10 +116,10 @@ class Variable:
 
 @dataclass
 class MachineCode:
-    """A cubin. banks: constant bank → bytes, of the module; sections: initial contents.
+    """A cubin. banks: constant bank → bytes, for the module; sections: initial contents.
 
     addresses: in bank 4, at an offset the address of a variable: (offset, symbol, addend).
-    `device` holds what outlives a launch.
+    `device` holds the state that outlives a launch.
     """
 
     name: str

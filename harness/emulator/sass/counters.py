@@ -1,10 +1,10 @@
-"""The counters of a launch, under Nsight Compute's names, from the counts of its instructions.
+"""A launch's counters under Nsight Compute's names, from the counts of its instructions.
 
 They are `machine-exact`: counted on the instructions that the GPU runs, by rules that reproduce an
-H200's readings to the digit. What depends on how warps of different blocks, or of one, happen to
-meet is a model: the sectors of atomics whose lanes collide, and everything in a launch with loops
-that go on until another thread has done something. So are the shared wavefronts of asynchronous
-copies, whose rule is not known, and their sectors, whose rule seven kernels bear out.
+H200's readings to the digit. Counters that depend on the relative timing of warps, in one block or
+in several, are models: the sectors of atomics whose lanes collide, and everything in a launch with
+loops that wait for another thread. So are the shared wavefronts of asynchronous copies, whose rule
+is not known, and their sectors, whose rule is confirmed by seven kernels only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A function's instructions as the machine takes them: operands as rows, modifiers as flags."""
+"""Encode a function's instructions for the machine: operands as rows, modifiers as flags."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _FLOAT_OPCODES = frozenset({
 
 @dataclass
 class Encoded:
-    """constants: (bank, offset) or an immediate's bits → the number of its row, from 1 on.
+    """constants: (bank, offset), or an immediate's bits → the number of its row, from 1 on.
 
-    Row 0 is zero. registers: rows of a warp.
+    Row 0 is zero. registers: rows per warp.
     """
 
     instructions: Array

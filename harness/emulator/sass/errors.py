@@ -1,11 +1,11 @@
-"""What can go wrong before machine code runs, and how it is said.
+"""The errors raised before machine code runs.
 
     EmulatorError
     ├── CubinError                  the file is no cubin that can be read here
     ├── DisassemblerError           nvdisasm is missing, too old, or prints something else
     └── UnknownMachineInstruction   an instruction outside the table; names the CUDA source line
 
-What goes wrong while a kernel runs is a `Fault` in the report, as it is from PTX.
+A failure while a kernel runs is a `Fault` in the report, as it is from PTX.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class CubinError(EmulatorError):
 
 
 class DisassemblerError(EmulatorError):
-    """There is no nvdisasm that can be used; `str(error)` says how to get one."""
+    """There is no usable nvdisasm; `str(error)` says how to get one."""
 
 
 class UnknownMachineInstruction(EmulatorError):

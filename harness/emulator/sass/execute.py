@@ -1,4 +1,4 @@
-"""One launch on the machine: its constants, buffers and counts, and how it ended."""
+"""Execute one launch on the machine: set up constants, buffers and counts; return the outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launching a kernel from its machine code."""
+"""Launch a kernel from its machine code."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _GLOBAL, _CONSTANT = ".nv.global", ".nv.constant"
 
 @dataclass
 class _Device:
-    """What outlives a launch: encoded kernels, and the contents of constant banks and variables.
+    """The state that outlives a launch: encoded kernels, constant banks and variables.
 
     A `__constant__` variable is a part of its bank.
     """

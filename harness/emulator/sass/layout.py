@@ -1,6 +1,6 @@
-"""What Python and the machine hand each other, as `machine/interface.h` declares it.
+"""The data that Python and the machine exchange, as `machine/interface.h` declares it.
 
-The constants of that file, the names in its enums too, are attributes of this module.
+The constants and enum names of that file are attributes of this module.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The machine that executes machine code, compiled and loaded.
+"""The compiled and loaded machine that executes machine code.
 
-The headers that say what memory accesses cost are the PTX engine's.
+The headers that compute the costs of memory accesses are the PTX engine's.
 """
 
 from __future__ import annotations

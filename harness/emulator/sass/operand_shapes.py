@@ -1,4 +1,4 @@
-"""A machine instruction's operands, told apart by the shape that its row of the table has."""
+"""Classify a machine instruction's operands by the shape in its table row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness.emulator.sass.code import Instruction, Operand
 
 
 class Unencodable(Exception):
-    """What is not known about an instruction."""
+    """The part of an instruction that is not known."""
 
 
 _KINDS = {

@@ -1,4 +1,4 @@
-"""What a launch from machine code leaves behind."""
+"""The report of a machine-code launch."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from harness.emulator.results.faults import Fault
 class MachineCount(Executed):
     """Counts of one machine instruction.
 
-    diverged_warps: how often lanes of a warp went different ways there. colliding: of an atomic,
-    how often lanes met on an address. branch_targets: how often it chose where to go on.
-    warps_again and threads_again: what a multiprocessor counts besides, because it issues the
+    diverged_warps: how often lanes of a warp went different ways there.
+    colliding: for an atomic, how often lanes met on an address.
+    branch_targets: how often it chose where to continue.
+    warps_again, threads_again: additional counts by the multiprocessor, which issues the
     instruction again (machine/scheduler/replays.h).
     """
 
@@ -30,7 +31,7 @@ class MachineCount(Executed):
 
 @dataclass(frozen=True)
 class MachineReport:
-    """Everything that a launch left behind but the arrays, which were changed in place."""
+    """The results of a launch besides the arrays, which were changed in place."""
 
     kernel: str
     grid: tuple[int, int, int]

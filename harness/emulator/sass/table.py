@@ -1,15 +1,15 @@
 """Every machine instruction that can be executed: one row each.
 
-A row has the opcode with the modifiers that choose it, the shape of its operands, what its other
-modifiers mean as flags, and the name of its definition in `machine/*.cpp`. Of the rows whose
-modifiers an instruction has, the one with the most counts. An opcode with a U in front that has no
+A row has the opcode with the modifiers that select it, the shape of its operands, the meaning of
+its other modifiers as flags, and the name of its definition in `machine/*.cpp`. Of all rows whose
+modifiers an instruction has, the one with the most is used. An opcode with a leading U that has no
 row of its own is the same instruction on uniform registers.
 
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; v a
-source that is taken as it stands, of 32 bits or more: one with a sign is not executed;
-p source predicate, n the same, false where it is missing; i immediate; m memory, t the target of a
-copy, c constant memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence
-barrier; l label; x special register; _ not used. With `?` an operand may be missing.
+source of 32 bits or more that is taken as it stands (one with a sign is not executed); p source
+predicate, n the same, false if missing; i immediate; m memory, t the target of a copy, c constant
+memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence barrier; l label; x
+special register; _ not used. `?` marks an optional operand.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Flags = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Row:
-    """See the module. always: flags without a modifier. space: of a memory access."""
+    """One row of the table. always: flags without a modifier. space: of a memory access."""
 
     name: str
     shape: tuple[str, ...]

@@ -1,1 +1,1 @@
-"""A comparison of two runs in words, as files, and as a page of its own."""
+"""A comparison of two runs, in words, as files and as a page."""

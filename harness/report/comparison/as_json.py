@@ -1,6 +1,6 @@
-"""What a comparison's JSON holds: the types that files.py fills, and that its JSON Schema is of.
+"""The types of a comparison's JSON, which files.py fills and its JSON Schema describes.
 
-Names are only added: whoever reads it may rely on those that are here.
+Names are only ever added: a reader may rely on those that are here.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Floor(At):
 
 
 class RunLevel(At):
-    """What the new run moved as a whole."""
+    """The effect of the new run as a whole."""
 
     moved: float
     witnesses: int
@@ -73,7 +73,7 @@ class MadeFrom(BothSides):
 
 
 class Time(TypedDict):
-    """ratio: of the new time to the base's. hides: the slowdown that is not excluded."""
+    """ratio: the new time over the base time. hides: the slowdown that cannot be excluded."""
 
     cache: str
     verdict: Verdict
@@ -132,7 +132,7 @@ class Case(TypedDict):
 
 
 class Comparison(TypedDict):
-    """Two runs, case by case, what matters most first; in base units, null for what is not."""
+    """Two runs, case by case, most important first; in base units, absent values are null."""
 
     form: int
     gate: str

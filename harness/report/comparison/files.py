@@ -1,7 +1,7 @@
 """A comparison as files: JSON for programs, Markdown for a comment, JUnit XML for a CI system.
 
-docs/comparing.md says what stands in the JSON. What it promises is only added to; where something
-had to go or to mean something else, `form` would be another number.
+docs/comparing.md documents the JSON. Its format is only ever extended; if something had to be
+removed or to change its meaning, `form` would become another number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The page of a comparison: the answer, why, every change with its interval, and how it was found.
+"""The page of a comparison: the answer, the reasons, every change with its interval, the method.
 
-One file that needs nothing beside it.
+It is one self-contained file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_DIFFS = 40
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One case: what it is, and how it changed."""
+    """One case, and how it changed."""
 
     anchor: str
     variant: str

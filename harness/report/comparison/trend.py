@@ -1,4 +1,4 @@
-"""Runs over time as a page, figures and a table: where each variant's time or counters changed."""
+"""Runs over time, as a page, figures and a table: where each variant's time or counters changed."""
 
 from __future__ import annotations
 

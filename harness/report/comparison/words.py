@@ -1,4 +1,4 @@
-"""What a comparison says, in words: of a case, of a counter and its line, and of the whole."""
+"""A comparison in words: for a case, for a counter and its line, and for the whole."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def shortly(change: Change) -> str:
 
 @dataclass(frozen=True)
 class Reason:
-    """A reason that closes a gate, and the cases that share it; the worst case comes first."""
+    """A reason that closes a gate, and the cases that share it, the worst first."""
 
     kind: str
     text: str

@@ -1,4 +1,4 @@
-"""What a run without times can draw: counted quantities over the ladder, side by side."""
+"""The figure of a run without times: counted quantities over the ladder, side by side."""
 
 from __future__ import annotations
 

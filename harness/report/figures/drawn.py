@@ -1,4 +1,4 @@
-"""Every figure of the pages with its caption, its data and its file's name."""
+"""Every figure of the pages, with its caption, its data and its file name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The same figures to explore: hover for a value, zoom, hide a series. Drawn by Plotly on demand.
+"""Interactive versions of the figures: hover for a value, zoom, hide a series. Uses Plotly.
 
-A page shows SVG, which needs no script and prints. Plotly's library, 4.8 MB, lies beside the pages
-once and is loaded when a reader first explores a figure; a page that is one file has it compressed
-to a third. Colours are roles here too, so that a figure follows the reader's light or dark scheme.
+A page shows SVG, which needs no script and prints well. Plotly's library, 4.8 MB, is stored once
+beside the pages and loaded when a reader first explores a figure; a single-file page contains it
+compressed to a third. Colours are roles here too, so a figure follows the reader's light or dark
+scheme.
 """
 
 from __future__ import annotations

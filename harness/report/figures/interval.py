@@ -1,4 +1,4 @@
-"""A change with its interval as a bar for a table's row, beside no change at all."""
+"""A change with its interval, as a bar in a table row, relative to no change."""
 
 from __future__ import annotations
 

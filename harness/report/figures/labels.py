@@ -1,4 +1,4 @@
-"""Where the names of points go, so that no two overlap and none hides a point."""
+"""Place the names of points so that no two overlap and none hides a point."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Placed:
-    """A label's lower left corner, and whether it stands far enough away to need a leader."""
+    """A label's lower left corner, and whether it is far enough away to need a leader line."""
 
     x: float
     y: float

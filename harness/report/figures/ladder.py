@@ -1,4 +1,4 @@
-"""The ladder as a picture: what each variant reaches, beside the ceiling and the libraries."""
+"""The ladder as a chart: each variant's rate, beside the ceiling and the libraries."""
 
 from __future__ import annotations
 

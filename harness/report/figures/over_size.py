@@ -1,4 +1,4 @@
-"""The rate of every variant over size: one line each, labelled at its end."""
+"""Every variant's rate over size: one line each, labelled at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The roofline as a picture: roofs, and each kernel's points at one height, by level of memory."""
+"""The roofline chart: roofs, and each kernel's points at one height, by memory level."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MARKS: dict[Level, tuple[str, str, str]] = {
 
 @dataclass(frozen=True)
 class Frame:
-    """What the axes span: intensity in flop/byte, rate in flop/s."""
+    """The range of the axes: intensity in flop/byte, rate in flop/s."""
 
     left: float
     right: float

@@ -1,4 +1,4 @@
-"""A ladder in the height of a line: one bar per variant, for a row of the overview."""
+"""A ladder at the height of a text line: one bar per variant, for a row of the overview."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEIGHT, _GAP, _WIDTH = 24.0, 1.5, 110.0
 
 @dataclass(frozen=True)
 class Bar:
-    """Its height as a part of the tallest; None draws a mark of failure. role: a colour's name."""
+    """The height as a fraction of the tallest; None draws a failure mark. role: a colour's name."""
 
     name: str
     part: float | None

@@ -1,4 +1,4 @@
-"""What warps wait for: one bar per variant, divided by reason, all bars of one length."""
+"""Stall reasons: one bar per variant, divided by reason, all bars equally long."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROLES = ("accent", "s2", "s1", "s3", "library")
 
 @dataclass(frozen=True)
 class Stalls:
-    """Of each variant's main launch, the part of all waiting that is for each reason."""
+    """For each variant's main launch, the share of all waiting per reason."""
 
     cases: list[Planned]
     reasons: list[str]

@@ -1,8 +1,8 @@
-"""How every figure looks, and how one drawing serves light, dark, phone, print and file.
+"""The common style of figures, with one drawing for light, dark, phone, print and file.
 
-A figure is drawn by one function for two widths. Its colours are roles; the SVG in the page refers
-to them as CSS variables, so that the reader's colour scheme applies; the PNG is light.
-Colours are from the palette of Okabe and Ito, which the colour-blind can tell apart.
+A figure is drawn by one function for two widths. Its colours are roles: the SVG in the page refers
+to them as CSS variables, so the reader's colour scheme applies; the PNG is light. The colours are
+from the palette of Okabe and Ito, which colour-blind readers can distinguish.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PARAMETERS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """The width a figure is drawn for, in inches; narrow is a phone held upright."""
+    """The width in inches for which a figure is drawn; narrow is a phone held upright."""
 
     width: float
     narrow: bool
@@ -62,7 +62,7 @@ Draw = Callable[[Layout], Canvas]
 
 @dataclass(frozen=True)
 class Subject:
-    """What a figure is of, as the head of its PNG says: problem, type and size; the card."""
+    """The subject of a figure, for the title of its PNG: problem, type and size; the card."""
 
     what: str
     card: str
@@ -70,7 +70,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as a page shows it: drawings for two widths, its words, and its data."""
+    """A figure as a page shows it: drawings for two widths, its texts, and its data."""
 
     anchor: str
     title: str

@@ -1,4 +1,4 @@
-"""One problem and size over many runs: a line per variant, and a ring where a new level begins."""
+"""One problem and size over many runs: a line per variant, with a ring at each new level."""
 
 from __future__ import annotations
 

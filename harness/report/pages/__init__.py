@@ -1,1 +1,1 @@
-"""Pages: what stands on each, put together from tables, figures and sentences."""
+"""Pages, assembled from tables, figures and sentences."""

@@ -1,4 +1,4 @@
-"""The claims made elsewhere and what became of them here, as a problem's page shows them."""
+"""Claims made elsewhere and their results here, as a problem's page shows them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MARKS = {"holds": "holds", "does not hold": "fails", "cannot be tested": "open"}
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """One test: what was claimed, and our figure or why there is none."""
+    """One test: the claim, and our figure or why there is none."""
 
     wanted: str
     found: str

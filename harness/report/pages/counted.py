@@ -1,4 +1,4 @@
-"""The first screen of a run without times: what is left on the table, what each step changed."""
+"""The first screen of a run without times: avoidable losses, and the changes of each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page of a timed run says of counters that the emulator counted in ncu's place."""
+"""Notes on a timed run's page about counters that the emulator counted in place of ncu."""
 
 from __future__ import annotations
 

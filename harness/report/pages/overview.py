@@ -1,4 +1,4 @@
-"""The overview: one row per problem and type, what failed, and how all of it was measured."""
+"""The overview: one row per problem and type, the failures, and the method of measurement."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class OverviewRow:
 
 @dataclass(frozen=True)
 class Failed:
-    """A reason, and in each problem the cases that share it, with where its page says so."""
+    """A failure reason and, per problem, the cases that share it, with links to its page."""
 
     reason: str
     places: list[tuple[str, list[str]]]

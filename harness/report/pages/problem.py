@@ -1,4 +1,4 @@
-"""One problem's page: what was measured at each size, why it is so, and all that lies behind it."""
+"""One problem's page: the results at each size, their causes, and all the underlying data."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from harness.tables import Run
 
 @dataclass(frozen=True)
 class Roofed:
-    """A roofline with what is wrong with it, and what is not in it."""
+    """A roofline with its warnings, and the kernels missing from it."""
 
     figure: Figure
     errors: list[str]
@@ -45,7 +45,7 @@ class Roofed:
 
 @dataclass(frozen=True)
 class Panel:
-    """One size and type: what a tab shows."""
+    """One size and type: the content of a tab."""
 
     anchor: str
     label: str
@@ -107,7 +107,7 @@ class ProblemPage:
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes the pages of a run; what all of them need is worked out once."""
+    """Makes the pages of a run; everything they share is computed once."""
 
     run: Run
     readings: Readings

@@ -1,4 +1,4 @@
-"""The source of each variant with what its lines cost, as the emulator counted it."""
+"""Each variant's source with the cost of its lines, as the emulator counted it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.tables import Run
 
 @dataclass(frozen=True)
 class Row:
-    """A line of source: its cost in cells, each empty where there is none."""
+    """A source line: its cost in cells, each empty if there is none."""
 
     number: int
     cells: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Why one variant is faster than the one it builds on, in words and tables for a page."""
+"""Why a variant is faster than the one it builds on, in words and tables for a page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST = 3
 
 @dataclass(frozen=True)
 class Moved:
-    """A quantity that moved, in words; soft: not counted exactly, so that it explains nothing."""
+    """A quantity that moved, in words; soft: not counted exactly, so it explains nothing."""
 
     text: str
     soft: bool
@@ -42,7 +42,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Block:
-    """One step as the page tells it."""
+    """One step as the page presents it."""
 
     anchor: str
     before: str

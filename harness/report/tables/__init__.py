@@ -1,1 +1,1 @@
-"""Tables as the templates draw them: cells that say what they sort by, and why they are empty."""
+"""Tables for the templates: cells that know how they sort and why they are empty."""

@@ -1,4 +1,4 @@
-"""The budgets of a run: on a problem's page a table of them, and all of them in budgets.csv."""
+"""A run's budgets: a table on each problem's page, and all of them in budgets.csv."""
 
 from __future__ import annotations
 

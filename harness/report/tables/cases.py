@@ -1,4 +1,4 @@
-"""Every case: its times, and what the compiler made of it, the main launch and each of them."""
+"""Every case: its times, and the compiler's output for its main launch and for each launch."""
 
 from __future__ import annotations
 

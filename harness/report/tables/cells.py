@@ -19,10 +19,10 @@ from harness.tables.roofs import OVER
 
 @dataclass(frozen=True)
 class Cell:
-    """`sort` is the number that a formatted text stands for; plain text sorts by itself.
+    """`sort` is the number behind a formatted text; plain text sorts by itself.
 
-    mark: a word after the text, such as a verdict, which is its own CSS class too. brief: what
-    stands for the text on a narrow screen.
+    mark: a word after the text, such as a verdict, which is also its CSS class. brief: the text
+    shown on a narrow screen.
     """
 
     text: str

@@ -1,7 +1,7 @@
-"""Tables whose cells are coloured by how they compare: counters, and launch shapes.
+"""Tables with cells coloured by comparison: counters, and launch shapes.
 
-The stronger the colour of a counter the further it is from the best of its column; of a rate, the
-nearer it is to the fastest. What was not counted exactly is hatched.
+For a counter, a stronger colour means farther from the best of its column; for a rate, nearer to
+the fastest. Values that were not counted exactly are hatched.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ladder's figures in numbers."""
+"""The numbers of the ladder's chart, as a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables about the run itself: what was verified, how steady the GPU was, what it can do."""
+"""Tables about the run itself: what was verified, how steady the GPU was, its peak rates."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Counting what was timed in the emulator, where Nsight Compute is missing or may not read.
+"""Count timed cases in the emulator, if Nsight Compute is missing or may not read counters.
 
-The very path on which a run without a GPU counts: the same worker job, on the cubins that were
-timed. Nothing here touches a time or an outcome.
+This is exactly how a run without a GPU counts: the same worker job, on the cubins that were timed.
+Nothing here touches a time or an outcome.
 """

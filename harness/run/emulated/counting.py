@@ -1,4 +1,4 @@
-"""One variant's timed cases counted by a worker without a GPU: each whole, or a reason."""
+"""Count one variant's timed cases in a worker without a GPU: each completely, or with a reason."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEADLINE_S = 600.0
 
 @dataclass
 class Counting:
-    """Counts cases one after another. Each has an Emulated record once all of it is kept.
+    """Counts cases one after another. Each has an Emulated record once all of it is stored.
 
     works: group → the work model at that size.
     """
@@ -59,9 +59,9 @@ class Counting:
 
 @dataclass
 class _Told:
-    """What one worker told, case by case: each begins with how its result was verified.
+    """The reports of one worker, case by case: each begins with how its result was verified.
 
-    whole: the cases that were right, with all their records. wrong: case → why its result is not.
+    whole: the correct cases, with all their records. wrong: case → why its result is wrong.
     """
 
     cases: Sequence[Case]

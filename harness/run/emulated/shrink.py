@@ -1,7 +1,7 @@
-"""The smallest case that still has a case's fault: its sizes shrunk, then its launch shape.
+"""Find the smallest case with the same fault: shrink its sizes, then its launch shape.
 
-A fault is the same where its line and its kind are. What cannot be planned, compiled or launched
-with some numbers does not have it, so a block stays a multiple of what its kernel asks for.
+Two faults are the same if their line and kind are. Numbers with which the case cannot be planned,
+compiled or launched do not show the fault, so a block stays a multiple of what its kernel requires.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""At which size the emulator counts a timed case: its own where that is quick, else a smaller one.
+"""Choose the size at which to emulate a timed case: its own if that is quick, else a smaller one.
 
-All variants of a comparison are counted at one size, else their counters could not stand side by
-side. Sizes within `limits.emulate_bytes` and `emulate_flops`, at which a run without a GPU counts,
-are counted as they are. A larger one has a stand-in: of the matrix's sizes within the limits the
-nearest. From what that executes follows how long the size itself would take, or its half, or its
-quarter: the largest of these that is quick takes the stand-in's place. Near the size that was timed
-what a launch does once, whatever its size, weighs as little as it did there.
+All variants of a comparison are counted at one size, or their counters could not be compared. Sizes
+within `limits.emulate_bytes` and `emulate_flops`, at which a run without a GPU counts, are counted
+as they are. A larger one gets a stand-in: the nearest of the matrix's sizes within the limits. The
+work of the stand-in predicts how long the full size would take, or its half, or its quarter; the
+largest of these that is quick replaces the stand-in. Near the timed size, work that a launch does
+only once weighs as little as it did there.
 """
 
 from __future__ import annotations

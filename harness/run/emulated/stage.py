@@ -1,7 +1,7 @@
 """The stage of a run that counts its timed cases in the emulator, in two waves.
 
-The first counts what a run without a GPU would, and the stand-ins of larger sizes. What those
-executed says how near to the larger sizes the second can come.
+The first wave counts what a run without a GPU would, and the stand-ins of larger sizes. Their work
+predicts how close to the larger sizes the second wave can come.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NO_SIZE = (
 
 @dataclass(frozen=True)
 class TimedRun:
-    """What the stage needs of the run. matrix: with all sizes, whichever were chosen."""
+    """The parts of the run that the stage needs. matrix: with all sizes, whichever were chosen."""
 
     setting: RunSettings
     matrix: model.Bench
@@ -78,9 +78,9 @@ def _impossible(setting: RunSettings) -> str:
 
 @dataclass
 class _Held:
-    """Keeps back what is told of a group until it is known whether all of it could be counted.
+    """Holds back a group's records until it is known whether all of it could be counted.
 
-    open: group → its cases that are being counted. settle: what to do once there are no more.
+    open: group → its cases that are being counted. settle: called once there are no more.
     """
 
     open: dict[str, set[str]]
@@ -105,9 +105,9 @@ class _Held:
 
 @dataclass(frozen=True)
 class _Near:
-    """Of one group, what is counted at its own size or near it: timed case → the one that is.
+    """The cases of one group counted at or near their own size: timed case → counted case.
 
-    why: not at its own size. Empty where no size is quick enough.
+    why: why not at its own size. Empty if no size is quick enough.
     """
 
     cases: dict[str, Case]
@@ -115,7 +115,7 @@ class _Near:
 
 
 class Stage:
-    """The timed cases of a run, of which some may have been counted before."""
+    """The timed cases of a run, some of which may have been counted before."""
 
     def __init__(self, run: TimedRun, kernels: Sequence[Case]) -> None:
         self._run = run

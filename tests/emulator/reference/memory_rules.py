@@ -1,8 +1,8 @@
 """What a warp's memory instruction costs, once more: the rules of the engine's `memory_rules.h`.
 
 Pure functions over many warps at once. `addresses` and `active` have shape (warps, 32): the byte
-address of each lane, and whether the lane executes the instruction. The addresses of inactive
-lanes are ignored. Results have shape (warps,). Accesses are naturally aligned.
+address of each lane, and whether the lane executes the instruction. The addresses of inactive lanes
+are ignored. Results have shape (warps,). Accesses are naturally aligned.
 
 Written from the readings of an H200 in `tests/data/h200_memory_instructions.csv`, to which both are
 held. The counters they give are, summed over warps, `memory_l1_wavefronts_shared`,

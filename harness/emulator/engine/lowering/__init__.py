@@ -1,1 +1,1 @@
-"""A `Program` laid out for the warp machine: rows of registers, and operations by number."""
+"""A `Program` lowered for the warp machine: rows of registers, and operations by number."""

@@ -1,8 +1,8 @@
-"""Computing operations for the warp machine: arithmetic, comparisons, conversions, packing.
+"""Lowering of computing operations: arithmetic, comparisons, conversions, packing.
 
-Most exist there by the same name. What is rare is put together from what is there: a modifier of
-halves becomes an operation before or after the arithmetic, a conversion goes by way of floats or
-doubles that hold its operand exactly.
+Most exist in the machine under the same name. Rare ones are composed: a modifier of halves becomes
+an operation before or after the arithmetic, and a conversion goes through floats or doubles that
+hold its operand exactly.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _immediate(*words: str) -> int:
 
 
 class ComputingEncoder(Emitter):
-    """The operations that compute from registers alone."""
+    """Encodes the operations that compute from registers alone."""
 
     def computed(self, op: Op) -> None:
         """An operation that the machine has by the same name, but for its modifiers."""

@@ -1,8 +1,8 @@
-"""Lays a `Program` out for the warp machine: registers as rows, operations as numbers.
+"""Lower a `Program` for the warp machine: registers become rows, operations numbers.
 
 An operation of the program becomes one of the machine's, or a few: a comparison that is combined
-with a predicate, for example, is a comparison and a combination. What the machine has no
-operation for is refused as `UnknownInstruction`.
+with a predicate, for example, is a comparison and a combination. An operation that the machine
+lacks is refused as `UnknownInstruction`.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ _CLAMPS, _A_BY_COLUMNS, _B_BY_COLUMNS = 1, 2, 4  # of a product of matrices
 
 @dataclass
 class Encoded:
-    """A program as the machine takes it.
+    """A program in the machine's form.
 
-    `constants` holds a lane's worth of each row that never changes; those that depend on the
-    launch are listed in `params` (number, offset into the parameters, bytes) and `symbols`
-    (number, name, offset, by how many bits it is shifted), and are zero here. `rows` are those of
-    the program's registers, `meetings` those of the masks by which lanes of a warp meet, by
-    basic block, in programs with loops that wait. `why_only_judged`: why only the judge can run it;
-    empty if the fast run can, too.
+    `constants` holds one lane's values of the rows that never change. Those that depend on the
+    launch are zero here and listed in `params` (number, offset into the parameters, bytes) and
+    `symbols` (number, name, offset, shift in bits). `rows` are those of the program's registers.
+    `meetings` are the rows of the masks by which lanes of a warp meet, by basic block, in programs
+    with loops that wait. `why_only_judged`: why only the judge can run it; empty if the fast run
+    can, too.
     """
 
     ops: NDArray[Any]

@@ -1,4 +1,4 @@
-"""Loads, stores, atomics and copies for the warp machine."""
+"""Lowering of loads, stores, atomics and copies."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COSTS = {
 
 
 class MemoryEncoder(Emitter):
-    """The operations that access memory."""
+    """Encodes the operations that access memory."""
 
     def _address(self, op: Op) -> tuple[int, bool, int]:
         """Row of the base, whether it has 64 bits, offset."""

@@ -1,4 +1,4 @@
-"""Rows of registers for the warp machine, and the operations that work on them."""
+"""The register rows of the warp machine, and the operations on them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLOCKS = ("clock", "globaltimer")
 
 
 class Unsupported(Exception):
-    """The machine has no operation for something in the program."""
+    """The machine lacks an operation that the program uses."""
 
 
 def lane_bytes(type_: str) -> int:
@@ -35,7 +35,7 @@ def lane_bytes(type_: str) -> int:
 
 
 class _Rows:
-    """Hands out places in a warp's registers."""
+    """Allocates places in a warp's registers."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -47,7 +47,7 @@ class _Rows:
 
 
 class Emitter:
-    """What an encoder keeps: where registers and constants are, and the operations so far."""
+    """The state of an encoder: the rows of registers and constants, and the operations so far."""
 
     def __init__(self, program: Program, machine: Machine) -> None:
         self.program, self.machine = program, machine

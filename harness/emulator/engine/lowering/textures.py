@@ -1,4 +1,4 @@
-"""Textures and surfaces for the warp machine."""
+"""Lowering of textures and surfaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BYTES = {"b8": 1, "b16": 2, "b32": 4, "b64": 8}
 
 
 class TextureEncoder(Emitter):
-    """`space` is the shape, `kind` whether it is a surface, `cost` where values begin."""
+    """Encodes accesses: `space` is the shape, `kind` tells surfaces, `cost` is the first value."""
 
     def _op_tex(self, op: Op) -> None:
         shape, coordinates = op.variant

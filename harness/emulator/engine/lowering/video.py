@@ -1,4 +1,4 @@
-"""Video instructions for the warp machine, as `machine/arithmetic/video.cpp` takes them."""
+"""Lowering of video instructions, for `machine/arithmetic/video.cpp`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SIGNS_AND_FLAGS = {"sat": 8, "add": 16, "": 0}
 
 
 class VideoEncoder(Emitter):
-    """The machine has each by its name; the immediate's bytes tell its forms apart."""
+    """Encodes each under its own name; the immediate's bytes distinguish its forms."""
 
     def _video(self, op: Op, how: Sequence[int]) -> None:
         sources = self.sources(op)

@@ -1,1 +1,1 @@
-"""PTX instructions to typed operations."""
+"""Decode PTX instructions into typed operations."""

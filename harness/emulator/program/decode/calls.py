@@ -1,4 +1,4 @@
-"""Parameters of calls, pointers to functions, and calls that the system answers."""
+"""Decode call parameters, pointers to functions, and calls that the system answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEAP, HEAP_BYTES, HEAP_ALIGNMENT = "device heap", 8 << 20, 16
 
 
 class CallDecoder(OperandReader):
-    """What a call of a device function needs of the decoder."""
+    """The part of the decoder that handles calls of device functions."""
 
     def is_own_param(self, name: str) -> bool:
         """Whether a name is a scalar parameter of a call, which is kept as registers."""

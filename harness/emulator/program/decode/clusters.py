@@ -1,7 +1,7 @@
-"""Thread block clusters, of which every one here has a single block.
+"""Decode thread block cluster instructions; every cluster here has a single block.
 
-A kernel that is compiled for larger ones is refused when it is launched. In a cluster of one block
-the shared memory of the cluster is the block's own.
+A kernel compiled for larger clusters is refused at launch. In a cluster of one block, the shared
+memory of the cluster is the block's own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BEYOND_SHARED = 24  # bits: an address moved by so much is in no block's shared
 
 
 class ClusterDecoder(OperandReader):
-    """What asks for other blocks of the cluster, or waits for them."""
+    """Instructions that ask for other blocks of the cluster, or wait for them."""
 
     def _op_mapa(
         self, instruction: Instruction, modifiers: list[str], types: list[str]

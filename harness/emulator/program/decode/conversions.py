@@ -1,4 +1,4 @@
-"""Conversions: between numbers, to formats of 16 and 8 bits, and of pairs that are packed."""
+"""Decode conversions between numbers, to 16-bit and 8-bit formats, and of packed pairs."""
 
 from __future__ import annotations
 

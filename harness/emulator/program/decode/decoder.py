@@ -1,8 +1,8 @@
-"""One PTX instruction to typed operations.
+"""Decode one PTX instruction into typed operations.
 
-Checks every modifier against what is known and gives every operand its type. Memory and warp-wide
-instructions have readers of their own in `decode_memory` and `decode_warp`; whatever computes from
-registers alone goes by the table in `signatures`.
+Every modifier is checked against the known ones, and every operand gets its type. Memory and
+warp-wide instructions have readers of their own in `decode_memory` and `decode_warp`; anything that
+computes from registers alone follows the table in `signatures`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Integer instructions that the table of signatures has no form for: carries and dot products."""
+"""Decode integer instructions that the signature table has no form for: carries, dot products."""
 
 from __future__ import annotations
 

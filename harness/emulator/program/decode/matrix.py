@@ -1,7 +1,7 @@
-"""Tensor-core instructions to typed operations.
+"""Decode tensor-core instructions into typed operations.
 
-ldmatrix, stmatrix and the wmma accesses become a computation of addresses and ordinary loads and
-stores, so that every check and counter of those applies to them.
+ldmatrix, stmatrix and the wmma accesses become a computation of addresses plus ordinary loads and
+stores, so all the checks and counters of those apply.
 """
 
 from __future__ import annotations

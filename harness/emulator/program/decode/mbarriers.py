@@ -1,9 +1,10 @@
-"""Asynchronous copies, and the barriers in shared memory that say when they are done.
+"""Decode asynchronous copies, and the shared-memory barriers that report their completion.
 
-An mbarrier is one word here: the arrivals that its phase still waits for, those that each phase
-waits for, the bytes that are still to come, and the parity of the phase (`memory/mbarrier.h`). To
-arrive is an atomic on it, to test it a load; both order what other threads see, as the memory model
-has it. What is asynchronous is done when it is issued: it is there for whoever waits as he must.
+An mbarrier is one word here: the arrivals that its current phase still waits for, the arrivals per
+phase, the bytes still to come, and the phase's parity (`memory/mbarrier.h`). Arriving is an atomic
+on it and testing is a load; both order what other threads see, as in the memory model. An
+asynchronous operation completes when it is issued: its result is there for any thread that waits
+correctly.
 """
 
 from __future__ import annotations

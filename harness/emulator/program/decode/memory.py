@@ -1,4 +1,4 @@
-"""Loads, stores and atomics to typed operations."""
+"""Decode loads, stores and atomics into typed operations."""
 
 from __future__ import annotations
 

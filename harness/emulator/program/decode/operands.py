@@ -1,4 +1,4 @@
-"""What the operands of an instruction are: names resolved, literals in the bits of their type."""
+"""Resolve an instruction's operands: names, and literals in the bits of their type."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`alloca`, and its stack: memory of a thread that is its until the function returns.
+"""Decode `alloca` and its stack: memory that a thread owns until the function returns.
 
-A register keeps the first address that is free. A function that takes memory leaves it, when it
-returns, as it was before its call; `calls` sees to that.
+A register holds the first free address. A function that takes memory restores that register when it
+returns; `calls` ensures this.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fetches from textures, and loads and stores of surfaces, by the handles that CUDA C++ passes."""
+"""Decode texture fetches, and surface loads and stores, by the handles that CUDA C++ passes."""
 
 from __future__ import annotations
 

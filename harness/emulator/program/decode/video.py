@@ -1,10 +1,10 @@
-"""Video instructions: arithmetic on parts of words, and on all fields of a word at once.
+"""Decode video instructions: arithmetic on parts of words, and on all fields of a word at once.
 
-ptxas has no machine instruction for most of them any more and puts each together from others. For
-some forms what it puts together for sm_80 and sm_90 is not what the manual says (a sum that
-overflows is saturated as if it had not, for example): these are refused, as either result would be
-wrong for somebody. Which they are was found by executing that machine code beside the manual's
-definitions (ptxas 13.0).
+ptxas no longer has a machine instruction for most of them and composes each from others. For some
+forms on sm_80 and sm_90 the composition differs from the manual (for example, a sum that overflows
+is saturated as if it had not). These forms are refused, since either result would be wrong for
+somebody. They were found by executing that machine code beside the manual's definitions (ptxas
+13.0).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Instructions that involve more threads than one: shuffles, votes, fences, barriers."""
+"""Decode instructions that involve several threads: shuffles, votes, fences, barriers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BARRIERS = 16  # of a block
 
 
 class WarpDecoder(OperandReader):
-    """The instructions by which threads see or wait for each other."""
+    """Instructions by which threads see or wait for each other."""
 
     def _warp_op(
         self, name: str, variant: str, results: tuple[Register | None, ...],

@@ -1,10 +1,10 @@
-"""Products of a warpgroup (`wgmma`) to products of its warps.
+"""Decode the products of a warpgroup (`wgmma`) into products of its warps.
 
-Of 64 rows each of the four warps computes 16: products of 16 × 8, side by side, whose sums lie in
-the registers as `mma` leaves them. What a factor has in shared memory is read from where its matrix
-descriptor says, by loads that no counter counts: the machine has none for them. A product is done
-when it is issued, so that fences, groups and waiting have nothing left to do, and a program
-that uses a result without waiting for it is not found out.
+Each of the four warps computes 16 of the 64 rows: products of 16 × 8, side by side, with sums in
+registers as `mma` leaves them. A factor in shared memory is read where its matrix descriptor says,
+by loads that no counter counts, since the machine has none for them. A product is complete when it
+is issued, so fences, groups and waits do nothing, and a program that uses a result without waiting
+for it is not detected.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
@@ -46,7 +46,7 @@ class _Product:
 
 @dataclass(frozen=True)
 class _Modes:
-    """Whether one factor is negated, and which have their depth as the outer dimension."""
+    """Which factors are negated, and which have their depth as the outer dimension."""
 
     negates: bool
     turns_a: bool
@@ -54,7 +54,7 @@ class _Modes:
 
 
 class WarpgroupDecoder(MatrixDecoder):
-    """`wgmma.mma_async` and what goes with it."""
+    """`wgmma.mma_async` and its companion instructions."""
 
     def _op_wgmma(self, instruction: Instruction, _: list[str], __: list[str]) -> list[Op]:
         words = instruction.opcode.split(".")[1:]

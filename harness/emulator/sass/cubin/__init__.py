@@ -1,1 +1,1 @@
-"""A cubin → its machine code: what its ELF says, and what the disassembler prints, joined."""
+"""Read a cubin into machine code: its ELF joined with the disassembler's output."""

@@ -1,8 +1,8 @@
-"""The code of many cubins in one ELF, so that the disassembler starts once for all of them.
+"""Put the code of many cubins into one ELF, so that the disassembler starts once for all of them.
 
-nvdisasm takes some 0.6 s to start, whatever it is given, and a millisecond or so for a kernel. For
-its JSON it needs the instructions and the functions' symbols, which calls and returns name; what
-else a cubin holds does not show there.
+nvdisasm takes some 0.6 s to start, whatever its input, and about a millisecond per kernel. Its JSON
+output needs the instructions and the function symbols, which calls and returns name; nothing else
+in a cubin shows there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""nvdisasm: where it is, and what it prints, checked before anybody relies on it.
+"""Find nvdisasm, and check its output before anything relies on it.
 
-It comes with the CUDA toolkit and by itself from PyPI (`nvidia-cuda-nvdisasm`). It prints the
-instructions as JSON; their lines of the source are in the cubin itself.
+It comes with the CUDA toolkit, and separately from PyPI (`nvidia-cuda-nvdisasm`). It prints the
+instructions as JSON; their source lines are in the cubin itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INSTALL = (
 
 @dataclass(frozen=True)
 class Disassembler:
-    """An nvdisasm that answered."""
+    """An nvdisasm that responded."""
 
     path: str
     version: tuple[int, int]

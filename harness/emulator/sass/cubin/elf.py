@@ -1,7 +1,7 @@
-"""What stands in a cubin's ELF besides the instructions: parameters, registers, constants.
+"""The contents of a cubin's ELF besides the instructions: parameters, registers, constants.
 
-The attributes of `.nv.info` sections are not documented; the numbers here were read off cubins of
-nvcc 12 and 13 and agree with what `cuobjdump -elf` calls them.
+The attributes of `.nv.info` sections are not documented. The numbers here were read from cubins of
+nvcc 12 and 13, and agree with the names that `cuobjdump -elf` prints.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OWN_BANK = re.compile(r"\.nv\.constant([1-9])\.(.+)")
 
 @dataclass
 class Kernel:
-    """What the ELF says of one kernel; `code` are its instructions' bytes."""
+    """The ELF's data on one kernel; `code` holds the bytes of its instructions."""
 
     code: bytes
     parameters: list[Parameter] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Kernel:
 
 @dataclass
 class Contents:
-    """What the ELF says; the records of `code.py` explain the fields."""
+    """The contents of the ELF; the records of `code.py` explain the fields."""
 
     arch: str
     kernels: dict[str, Kernel]

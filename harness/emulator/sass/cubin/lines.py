@@ -1,10 +1,10 @@
-"""The lines of the source that a cubin's instructions come from: its `.debug_line` section.
+"""The source lines of a cubin's instructions, from its `.debug_line` section.
 
-It is a line table of DWARF 2 with one extension, which is not documented and was read off what
-`nvdisasm -gi` prints: before the rows of an inlined function stands which row called it. (nvdisasm
-prints a line once where only its caller changes; here each instruction has its own.) The program of
-pyelftools does not serve: it skips that extension, and takes three times as long. Its numbers in
-LEB128 have no end, where a damaged file has none.
+It is a DWARF 2 line table with one undocumented extension, inferred from the output of `nvdisasm
+-gi`: the rows of an inlined function are preceded by the row that called it. (nvdisasm prints a
+line only once if just its caller changes; here each instruction has its own.) The line program of
+pyelftools does not fit: it skips that extension, and takes three times as long. Its LEB128 reader
+has no length limit, so a damaged file can keep it reading without end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST_ROWS = 1 << 22
 
 @dataclass
 class Lines:
-    """A kernel's rows: from each address on, where its code stands; None where nowhere."""
+    """A kernel's rows: from each address on, the source location; None if there is none."""
 
     addresses: list[int] = field(default_factory=list)
     locations: list[Location | None] = field(default_factory=list)
@@ -81,7 +81,7 @@ def _sequences(content: bytes) -> Iterator[Lines]:
 
 
 class _Program:
-    """A line program, which makes rows of its opcodes."""
+    """A line program, which turns its opcodes into rows."""
 
     def __init__(self, header: Any) -> None:
         folders = [os.fsdecode(each) for each in header["include_directory"]]

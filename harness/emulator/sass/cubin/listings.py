@@ -1,4 +1,4 @@
-"""Cubins → what nvdisasm lists of them: many in one call, each kept in a file for the next time."""
+"""nvdisasm listings of cubins: many in one call, each cached in a file."""
 
 from __future__ import annotations
 

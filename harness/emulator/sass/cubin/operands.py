@@ -1,4 +1,4 @@
-"""The text of an instruction's operands, as nvdisasm writes it, oddities included."""
+"""Parse the text of an instruction's operands, as nvdisasm writes it, oddities included."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WITHOUT_A_COMMA = re.compile(
 
 
 class NotAnOperand(ValueError):
-    """The text is none that nvdisasm is known to write."""
+    """The text is no operand in any form that nvdisasm is known to write."""
 
 
 def parse(text: str, bits: int) -> tuple[Operand, ...]:

@@ -1,4 +1,4 @@
-"""A cubin → its machine code: what the disassembler prints and what the ELF says, joined."""
+"""Read a cubin into its machine code: the disassembler's output joined with the ELF."""
 
 from __future__ import annotations
 
