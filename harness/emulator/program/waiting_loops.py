@@ -5,7 +5,7 @@ not wait: they retry a compare-and-swap, probe a hash table, or take work from a
 of a pass shows in the registers on which the loop's branches depend, including the results of its
 loads and atomics. If these have not changed since the last pass, the next pass will be the same
 again, unless another thread changes memory. A counter that no branch depends on, such as that of a
-back-off, does not hide this. `judge/forward_progress.h` describes how this is used.
+back-off, does not hide this. `judge/ordering/forward_progress.h` describes how this is used.
 """
 
 from __future__ import annotations

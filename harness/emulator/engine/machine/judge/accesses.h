@@ -5,7 +5,7 @@
 #include <set>
 
 #include "blocks.h"
-#include "races.h"
+#include "judge/ordering/races.h"
 #include "unwritten.h"
 
 namespace machine {

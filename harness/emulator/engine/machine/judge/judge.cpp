@@ -7,7 +7,7 @@
 
 #include <chrono>
 
-#include "barriers.h"
+#include "judge/ordering/barriers.h"
 #include "execution.h"
 
 namespace machine {

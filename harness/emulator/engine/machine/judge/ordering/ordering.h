@@ -9,7 +9,7 @@
 
 #include <array>
 
-#include "chunk.h"
+#include "judge/chunk.h"
 
 namespace machine {
 

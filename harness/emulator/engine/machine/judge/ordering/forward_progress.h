@@ -21,7 +21,7 @@
 
 #include <map>
 
-#include "chunk.h"
+#include "judge/chunk.h"
 
 namespace machine {
 

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "chunk.h"
+#include "judge/chunk.h"
 
 namespace machine {
 

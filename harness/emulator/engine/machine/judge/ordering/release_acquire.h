@@ -14,7 +14,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "chunk.h"
+#include "judge/chunk.h"
 
 namespace machine {
 
