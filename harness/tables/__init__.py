@@ -7,6 +7,7 @@ run.ladder("reduce_sum")   # one row per variant at its best launch shape, best 
 """
 
 from harness.tables.files import load, write
-from harness.tables.run import NCU_DURATION, Run
+from harness.tables.run import Run
+from harness.tables.run_records import NCU_DURATION
 
 __all__ = ["NCU_DURATION", "Run", "load", "write"]

@@ -8,10 +8,10 @@ import pandas as pd
 
 from harness.journal.counter_records import Counted, Uncounted
 from harness.journal.records import Conditions, Verified
-from harness.tables.run import NCU_DURATION, Run
+from harness.tables.run_records import NCU_DURATION, RunRecords
 
 
-def counters(run: Run) -> pd.DataFrame:
+def counters(run: RunRecords) -> pd.DataFrame:
     columns = ["case", "step", "kernel", "metric", "value", "unit", "provenance", "reason"]
     order = {case: i for i, case in enumerate(run.planned)}
     every: list[Counted | Uncounted] = [*run.of(Counted), *run.of(Uncounted)]
@@ -32,7 +32,7 @@ def _origin(record: Counted | Uncounted) -> str | None:
     return record.provenance if record.provenance in ("ncu", "measured") else "emulated"
 
 
-def durations(run: Run) -> pd.DataFrame:
+def durations(run: RunRecords) -> pd.DataFrame:
     profiled: dict[str, float] = defaultdict(float)
     for record in run.of(Counted):
         if record.metric == NCU_DURATION:
@@ -47,7 +47,7 @@ def durations(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["case", "event_ns", "ncu_ns", "ratio", "disagrees"])
 
 
-def verified(run: Run) -> pd.DataFrame:
+def verified(run: RunRecords) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
@@ -62,7 +62,7 @@ def verified(run: Run) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def conditions(run: Run) -> pd.DataFrame:
+def conditions(run: RunRecords) -> pd.DataFrame:
     return pd.DataFrame([vars(record) for record in run.of(Conditions)]).drop(
         columns="kind", errors="ignore"
     )

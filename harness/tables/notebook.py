@@ -14,7 +14,7 @@ from harness.statistics.net_times import Group
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harness.tables.run import Run
+    from harness.tables.run_tables import RunTables
 
 _TIMED = {
     "median_ns": "µs", "gbps": "GB/s", "pct_of_ceiling": "% of ceiling", "speedup": "× baseline",
@@ -24,7 +24,7 @@ _COUNTED = {"status": "status", "registers": "registers", "occupancy_theoretical
 
 
 def ladder(
-    run: Run, problem: str, dtype: str | None, cache: str, sizes: Mapping[str, int]
+    run: RunTables, problem: str, dtype: str | None, cache: str, sizes: Mapping[str, int]
 ) -> pd.DataFrame:
     """The rows of `results` at which the pages show each variant of one group, best first."""
     group = _group(run, problem, dtype, sizes)
@@ -44,7 +44,7 @@ def ladder(
     return own.dropna(axis="columns", how="all") if len(own) else own
 
 
-def _group(run: Run, problem: str, dtype: str | None, sizes: Mapping[str, int]) -> Group:
+def _group(run: RunTables, problem: str, dtype: str | None, sizes: Mapping[str, int]) -> Group:
     """The largest of the groups asked for that has a sound case; of the first type."""
     groups = run.timings.groups
     found = [
@@ -67,17 +67,17 @@ def _group(run: Run, problem: str, dtype: str | None, sizes: Mapping[str, int]) 
     return max((group for group in found if group[1] == found[0][1]), key=worth)
 
 
-def text(run: Run) -> str:
+def text(run: RunTables) -> str:
     tables = (f"\n{title}\n{table.to_string()}" for title, table in _brief(run))
     return "\n".join([_told(run), *tables])
 
 
-def html(run: Run) -> str:
+def html(run: RunTables) -> str:
     tables = (f"<h4>{escape(title)}</h4>\n{table.to_html()}" for title, table in _brief(run))
     return "\n".join([f"<p>{escape(_told(run))}</p>", *tables])
 
 
-def _told(run: Run) -> str:
+def _told(run: RunTables) -> str:
     """What was run on what, and where to look next."""
     device = (run.info.get("device") or {}).get("name") or "an unknown device"
     problems = list(dict.fromkeys(p.problem for p in run.planned.values()))
@@ -90,7 +90,7 @@ def _told(run: Run) -> str:
     )
 
 
-def _brief(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
+def _brief(run: RunTables) -> Iterator[tuple[str, pd.DataFrame]]:
     """Each problem's ladder at its largest size, in the columns that a person reads first."""
     names = _TIMED if run.is_timed else _COUNTED
     for problem, dtype in dict.fromkeys(group[:2] for group in run.timings.groups):

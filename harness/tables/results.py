@@ -10,17 +10,17 @@ from harness.journal.records import Planned
 from harness.tables import roofs
 
 if TYPE_CHECKING:
-    from harness.tables.run import Run
+    from harness.tables.run_records import RunRecords
 
 
-def table(run: Run) -> pd.DataFrame:
+def table(run: RunRecords) -> pd.DataFrame:
     """A value that does not exist is missing, never 0."""
     caches = ("cold", "warm") if run.is_timed else ("",)
     rows = [_row(run, p, cache) for p in run.planned.values() for cache in caches]
     return _ordered(pd.DataFrame(rows))
 
 
-def _row(run: Run, p: Planned, cache: str) -> dict[str, Any]:
+def _row(run: RunRecords, p: Planned, cache: str) -> dict[str, Any]:
     outcome = run.outcomes[p.case]
     row: dict[str, Any] = {
         "case": p.case, "problem": p.problem, "variant": p.variant, "dtype": p.dtype,
@@ -46,14 +46,14 @@ def _row(run: Run, p: Planned, cache: str) -> dict[str, Any]:
     return row
 
 
-def _where(run: Run, p: Planned) -> dict[str, Any]:
+def _where(run: RunRecords, p: Planned) -> dict[str, Any]:
     """The hosts and GPUs that a run on several of them had the case worked on by."""
     found = run.located.get(p.case, [])
     hosts, gpus = dict.fromkeys(r.host for r in found), dict.fromkeys(r.gpu for r in found)
     return {"host": " ".join(hosts) or None, "gpu": " ".join(filter(None, gpus)) or None}
 
 
-def _timing(run: Run, p: Planned, cache: str) -> dict[str, Any]:
+def _timing(run: RunRecords, p: Planned, cache: str) -> dict[str, Any]:
     times = run.timings.times(p.case, cache)
     interval = run.time(p.case, cache)
     if interval is None:
@@ -71,7 +71,7 @@ def _timing(run: Run, p: Planned, cache: str) -> dict[str, Any]:
         for work, limit in ((p.bytes, read), (p.flops, rate and rate[1]))
         if limit
     )
-    roof = run.roof(p) if cache == "cold" else None
+    roof = roofs.roof_of(run, p) if cache == "cold" else None
     spread = run.timings.spread(p.case, cache)
     raw = run.timings.interval_between_events(p.case, cache)
     return {

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.journal.records import Ceiling, Planned
 from harness.silicon.architectures import UnknownArchitectureError, architecture
 from harness.statistics import mixes
 from harness.statistics.intervals import Interval
-
-if TYPE_CHECKING:
-    from harness.tables.run import Run
+from harness.tables.run_records import RunRecords
+from harness.tables.stated_work import mapping, said_of, whole
 
 OVER = (
     "over 100 %: a roof is what the best of our own kernels reached, and no law. It may have tried "
@@ -70,7 +69,7 @@ _SHORT = {
 }  # fmt: skip
 
 
-def roof_of(run: Run, p: Planned) -> Roof | None:
+def roof_of(run: RunRecords, p: Planned) -> Roof | None:
     """The lowest roof; None where nothing that it needs was measured, or the problem has none."""
     if without(run, p.problem):
         return None
@@ -78,12 +77,12 @@ def roof_of(run: Run, p: Planned) -> Roof | None:
     return max(found, key=lambda roof: roof.least.value, default=None)
 
 
-def without(run: Run, problem: str) -> str:
+def without(run: RunRecords, problem: str) -> str:
     """Why a problem has no roof, by its own word; empty where it has one."""
-    return str(_said(run.info, problem).get("no_roof") or "")
+    return str(said_of(run.info, problem).get("no_roof") or "")
 
 
-def roofs_of(run: Run, p: Planned) -> Iterator[Roof]:
+def roofs_of(run: RunRecords, p: Planned) -> Iterator[Roof]:
     """Every limit that the case's work meets."""
     if traffic := _traffic(run, p):
         yield traffic
@@ -97,7 +96,7 @@ def roofs_of(run: Run, p: Planned) -> Iterator[Roof]:
 
 
 def arithmetic_rate(
-    run: Run, problem: str, dtype: str, by_library: bool = False
+    run: RunRecords, problem: str, dtype: str, by_library: bool = False
 ) -> tuple[str, Ceiling] | None:
     """What a problem's arithmetic is called and its ceiling; None where there is none."""
     arithmetic = run.arithmetic(problem, dtype, by_library)
@@ -109,7 +108,7 @@ def arithmetic_rate(
     return found
 
 
-def _traffic(run: Run, p: Planned) -> Roof | None:
+def _traffic(run: RunRecords, p: Planned) -> Roof | None:
     reading = run.ceilings.get("read_bandwidth")
     if not p.bytes:
         return None
@@ -131,48 +130,17 @@ def _traffic(run: Run, p: Planned) -> Roof | None:
 
 def on_chip_bytes(info: Mapping[str, Any]) -> int:
     """What a GPU holds at most outside of its memory: L2 cache, registers and shared memory."""
-    device = _mapping(info.get("device"))
-    limits = _mapping(device.get("own_limits"))
+    device = mapping(info.get("device"))
+    limits = mapping(device.get("own_limits"))
     try:
         known = architecture(str(device.get("arch")))
         registers, shared = known.registers_per_sm, known.shared_bytes_per_sm
     except UnknownArchitectureError:
         registers = shared = 0
-    registers = _whole(limits.get("registers_per_sm")) or registers
-    shared = _whole(limits.get("shared_bytes_per_sm")) or shared
-    sms = _whole(device.get("sm_count"))
-    return _whole(device.get("l2_bytes")) + sms * (4 * registers + shared)
-
-
-def completed(info: Mapping[str, Any], p: Planned) -> Planned:
-    """The case with what run.json says of its work and the record, which is older, does not.
-
-    Of a case with as many bytes only: else it is of another work model.
-    """
-    work = _mapping(_mapping(_said(info, p.problem).get("work")).get(p.group))
-    written = work.get("written_bytes")
-    if p.written_bytes is not None or work.get("bytes") != p.bytes or written is None:
-        return p
-    return replace(
-        p,
-        written_bytes=_whole(written),
-        reread_bytes=_whole(work.get("reread_bytes")),
-        exponentials=_whole(work.get("exponentials")),
-    )
-
-
-def _said(info: Mapping[str, Any], problem: str) -> Mapping[str, Any]:
-    """What run.json says of a problem."""
-    return _mapping((info.get("problems") or {}).get(problem))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    """run.json may be a stranger's: what should be a mapping and is none is empty."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def _whole(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    registers = whole(limits.get("registers_per_sm")) or registers
+    shared = whole(limits.get("shared_bytes_per_sm")) or shared
+    sms = whole(device.get("sm_count"))
+    return whole(device.get("l2_bytes")) + sms * (4 * registers + shared)
 
 
 def _ns(amount: int, ceiling: Ceiling) -> Interval:

@@ -1,0 +1,244 @@
+"""The records of one run, by kind and case, and its timings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.console import escaping
+from harness.journal.counter_records import Counted, Emulated, MachineCode, SourceLine, Uncounted
+from harness.journal.records import (
+    Ceiling,
+    Compiled,
+    Located,
+    Outcome,
+    Planned,
+    Record,
+    Remark,
+    Round,
+    Told,
+)
+from harness.journal.superseded import current
+from harness.statistics.intervals import Interval
+from harness.statistics.net_ceilings import ceiling_over_placements
+from harness.statistics.net_times import Group
+from harness.statistics.timings import Comparison, Timings
+from harness.tables.stated_work import completed
+
+NCU_DURATION = "gpu__time_duration.sum"
+R = TypeVar("R", bound=Record)
+
+
+class RunRecords:
+    """The records of one run. `info` is run.json.
+
+    Whoever made it, none of its text acts where it is shown: see harness/console/escaping.py.
+    """
+
+    def __init__(self, folder: Path, info: Mapping[str, Any], records: Iterable[Record]) -> None:
+        self.folder, self.info = folder, escaping.data(dict(info))
+        self.records = _without_superseded(_of_one_origin(current(map(_inert, records))))
+        self.confidence = float(info["timing"]["confidence"])
+        self.same_within = float(info["timing"]["same_within"])
+
+    def of(self, kind: type[R]) -> list[R]:
+        """The journal's records of one kind, oldest first."""
+        return [record for record in self.records if isinstance(record, kind)]
+
+    @cached_property
+    def planned(self) -> dict[str, Planned]:
+        return {p.case: completed(self.info, p) for p in self.of(Planned)}
+
+    @cached_property
+    def outcomes(self) -> dict[str, Outcome]:
+        """The last outcome of every case; a case without one was not reached."""
+        ended = {record.case: record for record in self.of(Outcome)}
+        missing = "not reached: the run ended first"
+        return {case: ended.get(case, Outcome(case, "skipped", missing)) for case in self.planned}
+
+    @cached_property
+    def compiled(self) -> dict[str, list[Compiled]]:
+        """Case → a record for each of its steps; a Python or host function has none."""
+        steps: dict[str, dict[int, Compiled]] = defaultdict(dict)
+        for record in self.of(Compiled):
+            steps[record.case][record.step] = record
+        return {case: [found[i] for i in sorted(found)] for case, found in steps.items()}
+
+    @cached_property
+    def located(self) -> dict[str, list[Located]]:
+        """Case → where it was measured, or counted; empty where all was done on one machine."""
+        found: dict[str, dict[str, list[Located]]] = defaultdict(lambda: defaultdict(list))
+        for record in self.of(Located):
+            found[record.case][record.stage].append(record)
+        return {case: by["measure"] or by["qualify"] for case, by in found.items()}
+
+    @cached_property
+    def emulated(self) -> dict[str, Emulated]:
+        """Timed case → where its counters come from, if the emulator counted it or was to."""
+        return {record.case: record for record in self.of(Emulated)}
+
+    def counted_as(self, case: str) -> str:
+        """The case whose counters stand for this one: itself, or one that is quicker to emulate."""
+        found = self.emulated.get(case)
+        return found.counted if found and found.counted else case
+
+    @cached_property
+    def lines(self) -> dict[str, list[SourceLine]]:
+        """Case → what each line of its source cost, where lines were counted."""
+        found: dict[str, list[SourceLine]] = defaultdict(list)
+        for record in self.of(SourceLine):
+            found[record.case].append(record)
+        return dict(found)
+
+    @cached_property
+    def machine_code(self) -> dict[str, list[MachineCode]]:
+        """Case → the machine instructions of each of its steps, where they were executed here."""
+        steps: dict[str, dict[int, MachineCode]] = defaultdict(dict)
+        for record in self.of(MachineCode):
+            steps[record.case][record.step] = record
+        return {case: [found[i] for i in sorted(found)] for case, found in steps.items()}
+
+    @cached_property
+    def ceilings(self) -> dict[str, Ceiling]:
+        """Each as all placements saw it, where they measured it again."""
+        probes: dict[str, list[Round]] = defaultdict(list)
+        for record in self.of(Round):
+            if record.case not in self.planned:
+                probes[record.case].append(record)
+        cost = self.timings.event_costs.usual().ns
+        return {
+            record.name: ceiling_over_placements(record, probes[record.case], self.confidence, cost)
+            for record in self.of(Ceiling)
+        }
+
+    @cached_property
+    def is_timed(self) -> bool:
+        return any(isinstance(record, Round) for record in self.records)
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether it was made with --quick: one size per problem, and few rounds."""
+        return bool((self.info.get("choice") or {}).get("quick"))
+
+    @cached_property
+    def timings(self) -> Timings:
+        """The rounds, ready to be compared."""
+        return Timings(self.records, self.planned, self.outcomes, self.info["timing"])
+
+    def time(self, case: str, cache: str = "cold") -> Interval | None:
+        """The case's time with its interval, ns; None where it was not timed, or too little."""
+        return self.timings.time(case, cache)
+
+    def arithmetic(self, problem: str, dtype: str, by_library: bool = False) -> str:
+        """What a problem's flops are done in: its type, unless it says otherwise."""
+        about = (self.info.get("problems") or {}).get(problem) or {}
+        own = (about.get("library_arithmetic") or {}).get(dtype) if by_library else ""
+        return str(own or about.get("arithmetic") or dtype)
+
+    def compare(self, case: str, against: str, cache: str = "cold") -> Comparison:
+        """How many times faster `case` is than `against`; the two share problem and sizes."""
+        return self.timings.compare(case, against, cache)
+
+    def groups(self) -> dict[Group, list[Planned]]:
+        """(problem, dtype, sizes as text) → its cases, the library's last."""
+        return self.timings.groups
+
+    @cached_property
+    def remarks(self) -> dict[tuple[str, str], list[Remark]]:
+        """(problem, variant) → what a reader must know of it."""
+        found: dict[tuple[str, str], list[Remark]] = defaultdict(list)
+        for record in self.of(Remark):
+            if record not in found[record.problem, record.variant]:
+                found[record.problem, record.variant].append(record)
+        return dict(found)
+
+    @cached_property
+    def told(self) -> dict[str, dict[str, Told]]:
+        """Case → output → what its kernels measured themselves."""
+        found: dict[str, dict[str, Told]] = defaultdict(dict)
+        for record in self.of(Told):
+            found[record.case][record.output] = record
+        return dict(found)
+
+    @cached_property
+    def shown(self) -> set[str]:
+        """The cases at whose launch shape the pages show their variant."""
+        timings = self.timings
+        return {p.case for group in timings.groups for p in timings.shown(group)}
+
+    @cached_property
+    def tells_what_builds_on_what(self) -> bool:
+        """Whether any variant names the one that it is a step further than; old runs name none."""
+        return any(p.builds_on for p in self.planned.values())
+
+    def main_step(self, case: str) -> int:
+        """The step that takes longest; without times the one of most instructions; else 0."""
+        times = self.timings.step_times(case, "cold")
+        if times:
+            return max(range(len(times)), key=times.__getitem__)
+        return self._heaviest.get(case, 0)
+
+    @cached_property
+    def _heaviest(self) -> dict[str, int]:
+        """Case → the step with the longest duration or most instructions, as counted."""
+        found: dict[str, tuple[bool, float, int]] = {}
+        for r in self.of(Counted):
+            if r.metric in {NCU_DURATION, "smsp__inst_executed.sum"}:
+                weight = r.metric == NCU_DURATION, r.value, -r.step
+                found[r.case] = max(found.get(r.case, weight), weight)
+        return {case: -step for case, (_, _, step) in found.items()}
+
+
+_LINES = ("reason", "text")
+"""What may have several lines; all other texts are names."""
+
+
+def _inert(record: Record) -> Record:
+    changes: dict[str, Any] = {}
+    for name, value in vars(record).items():
+        safe = escaping.text(value) if name in _LINES else escaping.data(value)
+        if safe != value:
+            changes[name] = safe
+    return replace(record, **changes) if changes else record
+
+
+def _without_superseded(records: Sequence[Record]) -> list[Record]:
+    """Of each counter, and of each line, the last figure: a resumed run may tell it again."""
+    last: dict[tuple[str | int, ...], Record] = {}
+    for record in records:
+        if isinstance(record, Counted | Uncounted):
+            key = record.case, record.step, record.metric
+            if isinstance(record, Counted) or not isinstance(last.get(key), Counted):
+                last[key] = record
+        elif isinstance(record, SourceLine):
+            last[record.case, record.step, record.file, record.line] = record
+    kept = {id(record) for record in last.values()}
+    told_again = Counted | Uncounted | SourceLine
+    return [r for r in records if not isinstance(r, told_again) or id(r) in kept]
+
+
+def _of_one_origin(records: Sequence[Record]) -> list[Record]:
+    """Of a timed run either what ncu read or what the emulator counted, never some of each.
+
+    Of cases that are not the run's own, what was counted stands only while it stands for one.
+    """
+    if not any(isinstance(r, Round) for r in records):
+        return list(records)
+    is_read = any(isinstance(r, Counted) and r.provenance == "ncu" for r in records)
+    known = {r.case for r in records if isinstance(r, Planned)}
+    known |= {r.counted for r in records if isinstance(r, Emulated)}
+
+    def stands(r: Record) -> bool:
+        if isinstance(r, Emulated):
+            return not is_read
+        if isinstance(r, SourceLine | MachineCode) or (
+            isinstance(r, Counted) and r.provenance not in ("ncu", "measured")
+        ):
+            return not is_read and r.case in known
+        return True
+
+    return [r for r in records if stands(r)]

@@ -1,0 +1,40 @@
+"""What run.json states of a problem and its work, also of runs whose records lack it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from harness.journal.records import Planned
+
+
+def completed(info: Mapping[str, Any], p: Planned) -> Planned:
+    """The case with what run.json says of its work and the record, which is older, does not.
+
+    Of a case with as many bytes only: else it is of another work model.
+    """
+    work = mapping(mapping(said_of(info, p.problem).get("work")).get(p.group))
+    written = work.get("written_bytes")
+    if p.written_bytes is not None or work.get("bytes") != p.bytes or written is None:
+        return p
+    return replace(
+        p,
+        written_bytes=whole(written),
+        reread_bytes=whole(work.get("reread_bytes")),
+        exponentials=whole(work.get("exponentials")),
+    )
+
+
+def said_of(info: Mapping[str, Any], problem: str) -> Mapping[str, Any]:
+    """What run.json says of a problem."""
+    return mapping((info.get("problems") or {}).get(problem))
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """run.json may be a stranger's: what should be a mapping and is none is empty."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def whole(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
