@@ -19,7 +19,7 @@ import pytest
 from harness import __main__ as program
 from harness import report as pages
 from harness import tables
-from harness.analysis import source_lines
+from harness.analysis.lines import source_lines
 from harness.commands.printed import results
 from harness.errors import JournalError
 from harness.journal.counter_records import Counted, SourceLine, Uncounted
@@ -291,7 +291,7 @@ def test_what_would_act_where_it_is_shown_is_shown_as_its_escape(
 )
 @pytest.mark.parametrize("name", ["/dev/zero", "../secret", "/etc/passwd", "pipe", "out"])
 def test_a_source_outside_the_kernels_folder_is_not_read(made: Make, name: str) -> None:
-    from harness.analysis.sources import as_it_was
+    from harness.analysis.lines.sources import as_it_was
 
     folder = made(planned(), {"sources": {name: "0" * 64}})
     kernels = folder / "kernels"

@@ -10,11 +10,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.analysis.causes.why import Change, Explainer, LadderStep
 from harness.analysis.ladder import OneGroup, short_names
 from harness.analysis.losses import Loss, losses
 from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Answer, Reading, Readings
-from harness.analysis.why import Change, Explainer, LadderStep
 from harness.journal.records import Planned
 from harness.statistics.net_times import Group
 

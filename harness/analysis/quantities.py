@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.analysis import finders
-from harness.analysis.finders import (
+from harness.analysis.causes import finders
+from harness.analysis.causes.finders import (
     ATOMICS,
     BRANCHES,
     DISTINCT,

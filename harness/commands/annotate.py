@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.analysis import machine_lines, source_lines
+from harness.analysis.lines import machine_lines, source_lines
 from harness.console.progress import console
 from harness.console.suggestions import command, did_you_mean
 from harness.errors import UsageError
@@ -18,9 +18,7 @@ def annotate(
 ) -> int:  # fmt: skip
     """Print the annotated source; exit code 1 if the case has a fault."""
     from harness.run.emulate import emulate
-    from harness.run.emulated import (
-        shrink as shrinking,  # the emulator: no other command waits for it
-    )
+    from harness.run.emulated import shrink as shrinking
 
     bench = model.load(config, kernels)
     device = devices.emulated(arch)

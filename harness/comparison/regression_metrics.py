@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.analysis.finders import Find
+from harness.analysis.causes.finders import Find
 from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import NOTHING, Answer, Missing, Reading, Readings, weakest
 from harness.comparison.lines import Amount, LineOfCode, where

@@ -12,7 +12,7 @@ import hashlib
 import subprocess
 from pathlib import Path
 
-from harness.analysis.sources import LARGEST, REPOSITORY, Difference, Source
+from harness.analysis.lines.sources import LARGEST, REPOSITORY, Difference, Source
 from harness.comparison.pairs import Side, suffix_of
 from harness.journal import run_files
 

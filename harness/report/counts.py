@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.analysis.causes.why import Change
 from harness.analysis.counted import Counts, Rung
 from harness.analysis.ladder import short_names
-from harness.analysis.why import Change
 from harness.report.tables.cells import show
 from harness.tables import Run
 

@@ -26,12 +26,7 @@ from harness.statistics.intervals import (
     speedup,
     verdict,
 )
-from harness.statistics.net_times import (
-    Group,
-    NetTimes,
-    group_of,
-    once,
-)
+from harness.statistics.net_times import Group, NetTimes, group_of, once
 
 
 @dataclass(frozen=True)

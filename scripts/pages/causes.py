@@ -22,9 +22,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness import load
+from harness.analysis.causes.why import Explainer, LadderStep
 from harness.analysis.ladder import short_names
 from harness.analysis.readings import Readings
-from harness.analysis.why import Explainer, LadderStep
 from harness.journal.records import Planned
 from harness.matrix import model
 from harness.matrix.variants import Problem

@@ -22,7 +22,7 @@ from results_table import ROOT
 
 from harness import load
 from harness.analysis.ladder import Ladder, ladders, short_names
-from harness.analysis.sources import as_it_was
+from harness.analysis.lines.sources import as_it_was
 from harness.errors import HarnessError
 from harness.matrix import model
 from harness.matrix.variants import Problem, Variant

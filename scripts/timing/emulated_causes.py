@@ -35,8 +35,8 @@ from typing import Annotated, Any
 import typer
 
 from harness import tables
+from harness.analysis.causes.why import Explainer, LadderStep
 from harness.analysis.readings import JUDGES, Readings
-from harness.analysis.why import Explainer, LadderStep
 from harness.cases import Case, Device
 from harness.console.progress import console
 from harness.journal.counter_records import Counted, Profiled, Uncounted

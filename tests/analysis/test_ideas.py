@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pytest
 from small_runs import Variant, case_of, run_of
 
-from harness.analysis import rules
-from harness.analysis.finders import STALL
+from harness.analysis.causes import rules
+from harness.analysis.causes.finders import STALL
+from harness.analysis.causes.why import Explainer, LadderStep
 from harness.analysis.readings import Readings
-from harness.analysis.why import Explainer, LadderStep
 from harness.cases import IDEAS
 from harness.report.pages import why as page
 

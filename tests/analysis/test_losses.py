@@ -9,9 +9,9 @@ import pytest
 import typing_commands
 
 from harness import tables
+from harness.analysis.causes.why import Explainer
 from harness.analysis.counted import Counts, counts, largest
 from harness.analysis.readings import Readings
-from harness.analysis.why import Explainer
 from harness.report import counts as words
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.analysis import machine_lines
+from harness.analysis.lines import machine_lines
 from harness.journal.counter_records import MachineCode, MachineInstruction
 
 LOAD = MachineInstruction(0x50, "LDG.E R2,desc[UR4][R2.64]", 0, 7, 8, 256, 64, 8, 32, 0, 0)

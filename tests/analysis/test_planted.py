@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.analysis.causes.why import Explainer, LadderStep
 from harness.analysis.readings import Readings
-from harness.analysis.why import Explainer, LadderStep
 from harness.compiler import compile as compiler
 from harness.emulator import launch as emulate
 from harness.emulator import parse

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.analysis import source_lines as annotate
+from harness.analysis.lines import source_lines as annotate
 from harness.backends.base import Execution
 from harness.backends.emulated_device import emulated_device
 from harness.backends.host_memory import line_counts

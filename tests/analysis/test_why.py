@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from small_runs import Variant, case_of, run_of
 
-from harness.analysis import rules
+from harness.analysis.causes import rules
+from harness.analysis.causes.why import Explainer, LadderStep
+from harness.analysis.lines.sources import difference
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Missing, Reading, Readings
-from harness.analysis.sources import difference
-from harness.analysis.why import Explainer, LadderStep
 from harness.journal.records import Conditions
 from harness.statistics.net_times import Group
 from harness.tables import Run

@@ -11,9 +11,9 @@ from markupsafe import Markup
 from profiled import profiled
 from synthetic_runs import BLOCKS, SIZES, WRONG, Bench
 
+from harness.analysis.causes.why import Explainer
 from harness.analysis.ladder import ladders
 from harness.analysis.readings import Readings
-from harness.analysis.why import Explainer
 from harness.journal.records import Ceiling, Outcome, Planned
 from harness.report.links import Links
 from harness.report.pages import headline as sentences

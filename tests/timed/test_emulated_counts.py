@@ -12,8 +12,8 @@ import pytest
 from station import MATRIX, Station
 
 from harness import report, tables
+from harness.analysis.causes.why import Explainer, LadderStep
 from harness.analysis.readings import Reading, Readings
-from harness.analysis.why import Explainer, LadderStep
 from harness.journal.counter_records import Counted, Emulated, MachineCode, SourceLine, Uncounted
 from harness.journal.file import Journal, read_journal
 from harness.matrix.filters import Choice

@@ -7,12 +7,7 @@ from typing import Annotated
 import typer
 
 from harness.commands.line.groups import MatrixOptions, takes_groups
-from harness.commands.line.options import (
-    Arch,
-    Config,
-    Jobs,
-    Kernels,
-)
+from harness.commands.line.options import Arch, Config, Jobs, Kernels
 
 MachineCode = Annotated[
     bool, typer.Option("--machine-code", help="Show each line's machine instructions, too.")

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.analysis import budgets, counted
+from harness.analysis.causes.why import Explainer
 from harness.analysis.checks import checks
 from harness.analysis.ladder import Ladder, Rung, Unranked, inverse, ladders
 from harness.analysis.readings import Readings
-from harness.analysis.why import Explainer
 from harness.commands.printed import as_json, counts
 from harness.commands.printed.budgets import as_data as budgets_as_data
 from harness.commands.printed.sheets import Cell, Sheet, markdown, rich

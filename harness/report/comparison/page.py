@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from harness.analysis.sources import Difference
+from harness.analysis.lines.sources import Difference
 from harness.comparison.changes import Change
 from harness.comparison.judgement import CLOSED, Judgement
 from harness.comparison.regression_metrics import GAUGES

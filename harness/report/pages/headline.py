@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
+from harness.analysis.causes.why import LadderStep
 from harness.analysis.checks import Check, checks
 from harness.analysis.counted import Counts, largest
 from harness.analysis.ladder import Ladder, Rung, inverse
-from harness.analysis.why import LadderStep
 from harness.cases import how_many
 from harness.journal.records import Planned, Verified
 from harness.report import format as fmt

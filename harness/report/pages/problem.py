@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.analysis import budgets
+from harness.analysis.causes.why import Explainer, LadderStep
 from harness.analysis.counted import Counts, counts
 from harness.analysis.ladder import ABOVE, Ladder, above_ceiling, short_names
 from harness.analysis.readings import Readings
 from harness.analysis.roofline import roofline
-from harness.analysis.why import Explainer, LadderStep
 from harness.journal.records import Planned
 from harness.report import format as fmt
 from harness.report.anchors import slug

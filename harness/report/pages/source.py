@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis import machine_lines
-from harness.analysis import source_lines as annotate
-from harness.analysis.sources import as_it_was
+from harness.analysis.lines import machine_lines
+from harness.analysis.lines import source_lines as annotate
+from harness.analysis.lines.sources import as_it_was
 from harness.journal.counter_records import SourceLine
 from harness.journal.records import Planned
 from harness.report import format as fmt

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis import rules
+from harness.analysis.causes import rules
+from harness.analysis.causes.time_spent import WORDS
+from harness.analysis.causes.why import Change, Finding, LadderStep
+from harness.analysis.lines.sources import Difference, difference
 from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Reading
-from harness.analysis.sources import Difference, difference
-from harness.analysis.time_spent import WORDS
-from harness.analysis.why import Change, Finding, LadderStep
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
 from harness.report.tables.cells import (

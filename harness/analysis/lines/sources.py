@@ -16,7 +16,7 @@ from harness.journal import run_files
 from harness.journal.records import Planned
 from harness.tables import Run
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 LARGEST = 1 << 24
 """Bytes of a source that is shown."""
 

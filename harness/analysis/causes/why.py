@@ -10,11 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis import rules
+from harness.analysis.causes import rules
+from harness.analysis.causes.time_spent import Spent, spent
 from harness.analysis.peaks import peaks_of
 from harness.analysis.quantities import QUANTITIES, Quantity
 from harness.analysis.readings import Answer, Missing, Reading, Readings
-from harness.analysis.time_spent import Spent, spent
 from harness.journal.records import Planned
 from harness.statistics.net_times import Group
 from harness.statistics.timings import Comparison

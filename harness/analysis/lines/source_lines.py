@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from harness.analysis import machine_lines
+from harness.analysis.lines import machine_lines
 from harness.journal.counter_records import MachineInstruction, SourceLine
 from harness.silicon.architectures import WARP_SIZE
 

@@ -61,7 +61,7 @@ class Saving:
     peaks: Mapping[str, float]
     """Quantity → how many of it the machine manages in a nanosecond."""
     waits: Mapping[str, Pair] = field(default_factory=dict)
-    """Class of harness/analysis/time_spent.py → nanoseconds; empty where warps were not sampled."""
+    """Class of time_spent.py → nanoseconds; empty where warps were not sampled."""
     at_roof: bool = False
     """Whether a unit on the way to memory limited the slower case."""
 
@@ -88,7 +88,7 @@ class Rule:
     amount: str = ""
     """The quantity whose saving must be worth a part of the time; empty where no peak is known."""
     waits: tuple[str, ...] = ()
-    """The waits that it bears on, as harness/analysis/time_spent.py calls them."""
+    """The waits that it bears on, as harness/analysis/causes/time_spent.py calls them."""
     only_waits: bool = False
     """Whether nothing but waits can show it."""
     below_roof: bool = False

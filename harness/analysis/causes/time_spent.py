@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.analysis.finders import STALL
+from harness.analysis.causes.finders import STALL
 from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Reading, Readings
 from harness.journal.records import Planned

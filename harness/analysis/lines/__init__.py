@@ -1,0 +1,1 @@
+"""Counters by line: of the source, of machine code, and between two sources."""
