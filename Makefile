@@ -90,13 +90,13 @@ readme: setup           ## write docs/results.md's table from reports/h200/
 pictures: setup         ## draw README's pictures of a terminal and a page, from reports/h200/ (chromium)
 	@$(RUN) scripts/pages/pictures.py
 
-kernels-page: setup     ## write docs/kernels.md from kernels/ and reports/h200/
+kernels-page: setup     ## write docs/generated/kernels.md from kernels/ and reports/h200/
 	@$(RUN) scripts/pages/kernels_page.py
 
 schemas: setup          ## write harness/schemas/, by which editors complete and check a bench.yaml
 	@$(RUN) scripts/pages/schemas.py
 
-claims-page: setup      ## write docs/claims.md from harness/analysis/claims.yaml and reports/h200/
+claims-page: setup      ## write docs/generated/claims.md from harness/analysis/claims.yaml and reports/h200/
 	@$(RUN) scripts/pages/claims_page.py
 
 timing-tables: setup    ## write docs/measurement.md's tables from reports/h200/timing/
@@ -108,7 +108,7 @@ causes: setup           ## write reports/h200/causes.csv: what each step gained,
 evidence-table: setup   ## write docs/measurement.md's table of which code made which committed run
 	@$(RUN) scripts/pages/evidence_table.py
 
-reliability-page: setup ## write docs/reliability.md from the tests' own words
+reliability-page: setup ## write docs/generated/reliability.md from the tests' own words
 	@$(RUN) scripts/pages/reliability_page.py
 
 fuzz: setup             ## 100,000 broken inputs for each thing that reads files from elsewhere

@@ -1,4 +1,4 @@
-"""docs/kernels.md is generated, has every variant of the matrix, and leads to its files."""
+"""The page of kernels is generated, has every variant of the matrix, and leads to its files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.matrix import model
 from harness.report import format as fmt
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "kernels.md"
+PAGE = ROOT / "docs" / "generated" / "kernels.md"
 BENCH = model.load(ROOT / "bench.yaml", ROOT / "kernels")
 Table = list[list[str]]
 """Rows of cells as they are read, the head first."""
@@ -126,7 +126,7 @@ def test_each_name_leads_to_the_file_of_its_variant_and_each_link_to_something()
     for name, problem in BENCH.problems.items():
         for variant in problem.variants.values():
             file = variant.source or variant.function.split(":")[0]
-            assert f"[`{variant.name}`](../kernels/{name}/{file})" in text
+            assert f"[`{variant.name}`](../../kernels/{name}/{file})" in text
 
 
 def test_a_measured_problem_has_the_figures_of_its_run_and_no_other_has_any(

@@ -1,4 +1,4 @@
-"""docs/reliability.md is generated from the tests' own words and is up to date."""
+"""docs/generated/reliability.md is generated from the tests' own words and is up to date."""
 
 from __future__ import annotations
 
@@ -35,10 +35,12 @@ def test_the_committed_page_is_up_to_date() -> None:
 
 
 def test_every_test_on_the_page_stands_in_its_file() -> None:
-    rows = re.findall(r"\[`(\w+)`\]\(([^)]+)\)", (ROOT / "docs" / "reliability.md").read_text())
+    rows = re.findall(
+        r"\[`(\w+)`\]\(([^)]+)\)", (ROOT / "docs" / "generated" / "reliability.md").read_text()
+    )
     assert len(rows) > 10
     for test, path in rows:
-        assert f"def {test}(" in (ROOT / "docs" / path).read_text(), test
+        assert f"def {test}(" in (ROOT / "docs" / "generated" / path).read_text(), test
 
 
 def test_a_page_has_one_table_per_area_one_row_per_test_and_says_which_need_a_gpu(
@@ -55,8 +57,8 @@ def test_a_page_has_one_table_per_area_one_row_per_test_and_says_which_need_a_gp
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == [
         script.AREAS["run"], script.AREAS[""], "New room",
     ]  # fmt: skip
-    assert "| a | b | [`test_a`](../tests/run/test_x.py) (GPU) |" in text
-    assert "| a \\| pipe | it is \\*shown\\* | [`test_b`](../tests/run/test_x.py) |" in text
+    assert "| a | b | [`test_a`](../../tests/run/test_x.py) (GPU) |" in text
+    assert "| a \\| pipe | it is \\*shown\\* | [`test_b`](../../tests/run/test_x.py) |" in text
     assert "\\<img\\>" in text
 
 

@@ -1,4 +1,4 @@
-"""Write docs/claims.md: what tutorials claim of these kernels, and what the committed runs say.
+"""Write docs/generated/claims.md: what tutorials claim, and what the committed runs say of it.
 
     python scripts/pages/claims_page.py            write the page
     python scripts/pages/claims_page.py --check    exit 1 if it is out of date
@@ -21,7 +21,7 @@ from harness.report import format as fmt
 from harness.report.pages.claims import value_of, wanted
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE, RUNS = ROOT / "docs" / "claims.md", ROOT / "reports" / "h200"
+PAGE, RUNS = ROOT / "docs" / "generated" / "claims.md", ROOT / "reports" / "h200"
 HEAD = """\
 # What others claim
 

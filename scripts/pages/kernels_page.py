@@ -1,4 +1,4 @@
-"""Write docs/kernels.md: every kernel of the repository, its idea, and what it measured.
+"""Write docs/generated/kernels.md: every kernel of the repository, its idea, and what it measured.
 
     python scripts/pages/kernels_page.py            write the page
     python scripts/pages/kernels_page.py --check    exit 1 if it is out of date
@@ -29,7 +29,7 @@ from harness.problem.loading import load as load_problem
 from harness.report import format as fmt
 from harness.report.choice import choices, which_when
 
-DOCS, KERNELS, RUNS = ROOT / "docs", ROOT / "kernels", ROOT / "reports" / "h200"
+DOCS, KERNELS, RUNS = ROOT / "docs" / "generated", ROOT / "kernels", ROOT / "reports" / "h200"
 PAGE = DOCS / "kernels.md"
 TWO_LINES = 200
 """The most characters of an idea."""
@@ -90,7 +90,7 @@ def section(problem: Problem, loaded: Computation) -> Iterator[str]:
         if is_older(run, problem.name):
             origins += (
                 " The files of its inputs and libraries have changed since "
-                f"([what they are]({WHAT_THEY_ARE})); it is not measured anew yet."
+                f"([what they are](../{WHAT_THEY_ARE})); it is not measured anew yet."
             )
     yield origins if found else "This problem has not been measured yet."
     if said := [text for ladder in found if (text := against(ladder, len(found) > 1))]:

@@ -1,4 +1,4 @@
-"""docs/reliability.md: every fault that a test plans, and what becomes of it.
+"""docs/generated/reliability.md: every fault that a test plans, and what becomes of it.
 
 The tests say it themselves, with `@pytest.mark.fault("what goes wrong", outcome="what becomes of
 it")`; they are collected and not run. With --check the page is left as it is, and the exit code
@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "generated" / "reliability.md"
 
 HEAD = """\
 # Reliability
@@ -146,7 +146,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(each, file=sys.stderr)
     if wrong or not faults:
         print(
-            "docs/reliability.md is left as it is: the tests cannot be collected", file=sys.stderr
+            "docs/generated/reliability.md is left as it is: the tests cannot be collected",
+            file=sys.stderr,
         )
         return 1
     text = page(faults)
