@@ -169,7 +169,8 @@ def test_every_known_exception_is_still_needed_by_each_of_its_kernels(
 def test_what_is_a_model_of_machine_code_is_little_and_named(
     script: ModuleType, launches: list[Any]
 ) -> None:
-    """Colliding atomics, asynchronous copies, and loops that wait for other threads."""
+    """Colliding atomics, asynchronous copies, and what looks like waiting for other threads: a load
+    of what is volatile, a loop around a compare-and-swap."""
     names = {launch.name for launch in launches if launch.of(script.OF_MACHINE)}
     assert names == {
         "attention/v3_async_copy", "attention/v4_two_tiles_of_queries",
@@ -179,7 +180,8 @@ def test_what_is_a_model_of_machine_code_is_little_and_named(
         "distinct/global_cas_checked", "distinct/global_exchange", "group_max/global_max",
         "index_add/v0_atomic_per_element", "index_add/v1_vector_atomics",
         "index_add/v2_sorted_segments", "scan/v4_look_back", "scan/v5_sixty_four_per_thread",
-        "sgemm_tf32/v1_mma_async_copy", "softmax/v3_grid_barrier",
+        "softmax/v3_grid_barrier", "atomic_subnormals/v0_plain_addition",
+        "atomic_subnormals/v2_atomic_in_shared_memory",
     }  # fmt: skip
 
 
@@ -188,7 +190,6 @@ def test_ptx_and_machine_code_leave_the_same_bits_but_where_sums_have_another_or
 ) -> None:
     apart = {(launch.name, launch.case.dtype) for launch in launches if not launch.same}
     assert apart == {
-        ("sgemm_tf32/v0_wmma", "float32"),
         ("dot/v0_block_reduce_atomic", "float16"),  # the halves of its blocks meet in an atomic
         ("scan/v4_look_back", "float32"),  # a tile adds up what is ready when it looks back
         ("scan/v5_sixty_four_per_thread", "float32"),
@@ -199,15 +200,20 @@ def test_memory_delivered_the_distinct_sectors_the_code_and_a_few_kibibytes(
     script: ModuleType, launches: list[Any]
 ) -> None:
     """Twice as much at most where sectors are asked for one by one, boxes removed by boxes, and
-    where registers are spilled."""
+    where registers are spilled. What a launch has written itself it reads from the L2 cache."""
     assert all(launch.read is not None for launch in launches)
     beyond = {
         "nms/v1_device_scan", "nms/v2_scan_by_words", "occupancy_probe/v2a_64_registers",
         "occupancy_probe/v2b_48_registers", "occupancy_probe/v2c_32_registers",
     }  # fmt: skip
+    written = {
+        "atomic_subnormals/v0_plain_addition", "atomic_subnormals/v1_atomic_in_global_memory",
+    }  # fmt: skip
     for launch in launches:
         touched, code, delivered = launch.read
         most = script.PARAMETER_BYTES + (touched if launch.name in beyond else 0)
+        if launch.kernel == "add" and launch.name in written:
+            touched /= 2  # its sums; the bits come from memory
         assert 0 <= delivered - touched <= code + most, launch.case.id
     assert sum(launch.read[0] > 1e5 for launch in launches) > 50
 
@@ -238,6 +244,8 @@ def test_single_and_double_precision_operations_are_the_hardwares_where_ptx_says
         "rms_norm/v2_in_registers", "rms_norm/v3_warp_row", "sigmoid/v0_scalar",
         "sigmoid/v1a_float4", "sigmoid/v1b_half2", "sigmoid/v2b_eight_halves",
         "sigmoid/v3a_packs_in_flight", "sigmoid/v3b_packs_in_flight",
+        "atomic_subnormals/v0_plain_addition", "atomic_subnormals/v1_atomic_in_global_memory",
+        "atomic_subnormals/v2_atomic_in_shared_memory",
     }  # fmt: skip
     loops = {"histogram/shared_float_atomics"}
     shuffles = {

@@ -89,19 +89,28 @@ class Section:
         """What memory delivered beside the least that it had to."""
         pairs = [launch.read for launch in self.launches if launch.read is not None]
         rest = [(theirs - ours - code, ours) for ours, code, theirs in pairs]
-        over = sorted(more for more, _ in rest if more <= PARAMETER_BYTES)
+        over = sorted(more for more, _ in rest if 0 <= more <= PARAMETER_BYTES)
+        less = sum(more < 0 for more, _ in rest)
         beyond = [more / ours for more, ours in rest if more > PARAMETER_BYTES]
         largest = max(ours for ours, *_ in pairs)
         return (
-            f"`dram__bytes_read.sum` is {over[0]:,.0f} to {over[-1]:,.0f} bytes more than 32 × "
-            f"`distinct_sectors_read` and the kernel's code in {len(over):,} of {len(pairs):,} "
-            f"launches, which read up to {largest:,.0f} bytes: parameters and constants."
-        ) + (
-            f" In the other {len(beyond)} it is {_percent(min(beyond))} to {_percent(max(beyond))} "
-            "more: memory delivers two sectors where one is asked for by itself, and again what "
-            "later writes have displaced from the L2 cache; and spilled registers are read back."
-            if beyond
-            else ""
+            (
+                f"`dram__bytes_read.sum` is {over[0]:,.0f} to {over[-1]:,.0f} bytes more than 32 × "
+                f"`distinct_sectors_read` and the kernel's code in {len(over):,} of {len(pairs):,} "
+                f"launches, which read up to {largest:,.0f} bytes: parameters and constants."
+            )
+            + (
+                f" In {len(beyond)} it is {_percent(min(beyond))} to {_percent(max(beyond))} "
+                "more: memory delivers two sectors where one is asked for by itself, and again what "
+                "later writes have displaced from the L2 cache; and spilled registers are read back."
+                if beyond
+                else ""
+            )
+            + (
+                f" In {less} it is less: a launch finds in the L2 cache what it has written itself."
+                if less
+                else ""
+            )
         )
 
     def by_counter(self) -> str:

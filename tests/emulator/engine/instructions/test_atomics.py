@@ -109,6 +109,19 @@ def test_floats_add_in_lane_order(kind: str, space: str) -> None:
 
 
 @pytest.mark.parametrize("space", ["global", "shared"])
+def test_floats_that_are_subnormal_are_added_in_shared_memory_and_lost_in_global(
+    space: str,
+) -> None:
+    """As told by an H200, of which the committed run of `atomic_subnormals` is."""
+    smallest = np.finfo(np.float32).tiny
+    start = np.array([0, smallest / 4, smallest, -smallest / 2], np.float32)
+    values = np.array([smallest / 2, smallest, -smallest * 0.75, smallest * 2], np.float32)
+    _, left = _run("add.f32", space, start, values, fetch=False)
+    lost = np.array([0, smallest, smallest, smallest * 2], np.float32)
+    assert left.tolist() == (lost if space == "global" else start + values).tolist()
+
+
+@pytest.mark.parametrize("space", ["global", "shared"])
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_halves_add_alone_and_in_pairs(kind: str, space: str) -> None:
     form = exact.F16 if kind == "f16" else exact.BF16

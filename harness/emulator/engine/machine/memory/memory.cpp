@@ -155,8 +155,8 @@ void store(Context& c, const Op& op) {
 
 // --- atomics ------------------------------------------------------------------------------------
 
-// Lanes take their turn in ascending order: `turn(lane, place, others)`, where other jobs' threads
-// may be at work on the same word or not.
+// Lanes take their turn in ascending order: `turn(lane, place, in_global)`. In global memory other
+// jobs' threads may be at work on the same word.
 template <int width, class F>
 void in_turn(Context& c, const Op& op, F turn) {
     Access access = addressed(c, op, width);
@@ -190,7 +190,7 @@ void in_turn(Context& c, const Op& op, F turn) {
         } else {
             place = local_of(c, i) + access.address[i];
         }
-        turn(i, place, buffer && c.launch->jobs > 1);
+        turn(i, place, buffer != nullptr);
     });
     if (buffer) fill(c, *buffer, access);
 }
@@ -200,18 +200,18 @@ void atomic(Context& c, const Op& op, F applied) {
     const Cell<T>* firsts = c.row<Cell<T>>(op.source[1]);
     const Cell<T>* seconds = c.row<Cell<T>>(op.source[op.count == 2 ? 2 : 1]);
     Cell<T>* result = op.result[0] >= 0 ? c.row<Cell<T>>(op.result[0]) : nullptr;
-    in_turn<sizeof(T)>(c, op, [&](int i, u8* place, bool others) {
+    in_turn<sizeof(T)>(c, op, [&](int i, u8* place, bool in_global) {
         T old, made;
         const T first = Stored<T>::get(firsts[i]), second = Stored<T>::get(seconds[i]);
-        if (others) {
+        if (in_global && c.launch->jobs > 1) {
             T* word = reinterpret_cast<T*>(place);
             __atomic_load(word, &old, __ATOMIC_SEQ_CST);
-            do made = applied(old, first, second);
+            do made = applied(old, first, second, in_global);
             while (!__atomic_compare_exchange(word, &old, &made, false, __ATOMIC_SEQ_CST,
                                               __ATOMIC_SEQ_CST));
         } else {
             std::memcpy(&old, place, sizeof(T));
-            made = applied(old, first, second);
+            made = applied(old, first, second, in_global);
             std::memcpy(place, &made, sizeof(T));
         }
         if (result) result[i] = Stored<T>::put(old);
@@ -241,7 +241,7 @@ void atomic_128(Context& c, const Op& op) {
 template <bool Drops>
 void arrive(Context& c, const Op& op) {
     u32 left = c.active;
-    atomic<u64>(c, op, [&](u64 word, u64 count, u64 more_bytes) {
+    atomic<u64>(c, op, [&](u64 word, u64 count, u64 more_bytes, bool) {
         Mbarrier state = Mbarrier::of(word);
         if (!state.update(static_cast<i64>(count), static_cast<i64>(more_bytes), Drops))
             throw Suspicion{NOBODY_TO_ARRIVE, op.site, __builtin_ctz(left)};
@@ -250,11 +250,18 @@ void arrive(Context& c, const Op& op) {
     });
 }
 
-#define ATOMIC_OP(NAME, T, EXPRESSION)                                               \
-    {NAME, [](Context& c, const Op& op) {                                            \
-         atomic<T>(c, op, []([[maybe_unused]] T a, T b, [[maybe_unused]] T d) -> T { \
-             return EXPRESSION;                                                      \
-         });                                                                         \
+// Floats are added in global memory by the L2 cache, which takes subnormal numbers for zero; in
+// shared memory by a loop of the plain addition, which keeps them.
+f32 float_sum(f32 a, f32 b, bool in_global) {
+    return canonical(in_global ? flush(flush(a) + flush(b)) : a + b);
+}
+
+#define ATOMIC_OP(NAME, T, EXPRESSION)                                              \
+    {NAME, [](Context& c, const Op& op) {                                           \
+         atomic<T>(c, op, []([[maybe_unused]] T a, T b, [[maybe_unused]] T d,       \
+                             [[maybe_unused]] bool in_global) -> T {                \
+             return EXPRESSION;                                                     \
+         });                                                                        \
      }, UPDATES},
 
 #define ATOMIC_BITS(N, T)              \
@@ -284,7 +291,7 @@ std::vector<Entry> memory_entries() {
         ATOMIC_BITS("u32", u32) ATOMIC_BITS("u64", u64)
         ATOMIC_ORDER("u32", u32) ATOMIC_ORDER("s32", i32)
         ATOMIC_ORDER("u64", u64) ATOMIC_ORDER("s64", i64)
-        ATOMIC_OP("atom.add/f32", float, canonical(a + b))
+        ATOMIC_OP("atom.add/f32", float, float_sum(a, b, in_global))
         ATOMIC_OP("atom.add/f64", double, canonical(a + b, a, b))
         ATOMIC_OP("atom.inc/u32", u32, a >= b ? 0 : a + 1)
         ATOMIC_OP("atom.dec/u32", u32, a == 0 || a > b ? b : a - 1)
