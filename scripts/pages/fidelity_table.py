@@ -101,8 +101,9 @@ class Section:
             )
             + (
                 f" In {len(beyond)} it is {_percent(min(beyond))} to {_percent(max(beyond))} "
-                "more: memory delivers two sectors where one is asked for by itself, and again what "
-                "later writes have displaced from the L2 cache; and spilled registers are read back."
+                "more: memory delivers two sectors where one is asked for by itself, and again "
+                "what later writes have displaced from the L2 cache; and spilled registers are "
+                "read back."
                 if beyond
                 else ""
             )
