@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 HOLDS = """
 import sys, time
 from pathlib import Path
-from harness import scratch
+from harness.files import scratch
 with scratch.folder(Path(sys.argv[1])) as folder:
     (folder / "large").write_bytes(bytes(1000))
     print("held", flush=True)
