@@ -250,7 +250,7 @@ MAY_OPEN: dict[str, str] = {
     "report/comparison/trend.py": "into memory",
     "tables/files.py": "into memory",
     "journal/file.py": "what the door has opened",
-    "analysis/source_lines.py": "kernels that were just executed",
+    "analysis/lines/source_lines.py": "kernels that were just executed",
     "comparison/beside.py": "a folder that was checked, or one of its own",
     "comparison/commits.py": "a folder of its own",
     "commands/compare.py": "files that the command line names",
