@@ -18,7 +18,7 @@ class Executor(Protocol):
     def carry_out(
         self, title: str, runner: TaskRunner, items: Sequence[WorkItem]
     ) -> dict[str, str]:
-        """Do all pieces of a stage, which are of one kind; what became of each, by its name.
+        """Do all items of a stage, which are of one kind; return what became of each, by its name.
 
         The site keeps their records. Raises DeviceLost.
         """

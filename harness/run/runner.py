@@ -39,7 +39,7 @@ class Runner:
     patterns: the cases of the folder, as --only has them.
     chosen: the ids of the cases to work on; None for all. Whatever changed since the folder's
     results were made is redone, and `renewed` says what that was.
-    hands: the executor; this machine's cores and GPU by default.
+    executor: who does the work; this machine's cores and GPU by default.
     driver: of the timing GPU, if that is not this machine's.
     wanted: profile with ncu as well, if the backend is a GPU. `unprofiled` says afterwards what
     went wrong with that, `unread` why the emulator counted instead, and `without_ceilings` why the
