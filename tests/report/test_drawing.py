@@ -37,7 +37,7 @@ def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drawn:
     def draw(name: str) -> tuple[set[int], dict[str, bytes]]:
         folder = tmp_path / name
         folder.mkdir()
-        report.write(many(folder, problems=5, rounds=3))
+        report.write(many(folder, problems=5, rounds=3, variants=3, sizes=2))
         kept = [p for p in folder.rglob("*") if p.suffix in (".html", ".png")]
         files = {str(path.relative_to(folder)): path.read_bytes() for path in kept}
         by = {int(path.name) for path in pids.iterdir()}
@@ -87,5 +87,5 @@ def test_what_fails_in_one_fails_here_and_ends_the_others(
     monkeypatch.setattr(os, "sched_getaffinity", lambda of: {0, 1})
     monkeypatch.setattr(drawing, "_is_alone", lambda: True)
     with pytest.raises(OSError, match="no room for problem_00"):
-        report.write(many(tmp_path, problems=5, rounds=3))
+        report.write(many(tmp_path, problems=5, rounds=3, variants=2, sizes=1))
     assert multiprocessing.active_children() == []
