@@ -82,6 +82,13 @@ def file_name(cases: Sequence[Case], part: int) -> str:
     return re.sub(r"[^\w.=-]+", "-", f"{cases[0].problem}-{part}") + ".ncu-rep"
 
 
+def _without_part(found: Report, cases: Iterable[Case], at: str) -> Report:
+    """Without the case that ncu ended in, where it is a function, which launches as often as it
+    likes: the report may have some of its launches, and their sum is no figure of it."""
+    cut = {step for case in cases if case.id == at and not case.steps for step, _ in steps(case)}
+    return replace(found, steps={step: c for step, c in found.steps.items() if step not in cut})
+
+
 @dataclass
 class Collector:
     """Profiles batches of cases with the same ncu, metrics and settings, and passes on their
@@ -120,6 +127,8 @@ class Collector:
             if failure and failure.hopeless:
                 self._hopeless = failure
                 continue
+            if failure and found:
+                found = _without_part(found, rest, ending.at)
             lost = [case for case in rest if not self._keep(case, found)]
             if failure is None:
                 self._give_up([case for case in lost if not case.steps], NO_KERNEL)

@@ -105,6 +105,11 @@ def explain(ending: Ending) -> Failure | None:
     return None
 
 
+def ended_in(reason: str, case: str) -> bool:
+    """Whether ncu came to its end while it profiled this case, by the reason that was given."""
+    return re.search(rf" while profiling {re.escape(case)}(?=\s|$)", reason) is not None
+
+
 def no_report(ending: Ending) -> Failure:
     """ncu ended well and wrote nothing."""
     said = _errors(ending.said) or ending.said[-_SHOWN:].strip() or "it printed nothing"

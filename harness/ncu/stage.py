@@ -7,7 +7,7 @@ a time or an outcome.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from harness.job import Job
 from harness.journal.counter_records import Profiled, Uncounted
 from harness.journal.records import Record
 from harness.ncu.collect import Collector, portions, unfinished
-from harness.ncu.failures import Failure
+from harness.ncu.failures import Failure, ended_in
 from harness.ncu.metrics import Selection, catalogue, choose
 from harness.ncu.reader import Step, read_apart, records
 from harness.ncu.tool import Available, Settings, find, query
@@ -87,11 +87,12 @@ def _selection(sets: Sequence[str], available: Available | None) -> Selection:
     return choose(sets, available.names, available.chip)
 
 
-def from_file(path: Path, uncounted: Iterable[Uncounted] = ()) -> list[Record] | Failure:
+def from_file(path: Path, uncounted: Collection[Uncounted] = ()) -> list[Record] | Failure:
     """The records of a report that was collected elsewhere; needs neither ncu nor a GPU.
 
     uncounted: what a run told of figures that it could not get. Those that the report has no value
-    for either get the report's reason, instead of one that another try has overtaken.
+    for either get the report's reason, instead of one that another try has overtaken. Of a case
+    that ncu ended in the report may have some of the launches, and nothing is taken.
     """
     found = read_apart(path)
     if isinstance(found, Failure):
@@ -100,9 +101,12 @@ def from_file(path: Path, uncounted: Iterable[Uncounted] = ()) -> list[Record] |
     for told in uncounted:
         if not told.reason.startswith("not applicable"):
             lacking[told.case, told.step].add(told.metric)
+    cut = {told.case for told in uncounted if ended_in(told.reason, told.case)}
     known = catalogue().by_name().keys()
     kept: list[Record] = []
     for step, counts in found.steps.items():
+        if step[0] in cut:
+            continue
         values = list(records(step, counts))
         unread = (lacking[step] & known) - {record.metric for record in values}
         kept += [*values, *records(step, counts, sorted(unread))]

@@ -63,6 +63,10 @@ def profile(arguments: list[str], behaviour: str, detail: str) -> int:
         with lines.open("a") as file:
             file.write(line + "\n")
 
+    def launch(name: str, step: int) -> report_files.Launch:
+        values = {metric: float(1 + step) for metric in metrics}
+        return report_files.Launch("kernel", (name, f"{name}#{step}"), values)
+
     def finish(cut: int | None = None, file_format: int = report_files.FORMAT) -> None:
         content = report_files.content(launches, file_format=file_format)
         report.write_bytes(content[:cut])
@@ -80,14 +84,15 @@ def profile(arguments: list[str], behaviour: str, detail: str) -> int:
         if behaviour == "slow":
             time.sleep(float(detail))
         if detail and re.search(detail, name) and behaviour in MISHAPS:
+            # A function may launch several kernels, and has launched one by then.
+            launches += [launch(name, step) for step in range(0 if case["steps"] else 1)]
             code = mishap(behaviour, tell, lines)
             finish()
             return code
         if behaviour == "copying" and re.search(detail, name):
             continue  # the driver copies memory without a kernel
         for step in range(len(case["steps"]) or 1):
-            values = {metric: float(1 + step) for metric in metrics}
-            launches.append(report_files.Launch("kernel", (name, f"{name}#{step}"), values))
+            launches.append(launch(name, step))
     if behaviour == "silent":
         print("==WARNING== No kernels were profiled.")
     elif behaviour == "empty":

@@ -153,6 +153,16 @@ def test_a_hang_costs_the_case_that_hung_and_keeps_what_was_collected(
     )
 
 
+def test_a_function_that_ncu_was_stopped_in_has_no_figures_of_the_launches_that_it_had_made(
+    tmp_path: Path, stub: Ncu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behave(monkeypatch, "hanging /library/")
+    bench = Bench(tmp_path, stub, deadline_s=1.5)
+    assert [f.kind for f in bench.collect(*THREE, case("library", steps=0))] == ["late"]
+    assert bench.counted() == ALL
+    assert "stopped while profiling reduce_sum/library/" in bench.reasons()["library"]
+
+
 def test_a_portion_may_take_long_if_none_of_its_cases_does(
     tmp_path: Path, stub: Ncu, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,6 +137,16 @@ def test_a_report_read_later_tells_its_own_reasons_instead_of_those_of_the_faile
     ]
 
 
+def test_a_case_that_ncu_was_stopped_in_is_not_read_from_what_it_left(tmp_path: Path) -> None:
+    path = tmp_path / "a.ncu-rep"
+    figure = {"dram__bytes_read.sum": 64.0}
+    write(path, [Launch("k", (f"{each}#0",), figure) for each in (CASE, f"{CASE}6")])
+    late = f"not collected: not done within 60 s, and stopped while profiling {CASE}\n  again"
+    tried = [Uncounted(each, 0, "dram__bytes_read.sum", late) for each in (CASE, f"{CASE}6")]
+    whole = Counted(f"{CASE}6", 0, "k", "dram__bytes_read.sum", 64.0, "byte", "ncu")
+    assert from_file(path, tried) == [whole]
+
+
 def test_several_launches_of_one_step_add_their_amounts_and_have_no_rate(tmp_path: Path) -> None:
     path = tmp_path / "a.ncu-rep"
     load = "l1tex__t_{}_pipe_lsu_mem_global_op_ld.sum"
