@@ -44,7 +44,7 @@ class Said:
 
 
 class _Family:
-    """All children of this process. Its mark is the prefix of each child's."""
+    """All child processes of this one. Each child's mark begins with this process's mark."""
 
     def __init__(self) -> None:
         self.found()

@@ -120,8 +120,8 @@ def _closed(connection: socket.socket, child: Child) -> None:
 
 
 def serve(number: int) -> list[str] | None:
-    """Fork on request. Returns, in each forked process, its arguments; in the server, None at the
-    end.
+    """Fork on request. Each forked process returns with its arguments; at the end, the server
+    returns None.
 
     number: of the socket. Before the call, nothing may be started that a fork does not survive,
     such as a thread that holds a lock, or a context on a GPU.

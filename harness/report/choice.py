@@ -1,4 +1,4 @@
-"""Advice on which variant to use: the fastest at each size, in as few words as the sizes allow."""
+"""Say which variant to use: the fastest at each size, as briefly as the sizes allow."""
 
 from __future__ import annotations
 

@@ -222,9 +222,9 @@ def _without_superseded(records: Sequence[Record]) -> list[Record]:
 
 
 def _of_one_origin(records: Sequence[Record]) -> list[Record]:
-    """Of a timed run either what ncu read or what the emulator counted, never some of each.
+    """Keep either ncu's readings or the emulator's counts of a timed run, never some of each.
 
-    Of cases that are not the run's own, what was counted stands only while it stands for one.
+    Counts of a case that is not the run's own are kept only while they stand for one that is.
     """
     if not any(isinstance(r, Round) for r in records):
         return list(records)

@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from harness.commands.line import options
@@ -86,7 +85,7 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True, localns={"Path": Path})
+    hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(
             each.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=hints[each.name],

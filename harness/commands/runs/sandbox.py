@@ -102,7 +102,7 @@ def _inner(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _real(path: Path) -> Path:
-    """The path to make writable inside, with no link in any part of it.
+    """Return the path to make writable inside the sandbox. No part of it may be a link.
 
     An earlier sandboxed run may have left a link wherever it could write. Links made by root belong
     to the machine, and reports/latest to the harness. Raises UsageError for any other.
