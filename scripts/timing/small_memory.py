@@ -1,10 +1,11 @@
 """What a card with little free memory costs a run: --quick with and without a holder of the rest.
 
-    python scripts/timing/small_memory.py [--free 5.5 7.5 11 15] [--only PATTERN …] [--out FILE]
+    python scripts/timing/small_memory.py [--free all 5.5 7.5 11 15] [--only PATTERN …] [--out FILE]
 
-A row for each amount that is left free, the first for the card as it is: how the run ended, its
-cases, its seconds, and how many times the seconds of the first. Runs on a GPU that nobody else
-uses; --backend emulator tries the script itself, without a holder.
+A row for each amount that is left free, in the order given: how the run ended, its cases, its
+seconds, and how many times the seconds of the run that has the whole card (`all`). The first run of
+a machine compiles what the later ones find. Runs on a GPU that nobody else uses; --backend emulator
+tries the script itself, without a holder.
 """
 
 from __future__ import annotations
@@ -23,50 +24,62 @@ from pathlib import Path
 from holder import held_but_for
 
 ROOT = Path(__file__).resolve().parents[2]
+ALL = "all"
 COLUMNS = ("free_gib", "code", "ok", "skipped", "failed", "seconds", "times_as_long")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--free", type=float, nargs="*", default=[5.5, 7.5, 11.0, 15.0])
+    parser.add_argument("--free", nargs="+", default=[ALL, "5.5", "7.5", "11", "15"])
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--backend", default="cuda")
+    parser.add_argument("--keep", type=Path, help="the folder in which the runs are kept")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     rows: list[dict[str, str | int]] = []
-    for free in (None, *options.free):
-        holds = free is not None and options.backend == "cuda"
-        with held_but_for(free) if holds else nullcontext():
-            code, status, seconds = quick(options.backend, options.only)
-        first = float(rows[0]["seconds"]) if rows else seconds
-        values = ("all" if free is None else free, code, status["ok"], status["skipped"],
-                  status["failed"], f"{seconds:.1f}", f"{seconds / first:.2f}")  # fmt: skip
-        rows.append(dict(zip(COLUMNS, values, strict=True)))
-        print(", ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
-    if options.out:
-        with options.out.open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+    with tempfile.TemporaryDirectory() as scratch:
+        for free in options.free:
+            holds = free != ALL and options.backend == "cuda"
+            with held_but_for(float(free)) if holds else nullcontext():
+                folder = (options.keep or Path(scratch)) / f"free-{free}"
+                code, status, seconds = quick(options.backend, options.only, folder)
+            values = (free, code, status["ok"], status["skipped"], status["failed"],
+                      f"{seconds:.1f}", "")  # fmt: skip
+            rows.append(dict(zip(COLUMNS, values, strict=True)))
+            print(", ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
+            compare(rows)
+            if options.out:  # after each, so that nothing measured is lost
+                with options.out.open("w", newline="") as file:
+                    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+                    writer.writeheader()
+                    writer.writerows(rows)
     return int(any(row["code"] != 0 for row in rows))
 
 
-def quick(backend: str, only: Sequence[str]) -> tuple[int, Counter[str], float]:
+def compare(rows: Sequence[dict[str, str | int]]) -> None:
+    """Write into each row its seconds over those of the run that has the whole card."""
+    whole = [float(row["seconds"]) for row in rows if row["free_gib"] == ALL]
+    for row in rows if whole else ():
+        row["times_as_long"] = f"{float(row['seconds']) / whole[-1]:.2f}"
+
+
+def quick(backend: str, only: Sequence[str], folder: Path) -> tuple[int, Counter[str], float]:
     """The exit code of one run, its cases by how they ended, and its seconds."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "harness", "run", "--quick", "--backend", backend,
-                   "--out", f"{folder}/run"]  # fmt: skip
-        command += [word for pattern in only for word in ("--only", pattern)]
-        began = time.monotonic()
-        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        seconds = time.monotonic() - began
-        results = Path(folder, "run", "results.csv")
-        if not results.exists():
-            sys.exit(f"the run ended with {ended.returncode}\n{ended.stderr[-2000:]}")
-        with results.open(newline="") as file:
-            status = Counter(row["status"] for row in csv.DictReader(file))
-        if ended.returncode:
-            print(ended.stdout[-3000:], file=sys.stderr)
+    command = [sys.executable, "-m", "harness", "run", "--quick", "--backend", backend,
+               "--out", str(folder)]  # fmt: skip
+    command += [word for pattern in only for word in ("--only", pattern)]
+    began = time.monotonic()
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    seconds = time.monotonic() - began
+    folder.mkdir(parents=True, exist_ok=True)
+    Path(f"{folder}.txt").write_text(ended.stdout + ended.stderr)
+    results = folder / "results.csv"
+    if not results.exists():
+        sys.exit(f"the run ended with {ended.returncode}\n{ended.stderr[-2000:]}")
+    with results.open(newline="") as file:
+        status = Counter(row["status"] for row in csv.DictReader(file))
+    if ended.returncode:
+        print(ended.stdout[-3000:], file=sys.stderr)
     return ended.returncode, status, seconds
 
 
