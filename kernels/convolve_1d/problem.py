@@ -26,6 +26,7 @@ class Convolve1d(Problem):
         "numbers between −0.5 and 0.5, as of an audio signal. No instruction depends on them."
     )
     partly_read = ("filter",)  # who has it in constant memory does not read the buffer
+    changed_together: Mapping[str, int] = {"filter": 0}  # nor would see it change
 
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         return [

@@ -6,14 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from harness.backends.emulated import EmulatorBackend
+from harness.backends.emulated_device import emulated_device
 from harness.cases import Case
-from harness.matrix import model
+from harness.matrix import model, plan
 from harness.problem import loading
+from harness.run import compilation
 from harness.worker.inputs import Inputs
 from harness.worker.states import MORE, other_state
 
 ROOT = Path(__file__).parents[2]
 BENCH = model.load(ROOT / "bench.yaml")
+ARCH = "sm_90"
 
 
 @pytest.mark.parametrize("name", BENCH.problems)
@@ -32,3 +36,22 @@ def test_a_small_change_of_the_timed_inputs_is_seen(name: str) -> None:
         for change in changes.values():
             assert len(change.where) <= MORE
         assert own.reference.keys() == other.reference.keys()
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in BENCH.problems if loading.load(ROOT / "kernels" / name).partly_read]
+)
+def test_a_kernel_that_has_an_input_elsewhere_is_right_for_the_other_state(name: str) -> None:
+    problem, matrix = loading.load(ROOT / "kernels" / name), BENCH.problems[name]
+    sizes = max(matrix.sizes.test, key=lambda s: problem.work(s, matrix.dtypes[0]).bytes)
+    cases = plan.cases_at(BENCH, emulated_device(ARCH), name, [sizes])
+    built = compilation.compile_all(cases, ROOT / "kernels", ARCH).built
+    assert built
+    for case in cases:
+        found = other_state(problem, case, Inputs(problem, case, 1, problem.timed_draw))
+        assert found, "no input may change"
+        _, other = found
+        buffers = problem.buffers(case.sizes, case.dtype)
+        with EmulatorBackend(ARCH).workspace(problem, buffers, other.values) as workspace:
+            verified, _ = other.verify(workspace, case, built[case.id], "test")
+        assert verified.ok, f"{case.id}: {verified.reason}"
