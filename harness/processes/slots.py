@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 
 from harness.cases import Device
 from harness.processes import host_memory
@@ -25,11 +26,13 @@ EMULATING = 512 << 20
 
 @dataclass
 class Slot:
-    """One worker's slot. had_company: whether another worker held one at any time meanwhile.
+    """One worker's slot. number: the lowest that no other held one has.
 
-    part: the bytes of host memory it may take; None for no limit.
+    had_company: whether another worker held one at any time meanwhile. part: the bytes of host
+    memory it may take; None for no limit.
     """
 
+    number: int = 0
     had_company: bool = False
     part: int | None = None
 
@@ -63,6 +66,8 @@ class Slots:
         slot = Slot()
         with self._changed:
             self._changed.wait_for(lambda: self._has_room(alone))
+            taken = {each.number for each in self._held}
+            slot.number = next(n for n in count() if n not in taken)
             self._held.append(slot)
             self._is_alone = alone
             if self._available is not None and self._most is not None and not alone:

@@ -130,11 +130,11 @@ class Workers:
                 self._seated[seat] = worker
         return not self.stopped
 
-    def dismiss(self) -> int:
-        """End every worker that waits for another job, and return their number."""
+    def dismiss(self, seat: str = "") -> int:
+        """End every worker that waits for another job, or the one of a seat; return their number."""
         with self._lock:
-            waiting = list(self._seated.values())
-            self._seated.clear()
+            seats = [each for each in self._seated if not seat or each == seat]
+            waiting = [self._seated.pop(each) for each in seats]
         self._dismiss(waiting)
         return len(waiting)
 
@@ -310,7 +310,7 @@ def _kind(job: Job) -> str:
     if job.backend != "cuda" or job.task in ("describe", "draw"):
         return "cpu"
     compiles = any(case.compiled for case in job.cases)
-    if job.seat:  # whose next job may be to compile, if anything of this run does
+    if job.seat and job.task != "qualify":  # whose next job may compile, if any of the run does
         compiles |= any(kind == "compiling" for kind, *_ in list(_servers))
     return "compiling" if compiles else "gpu"
 

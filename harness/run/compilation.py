@@ -1,9 +1,13 @@
-"""Compile everything before anything runs: kernels and host functions, each unit once."""
+"""Compile everything before anything runs: kernels and host functions, each unit once.
+
+The emulator's engine too, where this machine never compiled it, as every verification needs it.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +18,12 @@ from harness.compiler import host
 from harness.compiler.compile import Built, Unit
 from harness.compiler.host import HostLibrary
 from harness.console.progress import stage
+from harness.emulator.engine import library as engine
 from harness.errors import CompileError, CompilerStopped
 from harness.journal.records import Compiled
 from harness.silicon.occupancy import Occupancy, waves
+
+ENGINE_UNITS = 20
 
 
 @dataclass(frozen=True)
@@ -39,13 +46,19 @@ def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
     cases = list(cases)
     units = _units(cases, "kernel", compiler.unit, kernels, arch)
     hosts = _units(cases, "host", host.unit, kernels, arch)
-    with stage("compile", len(set(units.values())) + len(set(hosts.values()))) as advance:
+    with_engine = bool(cases) and engine.is_to_compile()
+    steps = len(set(units.values())) + len(set(hosts.values())) + with_engine
+    with stage("compile", steps) as advance, ThreadPoolExecutor(1) as beside:
+        compiling = beside.submit(engine.load) if with_engine else None
 
         def done(one: Unit) -> None:
             advance(one.source.name)
 
         results = compiler.build_all(list(units.values()), done)
         libraries = compiler.in_parallel(list(hosts.values()), host.build, done)
+        if compiling:  # every worker needs it; what is wrong with it, they say
+            compiling.result()
+            advance("the emulator's engine, once for this machine")
     found = Compilation()
     for case in cases:
         result: Built | HostLibrary | CompileError | None = None
@@ -65,8 +78,12 @@ def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
 
 
 def to_compile(cases: Iterable[Case], kernels: Path, arch: str) -> int:
-    """How many units of the cases were never compiled here, as far as one can tell beforehand."""
-    cases, found = list(cases), 0
+    """How many units of the cases were never compiled here, as far as one can tell beforehand.
+
+    The engine counts for as many as take as long.
+    """
+    cases = list(cases)
+    found = ENGINE_UNITS if cases and engine.is_to_compile() else 0
     for kind, made in (("kernel", compiler), ("host", host)):
         units = dict.fromkeys(_units(cases, kind, made.unit, kernels, arch).values())
         with suppress(CompileError):  # no nvcc, or no file: compiling says so

@@ -93,6 +93,8 @@ class LocalExecutor:
                 pool.shutdown(wait=False, cancel_futures=True)
                 runner.workers.stop()
                 raise
+            finally:
+                runner.workers.dismiss()
         return found
 
     def _on_some(self, runner: TaskRunner, item: WorkItem) -> str:

@@ -21,7 +21,7 @@ from harness.journal.records import Outcome, Record
 from harness.matrix.written import Limits, Timing
 from harness.measure.ceilings import PROBED
 from harness.problem import Work
-from harness.processes.slots import on_this_machine
+from harness.processes.slots import Slot, on_this_machine
 from harness.processes.workers import DESCRIBE_S, Ended, Workers
 from harness.run.drawing import Drawing
 from harness.run.emulated.counting import Counting
@@ -206,9 +206,12 @@ class TaskRunner:
         alone = False
         while True:
             with self.slots.one(alone) as slot:
-                part = slot.part if job.task == "qualify" else None  # all others have no company
-                ended = self.workers.do(replace(job, most_bytes=part), deadline_s, keep)
-                if ended.part_too_small and part is not None:
+                if alone:
+                    self.workers.dismiss()
+                if job.task == "qualify":  # all others have no company
+                    job = replace(job, most_bytes=slot.part, seat=self._seat_of(job, slot))
+                ended = self.workers.do(job, deadline_s, keep)
+                if ended.part_too_small and slot.part is not None:
                     alone = True
                     continue
                 short = ended.no_memory or (ended.killed and not self.workers.stopped)
@@ -217,8 +220,23 @@ class TaskRunner:
                     return ended
                 if slot.had_company:
                     self.slots.shrink()
+                    self.workers.dismiss()
             if ended.at:
                 return replace(ended, crowded=True)
+
+    def _seat_of(self, job: Job, slot: Slot) -> str:
+        """Where a process waits for the next variant, with its context; none for one that is new.
+
+        A context takes a second or two to make where all cores make one. What a variant's own
+        functions leave behind in a process must not meet another variant.
+        """
+        if not self.is_timed:
+            return ""  # a process without a context starts at once
+        seat = f"verify {slot.number}"
+        if all(case.kind == "kernel" for case in job.tests):
+            return seat
+        self.workers.dismiss(seat)  # which would hold the memory of a second process in this slot
+        return ""
 
     def job(self, task: str, **more: object) -> Job:
         """A worker's job on these cases, with what was compiled for them."""

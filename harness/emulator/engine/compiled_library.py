@@ -35,7 +35,7 @@ def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
     header: declares the library's functions. folders: whose headers may be included, each by its
     path from there.
     """
-    compiler = os.environ.get("CXX") or shutil.which("g++")
+    compiler = _compiler()
     if not compiler:
         return "no g++"
     try:
@@ -47,21 +47,41 @@ def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
         return f"{compiler} failed: {next((x for x in lines if 'error' in x), str(error))}"
 
 
+def is_to_build(name: str, *folders: Path) -> bool:
+    """Whether `compiled` would have to compile first, and can."""
+    compiler = _compiler()
+    try:
+        return bool(compiler) and not _file(compiler, name, folders).exists()
+    except (OSError, RuntimeError):
+        return False
+
+
+def _compiler() -> str:
+    return os.environ.get("CXX") or shutil.which("g++") or ""
+
+
 def _built(compiler: str, name: str, folders: Sequence[Path]) -> Path:
-    """The library's file; its name says what it was made from."""
-    sources = sorted(folders[0].rglob("*.cpp"))
-    headers = sorted(header for folder in folders for header in folder.rglob("*.h"))
-    about = Path(shutil.which(compiler) or compiler).stat()
-    parts = [compiler, f"{about.st_size} {about.st_mtime_ns}", _processor(), *_flags()]
-    parts += [path.read_text() for path in (*sources, *headers)]
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
-    path = cache_folder() / f"{name}-{digest}.so"
+    path = _file(compiler, name, folders)
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_suffix(".lock")):  # who comes second waits for the first
             if not path.exists():
-                _build(compiler, path, sources, folders)
+                _build(compiler, path, _sources(folders), folders)
     return path
+
+
+def _sources(folders: Sequence[Path]) -> list[Path]:
+    return sorted(folders[0].rglob("*.cpp"))
+
+
+def _file(compiler: str, name: str, folders: Sequence[Path]) -> Path:
+    """The library's file; its name says what it was made from."""
+    headers = sorted(header for folder in folders for header in folder.rglob("*.h"))
+    about = Path(shutil.which(compiler) or compiler).stat()
+    parts = [compiler, f"{about.st_size} {about.st_mtime_ns}", _processor(), *_flags()]
+    parts += [path.read_text() for path in (*_sources(folders), *headers)]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+    return cache_folder() / f"{name}-{digest}.so"
 
 
 def _build(compiler: str, path: Path, sources: Sequence[Path], folders: Sequence[Path]) -> None:

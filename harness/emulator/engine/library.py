@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from harness.emulator.engine.compiled_library import compiled, names_of
+from harness.emulator.engine.compiled_library import compiled, is_to_build, names_of
 from harness.emulator.engine.layout import HEADER, MACHINE
 
 
@@ -17,6 +17,11 @@ class Machine:
     library: Any
     operations: dict[str, int]
     specials: dict[str, int]
+
+
+def is_to_compile() -> bool:
+    """Whether `load` would have to compile it first: a matter of half a minute of a core."""
+    return is_to_build("machine", MACHINE)
 
 
 @functools.cache
