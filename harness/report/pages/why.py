@@ -10,7 +10,8 @@ from harness.analysis.causes.time_spent import WORDS
 from harness.analysis.causes.why import Change, Finding, LadderStep
 from harness.analysis.lines.sources import Difference, difference
 from harness.analysis.readings import Reading
-from harness.quantities import QUANTITIES, Quantity
+from harness.quantities import QUANTITIES
+from harness.report import counts
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
 from harness.report.tables.cells import (
@@ -102,12 +103,7 @@ def _note(step: LadderStep, before: str, after: str) -> str:
 
 def moved(step: LadderStep) -> list[Moved]:
     """What moved most, each in words that can be checked against the table."""
-    found = []
-    for change in step.moved:
-        assert change.pair is not None
-        before, after = change.pair
-        found.append(Moved(_told(change.quantity, before, after), not change.judges))
-    return found
+    return [Moved(counts.moved(change), not change.judges) for change in step.moved]
 
 
 def relieved(step: LadderStep) -> str:
@@ -119,13 +115,8 @@ def relieved(step: LadderStep) -> str:
     for each in step.finding.causes:
         change = step.change(each.quantity)
         if change is not None and change.pair is not None:
-            return _told(change.quantity, *change.pair)
+            return counts.moved(change)
     return ""
-
-
-def _told(q: Quantity, before: float, after: float) -> str:
-    verb = "rose" if after > before else "fell"
-    return f"{q.words} {verb} from {show(q, before)} to {show(q, after)}"
 
 
 def cause(step: LadderStep, before: str, after: str) -> str:
