@@ -1,8 +1,8 @@
 """The expected costs of a variant: `expect:` in bench.yaml, as names with limits.
 
-A name is a quantity of harness/analysis/quantities.py with _ for -, the number of bank conflicts,
-or a counter of docs/counters.md. The names are listed here, in a layer below everything that
-counts, so the matrix can refuse an unknown one; a test keeps the list in step with the quantities.
+A name is a quantity of harness/quantities/quantities.yaml with _ for -, the number of bank
+conflicts, or a counter of docs/counters.md. The names stand here, in a layer below everything that
+counts, so the matrix can refuse an unknown one.
 """
 
 from __future__ import annotations
@@ -10,25 +10,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from harness import quantities
+
 NONE = "none"
 BANK_CONFLICTS = "bank_conflicts"
 """Shared-memory wavefronts beyond the ideal."""
 
-QUANTITIES: tuple[str, ...] = (
-    "wavefronts_over_ideal", "wavefronts", "wavefronts_ideal", "shared_requests", "shared_width",
-    "sectors_per_load", "load_width", "load_sectors", "sectors_per_store", "store_width",
-    "store_sectors", "store_requests", "sectors_per_request", "sectors", "requests",
-    "sectors_over_compulsory", "compulsory_bytes", "distinct_bytes", "distinct_over_compulsory",
-    "load_requests", "global_atomics", "atomic_passes", "dram_over_compulsory", "dram_bytes",
-    "l2_bytes", "instructions", "instructions_per_kib", "tensor_share", "acting_threads",
-    "active_threads", "branch_uniformity", "global_lanes_per_address", "shared_lanes_per_address",
-    "barriers", "barrier_density", "barrier_stalls", "barrier_cycles", "barrier_share",
-    "dispatch_share", "memory_share", "wait_per_sector", "shared_wait", "special_functions",
-    "achieved_occupancy", "theoretical_occupancy", "waves", "threads", "wave_fill",
-    "machine_fill", "launches", "registers", "shared", "spills", "dram_throughput", "l1_hits",
-    "l2_hits",
-)  # fmt: skip
-
+QUANTITIES: tuple[str, ...] = tuple(key.replace("-", "_") for key in quantities.QUANTITIES)
 COUNTERS: tuple[str, ...] = (
     "smsp__inst_executed.sum",
     "smsp__thread_inst_executed.sum",

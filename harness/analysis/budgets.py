@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from harness import budgets
-from harness.analysis.quantities import BY_KEY
+from harness.analysis.finders import evaluate
 from harness.analysis.readings import CAVEATS, Answer, Missing, Reading, Readings, weakest
 from harness.budgets import BANK_CONFLICTS, Budget
 from harness.errors import JournalError
@@ -113,7 +113,7 @@ class _Checker:
         if name == BANK_CONFLICTS:
             return self._conflicts(p), ""
         if name in budgets.QUANTITIES:
-            return BY_KEY[name.replace("_", "-")].find(self._readings, p), ""
+            return evaluate(name.replace("_", "-"), self._readings, p), ""
         read = self._readings.main if name.endswith(_MAIN_LAUNCH) else self._readings.total
         return read(p.case, base(name)), ""
 
@@ -125,11 +125,11 @@ class _Checker:
             if not budget.holds(value):
                 spilled = self._of_this_run(each.local_at) if name == "spills" else ""
                 return Reading(value, "measured"), spilled or f"kernel {each.kernel}"
-        return BY_KEY[name.replace("_", "-")].find(self._readings, p), ""
+        return evaluate(name.replace("_", "-"), self._readings, p), ""
 
     def _conflicts(self, p: Planned) -> Answer:
         spent, ideal = (
-            BY_KEY[key].find(self._readings, p) for key in ("wavefronts", "wavefronts-ideal")
+            evaluate(key, self._readings, p) for key in ("wavefronts", "wavefronts-ideal")
         )
         if isinstance(spent, Missing):
             return spent
@@ -169,27 +169,19 @@ def _read(p: Planned, text: str) -> Budget:
         ) from None
 
 
-def _requests(line: SourceLine) -> int:
-    return line.requests + line.store_requests + line.atomic_requests
-
-
-def _sectors(line: SourceLine) -> int:
-    return line.sectors + line.store_sectors + line.atomic_sectors
-
-
 _LINES: Mapping[str, Callable[[SourceLine], tuple[int, int]]] = {
-    BANK_CONFLICTS: lambda line: (line.wavefronts - line.wavefronts_ideal, 0),
+    BANK_CONFLICTS: lambda line: (line.conflicts, 0),
     "wavefronts": lambda line: (line.wavefronts, 0),
     "memory_l1_wavefronts_shared": lambda line: (line.wavefronts, 0),
     "wavefronts_over_ideal": lambda line: (line.wavefronts, line.wavefronts_ideal),
     "sectors_per_load": lambda line: (line.sectors, line.requests),
     "sectors_per_store": lambda line: (line.store_sectors, line.store_requests),
-    "sectors_per_request": lambda line: (_sectors(line), _requests(line)),
+    "sectors_per_request": lambda line: (line.every_sector, line.every_request),
     "load_sectors": lambda line: (line.sectors, 0),
-    "sectors": lambda line: (_sectors(line), 0),
-    "sectors_over_compulsory": lambda line: (_sectors(line), 0),
+    "sectors": lambda line: (line.every_sector, 0),
+    "sectors_over_compulsory": lambda line: (line.every_sector, 0),
     "load_requests": lambda line: (line.requests, 0),
-    "requests": lambda line: (_requests(line), 0),
+    "requests": lambda line: (line.every_request, 0),
     "global_atomics": lambda line: (line.atomic_requests, 0),
 }
 """Name → a line's part in the figure: in an amount (what stands second is 0), or in a ratio."""

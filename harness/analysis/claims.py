@@ -16,11 +16,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from harness.analysis.quantities import BY_KEY
+from harness.analysis.finders import evaluate
 from harness.analysis.readings import CAVEATS, Missing, Readings
 from harness.errors import ConfigError
 from harness.files import strict_yaml
 from harness.journal.records import Planned
+from harness.quantities import QUANTITIES
 from harness.statistics.intervals import Interval
 from harness.statistics.net_times import group_of
 
@@ -40,7 +41,7 @@ class Test(_Strict):
 
     measure: speedup (how many times faster `variant` is than `against`, paired by round),
     percent_of_peak (of the read bandwidth measured in this run), counter (a quantity of
-    harness/analysis/quantities.py, at the largest size counted), rate (the arithmetic rate at
+    harness/quantities/quantities.yaml, at the largest size counted), rate (the arithmetic rate at
     `sizes` over that at `against_sizes`), or told (measured by the kernel itself: an output that
     its problem lists in `readings`).
     tolerance: for `about`, the relative deviation allowed on either side; 0.1 is 10 %.
@@ -79,8 +80,8 @@ class Test(_Strict):
             raise ValueError("`output` belongs to what is told, and that needs it")
         if self.against_launch and not (self.against and self.launch):
             raise ValueError("`against_launch` needs `launch` and `against`")
-        if self.quantity and self.quantity not in BY_KEY:
-            known = ", ".join(BY_KEY)
+        if self.quantity and self.quantity not in QUANTITIES:
+            known = ", ".join(QUANTITIES)
             raise ValueError(f"there is no quantity `{self.quantity}`; there are {known}")
         if not math.isfinite(self.value) or not 0 <= self.tolerance < 1:
             raise ValueError("`value` is finite, and `tolerance` at least 0 and less than 1")
@@ -274,8 +275,8 @@ def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval
         if told is None:
             return f"this run does not tell its {test.output}"
         return Interval(told.value, told.low, told.high)
-    quantity = BY_KEY[test.quantity]
-    answer = quantity.find(readings, cases[0])
+    quantity = QUANTITIES[test.quantity]
+    answer = evaluate(quantity.key, readings, cases[0])
     if isinstance(answer, Missing):
         return f"{quantity.title.lower()}: {answer.reason}"
     if answer.counted_at:

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.causes.why import Change, Explainer, LadderStep
+from harness.analysis.finders import evaluate
 from harness.analysis.ladder import OneGroup, short_names
 from harness.analysis.losses import Loss, losses
-from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Answer, Reading, Readings
 from harness.journal.records import Planned
+from harness.quantities import QUANTITIES, Quantity
 from harness.statistics.net_times import Group
 
 TELLING = (
@@ -117,11 +118,11 @@ def _counts(explainer: Explainer, key: Group, cases: Sequence[Planned]) -> Count
     ]  # fmt: skip
     rungs = [_with_empty_slots(rung, rungs, readings) for rung in rungs]
     answers = {
-        (name, rung.planned.case): BY_KEY[name].find(readings, rung.planned)
+        (name, rung.planned.case): evaluate(name, readings, rung.planned)
         for name in TELLING for rung in rungs
     }  # fmt: skip
     telling = [name for name in TELLING if _tells(name, rungs, answers)]
-    return Counts(key, cases[0].sizes, rungs, [BY_KEY[name] for name in telling[:MOST_TELLING]],
+    return Counts(key, cases[0].sizes, rungs, [QUANTITIES[name] for name in telling[:MOST_TELLING]],
                   answers)  # fmt: skip
 
 
@@ -135,13 +136,13 @@ def _with_empty_slots(rung: Rung, rungs: Sequence[Rung], readings: Readings) -> 
     if own >= FULL or max(fills.values()) < FULL:
         return rung
     text = f"its waves of blocks are {100 * own:.3g} % full"
-    loss = Loss("wave-fill", text, own, 1.0, 1 - own)
+    loss = Loss("wave-fill", text, own, 1 - own)
     found = sorted([loss, *rung.losses], key=lambda each: -each.share)
     return Rung(rung.planned, rung.short, found, rung.step)
 
 
 def _fill(readings: Readings, p: Planned) -> float:
-    answer = BY_KEY["wave-fill"].find(readings, p)
+    answer = evaluate("wave-fill", readings, p)
     return answer.value if isinstance(answer, Reading) and answer.judges else 1.0
 
 

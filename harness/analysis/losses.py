@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from harness.analysis.finders import evaluate
 from harness.analysis.peaks import PER_CYCLE
-from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Answer, Reading, Readings
 from harness.journal.counter_records import MachineInstruction, SourceLine
 from harness.journal.records import Planned
+from harness.quantities import QUANTITIES
 from harness.silicon.architectures import SECTOR_BYTES, WARP_SIZE
 
 WORTH, IDLE_WORTH = 0.05, 0.1
@@ -37,9 +38,14 @@ class Loss:
     quantity: str
     text: str
     value: float
-    ideal: float
     share: float
     place: str = ""
+
+    @property
+    def ideal(self) -> float:
+        """1 for an amount, whose value is given over what is needed of it."""
+        ideal = QUANTITIES[self.quantity].ideal
+        return 1.0 if ideal is None else ideal
 
     def __str__(self) -> str:
         return f"{self.text}, {self.place}" if self.place else self.text
@@ -60,7 +66,7 @@ class _Case:
 
     def exactly(self, key: str) -> float | None:
         """A quantity where it may be relied on."""
-        answer: Answer = BY_KEY[key].find(self.readings, self.p)
+        answer: Answer = evaluate(key, self.readings, self.p)
         return answer.value if isinstance(answer, Reading) and answer.judges else None
 
     def losses(self) -> Iterator[Loss]:
@@ -79,11 +85,11 @@ class _Case:
         spent, ideal = self.exactly("wavefronts"), self.exactly("wavefronts-ideal")
         if not spent or not ideal or spent <= ideal:
             return
-        worst, place = self._worst(lambda x: x.wavefronts - x.wavefronts_ideal)
+        worst, place = self._worst(lambda x: x.conflicts)
         over = spent / ideal
         if worst and worst.wavefronts_ideal:
             over = worst.wavefronts / worst.wavefronts_ideal
-        yield Loss("wavefronts-over-ideal", f"{_number(over)}× the ideal wavefronts", over, 1.0,
+        yield Loss("wavefronts-over-ideal", f"{_number(over)}× the ideal wavefronts", over,
                    self._share(spent - ideal, "wavefronts"), place)  # fmt: skip
 
     def _scattered(self) -> Iterator[tuple[Loss, float]]:
@@ -107,7 +113,7 @@ class _Case:
             return
         over = touched / needed
         loss = Loss(
-            "sectors", f"{kind} touch {_number(over)}× the sectors that they need", over, 1.0,
+            "sectors", f"{kind} touch {_number(over)}× the sectors that they need", over,
             self._share(extra, "sectors"), f"{PurePath(file).name}:{line}",
         )  # fmt: skip
         yield loss, extra
@@ -119,10 +125,10 @@ class _Case:
         if not touched or not must or touched <= must:
             return
         over = touched / must
-        _, place = self._worst(lambda x: x.sectors + x.store_sectors + x.atomic_sectors)
+        _, place = self._worst(lambda x: x.every_sector)
         share = self._share(touched - must - scattered, "sectors")
         text = f"touches {_number(over)}× the bytes that it must"
-        yield Loss("sectors-over-compulsory", text, over, 1.0, share, place)
+        yield Loss("sectors-over-compulsory", text, over, share, place)
 
     def _idle(self) -> Iterator[Loss]:
         acting, warps = self.exactly("acting-threads"), self.exactly("instructions")
@@ -132,7 +138,7 @@ class _Case:
         lanes = worst.threads / worst.warps if worst and worst.warps else acting
         text = f"{lanes:.1f} of {WARP_SIZE} lanes act"
         idle = self._share(warps * (WARP_SIZE - acting) / WARP_SIZE, "instructions")
-        yield Loss("acting-threads", text, lanes, float(WARP_SIZE), idle, place)
+        yield Loss("acting-threads", text, lanes, idle, place)
 
     def _spilled(self) -> Iterator[Loss]:
         """What it costs is not known; it is told, and last."""
@@ -140,7 +146,7 @@ class _Case:
             if made.spill_bytes:
                 place = PurePath(made.local_at).name
                 text = f"{made.spill_bytes} bytes a thread do not fit registers"
-                yield Loss("spills", text, float(made.spill_bytes), 0.0, WORTH, place)
+                yield Loss("spills", text, float(made.spill_bytes), WORTH, place)
                 return
 
     def _share(self, amount: float, key: str) -> float:

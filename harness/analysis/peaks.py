@@ -20,14 +20,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from harness.journal.records import Conditions, Round
+from harness.quantities import QUANTITIES
 from harness.tables import Run
 
-PER_CYCLE = {
-    "instructions": 4.0, "requests": 1.0, "shared-requests": 1.0, "sectors": 4.0, "wavefronts": 1.0,
-    "special-functions": 0.5,
-}  # fmt: skip
+PER_CYCLE = {q.key: q.roof.per_cycle for q in QUANTITIES.values() if q.roof.per_cycle}
 """Quantity → how many of it a multiprocessor manages in a cycle."""
-_CEILINGS = {"dram-bytes": "read_bandwidth", "l2-bytes": "l2_bandwidth"}
 
 
 def peaks_of(run: Run) -> Mapping[str, float]:
@@ -38,9 +35,9 @@ def peaks_of(run: Run) -> Mapping[str, float]:
         found["atomic-passes"] = clock / 1e9
         if sms:
             found |= {key: each * sms * clock / 1e9 for key, each in PER_CYCLE.items()}
-    for key, name in _CEILINGS.items():
-        if measured := run.ceilings.get(name):
-            found[key] = measured.value / 1e9
+    for quantity in QUANTITIES.values():
+        if measured := run.ceilings.get(quantity.roof.ceiling):
+            found[quantity.key] = measured.value / 1e9
     return found
 
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from harness.analysis.causes.finders import matrix_products
+from harness.analysis.finders import matrix_products
 from harness.analysis.readings import Answer, Missing, Reading, Readings, weakest
 from harness.journal.records import Planned
 from harness.silicon.architectures import SECTOR_BYTES

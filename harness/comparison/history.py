@@ -15,6 +15,7 @@ from statistics import median
 
 import numpy as np
 
+from harness.analysis.finders import evaluate
 from harness.analysis.readings import Reading, Readings
 from harness.comparison.regression_metrics import EXACT, GAUGES
 from harness.journal.records import Planned
@@ -126,7 +127,7 @@ def _of(
             yield Series(p, "time", points, levels_of_times(points))
         return
     for gauge in GAUGES:
-        found = [(i, gauge.quantity.find(readings[i], run.planned[p.case])) for i, run in sound]
+        found = [(i, evaluate(gauge.key, readings[i], run.planned[p.case])) for i, run in sound]
         points = tuple(
             Point(i, r.value, r.value, r.value)
             for i, r in found

@@ -17,6 +17,7 @@ from harness.journal.counter_records import SourceLine
 from harness.tables import Run
 
 Amount = Callable[[SourceLine], float]
+Quotient = tuple[Amount, Amount]
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class LineOfCode:
 
 
 def where(
-    base: Side, new: Side, amount: Amount, shown: tuple[Amount, Amount] | None = None
+    base: Side, new: Side, amount: Amount, shown: Quotient | None = None
 ) -> LineOfCode | None:
     """Where an amount grew most; None where it grew on no line, or lines were not counted."""
     before, after = _of(base), _of(new)
@@ -79,7 +80,7 @@ def _cost(line: SourceLine) -> tuple[object, ...]:
     return astuple(replace(line, case="", file="", line=0))
 
 
-def _figure(line: SourceLine | None, shown: tuple[Amount, Amount] | None) -> float | None:
+def _figure(line: SourceLine | None, shown: Quotient | None) -> float | None:
     if line is None or shown is None:
         return None
     over, under = (amount(line) for amount in shown)

@@ -1,4 +1,7 @@
-"""Counters that indicate a cost: which way is worse, from what size on, and why.
+"""Counters that indicate a cost, before and after: what moved, by how much, and at which line.
+
+Which counters these are, from what size on a change counts, and why: `gauge` of a quantity in
+harness/quantities/quantities.yaml.
 
 A regression metric decides (it can close a gate) if its value is exact on both sides: made by the
 compiler, or counted by a rule that reproduces the hardware's counter. A value counted in PTX or
@@ -11,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.analysis.causes.finders import Find
-from harness.analysis.quantities import BY_KEY, Quantity
+from harness import quantities
+from harness.analysis.finders import FINDERS, Find, evaluate
 from harness.analysis.readings import NOTHING, Answer, Missing, Reading, Readings, weakest
-from harness.comparison.lines import Amount, LineOfCode, where
+from harness.comparison.lines import Amount, LineOfCode, Quotient, where
 from harness.comparison.pairs import Side
-from harness.journal.counter_records import Provenance, SourceLine
+from harness.journal.counter_records import Provenance
 from harness.journal.records import Planned
+from harness.quantities import Gauge
 from harness.silicon.architectures import WARP_SIZE
 
 EXACT = frozenset({"measured", "machine-exact", "emulator-exact"})
@@ -27,124 +31,57 @@ _EMULATED = frozenset({"emulator-exact", "emulator-model"})
 """Which way a value moved shows also where one side's is exact and the other's a model."""
 
 
-@dataclass(frozen=True)
-class Gauge:
-    """One regression metric.
-
-    worse: 1 if more is worse, −1 if less is.
-    tolerance: a relative change up to this size counts as none.
-    needs: metrics that must have moved the same way for this one to count as worse.
-    family: metrics that describe the same change; only the first is reported.
-    amount: a source line's share of the cost.
-    shown: two amounts of a line, whose quotient is the line's own figure.
-    of_none: the value for a kernel that does none of it (without shared memory there are no bank
-    conflicts); None if such a kernel cannot be compared.
-    trades: a cost that may be justified by an improvement in a metric that decides, such as
-    instructions for conflict-free accesses; only a time can weigh the two.
-    """
-
-    key: str
-    worse: int
-    decides: bool
-    tolerance: float
-    why: str
-    needs: tuple[str, ...] = ()
-    family: str = ""
-    amount: Amount | None = None
-    shown: tuple[Amount, Amount] | None = None
-    of_none: float | None = None
-    trades: bool = False
-    find: Find | None = None
-    """What is compared, where that is not the quantity itself."""
-
-    @property
-    def quantity(self) -> Quantity:
-        return BY_KEY[self.key]
-
-    @property
-    def deciding(self) -> str:
-        """Whether it closes a gate, in a word or a clause."""
-        if self.trades:
-            return "yes; where another got better, nobody can tell"
-        return "yes" if self.decides else "no"
-
-
-def _sectors(line: SourceLine) -> float:
-    return line.sectors + line.store_sectors + line.atomic_sectors
-
-
-def _requests(line: SourceLine) -> float:
-    return line.requests + line.store_requests + line.atomic_requests
-
-
-def _met(line: SourceLine) -> float:
-    return line.atomic_lanes - line.atomic_addresses
-
-
 def _warp_slots(readings: Readings, p: Planned) -> Answer:
     """The part of the machine's warp slots that the grid fills at a time.
 
     Of the blocks that fit alone, fewer would be filled as soon as more fit.
     """
     keys = "machine-fill", "theoretical-occupancy"
-    fill, occupancy = (BY_KEY[key].find(readings, p) for key in keys)
+    fill, occupancy = (evaluate(key, readings, p) for key in keys)
     if isinstance(fill, Missing) or isinstance(occupancy, Missing):
         return fill if isinstance(fill, Missing) else occupancy
     return Reading(fill.value * occupancy.value, weakest([fill, occupancy]))
 
 
-_PER_ADDRESS: tuple[Amount, Amount] = (lambda x: x.atomic_lanes, lambda x: x.atomic_addresses)
-
-GAUGES: Sequence[Gauge] = (
-    Gauge("wavefronts-over-ideal", 1, True, 0.01,
-          "every pass through shared memory beyond the ideal is a bank conflict",
-          family="shared", amount=lambda x: x.wavefronts - x.wavefronts_ideal,
-          shown=(lambda x: x.wavefronts, lambda x: x.wavefronts_ideal), of_none=1.0),
-    Gauge("wavefronts", 1, True, 0.01,
-          "passes are exact also where the ideal of wide accesses is a model; more of them are "
-          "conflicts only where they grow against that ideal",
-          needs=("wavefronts-over-ideal",), family="shared",
-          amount=lambda x: x.wavefronts - x.wavefronts_ideal,
-          shown=(lambda x: x.wavefronts, lambda x: x.wavefronts_ideal)),
-    Gauge("sectors-per-request", 1, True, 0.01,
-          "an access whose lanes do not adjoin touches more sectors; a wider one does too, and "
-          "then there are no more sectors in all",
-          needs=("sectors",), family="sectors", amount=_sectors, shown=(_sectors, _requests)),
-    Gauge("sectors", 1, True, 0.02,
-          "the problem and its size are the same, so more sectors are fetched in vain or again",
-          family="sectors", amount=_sectors, shown=(_sectors, _requests)),
-    Gauge("global-atomics", 1, True, 0.0,
-          "each goes to L2 and is served there one after the other",
-          family="atomics", amount=lambda x: x.atomic_requests),
-    Gauge("barriers", 1, True, 0.0,
-          "warps wait at each; no compiler adds one, so that the first is one too many",
-          trades=True),
-    Gauge("requests", 1, True, 0.01,
-          "where no more sectors come of them, a wide access has become several narrow ones",
-          amount=_requests, trades=True),
-    Gauge("instructions", 1, True, 0.01,
-          "each takes an issue slot; machine code has others than PTX",
-          amount=lambda x: x.warps, trades=True),
-    Gauge("machine-fill", -1, True, 0.01,
-          "a multiprocessor without a block does nothing", trades=True, find=_warp_slots),
-    Gauge("global-lanes-per-address", 1, False, 0.01,
-          "lanes of a warp that meet on an address are served in turn",
-          family="atomics", amount=_met, shown=_PER_ADDRESS, of_none=1.0),
-    Gauge("shared-lanes-per-address", 1, False, 0.01,
-          "lanes of a warp that meet on an address are served in turn",
-          amount=_met, shown=_PER_ADDRESS, of_none=1.0),
-    Gauge("acting-threads", -1, False, 0.01,
-          "a warp takes as long with one lane at work as with 32; the other way shows in its "
-          "instructions",
-          family="threads", amount=lambda x: WARP_SIZE * x.warps - x.threads,
-          shown=(lambda x: x.threads, lambda x: x.warps)),
-    Gauge("branch-uniformity", -1, False, 0.01,
-          "a warp whose lanes part ways goes both, and executes the instructions of both",
-          family="threads", amount=lambda x: x.diverged),
-    Gauge("distinct-bytes", 1, False, 0.01, "what the device's memory moves at the least"),
-    Gauge("launches", 1, False, 0.0, "each has a cost of its own"),
-)  # fmt: skip
+GAUGES: Sequence[Gauge] = [
+    quantities.GAUGES[key]
+    for key in (
+        "wavefronts-over-ideal", "wavefronts", "sectors-per-request", "sectors", "global-atomics",
+        "barriers", "requests", "instructions", "machine-fill", "global-lanes-per-address",
+        "shared-lanes-per-address", "acting-threads", "branch-uniformity", "distinct-bytes",
+        "launches",
+    )
+]  # fmt: skip
 """In the order in which they are told."""
+
+_FINDERS: Mapping[str, Find] = {**FINDERS, "machine-fill": _warp_slots}
+"""What is compared."""
+
+_AMOUNTS: Mapping[str, Amount] = {
+    "wavefronts-over-ideal": lambda x: x.conflicts,
+    "wavefronts": lambda x: x.conflicts,
+    "sectors-per-request": lambda x: x.every_sector,
+    "sectors": lambda x: x.every_sector,
+    "global-atomics": lambda x: x.atomic_requests,
+    "requests": lambda x: x.every_request,
+    "instructions": lambda x: x.warps,
+    "global-lanes-per-address": lambda x: x.atomic_lanes - x.atomic_addresses,
+    "shared-lanes-per-address": lambda x: x.atomic_lanes - x.atomic_addresses,
+    "acting-threads": lambda x: WARP_SIZE * x.warps - x.threads,
+    "branch-uniformity": lambda x: x.diverged,
+}
+"""A source line's share of the cost."""
+
+_CONFLICTS: Quotient = (lambda x: x.wavefronts, lambda x: x.wavefronts_ideal)
+_COALESCING: Quotient = (lambda x: x.every_sector, lambda x: x.every_request)
+_ADDRESSES: Quotient = (lambda x: x.atomic_lanes, lambda x: x.atomic_addresses)
+_LINES: Mapping[str, Quotient] = {
+    "wavefronts-over-ideal": _CONFLICTS, "wavefronts": _CONFLICTS,
+    "sectors-per-request": _COALESCING, "sectors": _COALESCING,
+    "global-lanes-per-address": _ADDRESSES, "shared-lanes-per-address": _ADDRESSES,
+    "acting-threads": (lambda x: x.threads, lambda x: x.warps),
+}  # fmt: skip
+"""Two amounts of a line, whose quotient is the line's own figure."""
 
 
 @dataclass(frozen=True)
@@ -193,15 +130,15 @@ def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: boo
     found = []
     for gauge in GAUGES:
         way = _way(gauge, values)
-        if not way or any(_way(_BY_KEY[key], values) != way for key in gauge.needs):
+        if not way or any(_way(quantities.GAUGES[key], values) != way for key in gauge.needs):
             continue
         both = values[gauge.key]
         if len(_origins(both)) > 1 or len(_sizes(both)) > 1:  # counted in two ways
             continue
         is_worse = way == gauge.worse
         place = None
-        if is_worse and gauge.amount:
-            place = where(base, new, gauge.amount, gauge.shown)
+        if is_worse and gauge.key in _AMOUNTS:
+            place = where(base, new, _AMOUNTS[gauge.key], _LINES.get(gauge.key))
         each = Moved(gauge, *both, is_worse, False, place)
         decides = is_worse and gauge.decides and not timed and each.is_exact
         found.append(replace(each, decides=decides))
@@ -215,7 +152,8 @@ def unsure(base: Side, new: Side, readings: tuple[Readings, Readings]) -> list[G
     return [
         gauge for gauge in GAUGES
         if gauge.decides and gauge.key in values and not _origins(values[gauge.key]) <= EXACT
-        and all(_moved(_BY_KEY[key], values) == gauge.worse for key in (gauge.key, *gauge.needs))
+        and all(_moved(quantities.GAUGES[key], values) == gauge.worse
+                for key in (gauge.key, *gauge.needs))
     ]  # fmt: skip
 
 
@@ -232,7 +170,7 @@ def _values(base: Side, new: Side, readings: tuple[Readings, Readings]) -> Value
 
 def _value(gauge: Gauge, readings: Readings, side: Side) -> Reading | Missing | None:
     """None where the kernel does none of it, and that counts as something."""
-    answer = (gauge.find or gauge.quantity.find)(readings, side.planned)
+    answer = _FINDERS[gauge.key](readings, side.planned)
     return None if answer == NOTHING and gauge.of_none is not None else answer
 
 
@@ -269,8 +207,5 @@ def _moved(gauge: Gauge, values: Values) -> int:
 def _one_of_each_family(found: Sequence[Moved]) -> list[Moved]:
     told: dict[str, Moved] = {}
     for each in found:
-        told.setdefault(each.gauge.family or each.gauge.key, each)
+        told.setdefault(each.gauge.family, each)
     return list(told.values())
-
-
-_BY_KEY = {gauge.key: gauge for gauge in GAUGES}

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.analysis import budgets
-from harness.analysis.quantities import BY_KEY
+from harness.analysis.finders import evaluate
 from harness.analysis.readings import Missing, Reading, Readings
 from harness.cases import how_many
 from harness.comparison import regression_metrics
@@ -117,7 +117,7 @@ def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -
         return ""
     # Where machine code was executed, its instructions were counted, and all else with them.
     sides = zip(readings, (change.pair.base, change.pair.new), strict=True)
-    found = [BY_KEY["instructions"].find(read, side.planned) for read, side in sides]
+    found = [evaluate("instructions", read, side.planned) for read, side in sides]
     if any(isinstance(answer, Missing) for answer in found):
         return "was not counted on both sides"
     origins = {answer.provenance for answer in found if isinstance(answer, Reading)}

@@ -6,6 +6,7 @@
 `docs/emulator.md` has the rest; `harness.emulator.sass` covers machine code.
 """
 
+from harness.emulator.engine.report import LaunchReport
 from harness.emulator.errors import EmulatorError, LaunchError, PtxSyntaxError, UnknownInstruction
 from harness.emulator.launch import launch, variable, variables
 from harness.emulator.memory.textures import Surface, Texture
@@ -16,7 +17,6 @@ from harness.emulator.results.counters import Counter, Executed, InstructionCoun
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 from harness.emulator.results.remarks import Remark
-from harness.emulator.results.report import LaunchReport
 
 __all__ = [
     "Counter",

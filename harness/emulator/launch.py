@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from harness.emulator.engine import judging, native
 from harness.emulator.engine.configuration import Requested, configure
-from harness.emulator.engine.counters import Counted
+from harness.emulator.engine.report import EngineName, LaunchReport
 from harness.emulator.memory import arguments, grid_workspace, heap, module_variables
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.program.ir import Program
@@ -19,7 +19,6 @@ from harness.emulator.program.translate import translate
 from harness.emulator.ptx.kernel_names import find_kernel
 from harness.emulator.ptx.syntax import Kernel, Module
 from harness.emulator.results.faults import Fault
-from harness.emulator.results.report import EngineName, LaunchReport
 
 Array = NDArray[Any]
 
@@ -96,7 +95,7 @@ def launch(
     printed = tuple(text for _, text in sorted(found.printed, key=lambda entry: entry[0]))
     return LaunchReport(
         entry.name, configuration.grid, configuration.block, configuration.shared_bytes, faults,
-        printed, by, Counted(program, found.counts, tuple(memory.allocations)), found.observed,
+        printed, by, program, found.counts, tuple(memory.allocations), found.observed,
         found.remarks,
     )  # fmt: skip
 

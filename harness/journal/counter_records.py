@@ -62,6 +62,21 @@ class SourceLine:
     provenance: Provenance = "ptx-level"
     kind: Literal["line"] = "line"
 
+    @property
+    def every_request(self) -> int:
+        """Of loads, stores and atomics."""
+        return self.requests + self.store_requests + self.atomic_requests
+
+    @property
+    def every_sector(self) -> int:
+        """Of loads, stores and atomics."""
+        return self.sectors + self.store_sectors + self.atomic_sectors
+
+    @property
+    def conflicts(self) -> int:
+        """Wavefronts beyond the ideal."""
+        return self.wavefronts - self.wavefronts_ideal
+
 
 class MachineInstruction(NamedTuple):
     """The cost of one machine instruction: `threads` are active lanes, `threads_on` those that act.

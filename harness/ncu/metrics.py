@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -22,8 +21,6 @@ from harness.ncu.derived import FORMULAS
 PATH = Path(__file__).with_name("metrics.yaml")
 ALWAYS = ("gpu__time_duration",)
 """Collected with every set, so that ncu's duration stands beside the event times."""
-
-Good = Literal["higher", "lower", "neutral"]
 
 
 class _Strict(BaseModel):
@@ -43,9 +40,7 @@ class Metric(_Strict):
     title: str
     ncu: str
     unit: str
-    good: Good
     meaning: str
-    source: str
     adds_up: bool = False
     listed: bool = True
     alternatives: tuple[Alternative, ...] = ()
@@ -67,9 +62,7 @@ class Derived(_Strict):
     title: str
     unit: str
     needs: tuple[str, ...] = Field(alias="from")
-    good: Good
     meaning: str
-    source: str
 
 
 class MetricSet(_Strict):

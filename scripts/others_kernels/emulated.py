@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.emulator import launch, parse
 from harness.emulator import variable as ptx_variable
-from harness.emulator.results.report import LaunchReport
+from harness.emulator.engine.report import LaunchReport
 from harness.emulator.sass import MachineReport, launch_machine_code, variable
 from harness.emulator.sass import read as read_cubin
 

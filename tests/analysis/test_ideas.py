@@ -8,8 +8,8 @@ import pytest
 from small_runs import Variant, case_of, run_of
 
 from harness.analysis.causes import rules
-from harness.analysis.causes.finders import STALL
 from harness.analysis.causes.why import Explainer, LadderStep
+from harness.analysis.finders import STALL
 from harness.analysis.readings import Readings
 from harness.cases import IDEAS
 from harness.report.pages import why as page

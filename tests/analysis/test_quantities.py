@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from small_runs import Variant, case_of, run_of
 
-from harness.analysis.quantities import BY_KEY
+from harness.analysis.finders import evaluate
 from harness.analysis.readings import Missing, Reading, Readings
 from harness.emulator import launch, parse
 from harness.report.words import COUNTERS, meaning
@@ -18,7 +18,7 @@ def value(key: str, *counters: dict[str, float]) -> float | str:
     """The quantity of a case of 4,000,000 compulsory bytes; why there is none."""
     steps = tuple(1e5 for _ in counters) if len(counters) > 1 else ()
     run = run_of({"v0": Variant(counters=counters, steps=steps, provenance="ptx-level")})
-    answer = BY_KEY[key].find(Readings(run), case_of(run, "v0"))
+    answer = evaluate(key, Readings(run), case_of(run, "v0"))
     if isinstance(answer, Missing):
         return answer.reason
     assert isinstance(answer, Reading)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from small_runs import Variant, case_of, run_of
 
-from harness.analysis.causes.finders import STALL
 from harness.analysis.causes.time_spent import REASONS, UNITS, WORDS, Spent, spent
+from harness.analysis.finders import STALL
 from harness.analysis.readings import Readings
 from harness.ncu.metrics import catalogue
 

@@ -10,10 +10,11 @@ from small_runs import Variant, case_of, run_of
 
 from harness.analysis.causes import rules
 from harness.analysis.causes.why import Explainer, LadderStep
+from harness.analysis.finders import evaluate
 from harness.analysis.lines.sources import difference
-from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Missing, Reading, Readings
 from harness.journal.records import Conditions
+from harness.quantities import QUANTITIES
 from harness.statistics.net_times import Group
 from harness.tables import Run
 
@@ -249,30 +250,31 @@ def test_the_main_launch_is_the_longest_one() -> None:
         counters=[{"sm__warps_active.avg": 0.1}, {"sm__warps_active.avg": 0.8}],
     )  # fmt: skip
     run = run_of({"v0": variant})
-    answer = BY_KEY["achieved-occupancy"].find(Readings(run), case_of(run, "v0"))
+    answer = evaluate("achieved-occupancy", Readings(run), case_of(run, "v0"))
     assert answer == Reading(0.8, "ncu")
 
 
 def test_a_missing_counter_keeps_its_reason_and_is_never_zero() -> None:
     why = {"sm__warps_active.avg": "not permitted: ask the administrator"}
     run = run_of({"v0": Variant(missing=why)})
-    answer = BY_KEY["achieved-occupancy"].find(Readings(run), case_of(run, "v0"))
+    answer = evaluate("achieved-occupancy", Readings(run), case_of(run, "v0"))
     assert answer == Missing("not permitted: ask the administrator")
     assert answer.short == "not permitted"
-    other = BY_KEY["dram-bytes"].find(Readings(run), case_of(run, "v0"))
+    other = evaluate("dram-bytes", Readings(run), case_of(run, "v0"))
     assert other == Missing("not collected")
 
 
 def test_a_ratio_with_nothing_to_divide_by_does_not_apply() -> None:
     run = run_of({"v0": Variant(counters=[{WAVES: 0.0, IDEAL: 0.0}])})
-    answer = BY_KEY["wavefronts-over-ideal"].find(Readings(run), case_of(run, "v0"))
+    answer = evaluate("wavefronts-over-ideal", Readings(run), case_of(run, "v0"))
     assert answer == Missing("not applicable")
 
 
 def test_every_rule_speaks_of_quantities_that_exist() -> None:
     for rule in rules.RULES:
-        own = {rule.quantity, *(key for key, _, _ in rule.needs), *rule.outdoes}
-        assert own | ({rule.amount} - {""}) <= set(BY_KEY)
+        own = {rule.quantity, *(key for key, _ in rule.needs), *rule.outdoes}
+        assert own | ({rule.amount} - {""}) <= set(QUANTITIES)
+        assert bool(rule.way) == (QUANTITIES[rule.quantity].good == "neutral")
         assert rule.threshold > 1
 
 
@@ -284,8 +286,8 @@ def test_no_rule_holds_just_below_its_threshold(rule: rules.Rule) -> None:
             level, level * better
         )  # fmt: skip
         needs = {
-            key: rules.Pair(1e6, 1.0) if good == "lower" else rules.Pair(1.0, 1e6)
-            for key, good, _ in rule.needs
+            key: rules.Pair(1e6, 1.0) if QUANTITIES[key].good == "lower" else rules.Pair(1.0, 1e6)
+            for key, _ in rule.needs
         }
         outdone = {key: rules.Pair(1.0, 1.0) for key in rule.outdoes}
         return {**needs, **outdone, rule.quantity: worse}

@@ -23,6 +23,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from harness.quantities import QUANTITIES
+
 SHARE = 0.5
 """What part of the time's change, as a logarithm, a quantity's own change must reach."""
 
@@ -68,11 +70,14 @@ class Saving:
 
 @dataclass(frozen=True)
 class Rule:
-    """One cause. `needs`: other quantities that must also have improved, and by what factor."""
+    """One cause.
+
+    needs: other quantities that must also have improved, and by what factor.
+    way: which way the quantity helps here, where the catalogue says that neither is better as such.
+    """
 
     key: str
     quantity: str
-    good: str
     threshold: float
     """By how many times the quantity must be better in the faster case."""
     matters: float
@@ -80,7 +85,7 @@ class Rule:
     cause: str
     ideas: tuple[str, ...] = ()
     """Those of harness/cases.py that it bears out."""
-    needs: tuple[tuple[str, str, float], ...] = ()
+    needs: tuple[tuple[str, float], ...] = ()
     outdoes: tuple[str, ...] = ()
     """Quantities, lower being better, that must have improved by less: else they are the cause."""
     proportional: bool = True
@@ -93,6 +98,11 @@ class Rule:
     """Whether nothing but waits can show it."""
     below_roof: bool = False
     """Whether it is no help to a case that a unit on the way to memory limits."""
+    way: str = ""
+
+    @property
+    def good(self) -> str:
+        return self.way or QUANTITIES[self.quantity].good
 
     @property
     def condition(self) -> str:
@@ -125,7 +135,8 @@ class Rule:
         if level < self.matters or pair.times(self.good) < self.threshold:
             return False
         return all(
-            key in pairs and pairs[key].times(good) >= least for key, good, least in self.needs
+            key in pairs and pairs[key].times(QUANTITIES[key].good) >= least
+            for key, least in self.needs
         ) and all(
             key in pairs and pairs[key].times("lower") < pair.times(self.good)
             for key in self.outdoes
@@ -155,85 +166,77 @@ class Rule:
 _MEMORY = ("memory", "queue", "exit")
 _ISSUE = ("ready", "latency", "pipe", "fetch")
 MISTAKES = (
-    Rule("spills", "spills", "lower", 1.5, 8.0, "fewer spilled registers", ("spills",),
-         waits=_MEMORY),
-    Rule("shared-atomics", "shared-lanes-per-address", "lower", 1.5, 2.0,
+    Rule("spills", "spills", 1.5, 8.0, "fewer spilled registers", ("spills",), waits=_MEMORY),
+    Rule("shared-atomics", "shared-lanes-per-address", 1.5, 2.0,
          "fewer atomics of a warp on one address of shared memory", ("atomics",),
          waits=("shared",)),
-    Rule("global-lanes", "global-lanes-per-address", "lower", 1.5, 2.0,
+    Rule("global-lanes", "global-lanes-per-address", 1.5, 2.0,
          "fewer atomics of a warp on one address of global memory", ("atomics",), waits=_MEMORY),
-    Rule("global-atomics", "global-atomics", "lower", 1.5, 0.0, "fewer atomics in global memory",
+    Rule("global-atomics", "global-atomics", 1.5, 0.0, "fewer atomics in global memory",
          ("atomics",), amount="atomic-passes", waits=_MEMORY),
-    Rule("tensor-cores", "tensor-share", "higher", 1.5, 0.03, "products by the tensor cores",
-         ("tensor-cores",), needs=(("instructions", "lower", 1.1),), amount="instructions",
-         waits=(*_ISSUE, "shared")),
-    Rule("wider-loads", "load-width", "higher", 1.5, 1.5, "wider loads", ("vector-access",),
-         needs=(("load-requests", "lower", 1.5),), outdoes=("load-sectors",),
-         waits=(*_MEMORY, *_ISSUE)),
-    Rule("wider-stores", "store-width", "higher", 1.5, 1.5, "wider stores", ("vector-access",),
-         needs=(("store-requests", "lower", 1.5),), outdoes=("store-sectors",),
-         waits=(*_MEMORY, *_ISSUE)),
+    Rule("tensor-cores", "tensor-share", 1.5, 0.03, "products by the tensor cores",
+         ("tensor-cores",), needs=(("instructions", 1.1),), amount="instructions",
+         waits=(*_ISSUE, "shared"), way="higher"),
+    Rule("wider-loads", "load-width", 1.5, 1.5, "wider loads", ("vector-access",),
+         needs=(("load-requests", 1.5),), outdoes=("load-sectors",), waits=(*_MEMORY, *_ISSUE),
+         way="higher"),
+    Rule("wider-stores", "store-width", 1.5, 1.5, "wider stores", ("vector-access",),
+         needs=(("store-requests", 1.5),), outdoes=("store-sectors",), waits=(*_MEMORY, *_ISSUE),
+         way="higher"),
 )  # fmt: skip
 PRICED = (
-    Rule("coalescing", "sectors-per-request", "lower", 1.1, 4.4, "better coalesced accesses",
-         ("coalescing",), needs=(("sectors", "lower", 1.1),), amount="sectors", waits=_MEMORY),
-    Rule("coalesced-loads", "sectors-per-load", "lower", 1.1, 4.4, "better coalesced accesses",
-         ("coalescing",), needs=(("load-sectors", "lower", 1.1),), amount="sectors",
-         waits=_MEMORY),
-    Rule("coalesced-stores", "sectors-per-store", "lower", 1.1, 4.4, "better coalesced accesses",
-         ("coalescing",), needs=(("store-sectors", "lower", 1.1),), amount="sectors",
-         waits=_MEMORY),
-    Rule("redundant-accesses", "sectors-over-compulsory", "lower", 1.1, 1.1,
+    Rule("coalescing", "sectors-per-request", 1.1, 4.4, "better coalesced accesses",
+         ("coalescing",), needs=(("sectors", 1.1),), amount="sectors", waits=_MEMORY),
+    Rule("coalesced-loads", "sectors-per-load", 1.1, 4.4, "better coalesced accesses",
+         ("coalescing",), needs=(("load-sectors", 1.1),), amount="sectors", waits=_MEMORY,
+         way="lower"),
+    Rule("coalesced-stores", "sectors-per-store", 1.1, 4.4, "better coalesced accesses",
+         ("coalescing",), needs=(("store-sectors", 1.1),), amount="sectors", waits=_MEMORY,
+         way="lower"),
+    Rule("redundant-accesses", "sectors-over-compulsory", 1.1, 1.1,
          "fewer accesses to global memory for the same data", ("traffic",),
-         needs=(("requests", "lower", 1.1),), amount="sectors", waits=_MEMORY),
-    Rule("l2-traffic", "l2-bytes", "lower", 1.1, 0.0, "less traffic through the L2 cache",
+         needs=(("requests", 1.1),), amount="sectors", waits=_MEMORY),
+    Rule("l2-traffic", "l2-bytes", 1.1, 0.0, "less traffic through the L2 cache",
          ("traffic", "caching"), amount="l2-bytes", waits=_MEMORY),
-    Rule("memory-traffic", "dram-over-compulsory", "lower", 1.1, 1.05,
-         "less traffic to the device's memory", ("traffic", "caching"), amount="dram-bytes",
-         waits=_MEMORY),
-    Rule("bank-conflicts", "wavefronts-over-ideal", "lower", 1.25, 1.25, "fewer bank conflicts",
-         ("bank-conflicts",), needs=(("wavefronts", "lower", 1.1),), amount="wavefronts",
-         waits=("shared",)),
-    Rule("shared-accesses", "wavefronts-ideal", "lower", 1.25, 0.0,
-         "fewer passes through shared memory", ("register-tiling",), amount="wavefronts",
-         waits=("shared",)),
-    Rule("shared-requests", "shared-requests", "lower", 1.25, 0.0,
-         "fewer passes through shared memory", ("register-tiling",),
-         needs=(("wavefronts-ideal", "lower", 1.1),), amount="shared-requests",
+    Rule("memory-traffic", "dram-over-compulsory", 1.1, 1.05, "less traffic to the device's memory",
+         ("traffic", "caching"), amount="dram-bytes", waits=_MEMORY),
+    Rule("bank-conflicts", "wavefronts-over-ideal", 1.25, 1.25, "fewer bank conflicts",
+         ("bank-conflicts",), needs=(("wavefronts", 1.1),), amount="wavefronts", waits=("shared",)),
+    Rule("shared-accesses", "wavefronts-ideal", 1.25, 0.0, "fewer passes through shared memory",
+         ("register-tiling",), amount="wavefronts", waits=("shared",)),
+    Rule("shared-requests", "shared-requests", 1.25, 0.0, "fewer passes through shared memory",
+         ("register-tiling",), needs=(("wavefronts-ideal", 1.1),), amount="shared-requests",
          waits=("shared", *_ISSUE)),
-    Rule("wider-shared", "shared-width", "higher", 1.25, 1.25, "wider accesses to shared memory",
-         ("vector-access",), needs=(("shared-requests", "lower", 1.25),),
-         amount="shared-requests", waits=("shared", *_ISSUE)),
-    Rule("divergence", "acting-threads", "higher", 1.1, 0.0, "less divergence", ("divergence",),
-         needs=(("instructions", "lower", 1.05),), amount="instructions", waits=_ISSUE),
-    Rule("instructions", "instructions", "lower", 1.05, 0.0, "fewer instructions",
-         ("fewer-instructions",), amount="instructions", waits=_ISSUE),
-    Rule("threads", "threads", "lower", 1.5, 1.0, "fewer threads to start", ("coarsening",),
-         needs=(("instructions", "lower", 1.1),), amount="instructions",
-         waits=(*_ISSUE, "exit")),
+    Rule("wider-shared", "shared-width", 1.25, 1.25, "wider accesses to shared memory",
+         ("vector-access",), needs=(("shared-requests", 1.25),), amount="shared-requests",
+         waits=("shared", *_ISSUE), way="higher"),
+    Rule("divergence", "acting-threads", 1.1, 0.0, "less divergence", ("divergence",),
+         needs=(("instructions", 1.05),), amount="instructions", waits=_ISSUE),
+    Rule("instructions", "instructions", 1.05, 0.0, "fewer instructions", ("fewer-instructions",),
+         amount="instructions", waits=_ISSUE),
+    Rule("threads", "threads", 1.5, 1.0, "fewer threads to start", ("coarsening",),
+         needs=(("instructions", 1.1),), amount="instructions", waits=(*_ISSUE, "exit")),
 )  # fmt: skip
 FILL = (
-    Rule("in-flight", "wait-per-sector", "lower", 1.25, 0.0,
-         "more under way while a warp waits for memory", ("latency-hidden",), waits=("memory",),
-         only_waits=True, below_roof=True),
-    Rule("shared-in-flight", "shared-wait", "lower", 1.25, 0.0,
+    Rule("in-flight", "wait-per-sector", 1.25, 0.0, "more under way while a warp waits for memory",
+         ("latency-hidden",), waits=("memory",), only_waits=True, below_roof=True),
+    Rule("shared-in-flight", "shared-wait", 1.25, 0.0,
          "more under way while a warp waits for shared memory", ("latency-hidden",),
          waits=("shared",), only_waits=True),
-    Rule("barrier-cycles", "barrier-cycles", "lower", 1.25, 0.0, "less waiting at barriers",
-         ("barriers",), waits=("barrier",), only_waits=True),
-    Rule("barriers", "barrier-share", "lower", 1.25, 0.1, "less waiting at barriers",
-         ("barriers",), proportional=False),
-    Rule("dispatch", "dispatch-share", "lower", 1.25, 0.1, "less waiting to be dispatched",
+    Rule("barrier-cycles", "barrier-cycles", 1.25, 0.0, "less waiting at barriers", ("barriers",),
+         waits=("barrier",), only_waits=True),
+    Rule("barriers", "barrier-share", 1.25, 0.1, "less waiting at barriers", ("barriers",),
+         proportional=False),
+    Rule("dispatch", "dispatch-share", 1.25, 0.1, "less waiting to be dispatched",
          ("bank-conflicts",), proportional=False),
-    Rule("barrier-count", "barrier-density", "lower", 1.5, 0.02, "fewer barriers", ("barriers",),
-         needs=(("barriers", "lower", 1.5),)),
-    Rule("machine-fill", "machine-fill", "higher", 1.1, 0.0, "a grid that fills more of the GPU",
+    Rule("barrier-count", "barrier-density", 1.5, 0.02, "fewer barriers", ("barriers",),
+         needs=(("barriers", 1.5),)),
+    Rule("machine-fill", "machine-fill", 1.1, 0.0, "a grid that fills more of the GPU",
          ("balance",)),
-    Rule("wave-fill", "wave-fill", "higher", 1.02, 0.0, "a fuller last wave", ("balance",)),
-    Rule("occupancy", "achieved-occupancy", "higher", 1.15, 0.0, "higher occupancy",
+    Rule("wave-fill", "wave-fill", 1.02, 0.0, "a fuller last wave", ("balance",)),
+    Rule("occupancy", "achieved-occupancy", 1.15, 0.0, "higher occupancy", ("occupancy",)),
+    Rule("theoretical-occupancy", "theoretical-occupancy", 1.15, 0.0, "higher occupancy",
          ("occupancy",)),
-    Rule("theoretical-occupancy", "theoretical-occupancy", "higher", 1.15, 0.0,
-         "higher occupancy", ("occupancy",)),
 )  # fmt: skip
 RULES = MISTAKES + PRICED + FILL
 

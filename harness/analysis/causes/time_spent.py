@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from harness.analysis.causes.finders import STALL
-from harness.analysis.quantities import BY_KEY
+from harness.analysis.finders import STALL, evaluate
 from harness.analysis.readings import Reading, Readings
 from harness.journal.records import Planned
+from harness.quantities import QUANTITIES
 from harness.tables.roofs import arithmetic_rate
 
 REASONS: Mapping[str, tuple[str, ...]] = {
@@ -50,13 +50,7 @@ WORDS: Mapping[str, str] = {
 """What warps wait for, in a sentence."""
 
 UNITS: Mapping[str, str] = {
-    "dram-bytes": "the device's memory",
-    "l2-bytes": "the L2 cache",
-    "sectors": "the L1 cache",
-    "requests": "the load/store units",
-    "wavefronts": "shared memory",
-    "instructions": "the issue of instructions",
-    "special-functions": "the special function units",
+    **{q.key: q.roof.of for q in QUANTITIES.values() if q.roof.of},
     "arithmetic": "the arithmetic units",
 }
 """Quantity of work → the unit that does it; for arithmetic the flops of all types together."""
@@ -117,7 +111,7 @@ def spent(readings: Readings, p: Planned, peaks: Mapping[str, float]) -> Spent |
         return None
     busy = {}
     for key in UNITS.keys() & peaks.keys():
-        work = BY_KEY[key].find(readings, p)
+        work = evaluate(key, readings, p)
         if isinstance(work, Reading) and work.judges:
             busy[key] = work.value / peaks[key]
     if least := _arithmetic(readings, p):
@@ -130,7 +124,7 @@ def _arithmetic(readings: Readings, p: Planned) -> float:
     """The least time of the flops counted, each type at its measured rate; of tensor cores, whose
     flops are not counted, that of the problem's own count. 0 where neither is known."""
     ceilings, least = readings.run.ceilings, 0.0
-    on_tensor_cores = BY_KEY["tensor-share"].find(readings, p)
+    on_tensor_cores = evaluate("tensor-share", readings, p)
     if isinstance(on_tensor_cores, Reading) and on_tensor_cores.value >= TENSOR:
         found = arithmetic_rate(readings.run, p.problem, p.dtype, p.is_library)
         return 1e9 * p.flops / found[1].value if found else 0.0

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from harness.analysis.causes import rules
 from harness.analysis.causes.time_spent import Spent, spent
+from harness.analysis.finders import evaluate
 from harness.analysis.peaks import peaks_of
-from harness.analysis.quantities import QUANTITIES, Quantity
 from harness.analysis.readings import Answer, Missing, Reading, Readings
 from harness.journal.records import Planned
+from harness.quantities import QUANTITIES, Quantity
 from harness.statistics.net_times import Group
 from harness.statistics.timings import Comparison
 from harness.tables import Run
@@ -164,8 +165,8 @@ class Explainer:
         run = self.run
         speed = run.compare(after.case, before.case) if run.is_timed else None
         changes = [
-            Change(q, q.find(self.readings, before), q.find(self.readings, after))
-            for q in QUANTITIES
+            Change(q, *(evaluate(q.key, self.readings, p) for p in (before, after)))
+            for q in QUANTITIES.values()
         ]
         same = identical(run, before, after)
         both = (spent(self.readings, before, self._peaks), spent(self.readings, after, self._peaks))

@@ -7,22 +7,14 @@ from collections.abc import Sequence
 from harness.analysis.checks import checks
 from harness.analysis.counted import Counts, Rung, largest
 from harness.analysis.ladder import short_names
-from harness.analysis.quantities import Quantity
 from harness.analysis.readings import Missing, Reading
 from harness.commands.printed import as_json
 from harness.commands.printed.sheets import Cell, Sheet
+from harness.quantities import Quantity
 from harness.report import counts as words
 from harness.report import format as fmt
 from harness.report.tables.cells import show
 from harness.tables import Run
-
-_HEADINGS = {
-    "wavefronts-over-ideal": "wavefronts / ideal", "sectors-over-compulsory": "touched / needed",
-    "acting-threads": "lanes of 32", "global-atomics": "global atomics",
-    "instructions-per-kib": "instr. / KiB", "theoretical-occupancy": "occupancy",
-    "wave-fill": "wave fill",
-}  # fmt: skip
-"""Of columns, where the quantity's title is too long for a terminal."""
 
 
 def sheet(run: Run, problem: str, dtype: str, told: Sequence[Counts]) -> Sheet:
@@ -30,7 +22,7 @@ def sheet(run: Run, problem: str, dtype: str, told: Sequence[Counts]) -> Sheet:
     found = largest(told, problem, dtype)
     at = f" at {fmt.assignments(found.sizes)}" if found else ""
     telling = list(found.telling) if found else []
-    headings = [_HEADINGS.get(each.key, each.title.lower()) for each in telling]
+    headings = [each.labels.terminal for each in telling]
     columns = ["variant", "result", "launches verified", "error / bound", *headings]
     made = Sheet(f"{problem} ({dtype}){at}, emulated: counted, not timed", columns, 2,
                  ("launches verified", "error / bound", *reversed(headings)))  # fmt: skip

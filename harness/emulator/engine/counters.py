@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
-from harness.emulator.engine.instruction_counts import instruction_counts
-from harness.emulator.engine.raw_counts import JobCounts, RawCounts
+from harness.emulator.engine.raw_counts import RawCounts
 from harness.emulator.memory.address_space import Allocation
 from harness.emulator.program import flops
 from harness.emulator.program.ir import Branch, Jump, Op, Program
@@ -33,40 +31,11 @@ MEASURED_SHARED_ATOMICS = frozenset({"add", "max", "cas"})
 _VECTORS = frozenset({"v2", "v4", "v8"})
 
 
-@dataclass(frozen=True)
-class Counted:
-    """The raw counts of a launch, with the program and buffers needed to interpret them."""
-
-    program: Program
-    counts: JobCounts
-    buffers: tuple[Allocation, ...]
-
-    def instructions(self) -> tuple[InstructionCount, ...]:
-        return instruction_counts(self.program, self.counts.summed)
-
-    def counters(self, instructions: tuple[InstructionCount, ...]) -> tuple[Counter, ...]:
-        found = counters(self.program, self.counts.summed, instructions, self.buffers)
-        missing = self.uncounted(instructions)
-        return tuple(counter for counter in found if counter.name not in missing)
-
-    def uncounted(self, instructions: tuple[InstructionCount, ...]) -> Uncounted:
-        kinds = self.program.once(_access_kinds)
-        return of_mixed(instructions, lambda site: kinds.get(site, ()))
-
-    def operation(self, opcode: str) -> str:
-        name, modifiers, _ = split_opcode(opcode)
-        return ".".join([name, *modifiers])
-
-    def place(self, site: int) -> str:
-        location = self.program.sites[site].location
-        return str(location) if location else ""
-
-
 def counters(
     program: Program, counts: RawCounts, instructions: tuple[InstructionCount, ...],
     buffers: Iterable[Allocation],
 ) -> tuple[Counter, ...]:  # fmt: skip
-    """The counters of a launch."""
+    """The counters of a launch, without those that uncounted() names."""
     out = list(of_instructions(instructions, PTX))
     kinds = program.once(_access_kinds)
     requests, sectors = dict.fromkeys(("ld", "st", "red", "atom"), 0), dict[str, int]()
@@ -112,7 +81,14 @@ def counters(
     out += _of_arithmetic(instructions)
     out += _of_atomics(instructions)
     out += _of_sectors(buffers)
-    return tuple(out)
+    missing = uncounted(program, instructions)
+    return tuple(counter for counter in out if counter.name not in missing)
+
+
+def uncounted(program: Program, instructions: tuple[InstructionCount, ...]) -> Uncounted:
+    """What the launch has no counter of, and why."""
+    kinds = program.once(_access_kinds)
+    return of_mixed(instructions, lambda site: kinds.get(site, ()))
 
 
 def _of_branches(

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.analysis.quantities import BY_KEY
 from harness.cases import how_many
 from harness.comparison.history import History, Series
 from harness.journal import run_files
+from harness.quantities import QUANTITIES
 from harness.report import format as fmt
 from harness.report import site
 from harness.report.anchors import slug
@@ -77,7 +77,7 @@ def table(history: History) -> pd.DataFrame:
             rows.append(
                 {
                     "case": series.case.case, "what": series.what,
-                    "unit": "ns" if series.what == "time" else BY_KEY[series.what].unit,
+                    "unit": "ns" if series.what == "time" else QUANTITIES[series.what].unit,
                     "run": run.info.get("id"), "started": run.info.get("started"),
                     "commit": (run.info.get("commit") or {}).get("id"),
                     "value": point.value, "low": point.low, "high": point.high,
@@ -96,14 +96,14 @@ def label(run: Run) -> str:
 
 
 def _what(series: Series) -> str:
-    return "time" if series.what == "time" else BY_KEY[series.what].words
+    return "time" if series.what == "time" else QUANTITIES[series.what].words
 
 
 def _step(series: Series, at: int) -> tuple[str, str]:
     before, after = series.step(at)
     if series.what == "time":
         return fmt.time(before), fmt.time(after)
-    quantity = BY_KEY[series.what]
+    quantity = QUANTITIES[series.what]
     return show(quantity, before), show(quantity, after)
 
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from harness.analysis.finders import evaluate
 from harness.analysis.ladder import short_names
-from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Answer, Reading, Readings
 from harness.journal.records import Planned
+from harness.quantities import QUANTITIES, Quantity
 from harness.report.figures.style import LIGHT, Layout, cut, grid, text_width
 from harness.report.format import compact
 
@@ -21,14 +22,6 @@ CHOSEN = (
     "instructions-per-kib", "acting-threads",
 )  # fmt: skip
 """What tells variants apart without a time, as far as it is known."""
-HEADINGS = {
-    "wavefronts-over-ideal": "Shared wavefronts,\n× the ideal",
-    "sectors-per-load": "Sectors per\nload request",
-    "sectors-over-compulsory": "Touched sectors,\n× compulsory bytes",
-    "waves": "Waves of\nblocks",
-    "instructions-per-kib": "Instructions\nper KiB",
-    "acting-threads": "Acting threads\nof 32",
-}
 
 
 @dataclass(frozen=True)
@@ -45,9 +38,9 @@ def counts_of(readings: Readings, cases: Sequence[Planned]) -> Counts | None:
     """The chosen quantities that some case has and that tell cases apart; None without any."""
     found = []
     for key in CHOSEN:
-        answers = [BY_KEY[key].find(readings, p) for p in cases]
+        answers = [evaluate(key, readings, p) for p in cases]
         if any(isinstance(a, Reading) and a.value for a in answers):
-            found.append((BY_KEY[key], answers))
+            found.append((QUANTITIES[key], answers))
     if not found:
         return None
     return Counts(cases, [q for q, _ in found], [answers for _, answers in found])
@@ -104,5 +97,5 @@ def _panel(
                      zorder=3)  # fmt: skip
     axes.set_xticks([])
     axes.spines[["left", "bottom"]].set_visible(False)
-    axes.annotate(HEADINGS[quantity.key], (0, 1), xycoords="axes fraction", xytext=(0, 4),
+    axes.annotate(quantity.labels.figure, (0, 1), xycoords="axes fraction", xytext=(0, 4),
                   textcoords="offset points", va="bottom", fontsize=8, color=C["ink"])  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from harness.analysis.causes.finders import stall_reasons
+from harness.analysis.finders import stall_reasons
 from harness.analysis.ladder import short_names
 from harness.analysis.readings import Missing, Reading, Readings
 from harness.journal.records import Planned

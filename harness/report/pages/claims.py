@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from harness.analysis.claims import Checked, Figure, Test, check, read
 from harness.analysis.ladder import short_names
-from harness.analysis.quantities import BY_KEY
 from harness.analysis.readings import Readings
+from harness.quantities import QUANTITIES
 from harness.report import format as fmt
 from harness.report.tables.cells import show
 from harness.statistics.intervals import Interval
@@ -95,7 +95,7 @@ def wanted(test: Test, in_full: bool = False) -> str:
         "percent_of_peak": "share of the peak bandwidth",
         "rate": f"arithmetic rate{at} over that at {fmt.assignments(test.against_sizes)}",
         "told": test.output + at * bool(test.sizes),
-    }.get(test.measure) or BY_KEY[test.quantity].words
+    }.get(test.measure) or QUANTITIES[test.quantity].words
     value = f"{test.value:g}{' %' if test.measure == 'percent_of_peak' else ''}"
     tolerance = f" (± {100 * test.tolerance:g} %)" if test.tolerance else ""
     return f"{who}: {what} {test.relation} {value}{tolerance}"
@@ -109,4 +109,4 @@ def value_of(test: Test, value: Interval) -> str:
         return fmt.three(value.value)
     if test.measure == "percent_of_peak":
         return f"{fmt.percent(value.value)} of the read ceiling"
-    return show(BY_KEY[test.quantity], value.value)
+    return show(QUANTITIES[test.quantity], value.value)

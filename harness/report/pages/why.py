@@ -9,8 +9,9 @@ from harness.analysis.causes import rules
 from harness.analysis.causes.time_spent import WORDS
 from harness.analysis.causes.why import Change, Finding, LadderStep
 from harness.analysis.lines.sources import Difference, difference
-from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Reading
+from harness.quantities import QUANTITIES
+from harness.report import counts
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
 from harness.report.tables.cells import (
@@ -102,12 +103,7 @@ def _note(step: LadderStep, before: str, after: str) -> str:
 
 def moved(step: LadderStep) -> list[Moved]:
     """What moved most, each in words that can be checked against the table."""
-    found = []
-    for change in step.moved:
-        assert change.pair is not None
-        before, after = change.pair
-        found.append(Moved(_told(change.quantity, before, after), not change.judges))
-    return found
+    return [Moved(counts.moved(change), not change.judges) for change in step.moved]
 
 
 def relieved(step: LadderStep) -> str:
@@ -119,13 +115,8 @@ def relieved(step: LadderStep) -> str:
     for each in step.finding.causes:
         change = step.change(each.quantity)
         if change is not None and change.pair is not None:
-            return _told(change.quantity, *change.pair)
+            return counts.moved(change)
     return ""
-
-
-def _told(q: Quantity, before: float, after: float) -> str:
-    verb = "rose" if after > before else "fell"
-    return f"{q.words} {verb} from {show(q, before)} to {show(q, after)}"
 
 
 def cause(step: LadderStep, before: str, after: str) -> str:
@@ -205,7 +196,7 @@ def _changes(step: LadderStep, before: str, after: str) -> Table:
     rows = [
         Row(
             [
-                Cell(c.quantity.title, title=c.quantity.text),
+                Cell(c.quantity.title, title=c.quantity.meaning),
                 quantity_cell(c.quantity, c.before),
                 quantity_cell(c.quantity, c.after),
                 _factor(c),
@@ -267,13 +258,14 @@ def rules_table() -> Table:
     ]  # fmt: skip
     rows = []
     for rule in rules.RULES:
-        quantity = BY_KEY[rule.quantity]
+        quantity = QUANTITIES[rule.quantity]
         also = [
-            f"{BY_KEY[key].title.lower()} {least:g} times {good}" for key, good, least in rule.needs
+            f"{QUANTITIES[key].title.lower()} {least:g} times {QUANTITIES[key].good}"
+            for key, least in rule.needs
         ]
-        also += [f"{BY_KEY[key].title.lower()} improved by less" for key in rule.outdoes]
+        also += [f"{QUANTITIES[key].title.lower()} improved by less" for key in rule.outdoes]
         if rule.amount:
-            words = BY_KEY[rule.amount].title.lower()
+            words = QUANTITIES[rule.amount].title.lower()
             also.append(f"the {words} saved take a tenth of the time saved at the GPU's peak")
         if rule.waits:
             told = _listed([WORDS[name] for name in rule.waits])
@@ -285,7 +277,7 @@ def rules_table() -> Table:
             Row(
                 [
                     Cell(rule.cause),
-                    Cell(quantity.title, title=quantity.text),
+                    Cell(quantity.title, title=quantity.meaning),
                     Cell(rule.condition),
                     Cell(show(quantity, rule.matters)) if rule.matters else none("any"),
                     Cell("; ".join(also), css="wrap") if also else none(),

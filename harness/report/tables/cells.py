@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.analysis.ladder import Measure
-from harness.analysis.quantities import Quantity
 from harness.analysis.readings import Answer, Missing
 from harness.journal.records import Planned
+from harness.quantities import Quantity
 from harness.report import format as fmt
 from harness.statistics.intervals import Interval
 from harness.statistics.net_times import Spread

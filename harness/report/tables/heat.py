@@ -10,30 +10,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from harness.analysis.finders import evaluate
 from harness.analysis.ladder import Ladder, short_names
-from harness.analysis.quantities import BY_KEY, Quantity
 from harness.analysis.readings import Answer, Missing, Reading, Readings
 from harness.journal.records import Planned
+from harness.quantities import QUANTITIES, Quantity
 from harness.report import format as fmt
 from harness.report.anchors import case_anchor, slug
 from harness.report.tables.cells import Cell, Column, Row, Table, absent, named, none, shape
 from harness.tables import Run
 
-HEADINGS = {
-    "instructions-per-kib": "instr. per KiB", "acting-threads": "acting threads",
-    "branch-uniformity": "uniform branches", "barriers": "barriers",
-    "wavefronts-over-ideal": "shared wave\u00adfronts, × ideal",
-    "wavefronts": "shared wave\u00adfronts",
-    "sectors-per-load": "sectors per load", "sectors-per-store": "sectors per store",
-    "sectors-over-compulsory": "touched sectors, × com\u00adpulsory",
-    "global-atomics": "global atomics", "shared-lanes-per-address": "lanes per shared atomic",
-    "dram-over-compulsory": "device memory, × com\u00adpulsory", "l2-hits": "L2 hits",
-    "dram-throughput": "device memory through\u00adput", "achieved-occupancy": "achieved occupancy",
-    "waves": "waves",
-}  # fmt: skip
-"""The quantities that are compared at a glance, and what their columns are called."""
-AMOUNTS = {"barriers", "wavefronts", "global-atomics"}
-"""Not coloured: one that uses shared memory at all would stand out beside one that does not."""
+SHOWN = (
+    "instructions-per-kib", "acting-threads", "branch-uniformity", "barriers",
+    "wavefronts-over-ideal", "wavefronts", "sectors-per-load", "sectors-per-store",
+    "sectors-over-compulsory", "global-atomics", "shared-lanes-per-address",
+    "dram-over-compulsory", "l2-hits", "dram-throughput", "achieved-occupancy", "waves",
+)  # fmt: skip
+"""The quantities that are compared at a glance."""
+_LONG = ("wave\u00adfronts", "com\u00adpulsory", "through\u00adput")
+"""Where a column's heading may be broken."""
 STEPS = 5
 """Strengths of colour."""
 _ALIKE = 1.05
@@ -43,11 +38,13 @@ _ALIKE = 1.05
 def counter_table(readings: Readings, anchor: str, shown: Sequence[Planned]) -> Table | None:
     """One row per variant as it is shown; None where nothing was counted."""
     columns, found = [Column("variant", numeric=False)], []
-    for key, heading in HEADINGS.items():
-        quantity = BY_KEY[key]
-        answers = [quantity.find(readings, p) for p in shown]
+    for quantity in (QUANTITIES[key] for key in SHOWN):
+        answers = [evaluate(quantity.key, readings, p) for p in shown]
         if any(isinstance(a, Reading) and a.value for a in answers):
-            columns.append(Column(heading, f"{quantity.title}. {quantity.text}"))
+            heading = quantity.labels.column
+            for word in _LONG:
+                heading = heading.replace(word.replace("\u00ad", ""), word)
+            columns.append(Column(heading, f"{quantity.title}. {quantity.meaning}"))
             found.append((quantity, answers))
     if not found:
         return None
@@ -68,7 +65,9 @@ def _coloured(quantity: Quantity, answers: Sequence[Answer]) -> list[Cell]:
         if isinstance(answer, Missing):
             cells.append(replace(absent(answer), text="–", title=answer.reason))
             continue
-        good = "neutral" if quantity.key in AMOUNTS else quantity.good
+        # An amount is not coloured: a variant that uses shared memory at all would stand out beside
+        # one that does not.
+        good = quantity.good if quantity.unit else "neutral"
         css = [f"h{strength(good, answer.value, known, quantity.ideal)}"]
         if not answer.judges:
             css.append("soft")

@@ -11,9 +11,9 @@ from operation_cases import BLOCKS, Group, kernel, operands, size_of
 from reference.arrays.execution import execute
 
 from harness.emulator import InstructionCount, LaunchReport, Module, launch
-from harness.emulator.engine.instruction_counts import instruction_counts
 from harness.emulator.engine.library import Machine, load
 from harness.emulator.engine.lowering.encode import encode
+from harness.emulator.engine.raw_counts import instruction_counts
 from harness.emulator.memory import arguments
 from harness.emulator.memory.address_space import AddressSpace
 from harness.emulator.program.translate import translate

@@ -1,8 +1,8 @@
 """Finders: functions that reduce a case's readings to one number, or to the reason for its absence.
 
 Each is built from its definition: the sum of counters over a case's launches, the quotient of two
-such sums, or a counter of the main launch. harness/analysis/quantities.py names what each stands
-for.
+such sums, or a counter of the main launch. FINDERS has one for every quantity of
+harness/quantities/quantities.yaml, which says what it stands for.
 """
 
 from __future__ import annotations
@@ -253,3 +253,77 @@ def threads(readings: Readings, p: Planned) -> Answer:
     if isinstance(rounds, Missing) or made_of is None:
         return rounds
     return replace(rounds, value=rounds.value * made_of.occupancy)
+
+
+def _per_instruction(threads: str) -> Find:
+    return quotient(threads, INST, f"{threads}_per_inst_executed")
+
+
+_SHARED = either(
+    total("smsp__inst_executed_op_shared_ld", "smsp__inst_executed_op_shared_st"),
+    total("shared_ld_instructions", "shared_st_instructions"),
+)
+FINDERS: Mapping[str, Find] = {
+    "wavefronts-over-ideal": quotient(WAVES, IDEAL),
+    "wavefronts": total(WAVES),
+    "wavefronts-ideal": total(IDEAL),
+    "shared-requests": _SHARED,
+    "shared-width": over(total(IDEAL), _SHARED),
+    "sectors-per-load": quotient(LD.format("sectors"), LD.format("requests")),
+    "load-width": width(LD),
+    "load-sectors": total(LD.format("sectors")),
+    "sectors-per-store": quotient(ST.format("sectors"), ST.format("requests")),
+    "store-width": width(ST),
+    "store-sectors": total(ST.format("sectors")),
+    "store-requests": total(ST.format("requests")),
+    "sectors-per-request": quotient(SECTORS, REQUESTS),
+    "sectors": total(*SECTORS),
+    "requests": total(*REQUESTS),
+    "sectors-over-compulsory": per_compulsory(*SECTORS, scale=SECTOR_BYTES),
+    "compulsory-bytes": compulsory,
+    "distinct-bytes": total(*DISTINCT, scale=SECTOR_BYTES),
+    "distinct-over-compulsory": per_compulsory(*DISTINCT, scale=SECTOR_BYTES),
+    "load-requests": total(LD.format("requests")),
+    "global-atomics": total(*ATOMICS),
+    "atomic-passes": either(total("global_atomic_lanes"), total(*ATOMICS, scale=WARP_SIZE)),
+    "dram-over-compulsory": per_compulsory("dram__bytes_read", "dram__bytes_write", scale=1),
+    "dram-bytes": total("dram__bytes_read", "dram__bytes_write"),
+    "l2-bytes": total("lts__t_bytes"),
+    "instructions": total(INST),
+    "instructions-per-kib": per_compulsory(INST, scale=1024),
+    "tensor-share": over(matrix_products, total(INST)),
+    "acting-threads": _per_instruction("smsp__thread_inst_executed_pred_on"),
+    "active-threads": _per_instruction("smsp__thread_inst_executed"),
+    "branch-uniformity": quotient(f"{BRANCHES}_threads_uniform", BRANCHES),
+    "global-lanes-per-address": quotient(*atomic("global")),
+    "shared-lanes-per-address": quotient(*atomic("shared")),
+    "barriers": total("barrier_instructions"),
+    "barrier-density": quotient("barrier_instructions", INST),
+    "barrier-stalls": main(STALL.format("barrier")),
+    "barrier-cycles": wait_cycles("barrier"),
+    "barrier-share": stall_share("barrier"),
+    "dispatch-share": stall_share("dispatch_stall"),
+    "memory-share": stall_share("long_scoreboard"),
+    "wait-per-sector": wait_cycles_per("l1tex__t_bytes", "long_scoreboard", scale=SECTOR_BYTES),
+    "shared-wait": wait_cycles_per(WAVES, "short_scoreboard", "mio_throttle"),
+    "special-functions": total("sm__inst_executed_pipe_xu"),
+    "achieved-occupancy": main("sm__warps_active"),
+    "theoretical-occupancy": made("occupancy"),
+    "waves": waves,
+    "threads": threads,
+    "wave-fill": last_wave,
+    "machine-fill": filled,
+    "launches": launches,
+    "registers": made("registers"),
+    "shared": made("shared_bytes"),
+    "spills": made("spill_bytes"),
+    "dram-throughput": main("dram__throughput"),
+    "l1-hits": main("l1tex__t_sector_hit_rate"),
+    "l2-hits": main("lts__t_sector_hit_rate"),
+}
+"""Quantity → its finder."""
+
+
+def evaluate(quantity: str, readings: Readings, p: Planned) -> Answer:
+    """The value that a case has of a quantity, or the reason why it has none."""
+    return FINDERS[quantity](readings, p)

@@ -4,33 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal
 
+from harness.emulator.engine import counters
+from harness.emulator.engine.raw_counts import JobCounts, instruction_counts
+from harness.emulator.memory.address_space import Allocation
+from harness.emulator.program.ir import Program
+from harness.emulator.program.signatures import split_opcode
 from harness.emulator.results.counters import Counter, InstructionCount, Uncounted
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
 from harness.emulator.results.remarks import Remark
 
 EngineName = Literal["native", "judge"]
-
-
-class Counted(Protocol):
-    """An engine's raw counts, converted into readable form on demand."""
-
-    def instructions(self) -> tuple[InstructionCount, ...]:
-        """In the order of the PTX."""
-
-    def counters(self, instructions: tuple[InstructionCount, ...]) -> tuple[Counter, ...]:
-        """Of the launch; `instructions` are those above."""
-
-    def uncounted(self, instructions: tuple[InstructionCount, ...]) -> Uncounted:
-        """What the launch has no counter of, and why."""
-
-    def operation(self, opcode: str) -> str:
-        """An opcode without its types."""
-
-    def place(self, site: int) -> str:
-        """`file:line` of an instruction; empty where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +33,9 @@ class LaunchReport:
     faults: tuple[Fault, ...]
     printed: tuple[str, ...]
     engine: EngineName
-    _counted: Counted = field(repr=False, compare=False)
+    _program: Program = field(repr=False, compare=False)
+    _counts: JobCounts = field(repr=False, compare=False)
+    _buffers: tuple[Allocation, ...] = field(repr=False, compare=False)
     observed: tuple[Observed, ...] = field(default=(), repr=False, compare=False)
     """Every buffer byte by byte, if the launch was asked to observe."""
     remarks: tuple[Remark, ...] = ()
@@ -56,17 +44,19 @@ class LaunchReport:
     @cached_property
     def instructions(self) -> tuple[InstructionCount, ...]:
         """The counts of each PTX instruction, in the order of the PTX."""
-        return self._counted.instructions()
+        return instruction_counts(self._program, self._counts.summed)
 
     @cached_property
     def counters(self) -> tuple[Counter, ...]:
         """The counters of the launch."""
-        return self._counted.counters(self.instructions)
+        return counters.counters(
+            self._program, self._counts.summed, self.instructions, self._buffers
+        )
 
     @property
     def uncounted(self) -> Uncounted:
         """What it has no counter of, and why."""
-        return self._counted.uncounted(self.instructions)
+        return counters.uncounted(self._program, self.instructions)
 
     @property
     def thread_instructions(self) -> int:
@@ -78,13 +68,15 @@ class LaunchReport:
         """Warp instructions by opcode (without its types), most frequent first."""
         mix: dict[str, int] = {}
         for each in self.instructions:
-            operation = self._counted.operation(each.opcode)
+            name, modifiers, _ = split_opcode(each.opcode)
+            operation = ".".join([name, *modifiers])
             mix[operation] = mix.get(operation, 0) + each.warps
         return dict(sorted(((k, v) for k, v in mix.items() if v), key=lambda kv: (-kv[1], kv[0])))
 
     def place(self, first: int) -> str:
         """`file:line` of an entry in Observed's arrays; empty for 0, or where it is not known."""
-        return self._counted.place(first - 1) if first else ""
+        location = self._program.sites[first - 1].location if first else None
+        return str(location) if location else ""
 
     def counter(self, name: str) -> Counter:
         """A counter by name; KeyError if the launch has none of that name."""
