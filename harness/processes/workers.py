@@ -131,7 +131,7 @@ class Workers:
         return not self.stopped
 
     def dismiss(self, seat: str = "") -> int:
-        """End every worker that waits for another job, or the one of a seat; return their number."""
+        """End every worker that waits for another job, or that of a seat; return their number."""
         with self._lock:
             seats = [each for each in self._seated if not seat or each == seat]
             waiting = [self._seated.pop(each) for each in seats]

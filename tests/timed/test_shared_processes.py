@@ -11,7 +11,7 @@ from station import Station
 from harness.journal.records import Round
 from harness.tables import Run
 
-TIMED = ("1024", "512")
+TIMED, VERIFIED = ("1024", "512"), ("1", "33")
 SHARED = ", shared_processes: true"
 
 
@@ -66,3 +66,31 @@ def test_processes_that_wait_make_room_for_one_that_finds_none(station: Station)
     assert {o.status for o in found.outcomes.values()} == {"ok"}
     placed = {(r.case, r.placement) for r in found.of(Round) if r.case.startswith("double")}
     assert len(placed) == 2 * 3
+
+
+def verifying(station: Station) -> list[str]:
+    """The processes that verified, each once."""
+    lines = station.flag("processes").read_text().splitlines()
+    return list(dict.fromkeys(pid for pid, size in map(str.split, lines) if size in VERIFIED))
+
+
+def test_kernels_are_verified_in_a_process_that_waits_for_the_next_variant(
+    station: Station,
+) -> None:
+    run(station, "honest1", "honest2", "honest3")
+    [only] = verifying(station)
+    assert gone(int(only))
+
+
+def test_a_variant_with_a_function_of_its_own_is_verified_in_a_process_of_its_own(
+    station: Station,
+) -> None:
+    (station.folder / "kernels" / "double" / "own.py").write_text(
+        "def twice(input, output, n): output[:] = 2 * input\n"
+    )
+    station.flag("processes").touch()
+    station.run(
+        rows="      honest1: {source: v0.cu}\n      honest2: {python: 'own.py:twice'}\n"
+        "      honest3: {source: v0.cu}\n"
+    )
+    assert len(verifying(station)) == 3
