@@ -20,9 +20,10 @@ from harness.tables.run_records import RunRecords
 from harness.tables.stated_work import mapping, said_of, whole
 
 OVER = (
-    "over 100 %: a roof is what the best of our own kernels reached, and no law. It may have tried "
-    "no launch shape so good, stand between two mixes that were measured, or lie over buffers of "
-    "another size: what is written last need not have left the L2 cache when a kernel ends"
+    "over 100 %: a roof is not a physical limit, but the most that our own kernels reached. They "
+    "may not have tried as good a launch shape; the roof may be interpolated between two measured "
+    "mixes of reads and writes; or it was measured on buffers of another size, and the last bytes "
+    "written need not have left the L2 cache when a kernel ends"
 )
 
 _RATES: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -113,12 +114,12 @@ def _traffic(run: RunRecords, p: Planned) -> Roof | None:
     if not p.bytes:
         return None
     if p.written_bytes is None or p.written_bytes > p.bytes:
-        note = "what is written was not recorded"
+        note = "the bytes written were not recorded"
         return Roof("reading", _ns(p.bytes, reading), True, note) if reading else None
     again = max(0, p.reread_bytes - on_chip_bytes(run.info)) if p.reread_bytes else 0
     read = p.bytes - p.written_bytes + again
     name = mixes.name_of(read, p.written_bytes)
-    twice = "what the chip cannot hold read twice" if again else ""
+    twice = "data that does not fit on the chip is read twice" if again else ""
     if least := mixes.least(run.ceilings, read, p.written_bytes):
         return Roof(name, least.ns, True, ", ".join(filter(None, (twice, least.note))))
     if reading is None:
