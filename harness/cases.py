@@ -22,27 +22,27 @@ Flush = Literal["clean", "dirty"]
 """What emptying the L2 cache leaves in it: nothing to write back, or the lines of a memset."""
 
 IDEAS = {
-    "coalescing": "every sector of global memory that is touched is used whole",
-    "vector-access": "the same bytes by fewer and wider accesses",
+    "coalescing": "every sector of global memory that is touched is used completely",
+    "vector-access": "the same bytes in fewer, wider accesses",
     "traffic": "fewer bytes or accesses of global memory for the same result",
-    "caching": "what the caches hold when it is wanted again",
-    "register-tiling": "a word from shared memory is used several times from a register",
-    "bank-conflicts": "fewer passes, as words lie in different banks of shared memory or registers",
+    "caching": "data is still in a cache when it is needed again",
+    "register-tiling": "a word loaded from shared memory is used several times from a register",
+    "bank-conflicts": "fewer passes, because words are in different banks of shared memory or registers",
     "fewer-instructions": "fewer instructions for the same result",
-    "tensor-cores": "products are made by the tensor cores",
+    "tensor-cores": "products are computed by the tensor cores",
     "divergence": "fewer lanes of a warp wait while others work",
-    "atomics": "fewer atomics, or fewer of them on one address at a time",
-    "latency-hidden": "more is under way while a warp waits",
+    "atomics": "fewer atomics, or fewer on the same address at a time",
+    "latency-hidden": "more work is in flight while a warp waits",
     "spills": "fewer values are spilled from registers to memory",
     "occupancy": "more warps are resident",
     "barriers": "fewer or shorter waits at barriers",
-    "balance": "the grid fills the GPU, to its last wave",
-    "launches": "fewer launches, or trips to the host",
+    "balance": "the grid fills the GPU, including its last wave",
+    "launches": "fewer launches, or fewer round trips to the host",
     "coarsening": "fewer threads and blocks to start, with more work each",
-    "none": "no gain in speed is meant: other words, other accuracy, or any size",
+    "none": "not meant to be faster: another notation, another accuracy, or support for any size",
 }
-"""What a variant may say that its idea is, or, if it is a trap, what it spoils. It is said from the
-source, and held against what the counters say (harness/analysis)."""
+"""The ideas that a variant may state; for a trap, what it makes worse. The idea comes from the
+source, and is compared with what the counters say (harness/analysis)."""
 
 Shape = tuple[str, str, str, str]
 """Problem, variant, dtype and launch keys."""
