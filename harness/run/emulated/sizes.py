@@ -25,12 +25,12 @@ RATE = 150e6
 PTX: the rate of the slowest of the large launches in docs/speed.md."""
 
 BEYOND = 16
-"""If a matrix has no size within the limits, its smallest is counted if it is within this many times
-the limits."""
+"""If a matrix has no size within the limits, its smallest is counted if it is within this many
+times the limits."""
 
 FOOTPRINT = 8
-"""Bytes of host memory that a worker takes per byte of the case's buffers: for inputs and references,
-copies for PTX and for machine code, and what the emulator records for each word."""
+"""Bytes of host memory that a worker takes per byte of the case's buffers, for inputs and
+references, copies for PTX and for machine code, and what the emulator records for each word."""
 
 Sizes = Mapping[str, int]
 
