@@ -39,12 +39,13 @@ from fidelity_readings import (
     known,
 )
 
+PREDICATED_ON = "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"
 LABELS = OF_MEMORY | {
     "smsp__inst_executed.sum": "warp instructions",
     "smsp__thread_inst_executed.sum": "thread instructions",
     "smsp__thread_inst_executed_pred_on.sum": "of them predicated on",
     "smsp__thread_inst_executed_per_inst_executed.ratio": "threads per instruction",
-    "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio": "predicated-on threads per instruction",
+    PREDICATED_ON: "predicated-on threads per instruction",
     "launch__registers_per_thread": "registers",
     "sm__maximum_warps_per_active_cycle_pct": "theoretical occupancy",
     "launch__waves_per_multiprocessor": "waves",
@@ -52,7 +53,7 @@ LABELS = OF_MEMORY | {
 IN_COLUMNS = (
     "smsp__inst_executed.sum",
     "smsp__thread_inst_executed_pred_on.sum",
-    "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",
+    PREDICATED_ON,
 )
 """The ptx-level counters that have a column of their own."""
 
