@@ -47,7 +47,9 @@ def _version(asked: bool) -> None:
 def about(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit."),
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Which CUDA kernel variant is faster, by how much, and why."""

@@ -76,13 +76,14 @@ class Device:
     max_block: tuple[int, int, int]
     max_grid: tuple[int, int, int]
     max_shared_bytes: int
-    """Of one block, static and dynamic, when a kernel opts in."""
+    """Shared memory of one block in bytes, static and dynamic, if a kernel opts in."""
     bus: str = ""
-    """Its PCI address, by which NVML knows it. Of two equal cards one is as good as the other."""
+    """The PCI address, by which NVML finds the card. It does not distinguish devices: equal cards
+    are interchangeable."""
     capability: tuple[int, int] = (0, 0)
-    """The card's own compute capability; 0, 0 where there is no card, for that of `arch`."""
+    """The card's own compute capability; 0, 0 without a card, which means that of `arch`."""
     own_limits: Limits | None = None
-    """As the driver tells them; None where the facts of `arch` stand for a card."""
+    """The limits that the driver reports; None if the facts of `arch` are used instead."""
     room: Room | None = None
     """None where nothing is held in the device's own memory."""
 
@@ -92,7 +93,7 @@ class Device:
 
     @property
     def limits(self) -> Limits:
-        """What a launch has to fit. Raises UnknownArchitectureError where nobody tells."""
+        """The limits for a launch. Raises UnknownArchitectureError if they are not known."""
         return self.own_limits or architecture(self.arch)
 
     @property
@@ -150,19 +151,19 @@ class Case:
     """The variant of which this one is a step further."""
     kind: Kind = "kernel"
     function: str = ""
-    """Of a python or host case: what is called, `file.py:function` or `file.cu:function`."""
+    """For a python or host case: the function to call, `file.py:function` or `file.cu:function`."""
     args: tuple[str | int | float, ...] = ()
-    """Of a host case: buffer names and numbers; the stream follows them."""
+    """For a host case: buffer names and numbers; the stream is passed after them."""
     flags: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     """For the compiler: further flags; include folders, below the folder of all problems; sources,
     in the problem's folder."""
     let: dict[str, int | float] = field(default_factory=dict)
-    """Of a python case: names with values that its parameters may take, besides sizes and launch
+    """For a python case: the values of names that its parameters may use, besides sizes and launch
     keys."""
     as_library: bool = False
-    """Whether it stands beside the variants as what they are measured against."""
+    """Whether it is a library, shown beside the variants for comparison."""
     compiled: bool = False
     """Whether torch.compile makes kernels of its function: of a library only."""
 

@@ -53,7 +53,8 @@ BY_NAME: dict[str, DType] = {
     "int64": DType("int64", "int64_t", "int64", "cstdint"),
     "bool": DType("bool", "bool", "bool"),
 }
-"""What `dtypes:` in a matrix may list, and what the macro DTYPE stands for in a kernel."""
+"""The names that `dtypes:` in a matrix may list, and what the macro DTYPE expands to in a
+kernel."""
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:

@@ -39,13 +39,14 @@ class Job:
     jobs: int = 1
     """Blocks of an emulated launch that may run at the same time."""
     most_bytes: int | None = None
-    """Of the machine's memory that the worker may take; None for all that there is."""
+    """The memory of the machine that the worker may use, in bytes; None for all of it."""
     fresh: int = 0
-    """Of this run alone: what is timed has inputs that no kernel can have met before."""
+    """A number unique to this run, so that timed inputs are ones that no kernel can have seen
+    before."""
     scratch: Path = Path()
-    """Where a group's inputs wait for its placements."""
+    """The folder in which a group's inputs wait for its placements."""
     drawn: dict[int, dict[str, str]] = field(default_factory=dict)
-    """Draw → file → hash of what is there already, as its worker told."""
+    """Draw → file → hash of what was already drawn, as reported by the worker that drew it."""
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → what its verified results come to."""
     reference: str = ""
@@ -56,7 +57,7 @@ class Job:
     batch: int = 0
     flush: Flush = "clean"
     seat: str = ""
-    """Of a worker that stays for the next job of this seat; empty for one that ends with its job.
+    """The seat of a worker that stays for the next job; empty for a worker that ends with its job.
     All jobs of a seat have the same backend."""
     probes: tuple[str, ...] = ()
     """Ceilings, by the ids of their cases, that are measured in the placement too."""

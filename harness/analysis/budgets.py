@@ -118,7 +118,7 @@ class _Checker:
         return read(p.case, base(name)), ""
 
     def _made(self, p: Planned, name: str, budget: Budget) -> tuple[Answer, str]:
-        """Of the first launch that breaks the budget, else of the main one."""
+        """Return the figure of the first launch that breaks the budget, else of the main launch."""
         made: Sequence[Compiled] = self._run.compiled.get(p.case, [])
         for each in made:
             value = float(getattr(each, COMPILED[name]))
@@ -154,7 +154,8 @@ class _Checker:
         return self._of_this_run(f"{worst.file}:{worst.line}")
 
     def _of_this_run(self, place: str) -> str:
-        """A run with two sides has a copy of the sources; whoever mends one wants its own place."""
+        """Map a place in a two-sided run's copy of the sources to the user's own file, to be
+        corrected there."""
         _, copied, own = place.rpartition(f"{self._run.folder.name}/kernels/")
         return f"kernels/{own}" if copied and self._run.info.get("beside") else place
 
@@ -164,7 +165,7 @@ def _read(p: Planned, text: str) -> Budget:
         return budgets.parse(text)
     except ValueError:
         raise JournalError(
-            f"the journal expects `{text}` of {p.case}, which is no budget\n"
+            f"the journal expects `{text}` of {p.case}, which is not a budget\n"
             "  run the benchmark again"
         ) from None
 

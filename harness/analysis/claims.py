@@ -68,24 +68,26 @@ class Test(_Strict):
     @model_validator(mode="after")
     def _complete(self) -> Test:
         if (self.measure == "speedup") != bool(self.against):
-            raise ValueError("`against` belongs to a speedup, and a speedup needs it")
+            raise ValueError("`against` is for the measure `speedup`, which needs it")
         if (self.measure == "counter") != bool(self.quantity):
-            raise ValueError("`quantity` belongs to a counter, and a counter needs it")
+            raise ValueError("`quantity` is for the measure `counter`, which needs it")
         if (self.measure == "rate") != bool(self.against_sizes) or (
             self.measure == "rate" and not self.sizes
         ):
-            raise ValueError("a rate needs `sizes` and `against_sizes`, which belongs to it alone")
+            raise ValueError(
+                "the measure `rate` needs `sizes` and `against_sizes`, which only it takes"
+            )
         if (self.measure == "told") != bool(self.output):
-            raise ValueError("`output` belongs to what is told, and that needs it")
+            raise ValueError("`output` is for the measure `told`, which needs it")
         if self.against_launch and not (self.against and self.launch):
             raise ValueError("`against_launch` needs `launch` and `against`")
         if self.quantity and self.quantity not in BY_KEY:
             known = ", ".join(BY_KEY)
             raise ValueError(f"there is no quantity `{self.quantity}`; there are {known}")
         if not math.isfinite(self.value) or not 0 <= self.tolerance < 1:
-            raise ValueError("`value` is finite, and `tolerance` at least 0 and less than 1")
+            raise ValueError("`value` must be finite, and `tolerance` at least 0 and less than 1")
         if bool(self.tolerance) != (self.relation == "about"):
-            raise ValueError("`tolerance` belongs to the relation `about`, which needs one")
+            raise ValueError("`tolerance` is for the relation `about`, which needs it")
         return self
 
 
@@ -115,7 +117,7 @@ class Claims(_Strict):
         ids = [claim.id for claim in self.claims]
         twice = {name for name in ids if ids.count(name) > 1}
         if twice:
-            raise ValueError(f"the id `{min(twice)}` stands twice")
+            raise ValueError(f"the id `{min(twice)}` occurs twice")
         return self
 
 
@@ -286,7 +288,7 @@ def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval
 
 
 def _over(one: tuple[int, Interval], other: tuple[int, Interval]) -> Interval:
-    """The rate of one case over that of another, of which neither knows how the other erred."""
+    """The quotient of two cases' rates, whose errors are independent."""
     (work, ns), (less, other_ns) = one, other
     return Interval(*(
         (work / mine) / (less / theirs)

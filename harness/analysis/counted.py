@@ -22,12 +22,12 @@ TELLING = (
     "wavefronts-over-ideal", "sectors-over-compulsory", "acting-threads", "global-atomics",
     "spills", "wave-fill", "instructions-per-kib", "theoretical-occupancy", "launches",
 )  # fmt: skip
-"""Quantities that may tell variants apart, what names a mistake first."""
+"""The quantities that may distinguish variants, those that point to a mistake first."""
 MOST_TELLING = 4
 FULL = 0.9
-"""Of the waves' block slots, from which on they are taken for full."""
+"""The share of the waves' block slots from which the waves count as full."""
 NOTABLE = 1.05
-"""By how many times variants differ in a quantity that tells them apart."""
+"""The factor by which variants must differ in a quantity for it to distinguish them."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,13 @@ class Counts(OneGroup):
     rungs: Sequence[Rung]
     """In the matrix's order."""
     telling: Sequence[Quantity]
-    """Those in which variants differ, or lose; few enough for a table."""
+    """The quantities in which variants differ, or lose; few enough for a table."""
     answers: dict[tuple[str, str], Answer]
     """Quantity and case → its value."""
 
     @property
     def losing(self) -> list[Rung]:
-        """Those that leave something on the table, the greatest part first."""
+        """The variants that leave something on the table, those that lose most first."""
         found = [rung for rung in self.rungs if rung.losses]
         return sorted(found, key=lambda rung: -rung.losses[0].share)
 
@@ -89,7 +89,7 @@ class Counts(OneGroup):
 
 
 def counts(explainer: Explainer) -> list[Counts]:
-    """Of every problem and type, the largest size first; none of a run with times."""
+    """The counts of every problem and type, the largest size first; empty for a run with times."""
     run = explainer.run
     groups = {} if run.is_timed else run.groups()
     found = []
@@ -102,7 +102,7 @@ def counts(explainer: Explainer) -> list[Counts]:
 
 
 def largest(found: Sequence[Counts], problem: str, dtype: str) -> Counts | None:
-    """Of one problem and type, at the largest size that was counted."""
+    """The counts of one problem and type, at the largest size that was counted."""
     return next((c for c in found if (c.problem, c.dtype) == (problem, dtype)), None)
 
 

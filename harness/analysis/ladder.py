@@ -65,7 +65,7 @@ class Rung:
     """Cold, ns."""
     rate: Interval
     percent: float | None
-    """Of the ceiling; see OVER where it is above 100."""
+    """The percentage of the ceiling; see OVER for values above 100."""
     versus_baseline: Comparison | None
     """None for the baseline itself."""
     parent: Planned | None
@@ -121,16 +121,16 @@ class Ladder(OneGroup):
     order: list[str]
     """Every variant, as the matrix lists them."""
     baseline: Rung | None
-    """Or what stands in for it."""
+    """The baseline, or its substitute."""
     substitute: str
-    """The variant that stands in for a baseline of which nothing is sound; else empty."""
+    """The variant used in place of a baseline that has no sound case; otherwise empty."""
     winner: Rung | None
     tied: list[Rung]
-    """Those that the winner is not shown to be faster than."""
+    """The variants than which the winner is not shown to be faster."""
     runner_up: Rung | None
     """The fastest of those that the winner is shown to be faster than."""
     noise: float
-    """By how much two runs of the same kernel may differ; infinite where that is not known."""
+    """How far two runs of the same kernel may differ; infinite if that is not known."""
 
     @property
     def rows(self) -> list[Rung | Unranked]:
@@ -185,7 +185,7 @@ def short_names(variants: list[str]) -> dict[str, str]:
 
 
 def measure_of(run: Run, cases: Sequence[Planned], largest: Planned) -> Measure:
-    """Of the cases of one size; in the unit of the problem's largest one at all of its sizes."""
+    """The measure for the cases of one size, in the unit of the problem's largest size."""
     roof, no_roof = run.roof(cases[0]), without(run, cases[0].problem)
     bound = max(roofs_of(run, largest), key=lambda each: each.least.value, default=None)
     name, unit, work = "Bandwidth", "GB/s", cases[0].bytes
@@ -305,7 +305,7 @@ def _rung(
 
 
 def _percent(run: Run, p: Planned, time: Interval, measure: Measure) -> float | None:
-    """Of the ceiling: the ladder's, but for a library whose arithmetic has another one."""
+    """The percentage of the ladder's ceiling; of its own for a library with other arithmetic."""
     roof = run.roof(p) if p.is_library else measure.roof
     return 100 * roof.least.value / time.value if roof else None
 

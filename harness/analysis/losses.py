@@ -22,7 +22,7 @@ from harness.journal.records import Planned
 from harness.silicon.architectures import SECTOR_BYTES, WARP_SIZE
 
 WORTH, IDLE_WORTH = 0.05, 0.1
-"""Of all the cycles that a case is priced at, below which a loss is not told. Some lanes idle in
+"""The share of a case's modelled cycles below which a loss is not reported. Some lanes idle in
 every kernel: at its bounds checks, and where one thread stores for all."""
 
 
@@ -46,7 +46,7 @@ class Loss:
 
 
 def losses(readings: Readings, p: Planned) -> list[Loss]:
-    """Those of a case that are worth telling, the greatest first."""
+    """The losses of a case that are worth reporting, the greatest first."""
     found = sorted(_Case(readings, p).losses(), key=lambda loss: -loss.share)
     worth = {"acting-threads": IDLE_WORTH}
     return [loss for loss in found if loss.share >= worth.get(loss.quantity, WORTH)]
@@ -135,7 +135,7 @@ class _Case:
         yield Loss("acting-threads", text, lanes, float(WARP_SIZE), idle, place)
 
     def _spilled(self) -> Iterator[Loss]:
-        """What it costs is not known; it is told, and last."""
+        """Report spills last, because their cost is not known."""
         for made in self.run.compiled.get(self.p.case, ()):
             if made.spill_bytes:
                 place = PurePath(made.local_at).name

@@ -54,7 +54,7 @@ class Quantity:
     family: str = ""
     ideal: float | None = None
     least: float = 0.0
-    """A difference below this is not told, however many times it is."""
+    """A difference below this is not reported, whatever its factor."""
 
     def __reduce__(self) -> tuple[Callable[[str], Quantity], tuple[str]]:
         """It goes to another process by its key: how it is found is a function of this module."""

@@ -22,11 +22,11 @@ NOT_COLLECTED, NOT_APPLICABLE = "not collected", "not applicable"
 ORIGINS: Sequence[str] = (
     "measured", "ncu", "machine-exact", "emulator-exact", "emulator-model", "ptx-level",
 )  # fmt: skip
-"""Where a value may come from, what can be relied on most first."""
+"""The origins of values, the most reliable first."""
 
 JUDGES = frozenset(ORIGINS[:4])
-"""Those from which a cause or a claim may be judged. A model may be off, and PTX differs from the
-machine code that a GPU executes, so that values of the others are shown and decide nothing."""
+"""The origins on which a cause or a claim may rest. A model may be off, and PTX differs from the
+machine code that a GPU executes, so values from elsewhere are shown but decide nothing."""
 
 CAVEATS = {
     "emulator-model": "computed from a model of the hardware",
@@ -72,7 +72,7 @@ class Missing:
 
 
 NOTHING = Missing(NOT_APPLICABLE)
-"""Of a ratio with nothing to divide by: the kernel does none of it."""
+"""The result of a ratio without anything to divide by: the kernel does none of it."""
 
 Answer = Reading | Missing
 
@@ -171,7 +171,7 @@ class Readings:
         return self.at(case, self.main_step(case), metric)
 
     def main_step(self, case: str) -> int:
-        """The launch that stands for the case where a sum would mean nothing."""
+        """The launch that represents the case if a sum would mean nothing."""
         return self.run.main_step(case)
 
     def compiled(self, case: str) -> Compiled | None:
@@ -182,7 +182,7 @@ class Readings:
 
 
 def weakest(readings: Sequence[Reading]) -> Provenance:
-    """Where a value comes from that was worked out from several."""
+    """The origin of a value that was computed from several."""
     return max((r.provenance for r in readings), key=ORIGINS.index)
 
 

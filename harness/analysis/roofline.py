@@ -64,7 +64,7 @@ class Spot:
     level: Level
     intensity: float
     source: str
-    """Where the bytes come from, in words."""
+    """The origin of the bytes, in words."""
 
 
 @dataclass(frozen=True)

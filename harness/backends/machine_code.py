@@ -35,7 +35,7 @@ from harness.journal.counter_records import (
 )
 
 LISTING = "listing.json.gz"
-"""What the disassembler prints of a cubin, kept beside it."""
+"""The disassembler's listing of a cubin, stored beside it."""
 
 
 class MachineCodeWorkspace(HostWorkspace):
@@ -118,10 +118,10 @@ def both(ptx: Execution, machine: Execution, arch: str) -> Execution:
 
 
 def _unread(machine: Execution, in_ptx: Mapping[tuple[int, str], Provenance]) -> Execution:
-    """The same of an architecture of which no hardware was read.
+    """The counts for an architecture whose hardware was never read.
 
-    What PTX knows exactly anywhere, sectors say, is known; of the rest nobody has seen that a GPU
-    counts so.
+    Counters that PTX knows exactly on any GPU, such as sectors, are exact here too. For the rest,
+    no reading shows that a GPU counts them like this.
     """
 
     def provenance(c: Counted) -> Provenance:

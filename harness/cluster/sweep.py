@@ -94,7 +94,7 @@ class Sweep:
         self._running: dict[str, _Running] = {}
         self._found: dict[str, str] = {}
         self._ended_work, self._ended_s = 0.0, 0.0
-        """Of the items that were timed to their end."""
+        """The work and the seconds of the items that were timed to their end."""
         self._alone_since: float | None = None
         self._last_loss = ""
 

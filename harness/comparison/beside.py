@@ -22,7 +22,7 @@ from harness.matrix.model import Bench
 from harness.matrix.variants import Problem, Variant
 
 SUFFIX = "__base"
-"""Of the commit's variants, and the folder that its kernels lie in."""
+"""The suffix of the commit's variants, and the name of the folder for its kernels."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class Sides:
     """Problem and variant of what both sides have, by today's name."""
     notes: tuple[str, ...]
     not_compared: tuple[str, ...] = ()
-    """Of the notes, those on what changed and is not compared, because today's stands for both."""
+    """The notes on changes that are not compared, because today's version is used for both
+    sides."""
 
     def without(self, unchanged: Sequence[tuple[str, str]]) -> Sides:
         """The sides without these pairs; a baseline of today stays, which the others need."""
@@ -105,7 +106,7 @@ def base_of(commit: Commit, config: Path, kernels: Path, into: Path) -> Base:
     except ConfigError as error:
         text = str(error).replace(f"{into}/", f"{commit.given}:")
         raise UsageError(
-            f"the matrix of {commit.given} is none for this harness\n  {text}"
+            f"the matrix of {commit.given} cannot be used by this harness\n  {text}"
         ) from None
 
 
@@ -123,7 +124,7 @@ def write_kernels(root: Path, today: Path, base: Path, folder: Path) -> None:
 
 
 def sides(today: Bench, base: Base, patterns: Sequence[str], folder: Path) -> Sides:
-    """Both sides of what the patterns choose, in one matrix whose kernels lie in `folder`."""
+    """Combine both sides of the chosen cases in one matrix, whose kernels are in `folder`."""
     both = today, base.bench
     ours, theirs = (selection.matching(bench, patterns) for bench in both)
     for pattern in patterns:
@@ -170,9 +171,11 @@ def matching_both(bench: Bench, patterns: Sequence[str]) -> tuple[str, ...]:
 def _refuse_names(problem: Problem, own: Mapping[str, Variant]) -> None:
     for name, variant in own.items():
         if name.endswith(SUFFIX):
-            raise variant.place().error(f"a name ends in {SUFFIX}, as the commit's variants do")
+            raise variant.place().error(
+                f"a name must not end in {SUFFIX}, as the names of the commit's variants do"
+            )
     if problem.name == SUFFIX:
-        raise problem.place.error("a problem has the name of the commit's folder")
+        raise problem.place.error("a problem must not have the name of the commit's folder")
 
 
 def _both(
@@ -193,9 +196,9 @@ def _both(
 
 
 def _moved(variant: Variant, problem: str, base: Base) -> Variant:
-    """The commit's variant as it is compiled from its folder beside today's.
+    """The commit's variant, compiled from its folder beside today's.
 
-    Its budgets stay behind: what it costs is what today's is compared with.
+    Its budgets are dropped, because its costs are what today's are compared with.
     """
     home = f"../{SUFFIX}/{problem}/"
     kernels = base.bench.kernels
@@ -224,7 +227,7 @@ def _placed(variant: Variant, base: Base) -> Mapping[Any, Any]:
 
 
 def _other_problem(today: Bench, base: Base, name: str) -> list[str]:
-    """That both sides are held to today's problem.py, where the commit has another."""
+    """Note that both sides use today's problem.py, if the commit has a different one."""
     now, then = (bench.kernels / name / "problem.py" for bench in (today, base.bench))
     if not then.is_file() or _same_program(then, now):
         return []
@@ -232,7 +235,7 @@ def _other_problem(today: Bench, base: Base, name: str) -> list[str]:
 
 
 def _same_program(one: Path, other: Path) -> bool:
-    """Whether two Python files say the same, but for comments and layout."""
+    """Whether two Python files are the same program, apart from comments and layout."""
     was, now = one.read_bytes(), other.read_bytes()
     try:
         return was == now or ast.dump(ast.parse(was)) == ast.dump(ast.parse(now))

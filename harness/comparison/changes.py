@@ -28,7 +28,7 @@ CLOSING = frozenset({"newly faulty", "slower", "worse"})
 """What closes a gate."""
 
 APART = frozenset({"new", "gone", "not run", "no longer run", "not compared"})
-"""Of which nothing could be compared."""
+"""The kinds of change for which nothing could be compared."""
 
 What = Literal["spilled bytes", "local memory", "occupancy", "registers", "shared memory"]
 DECIDES: Sequence[What] = ("spilled bytes", "local memory", "occupancy")
@@ -62,7 +62,7 @@ class Change:
     facts: Sequence[Fact] = ()
     moved: Sequence[Moved] = ()
     source: bool | None = None
-    """Whether the variant's own file differs; None where the journal does not tell."""
+    """Whether the variant's own file differs; None if the journal does not say."""
     made_from: Sequence[tuple[str, str, str]] = ()
     """Files, `nvcc` or `bench.yaml` that differ: name, hash or version before and after."""
     faults: tuple[str, str] = ("", "")
@@ -215,10 +215,9 @@ def _new_remarks(base: Side, new: Side) -> list[str]:
 
 
 def _facts(base: Side, new: Side, *, decide: bool) -> list[Fact]:
-    """What the compiler made, launch by launch where both have as many, whatever they are called.
+    """Compare the compiler's results, launch by launch if both sides have as many launches.
 
-    Else what spills or lies on a stack is still told, of the kernel on either side that has most of
-    it, and the least occupancy on either side.
+    Otherwise compare the largest spills and stack use, and the lowest occupancy, of either side.
     """
     was, now = (side.run.compiled.get(side.case, []) for side in (base, new))
     if not was or not now:
@@ -245,9 +244,9 @@ def _spilled(made: Compiled) -> tuple[int, int]:
 
 
 def _local(was: Compiled, now: Compiled, new: Side, decide: bool) -> list[Fact]:
-    """What lies in local memory: spilled registers, arrays, what calls hand over.
+    """Compare local memory: spilled registers, arrays, and what calls pass on the stack.
 
-    Spilled registers lie on the stack, too: where both moved the same way, they tell of it.
+    Spilled registers are on the stack, too: if both moved in the same way, only they are reported.
     """
     at = place(new, now.local_at)
     spilled = _fact("spilled bytes", now, was.spill_bytes, now.spill_bytes, 1, decide, at)

@@ -95,7 +95,7 @@ def history(runs: Sequence[Run]) -> History:
 
 
 def levels_of_times(points: Sequence[Point]) -> tuple[int, ...]:
-    """Where a new level of times begins."""
+    """The indices at which a new level of times begins."""
     if len(points) < 3:  # nothing says what two times scatter by
         return ()
     logs = np.log([p.value for p in points])

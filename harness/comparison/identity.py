@@ -16,7 +16,7 @@ from harness.journal.records import Compiled
 Code = Literal["identical", "changed", "unknown"]
 
 _NO_SOURCE = frozenset({"bench.yaml", "driver", "harness"})
-"""Of what a case is made from: what is no text that is compiled, and no compiler."""
+"""The parts of a case that are neither compiled sources nor the compiler."""
 
 
 def same_code(base: Side, new: Side) -> Code:
@@ -45,7 +45,7 @@ def _executed(made: Compiled) -> tuple[object, ...]:
 
 
 def _same_data(base: Side, new: Side) -> bool | None:
-    """Whether all else that is loaded is the same; None where nobody tells."""
+    """Whether everything else that is loaded is the same; None if it is not known."""
     was, now = (side.run.compiled[side.case] for side in (base, new))
     if all(made.loaded_sha256 for made in (*was, *now)):
         return [made.loaded_sha256 for made in was] == [made.loaded_sha256 for made in now]
@@ -65,14 +65,14 @@ def _same_launches(base: Side, new: Side) -> bool | None:
 
 
 def _same_inputs(base: Side, new: Side) -> bool:
-    """In one run both sides are held to today's problem.py."""
+    """Whether the inputs are the same. In one run, both sides use today's problem.py."""
     name = f"{new.planned.problem}/problem.py"
     was, now = (side.planned.made_from.get(name) for side in (base, new))
     return base.run is new.run or was == now
 
 
 def _same_sources(base: Side, new: Side) -> bool:
-    """Whether the same texts were compiled by the same compiler, as far as both sides tell."""
+    """Whether the same sources were compiled by the same compiler, as far as both sides say."""
     was, now = _sources(base), _sources(new)
     return bool(was) and was == now
 

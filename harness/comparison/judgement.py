@@ -29,7 +29,7 @@ MIN_EFFECT = 0.02
 """The slowdown, as a part of the time, that a comparison is to find or exclude."""
 
 ENOUGH = 0.5
-"""The part of the cases that were sound in the base that must be compared, or nobody can tell."""
+"""The share of the base's sound cases that must be compared; with fewer, nobody can tell."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Judgement:
     """Whether times are compared as ratios to each run's own baseline."""
     withheld: str
     untold: Sequence[str]
-    """Why nobody can tell; empty where one can."""
+    """Why nobody can tell; empty if the comparison is conclusive."""
     untold_cases: Mapping[str, str] = field(default_factory=dict)
     """Changed cases that were not compared exactly, by name, and why."""
     min_effect: float = MIN_EFFECT
@@ -69,7 +69,7 @@ class Judgement:
 
     @property
     def compared(self) -> list[Change]:
-        """Those that both sides ran, and of which something could be said."""
+        """The changes that both sides ran and that could be compared."""
         return [change for change in self.changes if change.kind not in changes.APART]
 
 
@@ -166,7 +166,7 @@ def _not_compared(
 
 
 def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
-    """Where most kernels changed by as much, and no unchanged code tells whose doing that is."""
+    """Report sizes at which most kernels moved alike, and no unchanged code shows the cause."""
     for (group, cache), level in looked.levels.items():
         if not level.witnesses and abs(math.expm1(level.moved)) > min_effect:
             longer = "longer" if level.moved > 0 else "less"

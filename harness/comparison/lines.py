@@ -37,7 +37,8 @@ class LineOfCode:
 def where(
     base: Side, new: Side, amount: Amount, shown: tuple[Amount, Amount] | None = None
 ) -> LineOfCode | None:
-    """Where an amount grew most; None where it grew on no line, or lines were not counted."""
+    """The line on which an amount grew most; None if it grew on no line, or lines were not
+    counted."""
     before, after = _of(base), _of(new)
     if not before or not after:
         return None

@@ -84,7 +84,7 @@ def _usual_clock(run: Run, group: Group) -> float | None:
 
 
 def _device(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
-    """The name says most; the other properties are told where the names agree."""
+    """Report the device's name if it differs, else its other properties."""
     was, now = (info.get("device") or {} for info in (one, other))
     if was.get("name") != now.get("name"):
         return _compared("device", was.get("name"), now.get("name"))

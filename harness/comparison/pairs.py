@@ -79,5 +79,5 @@ def within(run: Run) -> list[Pair]:
 
 
 def _key(p: Planned) -> str:
-    """What two cases share that stand beside each other."""
+    """The key that the two cases of a pair share."""
     return repr((p.problem, p.variant, p.dtype, sorted(p.sizes.items()), sorted(p.launch.items())))

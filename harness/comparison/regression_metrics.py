@@ -144,7 +144,7 @@ GAUGES: Sequence[Gauge] = (
     Gauge("distinct-bytes", 1, False, 0.01, "what the device's memory moves at the least"),
     Gauge("launches", 1, False, 0.0, "each has a cost of its own"),
 )  # fmt: skip
-"""In the order in which they are told."""
+"""The regression metrics, in the order in which they are reported."""
 
 
 @dataclass(frozen=True)
@@ -164,13 +164,13 @@ class Moved:
 
     @property
     def size(self) -> float:
-        """By how many times it moved; infinite from or to 0."""
+        """The factor by which it moved; infinite from or to 0."""
         few, many = sorted(abs(value) for value in _numbers(self.gauge, (self.base, self.new)))
         return many / few if few else float("inf")
 
     @property
     def provenance(self) -> Provenance:
-        """Of both; where only one side has a value, of that one."""
+        """The provenance of both values, or of the only one."""
         known = self.new or self.base
         assert known is not None
         return known.provenance
@@ -210,7 +210,7 @@ def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: boo
 
 
 def unsure(base: Side, new: Side, readings: tuple[Readings, Readings]) -> list[Gauge]:
-    """The gauges that would decide and got worse, as far as a value tells that is not exact."""
+    """The metrics that decide and seem to have got worse, by values that are not exact."""
     values = _values(base, new, readings)
     return [
         gauge for gauge in GAUGES

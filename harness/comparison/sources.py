@@ -30,7 +30,7 @@ def made_from(base: Side, new: Side) -> list[tuple[str, str, str]]:
 
 
 def source_changed(base: Side, new: Side) -> bool | None:
-    """Whether the variant's own file differs; None where the journal does not tell."""
+    """Whether the variant's own file differs; None if the journal does not say."""
     hashes = [_hashes(side) for side in (base, new)]
     return hashes[0] != hashes[1] if all(hashes) else None
 

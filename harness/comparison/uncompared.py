@@ -23,16 +23,16 @@ from harness.tables import Run
 IN_PTX = "was counted in PTX alone, which differs from the machine code that a GPU executes"
 BY_A_MODEL = "was counted by a model of the hardware, as its warps wait for what others do"
 _SETTLED = frozenset({"newly faulty", "slower", "worse", "traded", "no longer run", "mended"})
-"""Kinds that are told by themselves, or of which there is no more to ask."""
+"""Kinds of change that are reported in their own right, or leave nothing to ask."""
 
 
 def cases(
     told: Iterable[Change], readings: tuple[Readings, Readings], timed: bool
 ) -> dict[str, str]:
-    """Changed cases of which nobody can tell, by name, and why.
+    """Find the changed cases that cannot be judged, by name, with the reason.
 
-    One size at which it was compared is enough for the others at which the same code is launched
-    and the same of it changed: large ones take the emulator too long.
+    If a case was compared at one size, that is enough for other sizes at which the same code is
+    launched and the same parts of it changed, because large sizes take the emulator too long.
     """
     groups: dict[object, list[Change]] = defaultdict(list)
     for change in told:
@@ -71,9 +71,9 @@ def gone(told: Sequence[Change], base: str) -> Iterator[str]:
 
 
 def budgets_of(run: Run, readings: Readings) -> Iterator[str]:
-    """Budgets that no case of their variant could check, and that nobody said may stay unchecked.
+    """Find budgets that no case of their variant could check, unless they may stay unchecked.
 
-    Of a timed run only those are asked for that need no counters: there, times decide.
+    In a timed run, only budgets that need no counters are considered: there, times decide.
     """
     suffix = suffix_of(run)
     found: dict[tuple[str, str], list[budgets.Check]] = defaultdict(list)
@@ -102,7 +102,7 @@ def _asks(run: Run, check: budgets.Check) -> bool:
 
 
 def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -> str:
-    """Why a change of which the outcome is known tells nothing; empty where it does."""
+    """Why a change cannot be judged although its outcome is known; empty if it can."""
     if change.kind in _SETTLED:
         return ""
     if change.kind in APART or change.kind == "faulty in both":
@@ -130,7 +130,7 @@ def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -
 
 
 def _in_ptx(change: Change) -> str:
-    """With the reason why its machine code was not executed, where a side tells."""
+    """Add the reason why its machine code was not executed, if a side gives it."""
     for side in filter(None, (change.pair.new, change.pair.base)):
         p = side.planned
         for remark in side.run.remarks.get((p.problem, p.variant), []):

@@ -82,5 +82,5 @@ def markdown_code(said: str) -> str:
 
 
 def xml(said: str) -> str:
-    """Drop characters that XML cannot hold; whoever writes the file escapes its markup."""
+    """Replace characters that XML cannot hold. Markup is escaped by the writer of the file."""
     return _NOT_XML.sub("\ufffd", text(said))

@@ -54,16 +54,15 @@ class Planned:
     builds_on: str = ""
     """The variant of which this one is a step further; empty for a root of the ladder."""
     made_from: dict[str, str] = field(default_factory=dict)
-    """What decides its result, file by file, and the hash or version of each; where one differs,
-    the case is done anew."""
+    """Everything that decides the result: each file or tool with its hash or version. If one
+    differs, the case is run again."""
     expect: dict[str, str] = field(default_factory=dict)
     """What has to come of counting it: names and limits, as harness/budgets.py reads them."""
     idea: str = ""
-    """What it says that it does better, one of `IDEAS` in harness/cases.py; of a trap, what it
-    spoils. Empty where nothing was said."""
+    """The variant's idea, one of `IDEAS` in harness/cases.py; for a trap, what it makes worse."""
     is_trap: bool = False
     written_bytes: Whole | None = None
-    """Of `bytes`; None in older runs, which recorded the sum alone."""
+    """The part of `bytes` that is written; None in older runs, which recorded only the sum."""
     reread_bytes: Whole = 0
     exponentials: Whole = 0
     launched: str = ""
@@ -95,13 +94,14 @@ class Compiled:
     """Theoretical: resident warps over the most that a multiprocessor holds."""
     occupancy_limiter: str
     sass_sha256: str = ""
-    """Of the kernel's machine code alone."""
+    """The hash of the kernel's machine code."""
     waves: Real | None = None
     """The grid's blocks over those that all multiprocessors hold at once, as ncu counts waves."""
     local_at: str = ""
     """`file:line` with most of what spills or lies on the stack; empty where nothing does."""
     loaded_sha256: str = ""
-    """Of all that is loaded to run the kernel: its machine code, constants and variables."""
+    """The hash of everything that is loaded to run the kernel: machine code, constants and
+    variables."""
     kind: Literal["compiled"] = "compiled"
 
 
@@ -234,9 +234,9 @@ class Ceiling:
     how: str
     samples: tuple[Real, ...]
     case: str = ""
-    """Of the rounds in which other placements measured it again."""
+    """The case in the rounds in which other placements measured the ceiling again."""
     work: Real = 0.0
-    """Of one launch: bytes, flops or exponentials."""
+    """The work of one launch: bytes, flops or exponentials."""
     kind: Literal["ceiling"] = "ceiling"
 
 
@@ -248,9 +248,9 @@ class Outcome:
     status: Status
     reason: str = ""
     again: bool = False
-    """Nothing that the case itself is to blame for: a run that is resumed does it anew."""
+    """Whether the failure was not the case's fault, so that a resumed run tries it again."""
     limits: dict[str, float] = field(default_factory=dict)
-    """The limits of bench.yaml that ended it: with a higher one it is done anew."""
+    """The limits of bench.yaml that ended it; with a higher limit it is run again."""
     kind: Literal["outcome"] = "outcome"
 
 

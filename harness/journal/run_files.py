@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 REPORTS = Path("reports")
-"""Where a run goes that no folder is named for, below where one stands."""
+"""The folder for runs without a named folder, below the current one."""
 LATEST = REPORTS / "latest"
 BASELINES = REPORTS / "baselines"
 
@@ -193,7 +193,7 @@ def _parts(name: str) -> tuple[str, ...]:
     """Split a name into components. Raises OSError if it leads out of the folder."""
     found = PurePosixPath(name).parts
     if not found or any(each in ("..", "/", "//") or "\0" in each for each in found):
-        raise OSError(errno.EINVAL, "it does not lie in the run's folder", name)
+        raise OSError(errno.EINVAL, "it is not in the run's folder", name)
     return found
 
 

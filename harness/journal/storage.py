@@ -68,7 +68,7 @@ class Appended:
     def _check_length(self) -> None:
         if os.fstat(self._file).st_size != self._length:
             self._broken = (
-                f"{self._path} was changed by something else than this run: it counts for nothing\n"
+                f"{self._path} was changed by something other than this run, so it is not used\n"
                 "  find out what wrote into it, and run again with another --out"
             )
             raise JournalError(self._broken)

@@ -25,7 +25,8 @@ _KERNEL = Path("/proc/version")
 
 _EXPLAINS = ("SwPowerCap", "HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown",
              "HwPowerBrakeSlowdown", "SyncBoost")  # fmt: skip
-"""Reasons of the driver's for a clock below the highest; without one somebody has locked it."""
+"""The driver's reasons for a clock below the highest; without one, somebody has locked the
+clock."""
 
 
 @dataclass(frozen=True)

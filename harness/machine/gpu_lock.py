@@ -32,7 +32,7 @@ def gpu_to_itself(gpu: str) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise UsageError(
-            f"{path}: {error.strerror}: whether another run uses the GPU cannot be told\n"
+            f"{path}: {error.strerror}: it cannot be determined whether another run uses the GPU\n"
             "  delete the file, or have its owner do so"
         ) from None
     try:

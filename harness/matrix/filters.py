@@ -20,8 +20,8 @@ from harness.matrix.variants import Problem, Variant
 from harness.problem import Work, loading
 
 QUICK_BYTES = 256 * 2**20
-"""Compulsory traffic of the size that a quick run times, at most: beyond any L2 cache, and few
-milliseconds of memory traffic."""
+"""The most compulsory traffic, in bytes, of the size that a quick run times. It exceeds any L2
+cache, and takes only a few milliseconds of memory traffic."""
 QUICK_FLOPS = 2**37
 """Its arithmetic, at most: the host works out the reference in float64."""
 QUICK_SECONDS = 15
@@ -39,7 +39,7 @@ class Choice:
     quick: bool = False
 
     def __str__(self) -> str:
-        """As it would be typed."""
+        """The options as they would be typed."""
         words = [
             f"--{name} {value}" for name, values in asdict(self).items()
             for value in (values if isinstance(values, (list, tuple)) else ())
@@ -70,7 +70,9 @@ def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
     )
     for dtype in choice.dtype:
         if dtype not in BY_NAME:
-            raise UsageError(f"--dtype {dtype!r} is no element type{did_you_mean(dtype, BY_NAME)}")
+            raise UsageError(
+                f"--dtype {dtype!r} is not an element type{did_you_mean(dtype, BY_NAME)}"
+            )
     found = _kept(found, lambda p: _with_dtypes(p, choice.dtype), lambda: _dtypes_there(found))
     found = _kept(found, lambda p: _with_launch(p, launch), lambda: _launch_there(found, choice))
     bench = replace(bench, problems=found)
@@ -226,7 +228,8 @@ def _quickly(bench: model.Bench, backend: str) -> model.Bench:
 
 
 def _quick_size(bench: model.Bench, problem: Problem, most: int) -> Shape:
-    """The largest that moves at most so many bytes, and is soon verified, else the smallest."""
+    """The largest size that moves at most this many bytes and is soon verified, else the
+    smallest."""
     try:
         by_bytes = sorted(_with_work(bench, problem), key=lambda each: each[0].bytes)
     except ProblemError:  # plan.py says so, of each case

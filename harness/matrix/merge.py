@@ -147,7 +147,7 @@ class _Merger:
     def _steps(
         self, own: written.Variant, place: YamlLocation, places: dict[tuple[Key, ...], YamlLocation]
     ) -> tuple[MergedStep, ...]:
-        """A list says which steps there are; a mapping, or nothing, takes the default ones."""
+        """The steps: a list names them all; a mapping, or nothing, keeps the default ones."""
         defaults = self.defaults.steps
         at = place.at("steps")
         if isinstance(own.steps, list):
@@ -191,7 +191,7 @@ class _Merger:
         )  # fmt: skip
         return (
             f"`{name}` is not one of the steps in defaults; {there}\n"
-            "  a step of its own stands in a list: steps: [{kernel: …, grid: …, block: …, args: …}]"
+            "  write a step of its own in a list: steps: [{kernel: …, grid: …, block: …, args: …}]"
         )
 
     def _step(
@@ -274,16 +274,16 @@ class _Merger:
             self.taken |= {("let", name) for name in used if name not in variant.own_let}
 
     def _check_taken(self) -> None:
-        """A default that nobody takes is a mistake, or a line too many."""
+        """Refuse a default that no variant uses: it is a mistake, or superfluous."""
         for path in self._leaves():
             if path not in self.taken:
-                what = "each variant says its own"
+                what = "each variant has its own"
                 if path[0] == "let":
                     what = "nothing uses it"
                 elif path[0] == "steps" and len(path) == 2:
                     what = "no variant launches it"
                 raise self.place.at(*path).error(
-                    f"a default that no variant takes: {what}", "remove it, or correct its name"
+                    f"a default that no variant uses: {what}", "remove it, or correct its name"
                 )
 
     def _leaves(self) -> Sequence[tuple[Key, ...]]:
@@ -368,6 +368,6 @@ class _Values:
         }
 
     def compiled(self) -> dict[str, Any]:
-        """What nvcc is told."""
+        """The options for nvcc."""
         listed = {key: tuple(self.take(key, ())) for key in _ONLY_COMPILED if key != "defines"}
         return {"defines": self.merged("defines"), **listed}

@@ -105,7 +105,7 @@ def _own(kernels: Path, name: str, at: YamlLocation | None) -> tuple[Any, YamlLo
         there = files.found(kernels)
         raise at.error(
             f"{path} does not exist{did_you_mean(name, there)}",
-            "a problem's matrix stands there, or here, below its name",
+            "write a problem's matrix there, or here, below its name",
         )
     files.inside(kernels, path, at or YamlLocation(Document(path, None, {})))
     document = strict_yaml.read(path)
@@ -120,7 +120,7 @@ def _own(kernels: Path, name: str, at: YamlLocation | None) -> tuple[Any, YamlLo
 
 
 def _bound(problems: Mapping[str, Problem]) -> None:
-    """A matrix that nobody can mean is refused before it is worked out."""
+    """Refuse a matrix that is too large to be meant, before it is computed."""
     total = 0
     for problem in problems.values():
         total += problem.count()

@@ -80,7 +80,7 @@ def _extents(value: Any) -> tuple[Expression, ...]:
 
 def name(value: str) -> str:
     if is_cut(value):
-        raise ValueError(f"`{value}` is the rest of a value that a comma cut\n  {QUOTE_IT}")
+        raise ValueError(f"`{value}` is the rest of a value that a comma split\n  {QUOTE_IT}")
     if not _NAME.match(value):
         raise ValueError("a name is a letter, then letters, digits and _")
     if len(value) > LONGEST_NAME:
@@ -169,7 +169,7 @@ def _looks(value: Any) -> tuple[int, ...]:
     if not numbers or any(isinstance(n, bool) or not isinstance(n, int) for n in numbers):
         raise ValueError("write one or more whole numbers: [8, 16, 24]")
     if numbers[0] < 3 or numbers[-1] > 1000 or sorted(set(numbers)) != list(numbers):
-        raise ValueError("the numbers rise, from at least 3 to at most 1000")
+        raise ValueError("the numbers must increase, from at least 3 to at most 1000")
     return tuple(numbers)
 
 
@@ -223,8 +223,8 @@ def _budget(value: Any) -> Budget:
         limit = Number(text[len(relation) :].strip()).evaluate({})
     except ConfigError:
         raise ValueError(
-            f"`{value}` is no budget: write none, a number, or a comparison in quotation marks: "
-            f'"<= 4"; there are {", ".join(RELATIONS)}'
+            f"`{value}` is not a budget: write none, a number, or a comparison in quotation "
+            f'marks: "<= 4"; there are {", ".join(RELATIONS)}'
         ) from None
     return Budget(relation or "==", limit)
 
@@ -244,7 +244,7 @@ def _distinct(value: list[str]) -> list[str]:
 
 def _flag(value: Any) -> str:
     if not isinstance(value, str) or not value.startswith("-") or len(value) < 2:
-        raise ValueError(f"`{value}` is no option of nvcc; join an option's value to it with =")
+        raise ValueError(f"`{value}` is not an nvcc option; join an option and its value with =")
     word = "-" + value.lstrip("-").partition("=")[0]
     instead = _OURS.get(word) or (_OURS[value[:2]] if value[:2] in ("-D", "-I") else "")
     if instead:
@@ -325,7 +325,7 @@ def _kernel(value: Any) -> KernelName:
 
 
 def _capability(value: Any) -> tuple[int, int]:
-    """Of 8.0, 8 and 0."""
+    """Parse a compute capability: 8.0 gives 8 and 0."""
     found = re.fullmatch(r"(\d{1,2})\.(\d)", str(value))
     if not found or isinstance(value, bool):
         raise ValueError("write a compute capability, such as 8.0")

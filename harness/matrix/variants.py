@@ -42,7 +42,7 @@ class Needs:
     features: tuple[Feature, ...] = ()
     """One without words is a compute capability that the matrix gives as a number."""
     shared_bytes: int = 0
-    """Of a block, static and dynamic together."""
+    """Bytes per block, static and dynamic together."""
 
     def missing(self, device: Device) -> str:
         """The first thing that the device lacks, in words; empty if it has them all."""
@@ -110,7 +110,7 @@ class Variant:
     )
 
     def place(self, *at: Key) -> YamlLocation:
-        """Where a value was written, or what it belongs to."""
+        """The place where a value was written, or that of what it belongs to."""
         for length in range(len(at), -1, -1):
             if at[:length] in self.places:
                 return self.places[at[:length]].at(*at[length:])
@@ -143,7 +143,7 @@ class Variant:
 
 
 def _names(argument: str | int | float) -> frozenset[str]:
-    """Those in an argument: of an expression, or a buffer's."""
+    """The names in an argument: those of an expression, or a buffer's."""
     try:
         return Number(str(argument)).names
     except ExpressionError:  # plan.py says what is wrong with it
@@ -156,7 +156,7 @@ class Sizes:
     bench: tuple[Shape, ...]
     emulate: tuple[Shape, ...] = ()
     is_chosen: bool = False
-    """Whether `bench` is what somebody chose for the backend, rather than what a GPU times."""
+    """Whether `bench` was chosen for the backend, rather than being what a GPU times."""
 
     def of(self, backend: str) -> tuple[Shape, ...]:
         """The sizes of which it makes cases: what a GPU times can be too much for the emulator."""
@@ -180,7 +180,7 @@ class Problem:
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """Those of all variants."""
+        """The element types of all variants."""
         return tuple(dict.fromkeys(d for v in self.variants.values() for d in v.dtypes))
 
     def everything(self) -> Iterator[Variant]:

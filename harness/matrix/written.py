@@ -131,7 +131,7 @@ class Requires(Strict):
     shared: Annotated[int, Field(ge=0)] = 0
     """Bytes of a block's shared memory, static and dynamic together."""
     features: list[AFeature] = []
-    """By the names of harness/silicon/features.py."""
+    """Features, by their names in harness/silicon/features.py."""
 
 
 class Function(Common):
@@ -141,14 +141,15 @@ class Function(Common):
     python: PythonFunction = ""
     host: HostFunction = ""
     args: Annotated[list[Argument], Field(max_length=100)] = []
-    """Of a host function: buffers of the problem by name, or expressions; the stream follows."""
+    """For a host function: buffers of the problem by name, or expressions; the stream follows
+    them."""
 
 
 class Library(Function):
     """A library to measure the variants against."""
 
     compiled: bool = False
-    """Of a Python function: torch.compile makes kernels of it."""
+    """For a Python function: torch.compile turns it into kernels."""
 
 
 class Variant(Function):
@@ -162,7 +163,7 @@ class Variant(Function):
     builds_on: str = ""
     """The variant of which this one is a step further."""
     idea: AnIdea = ""
-    """What it does better than that one, by the names of harness/cases.py."""
+    """What it does better than that variant: one of the ideas in harness/cases.py."""
     trap: AnIdea = ""
     """In place of an idea: what it is there to spoil."""
 
@@ -212,7 +213,7 @@ class Problem(Strict):
     launch: Axes = ({},)
     baseline: str
     requires: Requires = Requires()
-    """Of all its variants and libraries."""
+    """What all variants and libraries of the problem need."""
     library: OwnLibrary = ()
     """torch: problem.py's library(); torch_compile: the same, compiled by torch.compile."""
     libraries: dict[Name, Library] = {}
@@ -224,7 +225,7 @@ class Timing(Strict):
     """How much is measured; docs/measurement.md gives the reasons."""
 
     rounds: Rounds = "auto"
-    """Of each case; auto: as many as its interval needs."""
+    """The number of rounds of each case; auto: as many as its interval needs."""
     rounds_per_placement: Annotated[int, Field(ge=1, le=100)] = 3
     placements: Looks = (8, 16, 24)
     """Processes after which one looks what is settled, and the most of them."""
@@ -242,7 +243,7 @@ class Timing(Strict):
     same_within: Annotated[float, Field(ge=0, lt=1)] = 0.01
     """Variants whose ratio is certainly this near to 1 are called the same."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 20_260_101
-    """Of the test inputs and of every random order; what is timed has inputs of its run alone."""
+    """The seed of the test inputs and of every random order; timed inputs are new in each run."""
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -290,7 +291,8 @@ _MODELS: tuple[tuple[tuple[str, ...], type[Strict]], ...] = (
     (("variants", "*", "requires"), Requires),
     (("variants", "*", "steps", "*"), WrittenStep),
 )
-"""Where in a file which keys may stand; at its top those of the model that it is read as."""
+"""The keys that are allowed at each place of a file; at its top, those of the model that it is read
+as."""
 
 
 def checked(model: type[Written], data: Any, place: YamlLocation) -> Written:
@@ -302,7 +304,7 @@ def checked(model: type[Written], data: Any, place: YamlLocation) -> Written:
 
 
 _MARKS = ("[key]", "<mapping>", "<list>", "<name>", "<step>")
-"""What stands in the places of pydantic's findings and is no key of the file."""
+"""Parts of the locations that pydantic reports which are not keys of the file."""
 
 
 def _explained(model: type[Strict], place: YamlLocation, error: ValidationError) -> ConfigError:
@@ -328,7 +330,7 @@ def _explained(model: type[Strict], place: YamlLocation, error: ValidationError)
 
 
 def _unknown(model: type[Strict], path: tuple[Key, ...]) -> str:
-    """Of a key that is not known: the nearest one, and those that may stand there."""
+    """For an unknown key: the nearest known one, and those that are allowed there."""
     name, above = str(path[-1]), path[:-1]
     if is_cut(name, "()<>"):
         return f"the rest of a value that a comma cut\n  {QUOTE_IT}"

@@ -47,7 +47,8 @@ _TAIL = 20_000
 
 
 def portions(cases: Iterable[Case], most: int = PORTION) -> list[tuple[Case, ...]]:
-    """Cases of one problem, those that share their inputs side by side; at most so many each."""
+    """Divide the cases into portions of at most this many. Each has cases of one problem, with
+    those that share inputs next to each other."""
     ordered = sorted(cases, key=lambda case: (case.problem, case.group))
     found = []
     for _, of_problem in groupby(ordered, key=lambda case: case.problem):
@@ -83,8 +84,11 @@ def file_name(cases: Sequence[Case], part: int) -> str:
 
 
 def _without_part(found: Report, cases: Iterable[Case], at: str) -> Report:
-    """Without the case that ncu ended in, where it is a function, which launches as often as it
-    likes: the report may have some of its launches, and their sum is no figure of it."""
+    """Leave out the case in which ncu ended, if it is a function.
+
+    A function launches as often as it likes. The report may have only some of its launches, so
+    their sum is not a figure for it.
+    """
     cut = {step for case in cases if case.id == at and not case.steps for step, _ in steps(case)}
     return replace(found, steps={step: c for step, c in found.steps.items() if step not in cut})
 

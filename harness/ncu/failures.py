@@ -42,7 +42,7 @@ class Failure:
 
     @property
     def is_absent(self) -> bool:
-        """There is no ncu, or what is named is none."""
+        """Whether there is no ncu, or the named program is not one."""
         return self.kind in ("absent", "broken")
 
     @property
@@ -111,7 +111,7 @@ def ended_in(reason: str, case: str) -> bool:
 
 
 def no_report(ending: Ending) -> Failure:
-    """ncu ended well and wrote nothing."""
+    """Describe an ncu that ended successfully but wrote nothing."""
     said = _errors(ending.said) or ending.said[-_SHOWN:].strip() or "it printed nothing"
     return Failure("no report", f"ncu wrote no report: {said}")
 

@@ -21,7 +21,8 @@ from harness.ncu.derived import FORMULAS
 
 PATH = Path(__file__).with_name("metrics.yaml")
 ALWAYS = ("gpu__time_duration",)
-"""Collected with every set, so that ncu's duration stands beside the event times."""
+"""The metrics that are collected with every set, so that ncu's duration is known beside event
+times."""
 
 Good = Literal["higher", "lower", "neutral"]
 
@@ -57,7 +58,7 @@ class Metric(_Strict):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """As ncu may know it, in the order of preference."""
+        """The names that ncu may have for it, in order of preference."""
         return self.ncu, *(alternative.ncu for alternative in self.alternatives)
 
 

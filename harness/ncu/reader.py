@@ -252,10 +252,10 @@ def _is_number(found: Any) -> bool:
 
 
 def _scale(metric: Metric, name: str, unit: str) -> float | None:
-    """What turns ncu's unit into the metric's own; None where it is a unit of something else.
+    """The factor from ncu's unit to the metric's own; None if it is a unit of something else.
 
-    A report holds values in base units and names them where ncu_report knows the GPU; where it
-    does not, the name of the metric still says whether it is a percentage.
+    A report holds values in base units and names the units if ncu_report knows the GPU. If it does
+    not, the metric's name still says whether it is a percentage.
     """
     if metric.unit not in _UNITS:
         return 1.0  # a count: ncu's word for what is counted differs between releases

@@ -51,12 +51,16 @@ class Buffer:
 
     def __post_init__(self) -> None:
         if not is_integer(self.count):
-            raise ProblemError(f"buffer {self.name} has {self.count!r} elements, no integer")
+            raise ProblemError(
+                f"buffer {self.name} has {self.count!r} elements, which is not an integer"
+            )
         if self.count < 1:
             raise ProblemError(f"buffer {self.name} has {self.count} elements; it needs at least 1")
         if self.role not in get_args(Role):
             known = ", ".join(get_args(Role))
-            raise ProblemError(f"buffer {self.name} has the role {self.role!r}; known are {known}")
+            raise ProblemError(
+                f"buffer {self.name} has the role {self.role!r}; known roles are {known}"
+            )
         try:
             numpy_dtype(self.dtype)
         except ProblemError as error:
@@ -109,16 +113,16 @@ class Problem(ABC):
     """One line for the report: what is computed."""
 
     arithmetic: str = ""
-    """What its flops are done in, where its type does not tell: "tf32", by tensor cores."""
+    """The arithmetic of its flops, if the type does not say it: "tf32" for tensor cores."""
 
     library_arithmetic: Mapping[str, str] = {}
     """Type → what libraries do its flops in, where that is not what kernels do: "3 tf32"."""
 
     no_roof: str = ""
-    """Why no limit of the machine is what its kernels are held to, in a clause; else empty."""
+    """Why no limit of the machine applies to its kernels, in a clause; else empty."""
 
     folder: Path = Path()
-    """Where its problem.py lies; told when it is loaded."""
+    """The folder of its problem.py; set when it is loaded."""
 
     timed_draw: int = 0
     """The draw of `inputs` that is timed and counted: a typical one."""
@@ -135,8 +139,9 @@ class Problem(ABC):
     so. A kernel reads the other one; `layouts` gives them."""
 
     readings: Mapping[str, str] = {}
-    """Outputs of one number that a kernel measures itself, such as cycles, each with its unit. What
-    several launches tell is recorded; the reference and its bound only say what is possible."""
+    """Outputs of one number that a kernel measures itself, such as cycles, each with its unit. The
+    values of several launches are recorded; the reference and its bound only say what is
+    possible."""
 
     changed_together: Mapping[str, int] = {}
     """Inputs whose numbers belong together, and how many in a row do, such as the 4 of a box; 0 for

@@ -125,7 +125,7 @@ class Checked(Problem):
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         found = self._call("buffers", sizes, dtype)
         if not isinstance(found, Sequence) or not all(isinstance(b, Buffer) for b in found):
-            raise self._wrong("buffers", "it gives no list of Buffer(...)", (sizes, dtype))
+            raise self._wrong("buffers", "it does not return a list of Buffer(...)", (sizes, dtype))
         names = [buffer.name for buffer in found]
         if len(set(names)) < len(names):
             twice = f"it gives a name twice: {', '.join(map(str, names))}"

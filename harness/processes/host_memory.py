@@ -14,7 +14,7 @@ from pathlib import Path
 _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")
 _LEAST = 256 << 20
-"""A process gets at least so much more: below that it could not even say what is wrong."""
+"""A process gets at least this much more; with less, it could not even report what is wrong."""
 
 
 def available(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None:

@@ -46,7 +46,7 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 
 def silence() -> None:
-    """Discard all further output: nobody reads it any more."""
+    """Discard all further output, because nothing reads it any more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)

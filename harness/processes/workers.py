@@ -66,12 +66,12 @@ class Ended:
     killed: bool = False
     no_memory: bool = False
     part_too_small: bool = False
-    """Of the machine's memory it could have no more than it was given."""
+    """Whether it needed more of the machine's memory than it was given."""
     lost: bool = False
     crowded: bool = False
     """Killed or without memory beside other workers, of which there are fewer from now on."""
     right: dict[str, Right] = field(default_factory=dict)
-    """Case id → what its verified results come to, of those that a preparing worker told."""
+    """Case id → the hashes of its verified results, as reported by a preparing worker."""
     failed: dict[str, str] = field(default_factory=dict)
     """Case id → why what the worker reported of its launches does not count."""
     drawn: dict[int, dict[str, str]] = field(default_factory=dict)
@@ -295,7 +295,8 @@ class _Worker:
         return self._judge.failed
 
     def kill(self) -> None:
-        """Kill the worker and its descendants; whoever listens to it sees that it has ended."""
+        """Kill the worker and its descendants; the thread that listens to it sees that it has
+        ended."""
         self._child.kill(thoroughly=True)
 
     def end(self, thoroughly: bool = True) -> None:

@@ -9,7 +9,7 @@ from harness.analysis.ladder import Ladder, Rung
 from harness.report import format as fmt
 
 MANY_KEYS = 3
-"""Sizes that differ in more keys than this are told apart by one of them."""
+"""Sizes that differ in more keys than this are distinguished by one of them."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,10 @@ class Choice:
 
 
 def choices(ladders: Sequence[Ladder]) -> list[Choice]:
-    """Of one problem and type: as few variants as will do, from the smallest size to the largest.
+    """Choose as few variants as possible for one problem and type, from the smallest size to the
+    largest.
 
-    A variant that the fastest cannot be told apart from does as well, so one that does at several
+    A variant that cannot be told apart from the fastest is as good, so one that is good at several
     sizes in a row is named once.
     """
     found: list[Choice] = []

@@ -34,7 +34,7 @@ def sentences(found: Counts) -> Iterator[str]:
 
 
 def not_counted(run: Run, problem: str, dtype: str) -> str:
-    """That nothing was counted, and the first reason why; those of failures are told elsewhere."""
+    """Say that nothing was counted, with the first reason; failures are reported elsewhere."""
     failed = False
     for p in run.planned.values():
         outcome = run.outcomes[p.case]
@@ -48,7 +48,7 @@ def not_counted(run: Run, problem: str, dtype: str) -> str:
 
 
 def nothing(found: Counts) -> str:
-    """Of variants of which none loses anything worth telling, and none moved anything."""
+    """Say so if no variant loses anything worth reporting, and no change moved anything."""
     vague = [rung.short for rung in found.rungs if not found.is_exact(rung)]
     if vague:
         verb = "was" if len(vague) == 1 else "were"

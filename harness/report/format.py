@@ -36,7 +36,8 @@ def three(value: float) -> str:
 
 
 def power_of_two(value: int) -> str | None:
-    """2²⁰ for 1048576; None for what is no power of two, or small enough to read as it stands."""
+    """2²⁰ for 1048576; None for a number that is not a power of two, or is small enough to read as
+    it is."""
     if value < 2**14 or value & (value - 1):
         return None
     return "2" + str(value.bit_length() - 1).translate(_SUPERSCRIPT)
@@ -60,7 +61,8 @@ def amount(value: float) -> str:
 
 
 def assignments(values: Mapping[str, int]) -> str:
-    """Sizes or launch keys: `n = 2²⁸`, `m = 512, k = 64`; all digits, which tell them apart."""
+    """Sizes or launch keys: `n = 2²⁸`, `m = 512, k = 64`; with all digits, which distinguish
+    them."""
     return ", ".join(
         f"{name} = {power_of_two(value) or f'{value:,}'}" for name, value in values.items()
     )
@@ -113,7 +115,7 @@ def ratio(value: Interval) -> str:
 
 
 def verdict(said: str) -> str:
-    """The word that stands for a verdict: `the same`, `unclear`, `faster`."""
+    """The words for a verdict: `the same`, `unclear`, `faster`."""
     return "the same" if said == "same" else said
 
 
@@ -123,13 +125,13 @@ def speedup(value: Interval, said: str) -> str:
 
 
 def times(value: Interval) -> str:
-    """A speed-up alone: near 1, with as many digits as tell it and its interval from 1."""
+    """A speed-up; near 1, with enough digits to distinguish it and its interval from 1."""
     digits = _digits(value)
     return f"{three(value.value) if digits is None else f'{value.value:.{digits}f}'}×"
 
 
 _NEAR = 0.05
-"""Within so much of 1, three significant digits can hide which side of 1 a ratio lies on."""
+"""This close to 1, three significant digits can hide on which side of 1 a ratio is."""
 
 
 def _digits(value: Interval) -> int | None:
@@ -157,7 +159,7 @@ def share(value: float, of: str = "") -> str:
 
 
 def percent(value: float) -> str:
-    """Of a number already in per cent: two digits below 1, none resolved below 0.01."""
+    """Format a number already in per cent: two digits below 1, nothing finer than 0.01."""
     if value == 0:
         return f"0{THIN}%"
     if abs(value) < 0.01:

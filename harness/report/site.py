@@ -157,7 +157,7 @@ def _figures(pages: Iterable[ProblemPage], over: Overview) -> Iterable[Figure]:
 
 
 def _keep_only(folder: Path, below: str, ending: str, wanted: Iterable[str]) -> None:
-    """Of generated files, those of this report: none stays that an earlier one left."""
+    """Keep only this report's generated files; remove those that an earlier report left."""
     run_files.keep_only(folder, below, ending, {PurePosixPath(name).name for name in wanted})
 
 

@@ -31,7 +31,7 @@ class Compilation:
     ready: set[str] = field(default_factory=set)
     refused: dict[Shape, str] = field(default_factory=dict)
     stopped: set[Shape] = field(default_factory=set)
-    """Of those refused: for no fault of their sources."""
+    """The refused shapes whose sources are not at fault."""
 
 
 def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
@@ -65,7 +65,8 @@ def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
 
 
 def to_compile(cases: Iterable[Case], kernels: Path, arch: str) -> int:
-    """How many units of the cases were never compiled here, as far as one can tell beforehand."""
+    """How many of the cases' units have never been compiled here, as far as can be told in
+    advance."""
     cases, found = list(cases), 0
     for kind, made in (("kernel", compiler), ("host", host)):
         units = dict.fromkeys(_units(cases, kind, made.unit, kernels, arch).values())

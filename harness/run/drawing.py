@@ -28,7 +28,7 @@ from harness.worker.inputs import DRAWS
 from harness.worker.timing import DRAWING_S
 
 CORES = 4
-"""Of a machine, for each that draws: the others compile, verify, and feed the GPU."""
+"""Cores of the machine per drawing worker: the other cores compile, verify, and feed the GPU."""
 
 SHARE = 8
 """What waits may take this part of the machine's free memory, and what draws as much."""
@@ -47,7 +47,7 @@ class Group:
 
 
 def groups(cases: Iterable[Case], problems: Mapping[str, Problem]) -> list[Group]:
-    """Those of the cases, in their order, but for such whose references are no doubles."""
+    """The cases' groups, in order, except those whose references are not doubles."""
     found = []
     for case in {case.group: case for case in cases}.values():
         buffers = problems[case.problem].buffers(case.sizes, case.dtype)
@@ -84,7 +84,7 @@ class Drawing:
 
     @property
     def bytes_of_one(self) -> int:
-        """Of the machine's memory that one worker may take."""
+        """The bytes of the machine's memory that one worker may use."""
         return self._most // self._several
 
     def __enter__(self) -> Drawing:
@@ -124,8 +124,10 @@ class Drawing:
         return Drawn(folder, ended.drawn)
 
     def _is_over(self, group: Group) -> bool:
-        """Whether nobody waits for it any more, or somebody does for whom it comes too late: what
-        has the memory may be what is measured later."""
+        """Whether the group is no longer waited for, or is wanted now but does not fit.
+
+        Later groups may hold the memory that it needs.
+        """
         is_wanted = group.case.group == self._wanted and group.nbytes > self._left
         return self._ended or is_wanted
 

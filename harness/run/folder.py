@@ -108,7 +108,7 @@ class Folder:
         self._write()
 
     def point_latest(self) -> None:
-        """reports/latest → the run, when it lies in reports/."""
+        """Point reports/latest to the run, if it is in reports/."""
         point_latest(self.path)
 
     def _go_on(
@@ -153,9 +153,9 @@ class Folder:
 
 
 def point_latest(path: Path) -> None:
-    """reports/latest → a run's folder, when it lies in reports/ and that can be written to.
+    """Point reports/latest to a run's folder, if that is in reports/, which must be writable.
 
-    In a sandbox it cannot be, and who made the sandbox does it.
+    In a sandbox it is not; the process outside sets the link then.
     """
     if path.resolve().parent == REPORTS.resolve() and os.access(REPORTS, os.W_OK):
         LATEST.unlink(missing_ok=True)

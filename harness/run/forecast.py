@@ -141,7 +141,7 @@ class Forecast:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """What happens within is this stage. Its steps are done after it, told or not."""
+        """Time a stage. At its end its steps are done, whether or not they were reported."""
         began = self._clock()
         yield
         took = self._took[name] = self._clock() - began
@@ -183,7 +183,7 @@ class Forecast:
         self._say(f"after {words(now - self._began)}: about {words(self.left)} left")
 
     def end(self) -> None:
-        """Say what it took beside what was said."""
+        """Say how long it took, and how long it was said to take."""
         if self._steps:
             took = self._clock() - self._began
             said = f"said {words(self.total)}{', roughly' if self.is_rough else ''}"
@@ -191,14 +191,14 @@ class Forecast:
 
 
 def nothing() -> Forecast:
-    """Of a run that nobody asks how long it takes."""
+    """A forecast for a run that does not need one."""
     return Forecast((), Durations(), {}, lambda line: None)
 
 
 def steps(
     cases: Sequence[Case], units: int, timing: Timing | None, counted: int = 0
 ) -> Iterator[ForecastStep]:
-    """Of a run of these cases. units: to be compiled. timing: None where nothing is timed.
+    """The steps of a run of these cases. units: to be compiled. timing: None if nothing is timed.
 
     counted: cases that are profiled.
     """
@@ -220,7 +220,7 @@ def steps(
 
 
 def words(seconds: float) -> str:
-    """As people say it: `40 s`, `2 min 40 s`, `1 h 5 min`."""
+    """A duration in words: `40 s`, `2 min 40 s`, `1 h 5 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{max(1, whole)} s"

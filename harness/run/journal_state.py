@@ -41,7 +41,7 @@ class JournalState:
         self.verified: dict[Shape, list[Verified]] = defaultdict(list)
         """At test sizes."""
         self.next_placement: dict[str, int] = defaultdict(int)
-        """By the group."""
+        """The next placement of each group."""
         self._rounds: dict[str, list[Round]] = defaultdict(list)
         self._event_costs: dict[str, list[EventCost]] = defaultdict(list)
 
@@ -74,11 +74,12 @@ class JournalState:
 
     @property
     def is_read(self) -> bool:
-        """Whether Nsight Compute read any counter: what the emulator counts stands beside none."""
+        """Whether Nsight Compute read any counter; the emulator's counts are never mixed with its
+        readings."""
         return any(isinstance(r, Counted) and r.provenance == "ncu" for r in self.counts)
 
     def is_emulated(self, case: str) -> bool:
-        """Whether counters of the emulator stand for a timed case."""
+        """Whether a timed case has counters from the emulator."""
         return case in self.emulated and bool(self.emulated[case].counted)
 
     def about(self, cases: Sequence[Case]) -> list[Record]:

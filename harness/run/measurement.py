@@ -23,7 +23,7 @@ from harness.processes.workers import Ended
 from harness.run.surroundings import Surroundings
 
 RAM = Path("/dev/shm")
-"""Where inputs wait for their placements, if there is room."""
+"""The folder in which inputs wait for their placements, if there is room."""
 
 NO_MEMORY = "skipped for all variants, as there is no memory for this size"
 
@@ -51,7 +51,7 @@ class Effort:
     looks: tuple[int, ...]
     choosing: int
     rounds: int
-    """Of a placement."""
+    """The rounds of a placement."""
     batch: int
     interval: float
     seconds: float
@@ -70,7 +70,7 @@ class Measurement:
     baseline: str
     effort: Effort
     first_placement: int = 0
-    """Where a run that is resumed goes on."""
+    """The placement at which a resumed run continues."""
     needed_bytes: int = 0
     drawn: Drawn | None = None
     """What was drawn ahead."""
@@ -181,10 +181,11 @@ class Measurement:
         return ended
 
     def _seat(self, name: str) -> str:
-        """Of the process that does the like for all groups; none where each has its own.
+        """The seat of a process that measures all groups; empty if each group has its own process.
 
-        What a variant's own code leaves behind in a process must not meet another group. Kernels
-        run on the device, and a library is the problem's; a group with other functions is alone.
+        What a variant's own code leaves behind in a process must not affect another group. Kernels
+        run on the device, and a library is the problem's own. A group with other functions gets its
+        own process.
         """
         is_harmless = all(case.kind == "kernel" or case.is_library for case in self.cases)
         return name if self.effort.shared and is_harmless else ""
@@ -195,7 +196,8 @@ class Measurement:
         return self.baseline if self.baseline in variants else next(iter(variants), "")
 
     def _unsettled(self) -> list[Case]:
-        """The cases that more placements would tell more of, and what they are compared with."""
+        """The cases about which more placements would tell more, and those that they are compared
+        with."""
         rest = self._open()
         timings = self.run.timings(rest)
         found = {

@@ -33,9 +33,9 @@ class Qualification:
     uncounted: Mapping[str, str] = field(default_factory=dict)
     _failed: dict[Shape, str] = field(default_factory=dict)
     _late: set[Shape] = field(default_factory=set)
-    """Of those that failed: by the deadline."""
+    """The shapes that failed by missing the deadline."""
     _again: set[Shape] = field(default_factory=set)
-    """Of those that failed: for nothing that they are to blame for."""
+    """The shapes that failed through no fault of their own."""
 
     def carry_out(self) -> str:
         """What became of it, in a word or two. A launch shape that fails has its outcome after it.

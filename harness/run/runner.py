@@ -139,7 +139,7 @@ class Runner:
                 self.workers.stop()
 
     def _foreseen(self) -> forecast.Forecast:
-        """Of what is still to be done; nothing where other machines do it."""
+        """Forecast what is still to be done; nothing if other machines do it."""
         if not isinstance(self._executor, LocalExecutor):
             return forecast.nothing()
         to_do = self._open(self.cases)
@@ -160,11 +160,11 @@ class Runner:
 
     @property
     def _machine(self) -> str:
-        """By which what it took is remembered."""
+        """The key under which durations are remembered."""
         return f"{self.device.name}, {self.backend}"
 
     def end_forecast(self) -> None:
-        """When all is told: say what it took, and remember it."""
+        """At the end, say how long it took, and remember it."""
         self.forecast.end()
         forecast.save(self._machine, self.forecast.durations)
 
@@ -185,7 +185,7 @@ class Runner:
         )
 
     def _to_time(self) -> set[str]:
-        """The chosen cases that a clock is held to, unless they fail before."""
+        """The chosen cases that are timed, unless they fail before."""
         if not self.is_timed:
             return set()
         return {case.id for case in self.chosen if not (case.skip or case.refusal)}
@@ -218,7 +218,7 @@ class Runner:
         return "" if self.is_timed else planning.over_budget(case, self.bench, self.plan)
 
     def _drawing(self) -> AbstractContextManager[drawing.Drawing | None]:
-        """Of what is to be measured on this machine, on some of its cores."""
+        """Draw in advance for what is measured on this machine, on some of its cores."""
         several = (
             self._executor.cores // drawing.CORES
             if isinstance(self._executor, LocalExecutor)

@@ -48,12 +48,12 @@ _CODE = (".py", ".cu", ".cuh", ".cpp", ".h")
 
 @cache
 def harness_hash(is_timed: bool) -> str:
-    """Of the harness's own files that make a result: those that compile, launch, time, count and
+    """Hash the harness's own files that affect a result: those that compile, launch, time, count,
     verify.
 
-    What only plans, reads, compares or draws is not among them: it works on what stands in the
-    journal. A timed run's scrutiny happens in the emulator, too; that decides whether a case is
-    sound and not how long it takes, so a change there does not make its times stale.
+    Files that only plan, read, compare or draw are not included, because they work on what is in
+    the journal. A timed run's cheat check also runs in the emulator. It decides whether a case is
+    sound, not how long it takes, so changes there do not make times out of date.
     """
     found = hashlib.sha256()
     for file in harness_files(is_timed):
@@ -123,7 +123,7 @@ class Origins:
         return found
 
     def _with_headers(self, source: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
-        """The file and all that it includes of ours, whatever is defined; those of the toolkit
+        """The file and everything of ours that it includes, under any macros. The toolkit's headers
         change with its version."""
         key = source, folders
         if key not in self._included:
@@ -172,7 +172,7 @@ def _includes(path: Path, folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def _name(path: Path, kernels: Path) -> str:
-    """As people know it: below the folder of all problems, where it lies there."""
+    """The path as users know it: relative to the folder of all problems, if it is below that."""
     full = path.resolve()
     below = full.is_relative_to(kernels.resolve())
     return str(full.relative_to(kernels.resolve())) if below else str(full)
@@ -199,11 +199,11 @@ def changes(
     timed: Collection[str],
     limits: Mapping[str, float],
 ) -> list[Renewed]:
-    """What has to be done anew. Nothing where the folder is empty.
+    """Determine what has to be repeated; nothing if the folder is empty.
 
     plan: every case of the run, as it is now. known: the records that count so far. chosen: the
-    cases that are worked on. timed: of these, the ones that a clock is held to. limits: those of
-    bench.yaml, as they are now.
+    cases that are worked on. timed: those of them that are timed. limits: those of bench.yaml, as
+    they are now.
     """
     before: dict[str, Planned] = {}
     ended: dict[str, Outcome] = {}
@@ -255,7 +255,7 @@ def _another_try(was: Outcome | None, limits: Mapping[str, float]) -> str:
 
 
 def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:
-    """What is done anew and why, in lines for the terminal."""
+    """What is repeated and why, in lines for the terminal."""
     by_reason: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for each in renewed:
         if each.what != "times":

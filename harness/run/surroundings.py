@@ -18,7 +18,7 @@ Keep = Callable[[Record], None]
 class Surroundings(Protocol):
     @property
     def is_timed(self) -> bool:
-        """Whether the backend tells the time."""
+        """Whether the backend can time launches."""
         ...
 
     @property

@@ -49,7 +49,7 @@ class RunSettings:
 
     @property
     def is_timed(self) -> bool:
-        """Whether the backend tells the time."""
+        """Whether the backend can time launches."""
         return self.backend != "emulator"
 
 
@@ -68,14 +68,14 @@ class WorkItem:
     name: str
     cases: tuple[Case, ...] = ()
     tests: tuple[Case, ...] = ()
-    """Of a qualification: the test sizes that can be run."""
+    """For a qualification: the test sizes that can be run."""
     uncounted: Mapping[str, str] = field(default_factory=dict)
-    """Of a qualification: case → why the emulator does not count it."""
+    """For a qualification: case → why the emulator does not count it."""
     baseline: str = ""
     needed_bytes: int = 0
-    """Of a measurement: what its inputs take on disk while it lasts."""
+    """For a measurement: the disk space that its inputs take while it lasts, in bytes."""
     works: Mapping[str, Work] = field(default_factory=dict)
-    """Of what is counted: group → its work model."""
+    """For cases that are counted: group → its work model."""
 
 
 class TaskRunner:
@@ -97,13 +97,15 @@ class TaskRunner:
         self.slots = on_this_machine(setting.device)
         self._keep = keep
         self.took: Callable[[WorkItem, float], None] = lambda item, seconds: None
-        """Told what each piece took, in seconds."""
+        """Called with the time that each work item took, in seconds."""
         self.drawing: Drawing | None = None
-        """Of the groups that are measured here; None where each is drawn when its turn comes."""
+        """Draws in advance for the groups that are measured here; None if each is drawn when its
+        turn comes."""
         self._probed: set[str] = set()
         """Seats whose processes have measured the ceilings."""
         self.keeps_processes = False
-        """Whether workers may wait for the next piece; whoever says so dismisses them."""
+        """Whether workers may wait for the next work item; the code that sets this also dismisses
+        them."""
 
     def carry_out(self, item: WorkItem, cores: int = 1) -> str:
         """What became of it, in a word or two. Raises DeviceLost."""
@@ -242,5 +244,5 @@ class TaskRunner:
 
 
 def timing_of(timing: Timing) -> dict[str, Any]:
-    """How it was measured, for run.json and for whoever reads the rounds."""
+    """How it was measured, for run.json and for readers of the rounds."""
     return {**timing.model_dump(mode="json"), "looks": len(timing.looks)}

@@ -18,7 +18,7 @@ from harness.journal.records import Ceiling, EventCost, Record
 from harness.statistics.intervals import batch_time
 
 LAUNCHES = 24
-"""Of the kernel that times itself, in each placement and state of the cache."""
+"""How often the kernel that times itself is launched, in each placement and state of the cache."""
 
 IN_AND_OUT_NS = 770.0
 """CUPTI's duration of a self-timed kernel that reads, less what it says itself: the time before its

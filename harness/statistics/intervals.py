@@ -34,7 +34,7 @@ Times = Mapping[Key, float]
 """A batch's time, ns, for each placement and round."""
 
 FEWEST = 3
-"""An interval needs at least so many placements, or rounds where there is one placement."""
+"""An interval needs at least this many placements, or rounds if there is only one placement."""
 
 FEWEST_TICKS = 8
 """Different samples from which the step of the clock is read."""
@@ -143,10 +143,8 @@ def estimate(logs: Times, resolution: float = 0.0, bias: float = 0.0) -> Estimat
 
 
 def time_of(times: Times, hidden: float = 0.0, in_doubt_ns: float = 0.0) -> Estimate | None:
-    """The logarithm of a time, ns. hidden: the error that the clock's steps hide (`hidden_by`).
-
-    in_doubt_ns: the error in either direction that remains however often one measures.
-    """
+    """Estimate the logarithm of a time in ns. hidden: the error that the clock's steps hide
+    (`hidden_by`)."""
     if any(not (math.isfinite(t) and t > 0) for t in times.values()):
         return None
     bias = in_doubt_ns * fmean(1 / t for t in times.values()) if times else 0.0

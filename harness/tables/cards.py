@@ -57,10 +57,10 @@ def _read(folder: Path) -> dict[str, str]:
         found = {str(name): str(each) for name, each in said.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise JournalError(
-            f"{folder / FILE} cannot be read; delete the folder, or mend it"
+            f"{folder / FILE} cannot be read; delete the folder, or repair it"
         ) from None
     if any(Path(each).name != each or each in ("", ".", "..") for each in found.values()):
-        raise JournalError(f"{folder / FILE}: it names a folder that does not lie beside it")
+        raise JournalError(f"{folder / FILE}: it names a folder that is not beside it")
     return found
 
 
@@ -74,7 +74,7 @@ def load_one(folder: Path, card: str) -> Run:
     """The run on one kind of card. Raises JournalError that names those there are."""
     runs = _read(folder) if is_above(folder) else {}
     if card not in runs:
-        known = ", ".join(runs) or "one kind of card alone; leave `card` out"
+        known = ", ".join(runs) or "only one kind of card; omit `card`"
         raise JournalError(
             f"{folder} has no run on {card}{did_you_mean(card, list(runs))}\n  it has {known}"
         )
@@ -82,7 +82,7 @@ def load_one(folder: Path, card: str) -> Run:
 
 
 def results(runs: dict[str, Run]) -> pd.DataFrame:
-    """As results.csv of each, with the card before all else."""
+    """Stack the results.csv of every card, with the card in the first column."""
     return _stacked({card: run.results.drop(columns="above_ceiling") for card, run in runs.items()})
 
 

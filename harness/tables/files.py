@@ -29,7 +29,7 @@ def load(folder: str | Path) -> Run:
         why = error.strerror if isinstance(error, OSError) else error
         if (folder / "cards.json").is_file():
             raise JournalError(
-                f"{folder} holds a run per kind of card, and this takes one of them\n"
+                f"{folder} holds a run per kind of card, and this takes only one\n"
                 f"  name it: {', '.join(str(path.parent) for path in _below(folder))}"
             ) from None
         raise JournalError(
@@ -73,7 +73,8 @@ def _gzip(content: bytes, name: str) -> bytes:
 
 
 def csv(table: pd.DataFrame) -> str:
-    """As every CSV has it: no text that acts where it is shown, numbers to 10 digits."""
+    """Write a table as CSV, without text that a spreadsheet would execute, and numbers to 10
+    digits."""
     return str(inert_table(table).to_csv(index=False, float_format=number))
 
 
@@ -89,5 +90,5 @@ def inert_table(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def number(value: Any) -> str:
-    """As the tables have it: whole, or to 10 digits."""
+    """Format a number as an integer, or to 10 digits."""
     return str(int(value)) if value == int(value) else f"{value:.10g}"

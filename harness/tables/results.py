@@ -103,7 +103,7 @@ _LAST = [
     "roof",
 ]  # fmt: skip
 _WHERE = ["host", "gpu"]
-"""Of a run that was spread over several machines alone."""
+"""Columns that only a run spread over several machines has."""
 
 
 def _ordered(table: pd.DataFrame) -> pd.DataFrame:

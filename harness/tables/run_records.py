@@ -82,7 +82,7 @@ class RunRecords:
         return {record.case: record for record in self.of(Emulated)}
 
     def counted_as(self, case: str) -> str:
-        """The case whose counters stand for this one: itself, or one that is quicker to emulate."""
+        """The case whose counters represent this one: itself, or one that is quicker to emulate."""
         found = self.emulated.get(case)
         return found.counted if found and found.counted else case
 
@@ -207,7 +207,7 @@ def _inert(record: Record) -> Record:
 
 
 def _without_superseded(records: Sequence[Record]) -> list[Record]:
-    """Of each counter, and of each line, the last figure: a resumed run may tell it again."""
+    """Keep the last figure of each counter and of each line: a resumed run may record it again."""
     last: dict[tuple[str | int, ...], Record] = {}
     for record in records:
         if isinstance(record, Counted | Uncounted):

@@ -326,7 +326,7 @@ def test_uncommitted_kernels_are_refused_by_name_unless_they_may(repository: Pat
     ("prepare", "expected"),
     [
         (lambda: None, "there is no such branch, tag or commit"),
-        (lambda: shutil.rmtree(".git"), "is in no git repository"),
+        (lambda: shutil.rmtree(".git"), "is not in a readable git repository"),
     ],
 )
 def test_a_commit_that_is_not_there_is_refused(
@@ -365,8 +365,8 @@ def test_a_commits_matrix_that_cannot_be_used_is_refused_with_its_line(repositor
     commit(repository)
     edit(source("bench.yaml"), "base_line: v0", "baseline: v0")
     commit(repository)
-    assert refused(beside(given="git:HEAD~1"), "the matrix of git:HEAD~1 is none for this harness "
-                   "git:HEAD~1:kernels/double/bench.yaml:")  # fmt: skip
+    assert refused(beside(given="git:HEAD~1"), "the matrix of git:HEAD~1 cannot be used by this "
+                   "harness git:HEAD~1:kernels/double/bench.yaml:")  # fmt: skip
     assert not (repository / "run").exists()
 
 

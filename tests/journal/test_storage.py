@@ -105,7 +105,7 @@ def test_a_line_that_something_else_wrote_into_the_journal_is_noticed(
     journal.append(RECORDS[2])
     with path.open("a") as file:
         file.write(path.read_text().splitlines()[0] + "\n")
-    with pytest.raises(JournalError, match="was changed by something else than this run"):
+    with pytest.raises(JournalError, match="was changed by something other than this run"):
         journal.close() if ends else journal.append(RECORDS[3])
     if not ends:
         journal.close()

@@ -79,7 +79,7 @@ def atomic(space: str) -> tuple[str, str]:
 
 
 def compulsory(readings: Readings, p: Planned) -> Answer:
-    """The problem's own count, where counted sectors stand beside it."""
+    """The problem's own count of bytes, if there are counted sectors to compare with it."""
     counted = readings.total(p.case, *DISTINCT)
     return counted if isinstance(counted, Missing) else Reading(p.bytes, "measured")
 
@@ -89,7 +89,7 @@ def main(metric: str) -> Find:
 
 
 def quotient(over: str | tuple[str, ...], under: str | tuple[str, ...], instead: str = "") -> Find:
-    """Of two sums; where they were not collected, the main launch's own ratio."""
+    """The quotient of two sums; if they were not collected, the main launch's own ratio."""
     overs, unders = ((x,) if isinstance(x, str) else x for x in (over, under))
 
     def find(readings: Readings, p: Planned) -> Answer:
@@ -146,7 +146,7 @@ def launches(readings: Readings, p: Planned) -> Answer:
 
 
 def waves(readings: Readings, p: Planned) -> Answer:
-    """As ncu says, or else as follows from registers, shared memory and the shape of the launch."""
+    """The waves that ncu reports, or else those computed from the resources and the launch."""
     told = readings.main(p.case, "launch__waves_per_multiprocessor")
     made = readings.compiled(p.case)
     if isinstance(told, Reading) or made is None or made.waves is None:

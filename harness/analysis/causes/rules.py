@@ -30,7 +30,7 @@ WORTH = 0.1
 """What part of the time saved the amount saved must take at the machine's peak."""
 
 WAITED = 0.2
-"""What part of the time saved must be waits that the quantity can have saved."""
+"""The share of the time saved that must consist of waits that the quantity can have saved."""
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class Rule:
     quantity: str
     good: str
     threshold: float
-    """By how many times the quantity must be better in the faster case."""
+    """The factor by which the quantity must be better in the faster case."""
     matters: float
     """From this level on (of the slower case where lower is better, else of the faster)."""
     cause: str
     ideas: tuple[str, ...] = ()
-    """Those of harness/cases.py that it bears out."""
+    """The ideas of harness/cases.py that the rule confirms."""
     needs: tuple[tuple[str, str, float], ...] = ()
     outdoes: tuple[str, ...] = ()
     """Quantities, lower being better, that must have improved by less: else they are the cause."""
@@ -92,7 +92,7 @@ class Rule:
     only_waits: bool = False
     """Whether nothing but waits can show it."""
     below_roof: bool = False
-    """Whether it is no help to a case that a unit on the way to memory limits."""
+    """Whether the cause does not help a case that is limited by a unit on the way to memory."""
 
     @property
     def condition(self) -> str:

@@ -62,9 +62,10 @@ UNITS: Mapping[str, str] = {
 """Quantity of work → the unit that does it; for arithmetic the flops of all types together."""
 TO_MEMORY = ("dram-bytes", "l2-bytes", "sectors", "requests")
 NEAR = 0.8
-"""From this part of a unit's peak on it may be what limits a kernel: more in flight is no help."""
+"""The share of a unit's peak from which the unit may be the limit: more work in flight does not
+help."""
 BUSIER = 1.05
-"""By how many times busier it is elsewhere if it was not."""
+"""The factor by which a unit must be busier in the other case for it not to have been the limit."""
 
 TENSOR = 0.03
 """From this part of a kernel's instructions on, those of the tensor pipe are matrix products."""

@@ -61,7 +61,8 @@ class Change:
 
     @property
     def moved(self) -> float:
-        """By how many times, whichever way, as a logarithm; 0 where nothing is known."""
+        """The factor by which it moved in either direction, as a logarithm; 0 if nothing is
+        known."""
         if self.pair is None or self.pair[0] == self.pair[1]:
             return 0.0
         before, after = self.pair
@@ -116,7 +117,7 @@ class LadderStep:
     moved: Sequence[Change]
     """What moved most, the causes' quantities first."""
     spent: tuple[Spent | None, Spent | None] = (None, None)
-    """Where the time of each goes."""
+    """Where the time goes in each of the two cases."""
 
     @property
     def same_shape(self) -> bool:
@@ -187,7 +188,7 @@ class Explainer:
         ]
 
     def shapes(self, group: Group) -> list[LadderStep]:
-        """Each variant's slowest launch shape against its best, where they are told apart."""
+        """Compare each variant's slowest launch shape with its best, if they can be told apart."""
         timings = self.run.timings
         found = []
         for p in timings.shown(group) if self.run.is_timed else ():
@@ -288,9 +289,9 @@ def _named(held: Sequence[rules.Rule]) -> list[Cause]:
 
 
 def most_moved(changes: Sequence[Change], causes: Sequence[str], most: int = 3) -> list[Change]:
-    """Those that moved most, the causes' first, then what can be relied on; one per family.
+    """The changes that moved most: causes first, then reliable ones; one per family.
 
-    What only follows from the time is not among them, nor what stays too small to matter.
+    Changes that only follow from the time are left out, and so are those too small to matter.
     """
     able = [c for c in changes if c.quantity.kind != "consequence" and c.matters]
     rank: Mapping[str, int] = {key: i - len(causes) for i, key in enumerate(causes)}

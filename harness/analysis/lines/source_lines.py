@@ -103,7 +103,7 @@ def table(
     width: int = NARROW,
     machine: Mapping[int, Sequence[MachineInstruction]] | None = None,
 ) -> Table:
-    """The lines for a terminal of so many columns, each with its machine instructions below it."""
+    """The lines for a terminal of this width, each followed by its machine instructions."""
     rows = list(lines)
     is_wide = width >= NARROW
     shown_as, headings = (cells, _SHORT) if is_wide else (_short_cells, _SHORT | _SHORTER)
@@ -134,7 +134,7 @@ _SHORT = {
 """Headings that leave room for the source."""
 
 _SHORTER = {"diverged": "di-\nverged"}
-"""Those that are cut at 80 columns only, as their figures are."""
+"""The column titles that are split at 80 columns, because their figures are that short."""
 
 
 def used(lines: Sequence[AnnotatedLine]) -> list[int]:

@@ -22,7 +22,7 @@ _HEADINGS = {
     "instructions-per-kib": "instr. / KiB", "theoretical-occupancy": "occupancy",
     "wave-fill": "wave fill",
 }  # fmt: skip
-"""Of columns, where the quantity's title is too long for a terminal."""
+"""Column titles for quantities whose own title is too long for a terminal."""
 
 
 def sheet(run: Run, problem: str, dtype: str, told: Sequence[Counts]) -> Sheet:

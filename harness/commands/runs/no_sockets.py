@@ -38,7 +38,7 @@ _X32 = 0x40000000
 _FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 _PAIRS = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
 _KIND = 0xF
-"""Of a socket's type; the other bits are flags."""
+"""The bits of a socket's type; the others are flags."""
 
 # linux/bpf_common.h, linux/seccomp.h
 _LOAD, _AND, _RETURN = 0x20, 0x54, 0x06
@@ -57,7 +57,7 @@ def rules() -> bytes:
     if machine is None:
         raise UsageError(
             f"--sandbox knows no system calls of {platform.machine()}, only of "
-            f"{' and '.join(_MACHINES)}\n  run without --sandbox what you trust"
+            f"{' and '.join(_MACHINES)}\n  run only code that you trust without --sandbox"
         )
     return _assembled(_lines(machine))
 

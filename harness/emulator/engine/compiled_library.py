@@ -89,7 +89,7 @@ def _run(*command: str) -> None:
 
 
 def cache_folder() -> Path:
-    """Where libraries are kept: `$XDG_CACHE_HOME` or `~/.cache`."""
+    """The folder for compiled libraries: in `$XDG_CACHE_HOME` or `~/.cache`."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "kernel-harness"
 

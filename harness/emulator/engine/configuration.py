@@ -62,7 +62,7 @@ def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfi
 
 
 def _key(asked: Requested) -> list[tuple[type, Any]]:
-    """Equal for what is equal in all its types, too: True is no 1."""
+    """Return a key that is equal only for values of equal types, too: True is not 1."""
     parts = [*_extents(asked.grid), None, *_extents(asked.block), *asked[2:]]
     return [*zip(map(type, parts), parts, strict=True)]
 

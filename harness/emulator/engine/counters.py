@@ -29,7 +29,7 @@ from harness.emulator.results.counters import (
 )
 
 MEASURED_SHARED_ATOMICS = frozenset({"add", "max", "cas"})
-"""Those whose wavefronts readings settle; the others are modelled as these."""
+"""The shared atomics whose wavefronts hardware readings determine; others are modelled on these."""
 _VECTORS = frozenset({"v2", "v4", "v8"})
 
 

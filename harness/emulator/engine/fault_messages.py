@@ -258,7 +258,7 @@ def _stack(p: Place, site: int, size: int) -> str:
 
 
 def _held(p: Place, handle: int) -> str:
-    """What a handle stands for, by the name of its argument."""
+    """Describe a handle by the name of its argument."""
     number = handle - FIRST_HANDLE
     if not 0 <= number < len(p.memory.textures):
         return f"{handle & (1 << 64) - 1:#x}, which is no texture or surface of the launch"

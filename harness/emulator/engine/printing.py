@@ -21,7 +21,7 @@ _DIRECTIVE = re.compile(
 )
 
 Peek = Callable[[int, int, int], bytes]
-"""Up to so many bytes at a generic address, as a lane sees them: (lane, address, count)."""
+"""Reads up to `count` bytes at a generic address, as a lane sees them: (lane, address, count)."""
 
 
 class Printer:

@@ -33,7 +33,7 @@ class RawCounts:
     atomic_addresses: list[int]
     """Distinct ones, summed over warps."""
     atomic_most_lanes: list[int]
-    """Of one warp on one address."""
+    """The most lanes of one warp on one address."""
     mixed: list[int]
     """Requests whose lanes go to several memories."""
     block_warps: list[int]
@@ -65,7 +65,7 @@ class JobCounts:
 
 
 def _places(program: Program) -> dict[str, slice]:
-    """Where a job's counts of each kind lie."""
+    """The range of each kind of count within a job's counts."""
     sizes = dict.fromkeys(layout.BY_SITE, len(program.sites))
     sizes |= dict.fromkeys(layout.BY_BLOCK, len(program.blocks))
     ends = accumulate(sizes.values())

@@ -36,10 +36,10 @@ class Allocation:
     address: int
     writable: bool = True
     written: Array | None = None
-    """By byte, 0 where nothing has written it; None for a buffer that came with its contents."""
+    """For each byte, 0 if nothing has written it; None for a buffer that came with its contents."""
     sectors: Array | None = None
-    """Of the reads, then of the writes of a launch: 1 for each 32-byte sector that a global access
-    went to. An atomic, also one whose result nobody wants, reads and writes."""
+    """For a launch's reads, then for its writes: 1 for each 32-byte sector that a global access
+    touched. An atomic both reads and writes, even if its result is not used."""
 
     @property
     def size(self) -> int:
@@ -58,7 +58,7 @@ class Allocation:
 
 
 def address_of_slot(slot: int) -> int:
-    """Where the buffer of that number starts."""
+    """The address at which the buffer with that number starts."""
     return ((slot + 1) << SLOT_BITS) + (1 << (SLOT_BITS - 1))
 
 

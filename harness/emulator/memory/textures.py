@@ -24,7 +24,7 @@ KINDS = ("1d", "2d", "3d", "layered 1d", "layered 2d", "cube")
 MODES = ("clamp", "border", "wrap", "mirror")
 FORMATS = tuple(map(np.dtype, ("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4")))
 FIRST_HANDLE = 1 << 48
-"""Of a launch's textures and surfaces, in the order of its arguments."""
+"""The first handle of a launch's textures and surfaces, which are numbered in argument order."""
 _AXES = {"1d": 1, "2d": 2, "3d": 3, "layered 1d": 2, "layered 2d": 3, "cube": 3}
 _FILTERED = {"1d": 1, "layered 1d": 1, "2d": 2, "layered 2d": 2, "cube": 2}
 """Axes whose coordinates have an address mode."""

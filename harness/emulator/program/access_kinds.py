@@ -48,7 +48,8 @@ def kind_of(program: Program, op: Op) -> int:
 
 
 def of_mbarriers(opcode: str) -> bool:
-    """Whether an instruction is about an mbarrier, or tells one when what it moves is there."""
+    """Whether an instruction acts on an mbarrier, or signals one when the data that it moves
+    arrives."""
     names = ("mbarrier.", "cp.", "st.async", "red.async")
     return opcode.startswith(names) and "mbarrier" in opcode
 
@@ -108,7 +109,7 @@ def _least(program: Program, size: Callable[[Op], int]) -> dict[str, int]:
 
 
 def _elements(op: Op) -> int:
-    """Of a vector that is loaded or stored; an atomic takes its own one by one."""
+    """The number of elements of a vector load or store; an atomic takes its elements one by one."""
     if op.name == "ld":
         return len(op.result_types)
     return len(op.sources) - 2 if op.name == "st" else 1
@@ -151,7 +152,7 @@ def _is_one(program: Program, op: Op) -> bool:
 
 
 def _combines(program: Program, op: Op, *, wanted: bool) -> bool:
-    """As ptxas 13.0 does for sm_80 and sm_90, by its machine code."""
+    """Whether ptxas 13.0 combines the lanes, as its machine code for sm_80 and sm_90 shows."""
     space, operation = op.variant
     type_ = op.source_types[2]
     if space not in ("global", "shared") or type_[0] not in "us" or type_[1:] == "16":

@@ -45,7 +45,8 @@ class AllocationTranslator:
             self.code.append((op, guarded))
 
     def begin_stack(self, *, beside_recursion: bool) -> None:
-        """At the kernel's first instruction, if it or a function takes memory: all is free."""
+        """Mark all memory as free at the kernel's first instruction, if the kernel or a function
+        uses any."""
         if FREE not in self.decoder.registers:
             return
         if beside_recursion:

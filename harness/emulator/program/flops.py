@@ -42,10 +42,11 @@ class Arithmetic:
 
 @lru_cache(maxsize=4096)
 def arithmetic(opcode: str) -> Arithmetic | None:
-    """Of a PTX opcode; None for what is no floating-point addition or multiplication.
+    """The floating-point operation of a PTX opcode; None unless it is an addition or
+    multiplication.
 
     A matrix instruction of m × n × k is 2·m·n·k operations of a warp, all of whose lanes take part,
-    or of a warpgroup's four.
+    or of a warpgroup's four warps.
     """
     name, modifiers, types = split_opcode(opcode)
     if name == "mma" or not _PRODUCTS.isdisjoint(modifiers):

@@ -68,7 +68,7 @@ def waiting_loops(program: Program) -> WaitingLoops:
 
 
 def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None:
-    """Keep what loops that may wait have read, though it may be used up within a basic block."""
+    """Keep the values read by loops that may wait, even those used up within a basic block."""
     for loop in loops_by_head(blocks, sites).values():
         telling = _telling(blocks, loop)
         for number in loop:

@@ -18,7 +18,7 @@ def find_kernel(module: Module, name: str) -> Kernel:
 
 
 def find_name(what: str, name: str, names: Collection[str]) -> str:
-    """Of some names the one that is meant, as `find_kernel` has it; `what` is said in messages."""
+    """Find which of several names is meant, as `find_kernel` does; `what` is used in messages."""
     if name in names:
         return name
     known = sorted(names)

@@ -66,7 +66,7 @@ class StatementReader(Tokens):
         return f"{name}@{self.unique}"
 
     def resolve(self, name: str) -> str:
-        """What a name stands for. `%r1.b0` is that part of what `%r1` stands for."""
+        """Resolve a name. `%r1.b0` is that part of what `%r1` resolves to."""
         for scope in reversed(self.scopes):
             if name in scope.names:
                 return scope.names[name]

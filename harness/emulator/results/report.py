@@ -21,7 +21,7 @@ class Counted(Protocol):
         """In the order of the PTX."""
 
     def counters(self, instructions: tuple[InstructionCount, ...]) -> tuple[Counter, ...]:
-        """Of the launch; `instructions` are those above."""
+        """The launch's counters; `instructions` are those above."""
 
     def uncounted(self, instructions: tuple[InstructionCount, ...]) -> Uncounted:
         """What the launch has no counter of, and why."""

@@ -362,7 +362,7 @@ def _in_order(wanted: Sequence[str], modifiers: Sequence[str]) -> bool:
 
 
 def _defaults(row: Row, modifiers: Sequence[str]) -> int:
-    """Of a conversion: the types that are not written."""
+    """The types of a conversion that are not written."""
     if row.defaults is None:
         return 0
     flags = 0

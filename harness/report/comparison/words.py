@@ -81,7 +81,7 @@ def headline(judgement: Judgement) -> str:
 
 
 def _told(judgement: Judgement) -> str:
-    """How much of what was to be found could be told, where some could not."""
+    """Say for how many cases the slowdown to be found is not excluded, if there are any."""
     hiding = sum(change.hides > judgement.min_effect for change in judgement.changes)
     if not hiding:
         return ""
@@ -159,7 +159,7 @@ def beside(change: Change) -> list[str]:
 
 
 def shortly(change: Change) -> str:
-    """The first of what is told of a case, for a cell."""
+    """The first statement about a case, for a table cell."""
     if change.kind in {"no longer run", "mended"}:
         return _first_line(change.faults[1] or change.faults[0])
     return next(iter([*closing(change), *beside(change)]), "")
@@ -212,7 +212,7 @@ def folded(judgement: Judgement) -> str:
 
 
 def looked_at(judgement: Judgement) -> Iterator[str]:
-    """What was looked at, and how: for whoever must judge the judgement."""
+    """Say what was compared, and how, for a reader who must assess the verdict."""
     counts = judgement.counts
     n = len(judgement.compared)
     parts = [f"{how_many(n)} compared"]
@@ -258,7 +258,7 @@ def differences(found: Iterable[Difference]) -> list[str]:
 
 
 def side(run: Run) -> str:
-    """A run as a reader knows it: its folder's name, commit and date."""
+    """Describe a run for a reader: its folder's name, commit and date."""
     info = run.info
     commit = info.get("commit") or {}
     dirty = " with changes" if commit.get("dirty") else ""
@@ -268,7 +268,7 @@ def side(run: Run) -> str:
 
 
 def sides(judgement: Judgement) -> list[tuple[str, str]]:
-    """`base` and `new`, and what each is: a run, or a commit whose kernels stand in the new one."""
+    """Describe `base` and `new`: each is a run, or a commit whose kernels are in the new run."""
     base = side(judgement.base)
     if judgement.in_rounds:
         beside = judgement.new.info.get("beside") or {}

@@ -20,7 +20,7 @@ CHOSEN = (
     "wavefronts-over-ideal", "sectors-per-load", "sectors-over-compulsory", "waves",
     "instructions-per-kib", "acting-threads",
 )  # fmt: skip
-"""What tells variants apart without a time, as far as it is known."""
+"""The quantities that distinguish variants without times, as far as is known."""
 HEADINGS = {
     "wavefronts-over-ideal": "Shared wavefronts,\n× the ideal",
     "sectors-per-load": "Sectors per\nload request",
@@ -42,7 +42,8 @@ class Counts:
 
 
 def counts_of(readings: Readings, cases: Sequence[Planned]) -> Counts | None:
-    """The chosen quantities that some case has and that tell cases apart; None without any."""
+    """The chosen quantities that some case has and that distinguish cases; None if there are
+    none."""
     found = []
     for key in CHOSEN:
         answers = [BY_KEY[key].find(readings, p) for p in cases]

@@ -97,7 +97,8 @@ def over_size_figure(run: Run, own: list[Ladder]) -> Figure:
 
 
 def counts_figure(readings: Readings, key: Group, cases: Sequence[Planned]) -> Figure | None:
-    """For a run without times; None where nothing that tells variants apart was counted."""
+    """The figure for a run without times; None if nothing that distinguishes variants was
+    counted."""
     found = counts_of(readings, cases)
     if found is None:
         return None

@@ -75,7 +75,7 @@ def _marks(ladder: Ladder) -> list[tuple[float, str, str]]:
 def _beside(
     axes: Axes, row: float, inches: float, text: str, role: str, bold: bool = False
 ) -> None:
-    """Text that ends so many inches right of the axes."""
+    """Write text that ends this many inches right of the axes."""
     axes.annotate(
         text, (1, row), xycoords=("axes fraction", "data"), xytext=(72 * inches, 0),
         textcoords="offset points", ha="right", va="center", color=C[role],
@@ -104,7 +104,7 @@ def _bars(axes: Axes, ladder: Ladder, layout: Layout) -> None:
 
 
 def _numbers(axes: Axes, ladder: Ladder, rung: Rung, row: int, name: str) -> None:
-    """At the right of a bar. name: what stands above it, on a phone."""
+    """Write the numbers at the right of a bar. name: the text above the bar, on a phone."""
     value, bold = fmt.three(rung.rate.value), role_of(ladder, rung) == "accent"
     if name:
         weight = "bold" if bold else "normal"

@@ -256,7 +256,8 @@ def _names(
 
 
 COLUMN = 40.0
-"""Points that lie within so many points of each other, across, are named in one column."""
+"""Markers that are within this many points of each other horizontally are labelled in one
+column."""
 
 
 def _roofs_between(

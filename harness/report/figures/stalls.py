@@ -27,7 +27,7 @@ class Stalls:
 
     cases: list[Planned]
     reasons: list[str]
-    """Those told apart; the last is the rest of them."""
+    """The reasons that are shown separately; the last is all the others."""
     shares: list[list[float]]
     """A part of 1 for each reason."""
     waiting: list[float]
@@ -44,7 +44,7 @@ class Stalls:
 
 
 def _clause(text: str) -> str:
-    """A meaning's first sentence, to stand behind a colon."""
+    """The first sentence of a meaning, for use after a colon."""
     first = text.split(". ", maxsplit=1)[0].rstrip(".")
     return first[0].lower() + first[1:]
 

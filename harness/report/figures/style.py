@@ -191,9 +191,9 @@ def text_width(text: str, size: float = 8.5) -> float:
 
 
 def spread(positions: list[float], gap: float, low: float, high: float) -> list[float]:
-    """The positions moved apart as little as possible, order kept, within the ends.
+    """Move the positions apart as little as possible, keeping their order and within the ends.
 
-    Neighbours are `gap` apart, or less where there is no room. Least squares under an order
+    Neighbours are `gap` apart, or less if there is not enough room. Least squares under an order
     (isotonic regression by pooling adjacent violators; Barlow et al., 1972).
     """
     if not positions:

@@ -39,11 +39,12 @@ class Story:
     folded: Sequence[Markup] = ()
     """Sentences of sizes beyond the first few."""
     has_failed: bool = False
-    """Of a run without times: whether something is not verified that was to be."""
+    """For a run without times: whether something that should be verified is not."""
 
 
 FEW_SIZES, MANY_SIZES = 3, 6
-"""Of so many sizes beside the largest, so few have their sentence unfolded."""
+"""If there are more than MANY_SIZES sizes besides the largest, only FEW_SIZES of them are
+unfolded."""
 
 Told = Mapping[str, tuple[Sequence[Ladder], Sequence[Steps]]]
 """Type → its ladders and the steps of each, the largest first; empty without times."""
@@ -187,14 +188,14 @@ def last_gains(ladder: Ladder, steps: Steps, most: int = 2) -> list[LadderStep]:
 
 
 def largest_gain(ladder: Ladder, steps: Steps) -> LadderStep | None:
-    """Of all steps up to the winner the one that gained most."""
+    """The step with the greatest gain of all steps up to the winner."""
     gains = last_gains(ladder, steps, most=10_000)
     return max(gains, key=lambda s: s.speed.ratio.value if s.speed and s.speed.ratio else 0,
                default=None)  # fmt: skip
 
 
 def causes(step: LadderStep, most: int = 2) -> str:
-    """What the counters support, in a clause; empty where they tell nothing."""
+    """The causes that the counters support, in a clause; empty if there are none."""
     found = [cause.text for cause in step.finding.causes][:most]
     if not found and step.finding.verdict == "unexplained":
         return "no counter explains it"

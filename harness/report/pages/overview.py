@@ -71,13 +71,13 @@ class Overview:
     """In a sentence how ours stand against libraries; empty where there are none."""
     subtitle: str
     stories: list[Story]
-    """Where there are few problems."""
+    """The stories of the problems, if there are few problems."""
     columns: list[tuple[str, str]]
     """Heading and explanation of each of a line's cells."""
     lines: list[OverviewRow]
     failures: list[Failed]
     broken: list[tuple[str, Check]]
-    """Where a problem's page says it, and a budget that a case of it does not keep."""
+    """Budgets that a case breaks, each with the anchor on its problem's page."""
     results: Table | None
     """The ladder in numbers, where there is one problem."""
     waiting: list[Claim]
@@ -328,7 +328,7 @@ def subtitle(info: Mapping[str, Any]) -> str:
 
 
 def _moment(stamp: Any) -> str:
-    """`21 November 2026, 02:00`; what is no time stands as it is."""
+    """`21 November 2026, 02:00`; text that is not a time is kept as it is."""
     if not stamp:
         return ""
     try:
@@ -338,7 +338,7 @@ def _moment(stamp: Any) -> str:
 
 
 def _machine(info: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What ran it, as far as run.json knows."""
+    """What the run ran on, as far as run.json says."""
     device, machine = info.get("device") or {}, info.get("machine") or {}
     compiler, commit = info.get("compiler") or {}, info.get("commit") or {}
     role = "GPU" if info.get("backend") == "cuda" else "GPU compiled for"

@@ -50,9 +50,9 @@ class Panel:
     anchor: str
     label: str
     tab: str
-    """What of the label tells it apart from the other panels."""
+    """The part of the label that distinguishes it from the other panels."""
     ladder: tuple[Figure, Table] | None
-    """Of a timed run."""
+    """The ladder, for a timed run."""
     counts: Figure | None
     """Of a run without times."""
     why: list[Block]
@@ -70,7 +70,8 @@ class Panel:
 
 
 DETAILED = 4
-"""Of more sizes and types, the others are shown without stalls, rooflines and single counters."""
+"""With more sizes and types than this, the rest are shown without stalls, rooflines and
+counters."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class ProblemPage:
     broken: list[budgets.Check]
     """The budgets that cases do not keep."""
     budgets: Table | None
-    """Where any is declared."""
+    """The budgets, if any are declared."""
     failures: list[tuple[str, list[str]]]
     """Reason → the cases that share it."""
     skipped: list[tuple[str, list[str]]]
@@ -176,7 +177,7 @@ class Maker:
         )
 
     def _groups(self, problem: str) -> list[Group]:
-        """Those with something to show, type by type and the largest size first."""
+        """The groups with something to show, type by type and the largest size first."""
         groups = self.run.groups()
         found = [g for g in groups if g[0] == problem and self._shown(g)]
         dtypes = list(dict.fromkeys(g[1] for g in groups))

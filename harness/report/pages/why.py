@@ -231,7 +231,7 @@ def _factor(change: Change) -> Cell:
 
 
 def shapes_table(anchor: str, steps: Sequence[LadderStep]) -> Table:
-    """Each variant's slowest launch shape against its best, where they are told apart."""
+    """Compare each variant's slowest launch shape with its best, if they can be told apart."""
     columns = [
         Column("variant", numeric=False), Column("best", numeric=False),
         Column("slowest", numeric=False), Column("best against slowest"),

@@ -33,7 +33,7 @@ HEADINGS = {
 }  # fmt: skip
 """The quantities that are compared at a glance, and what their columns are called."""
 AMOUNTS = {"barriers", "wavefronts", "global-atomics"}
-"""Not coloured: one that uses shared memory at all would stand out beside one that does not."""
+"""Quantities that are not coloured: a variant that uses shared memory at all would stand out."""
 STEPS = 5
 """Strengths of colour."""
 _ALIKE = 1.05

@@ -89,7 +89,7 @@ class _Told:
             self._open[1].append(record)
 
     def finish(self, unless: str = "") -> None:
-        """What was being told is whole: another begins, or the worker has ended.
+        """Mark the case being reported as complete: another begins, or the worker has ended.
 
         unless: the case at which it ended too early.
         """
@@ -103,7 +103,7 @@ def _is_of(v: Verified, case: Case) -> bool:
 
 
 def emulated(case: Case, counted: Case | None, work: Work | None, reason: str = "") -> Emulated:
-    """Says which case's counters stand for a timed one; None where there are none."""
+    """Record which case's counters represent a timed case; None if there are none."""
     return Emulated(
         case.id, case.problem, case.variant, case.dtype, case.launch,
         counted.id if counted else "", counted.sizes if counted else {},

@@ -45,7 +45,8 @@ def smallest(
 
 
 def same(execution: Execution) -> tuple[str, ...]:
-    """What tells one fault from another: its file, line and kind; nothing where there is none."""
+    """What distinguishes one fault from another: its file, line and kind; empty if there is
+    none."""
     return tuple(execution.faults[0].split(":")[:3]) if execution.faults else ()
 
 

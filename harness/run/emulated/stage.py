@@ -32,7 +32,7 @@ from harness.silicon.architectures import is_known
 EXECUTED = "smsp__thread_inst_executed.sum"
 
 ANOTHER_SHAPE = "only the fastest and the slowest launch shape are counted at a larger size"
-"""Of each variant: those that explain a time."""
+"""Said of a variant's other launch shapes: the fastest and the slowest explain the times."""
 
 NO_SIZE = (
     "no size of the matrix is small enough to be emulated: one within limits.emulate_bytes and "
@@ -95,7 +95,7 @@ class _Held:
                 self.close(record.case)
 
     def close(self, *cases: str) -> None:
-        """Nothing more will be told of these."""
+        """Note that nothing more will be recorded for these cases."""
         for group, left in list(self.open.items()):
             left.difference_update(cases)
             if not left:
@@ -133,7 +133,8 @@ class Stage:
             self._work(case)
 
     def _is_left(self, case: Case) -> bool:
-        """Nothing stands for it, or only a stand-in though it is fastest or slowest by now."""
+        """Whether it has no counters yet, or only a stand-in's although it is now fastest or
+        slowest."""
         found = self._run.known.emulated.get(case.id)
         if found is None or not found.counted:
             return True
@@ -236,7 +237,7 @@ class Stage:
         held.close(*open_)
 
     def _near_or_not(self, cases: Sequence[Case]) -> _Near:
-        """A problem may refuse a size that nobody chose."""
+        """Return `_near`, or nothing if the problem refuses a size that is not in the matrix."""
         try:
             return self._near(cases)
         except HarnessError as error:
@@ -266,7 +267,7 @@ class Stage:
         return _Near({}, why)
 
     def _settled(self, group: str) -> Emulated | None:
-        """Of the group's cases that were counted before, the one at the largest size."""
+        """The case at the largest size among the group's cases that were counted before."""
         planned = self._run.known.planned
         found = [
             e for e in self._run.known.emulated.values()
@@ -280,7 +281,8 @@ class Stage:
         return _Near(self._planned_at(cases, sizes), why)
 
     def _planned_at(self, cases: Sequence[Case], sizes: size_rules.Sizes) -> dict[str, Case]:
-        """Timed case → it at a size of nobody's choosing; empty where the matrix refuses any."""
+        """Timed case → the same at a size that is not in the matrix; empty if the matrix refuses
+        any."""
         device, problem = self._run.setting.device, cases[0].problem
         there = plan.cases_at(self._run.matrix, device, problem, [sizes])
         by_shape = {c.shape: c for c in there if not (c.skip or c.refusal)}

@@ -41,7 +41,7 @@ class ComputingEncoder(Emitter):
     """Encodes the operations that compute from registers alone."""
 
     def computed(self, op: Op) -> None:
-        """An operation that the machine has by the same name, but for its modifiers."""
+        """Emit an operation that the machine has under the same name, apart from modifiers."""
         words, type_ = {v for v in op.variant if v not in _IGNORED}, op.source_types[0]
         sources = self.sources(op)
         results = [self.widened(op, i) for i in range(len(op.results))]

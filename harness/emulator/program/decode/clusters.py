@@ -46,7 +46,7 @@ class ClusterDecoder(OperandReader):
         ]
 
     def cluster_arrive(self, modifiers: list[str]) -> list[Op]:
-        """`barrier.cluster.arrive`: whoever waits later waits for everybody."""
+        """`barrier.cluster.arrive`: the corresponding wait is for all threads."""
         if [m for m in modifiers if m != "aligned"] not in ([], ["release"], ["relaxed"]):
             raise self.unknown()
         return [Op("fence", ("",), (), (), (), (), self.site)]

@@ -195,7 +195,8 @@ class MbarrierDecoder(MemoryDecoder):
         self, instruction: Instruction, modifiers: list[str], reader: Callable[..., list[Op]],
         types: list[str],
     ) -> list[Op]:  # fmt: skip
-        """What an instruction does at once, and that it tells an mbarrier how many bytes it was."""
+        """The immediate effect of an instruction, and its report to an mbarrier of how many bytes
+        it moved."""
         rest = [m for m in modifiers if m not in ("async", _TELLS)]
         where, value, barrier = self.given(instruction, 3)
         if len(modifiers) - len(rest) != 2 or self._space(rest)[0] not in ("", "shared"):

@@ -59,7 +59,7 @@ def halves_of(name: str) -> tuple[str, str]:
 
 
 def literal_bits(number: Number, type_: str) -> int | None:
-    """The bits of a literal in a type; None where a float stands for an integer, or one for it."""
+    """The bits of a literal in a type; None for a float used as an integer, or the reverse."""
     size = TYPE_SIZES[type_]
     if type_ == "pred":
         return int(number.value != 0)
@@ -103,7 +103,7 @@ class OperandReader:
         return UnknownInstruction(instruction.opcode, place, instruction.ptx_line, detail)
 
     def given(self, instruction: Instruction, *counts: int) -> tuple[Operand, ...]:
-        """The operands of an instruction that takes so many."""
+        """Return an instruction's operands, after checking that their number is one of `counts`."""
         operands = instruction.operands
         if len(operands) not in counts:
             takes = " or ".join(map(str, counts))
@@ -154,10 +154,10 @@ class OperandReader:
         return operand.text
 
     def check_type(self, register: Register, type_: str) -> None:
-        """Refuse a register that cannot stand for an operand of a type, as ptxas does.
+        """Refuse a register that cannot be an operand of a type, as ptxas does.
 
-        Loads, stores and conversions take registers that are wider than their operand; of floats
-        only instructions on plain bits take integers' registers, and the other way round.
+        Loads, stores and conversions accept registers wider than their operand. Integer registers
+        can hold floats, and float registers integers, only for instructions on plain bits.
         """
         assert self.instruction is not None
         name, *words = self.instruction.opcode.split(".")

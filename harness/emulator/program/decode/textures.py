@@ -59,7 +59,8 @@ class TextureDecoder(OperandReader):
     def _surface_access(
         self, instruction: Instruction, place: Operand, values: Operand
     ) -> tuple[tuple[str, ...], str, tuple[Operand, ...], tuple[Source, ...], tuple[str, ...]]:
-        """Of a surface: the variant, the values' type and operands, the place and its types."""
+        """For a surface access: the variant, the values' type and operands, the coordinates and
+        their types."""
         shape, count, type_, beyond = self._of_surface(instruction)
         items = _items(values)
         if len(items) != count:

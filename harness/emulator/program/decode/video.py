@@ -64,7 +64,7 @@ class VideoDecoder(OperandReader):
         return operand, part
 
     def _words(self, instruction: Instruction, typed: int) -> tuple[str, list[str], list[str]]:
-        """The name, the types of d, a and b, and what stands behind them; vset has no d."""
+        """The name, the types of d, a and b, and the rest; vset has no d."""
         name, *words = instruction.opcode.split(".")
         types, rest = words[:typed], words[typed:]
         if len(types) < typed or not set(types) <= set(_TYPES):

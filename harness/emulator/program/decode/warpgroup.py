@@ -162,7 +162,7 @@ class WarpgroupDecoder(MatrixDecoder):
         return register
 
     def _first_row(self, ops: list[Op]) -> Register:
-        """Of the warp's sixteen rows of `a`."""
+        """The first of the warp's sixteen rows of `a`."""
         row = self.declare("!wgmma row", "u32")
         rank = (Special("warpid"), Constant(3))
         ops.append(Op("and", (), (row,), ("u32",), rank, ("u32", "u32"), self.site))

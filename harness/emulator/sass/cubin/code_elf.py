@@ -21,9 +21,9 @@ from harness.emulator.sass.cubin.disassembler import functions_in
 
 _HEADER_BYTES = 64
 _IDENTITY = slice(0, 0x18)
-"""Of a header: class, ABI, kind of file and machine."""
+"""The part of a header with the class, ABI, kind of file and machine."""
 _FLAGS = slice(0x30, 0x34)
-"""Of a header: the architecture."""
+"""The part of a header with the architecture."""
 _PROGBITS, _SYMTAB, _STRTAB = 1, 2, 3
 _SYMBOL, _SECTION = "<IBBHQQ", "<IIQQQQIIQQ"
 _ALLOC_AND_EXECUTE = 6

@@ -56,7 +56,7 @@ Listing = dict[str, tuple[int, tuple[Line, ...]]]
 
 
 _USUAL_ROOT = "/usr/local/cuda"
-"""Where NVIDIA's installers put a toolkit, on PATH or not."""
+"""The folder in which NVIDIA's installers put a toolkit, whether or not it is on PATH."""
 
 
 def candidates() -> list[tuple[str, str]]:

@@ -63,7 +63,8 @@ class Contents:
 
 
 def contents(content: bytes, name: str) -> Contents:
-    """Raises CubinError for what is no cubin, damaged, or of another architecture."""
+    """Read a cubin's contents. Raises CubinError if it is not one, is damaged, or of another
+    architecture."""
     if not content.startswith(b"\x7fELF"):
         raise CubinError(name, "it is no cubin: it does not begin as an ELF file does")
     if len(content) > _MOST_BYTES:
@@ -145,7 +146,7 @@ def _take(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
 
 
 def _take_resources(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
-    """Registers and local memory, which stand in one section for all kernels."""
+    """Read registers and local memory, which one section lists for all kernels."""
     for attribute, payload in _attributes(section.data()):
         if attribute not in (_REGISTERS, _FRAME_SIZE, _STACK_SIZE):
             continue

@@ -144,7 +144,7 @@ class _Program:
             self._caller, _ = _unsigned(operands, 0)
 
     def _standard(self, opcode: int, code: bytes, at: int) -> int:
-        """Where the next opcode stands."""
+        """Execute a standard opcode; return the position of the next one."""
         if opcode == _COPY:
             self._row()
         elif opcode == _ADVANCE_ADDRESS:

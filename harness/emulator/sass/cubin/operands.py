@@ -25,7 +25,7 @@ _WITHOUT_A_COMMA = re.compile(
 
 
 class NotAnOperand(ValueError):
-    """The text is no operand in any form that nvdisasm is known to write."""
+    """The text is not an operand in any form that nvdisasm is known to write."""
 
 
 def parse(text: str, bits: int) -> tuple[Operand, ...]:
