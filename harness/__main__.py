@@ -86,7 +86,7 @@ def _program() -> str:
 
 
 def _end(code: int, message: str = "") -> int:
-    """Leave no process behind, and say why, if anybody can still read it."""
+    """Leave no process behind, and say why it ended, if the output can still be read."""
     children.stop_all()
     with suppress(OSError):
         if message:

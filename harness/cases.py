@@ -8,18 +8,19 @@ from typing import Literal
 from harness.silicon.architectures import Limits, architecture, compute_capability
 
 DEVICE_FACTS = ("sm_count", "warp_size", "l2_bytes", "max_threads_per_block", "max_shared_bytes")
-"""What an expression in bench.yaml may use of the device."""
+"""The properties of the device that an expression in bench.yaml may use."""
 
 LIBRARY = "torch"
 COMPILED = "torch_compile"
-"""What the rows of problem.py's library() are called: as it stands, and by torch.compile."""
+"""The names of the rows for problem.py's library(): called directly, and by torch.compile."""
 
 Kind = Literal["kernel", "python", "host", "library"]
-"""What a case runs: kernels of a .cu file; a Python function on tensors; a host function of a .cu
+"""The kinds of case: kernels of a .cu file; a Python function on tensors; a host function of a .cu
 file, compiled into a library; or problem.py's library()."""
 
 Flush = Literal["clean", "dirty"]
-"""What emptying the L2 cache leaves in it: nothing to write back, or the lines of a memset."""
+"""The state in which flushing leaves the L2 cache: with nothing to write back, or with dirty
+lines."""
 
 IDEAS = {
     "coalescing": "every sector of global memory that is touched is used completely",
@@ -85,7 +86,7 @@ class Device:
     own_limits: Limits | None = None
     """The limits that the driver reports; None if the facts of `arch` are used instead."""
     room: Room | None = None
-    """None where nothing is held in the device's own memory."""
+    """None if nothing is held in the device's own memory."""
 
     @property
     def compute_capability(self) -> tuple[int, int]:
@@ -98,7 +99,8 @@ class Device:
 
     @property
     def free_bytes(self) -> int:
-        """What the buffers of a case may take: what is free, less what a worker takes itself."""
+        """The bytes that a case's buffers may take: free memory, less what a worker takes
+        itself."""
         if self.room is None:
             return self.memory_bytes
         return max(0, self.room.device_free - self.room.device_taken)
@@ -180,7 +182,7 @@ class Case:
 
     @property
     def shape(self) -> Shape:
-        """What is right or wrong at all sizes alike."""
+        """The key of cases that are right or wrong together, whatever their size."""
         return self.problem, self.variant, self.dtype, str(self.launch)
 
     @property

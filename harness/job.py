@@ -73,7 +73,7 @@ class Telling(Protocol):
     """The sink for a worker's progress and results."""
 
     def now(self, what: str, seconds: float | None = None) -> None:
-        """What is done from here on; how long it may take, where that is known."""
+        """Report what is done from here on, and how long it may take, if that is known."""
 
     def record(self, record: Record) -> None: ...
 

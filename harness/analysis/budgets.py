@@ -28,7 +28,7 @@ COMPILED: Mapping[str, str] = {
     "registers": "registers", "shared": "shared_bytes", "spills": "spill_bytes",
     "theoretical_occupancy": "occupancy",
 }  # fmt: skip
-"""What every launch of a case has to keep, not its main one alone: name → Compiled's field."""
+"""Budgets that every launch of a case must keep, not only its main one: name → Compiled's field."""
 
 _MAIN_LAUNCH = (".ratio", ".pct", "_per_address")
 """Counters that do not add up over launches end so."""
@@ -107,7 +107,8 @@ class _Checker:
                             "" if kept else where or self._line(p, name, budget))  # fmt: skip
 
     def _figure(self, p: Planned, name: str, budget: Budget) -> tuple[Answer, str]:
-        """The figure that the budget is about; where it is one kernel's, that or its line."""
+        """The figure that the budget limits; if it belongs to one kernel, with that kernel or its
+        line."""
         if name in COMPILED:
             return self._made(p, name, budget)
         if name == BANK_CONFLICTS:
@@ -193,4 +194,4 @@ _LINES: Mapping[str, Callable[[SourceLine], tuple[int, int]]] = {
     "requests": lambda line: (_requests(line), 0),
     "global_atomics": lambda line: (line.atomic_requests, 0),
 }
-"""Name → a line's part in the figure: in an amount (what stands second is 0), or in a ratio."""
+"""Name → a line's share of the figure: of an amount (the second value is 0), or of a ratio."""

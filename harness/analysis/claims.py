@@ -128,9 +128,9 @@ class Figure:
     test: Test
     value: Interval | None
     holds: bool | None
-    """None where it cannot be decided."""
+    """None if it cannot be decided."""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """What it was taken at."""
+    """The sizes at which it was measured."""
     launches: Sequence[Mapping[str, int]] = ()
     """The launch shapes of it, each once."""
     reason: str = ""
@@ -194,7 +194,7 @@ def _figure(readings: Readings, test: Test) -> Figure:
 
 
 def _of_sizes(readings: Readings, problem: str, sizes: Mapping[str, int]) -> list[list[Planned]]:
-    """The groups of a problem at these sizes; at all of them where none are said."""
+    """The groups of a problem at these sizes; at all sizes if none are given."""
     return [
         cases
         for (name, _, _), cases in readings.run.groups().items()
@@ -298,7 +298,7 @@ def _over(one: tuple[int, Interval], other: tuple[int, Interval]) -> Interval:
 
 
 def decide(test: Test, value: Interval) -> bool | None:
-    """True or False where the whole interval says so; None where it lies on both sides."""
+    """True or False if the whole interval says so; None if it extends to both sides."""
     low, high = -math.inf, math.inf
     if test.relation == "about":
         low, high = test.value * (1 - test.tolerance), test.value * (1 + test.tolerance)

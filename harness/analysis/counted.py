@@ -39,11 +39,11 @@ class Rung:
     losses: Sequence[Loss]
     """The greatest first."""
     step: LadderStep | None
-    """From what it builds on, where that was counted too."""
+    """The step from the variant that it builds on, if that was counted too."""
 
     @property
     def changes(self) -> list[Change]:
-        """What moved on that step, of what costs something and can be relied on; most first."""
+        """The reliable changes of costs on that step, the largest first."""
         found = [
             change for change in (self.step.changes if self.step else ())
             if change.quantity.key in TELLING and change.judges
@@ -126,9 +126,9 @@ def _counts(explainer: Explainer, key: Group, cases: Sequence[Planned]) -> Count
 
 
 def _with_empty_slots(rung: Rung, rungs: Sequence[Rung], readings: Readings) -> Rung:
-    """With a loss more where its last wave leaves much empty, and another variant's does not.
+    """Add a loss if its last wave leaves many slots empty, and another variant's does not.
 
-    Where all have it alike it belongs to the size, which was chosen to be counted quickly.
+    If all variants have it, it is due to the size, which was chosen to be counted quickly.
     """
     fills = {each.planned.case: _fill(readings, each.planned) for each in rungs}
     own = fills[rung.planned.case]

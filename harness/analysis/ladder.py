@@ -34,11 +34,11 @@ class Measure:
     limit: Interval | None
     """The rate that the roof leaves, in the unit; None without a roof."""
     no_roof: str = ""
-    """Why there is none, where the problem says so."""
+    """Why there is no roof, if the problem says so."""
 
     @property
     def bound(self) -> str:
-        """What the ceiling is called."""
+        """The ceiling's name."""
         return self.roof.bound if self.roof else "ceiling"
 
     def of(self, p: Planned, ns: float) -> float:
@@ -76,11 +76,11 @@ class Rung:
     steps: tuple[Share, ...] = ()
     """Empty for a single launch."""
     longest_rate: float | None = None
-    """What the rate would be if the longest launch were all."""
+    """The rate if the longest launch were the only one."""
 
     @property
     def longest(self) -> float | None:
-        """The longest launch's part of the time."""
+        """The longest launch's share of the time."""
         return max((share.part for share in self.steps), default=None)
 
 
@@ -176,7 +176,8 @@ def inverse(comparison: Comparison | None) -> Comparison | None:
 
 
 def short_names(variants: list[str]) -> dict[str, str]:
-    """`v12` for `v12_single_pass_last_block` where no other variant starts so, else its name."""
+    """`v12` for `v12_single_pass_last_block` if no other variant begins like that, else the full
+    name."""
     heads = [name.split("_")[0] for name in variants]
     return {
         name: head if head and heads.count(head) == 1 else name
@@ -199,10 +200,10 @@ def measure_of(run: Run, cases: Sequence[Planned], largest: Planned) -> Measure:
 
 
 def ladders(run: Run) -> list[Ladder]:
-    """Every problem and type's ladders; none without times.
+    """The ladders of every problem and type; none without times.
 
-    The largest size comes first of those that ran: behind them what was skipped for every variant,
-    because the card has no memory for it, say.
+    The sizes that ran come first, the largest first; then those that were skipped for every
+    variant, for example because the card does not have enough memory.
     """
     found: list[Ladder] = []
     groups = run.groups() if run.is_timed else {}

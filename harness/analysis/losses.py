@@ -59,7 +59,7 @@ class _Case:
         self.all = sum((self.exactly(key) or 0) / rate for key, rate in PER_CYCLE.items())
 
     def exactly(self, key: str) -> float | None:
-        """A quantity where it may be relied on."""
+        """A quantity, if its value is reliable."""
         answer: Answer = BY_KEY[key].find(self.readings, self.p)
         return answer.value if isinstance(answer, Reading) and answer.judges else None
 

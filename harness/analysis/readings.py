@@ -44,8 +44,8 @@ launch does once, whatever its size, weighs too much."""
 class Reading:
     """A value in base units, with its provenance.
 
-    counted_at: the smaller size that was counted in place of the case's own. A ratio is taken from
-    that size as it is; an amount is scaled by the ratio of the work.
+    counted_at: the smaller size that was counted in place of the case's own. A ratio is used
+    unchanged; an amount is scaled by the ratio of the work.
     """
 
     value: float
@@ -95,7 +95,7 @@ class Readings:
         return known | {case for case, e in self.run.emulated.items() if e.counted}
 
     def counted_at(self, case: str) -> str:
-        """The smaller size at which a case was counted; empty where it was its own."""
+        """The smaller size at which a case was counted; empty if it was its own."""
         found = self.run.emulated.get(case)
         if found is None or found.counted in ("", case):
             return ""
@@ -124,7 +124,7 @@ class Readings:
         )
 
     def kernel(self, case: str, step: int) -> str:
-        """What a launch's kernel is called; empty where nothing says so."""
+        """The name of a launch's kernel; empty if it is not known."""
         names = self._names.get((self.run.counted_as(case), step))
         if names:
             return names
@@ -175,7 +175,7 @@ class Readings:
         return self.run.main_step(case)
 
     def compiled(self, case: str) -> Compiled | None:
-        """What the compiler made for the main launch."""
+        """The compiler's results for the main launch."""
         records = self.run.compiled.get(case, [])
         step = self.main_step(case)
         return next((c for c in records if c.step == step), None)

@@ -208,10 +208,10 @@ def _kernel(readings: Readings, p: Planned, short: str, above: Sequence[Roof]) -
 
 
 def _above(short: str, rate: Interval, spots: Sequence[Spot], above: Sequence[Roof]) -> list[str]:
-    """The roofs that even the slow end of the rate lies above, beyond their own intervals.
+    """Find the roofs that even the low end of the rate exceeds, beyond their own intervals.
 
-    Where two roofs are of one level, as reading and copying are, only the higher one binds; a
-    problem's compulsory bytes are held against the device's memory, from which a cold run has them.
+    Of two roofs of one level, such as reading and copying, only the higher one binds. A problem's
+    compulsory bytes are compared with the device's memory, from which a cold run loads them.
     """
     found = []
     for spot in spots:

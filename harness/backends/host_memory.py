@@ -45,7 +45,7 @@ class Emulated:
     lines: Iterable[SourceLine]
     machine_code: tuple[MachineCode, ...] = ()
     printed: tuple[str, ...] = ()
-    """What each call of printf wrote, in the order of the blocks."""
+    """The output of each call of printf, in the order of the blocks."""
 
 
 class HostWorkspace(ABC):
@@ -163,7 +163,8 @@ def line_counts(
 ) -> Iterator[SourceLine]:
     """The counts of instructions, summed over each line of source.
 
-    None of a line with a request whose lanes go to several memories, of which no count is known.
+    A line is left out if the lanes of a request go to several memories, because their counts are
+    not known.
     """
     paths = {file: relative(file) for file in {each.file for each in instructions}}
     unknown = {(each.file, each.line) for each in instructions if each.mixed_requests}

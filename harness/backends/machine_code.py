@@ -42,7 +42,7 @@ class MachineCodeWorkspace(HostWorkspace):
     """A workspace that launches from machine code; the PTX supplies the parameters' types."""
 
     def refusal(self, case: Case, built: Built) -> str:
-        """Why the case's machine code cannot be executed; empty where it can."""
+        """Why the case's machine code cannot be executed; empty if it can."""
         try:
             code = code_of(built.cubin, built.cubin_sha256)
             for launch in _launches(case, built):
@@ -91,9 +91,9 @@ def code_of(cubin: Path, digest: str) -> sass.MachineCode:
 
 
 def both(ptx: Execution, machine: Execution, arch: str) -> Execution:
-    """What PTX and machine code counted together: the machine code's where that has it.
+    """Merge the counts of PTX and machine code, preferring those of machine code.
 
-    Of a line's atomics PTX alone knows how their lanes meet.
+    Only PTX knows how the lanes of a line's atomics collide.
     """
     counts: dict[tuple[int, str], Counted | Uncounted] = {(c.step, c.metric): c for c in ptx.counts}
     if arch not in READ:

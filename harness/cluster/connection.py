@@ -26,7 +26,7 @@ from harness.processes.workers import DESCRIBE_S
 CONNECT_S = 10
 ASKED_S = DESCRIBE_S + 60
 STARTING_S = 120
-"""What the first worker of a cluster that is there may take to come."""
+"""The seconds to wait for the first worker of an existing cluster."""
 
 MOST_CORES = 4
 """The most cores of a worker that emulates; further cores are used by further workers."""
@@ -42,7 +42,7 @@ _SETTINGS = {
 Dask worker cannot spill."""
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Dask sets them to 1; references of large sizes are worked out on all of a worker's cores."""
+"""Dask sets them to 1; references of large sizes are computed on all of a worker's cores."""
 
 
 def check(where: str) -> None:

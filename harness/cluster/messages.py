@@ -25,7 +25,7 @@ class Task:
     item: WorkItem
     setting: RunSettings
     records: tuple[Record, ...]
-    """What is known that it goes on from: plan, ceilings, and rounds of earlier placements."""
+    """The records that it continues from: plan, ceilings, and rounds of earlier placements."""
     built: dict[str, Built]
     """Case → what was compiled for it, its files by their names in the worker's store."""
     cores: int

@@ -20,7 +20,7 @@ MOST_FAILED_CONTROLS = 2
 """After this many failed controls a card counts as faulty, and gets no more work."""
 
 LOST = (OSError, TimeoutError, RuntimeError)
-"""What a client of `distributed` raises when it has no scheduler any more."""
+"""The errors that a client of `distributed` raises when it has lost its scheduler."""
 
 
 @dataclass

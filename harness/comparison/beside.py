@@ -75,13 +75,13 @@ class Sides:
 
 
 def about(commit: Commit, not_compared: Sequence[str] = ()) -> dict[str, Any]:
-    """What run.json says of the two sides."""
+    """The entry in run.json about the two sides."""
     said: dict[str, Any] = {"base": commit.given, "commit": commit.sha, "suffix": SUFFIX}
     return said | ({"not_compared": list(not_compared)} if not_compared else {})
 
 
 def below(root: Path, path: Path) -> str:
-    """A path from the top of the repository. Raises UsageError where it lies elsewhere."""
+    """A path from the top of the repository. Raises UsageError if it lies elsewhere."""
     full = path.resolve()
     if not full.is_relative_to(root.resolve()):
         raise UsageError(f"{path} is not in the repository {root}")
@@ -181,7 +181,7 @@ def _refuse_names(problem: Problem, own: Mapping[str, Variant]) -> None:
 def _both(
     own: Mapping[str, Variant], known: Mapping[str, Variant], problem: str, base: Base
 ) -> dict[str, Variant]:
-    """Today's variants, each with the commit's behind it; then those that only the commit has."""
+    """Today's variants, each followed by the commit's; then those that only the commit has."""
     found: dict[str, Variant] = {}
     for name in dict.fromkeys([*own, *known]):
         if name in own:
@@ -217,7 +217,7 @@ def _moved(variant: Variant, problem: str, base: Base) -> Variant:
 
 
 def _placed(variant: Variant, base: Base) -> Mapping[Any, Any]:
-    """Its places, in files of the commit and not of where they were written to."""
+    """Its places in the commit's files, rather than in the copies."""
 
     def of(document: Document) -> Document:
         path = document.path.relative_to(base.home)
@@ -244,7 +244,7 @@ def _same_program(one: Path, other: Path) -> bool:
 
 
 def _other_sizes(problem: Problem, old: Problem, base: Base) -> list[str]:
-    """That nothing is compared at sizes that the commit lists and today's matrix does not."""
+    """Note that nothing is compared at sizes that only the commit lists."""
     gone = [size for size in old.sizes.bench if size not in problem.sizes.bench]
     named = ", ".join(" ".join(f"{k}={v}" for k, v in size.items()) for size in gone)
     if not gone:

@@ -22,10 +22,10 @@ Kind = Literal[
     "gone",
 ]  # fmt: skip
 ORDER: Sequence[Kind] = Kind.__args__  # type: ignore[attr-defined]
-"""What matters most first."""
+"""The kinds of change, the most important first."""
 
 CLOSING = frozenset({"newly faulty", "slower", "worse"})
-"""What closes a gate."""
+"""The kinds of change that close a gate."""
 
 APART = frozenset({"new", "gone", "not run", "no longer run", "not compared"})
 """The kinds of change for which nothing could be compared."""
@@ -67,7 +67,7 @@ class Change:
     """Files, `nvcc` or `bench.yaml` that differ: name, hash or version before and after."""
     faults: tuple[str, str] = ("", "")
     remarks: Sequence[str] = ()
-    """What a reader must know of the variant now and had not to know before."""
+    """Remarks on the variant that are new."""
     is_changed: bool = False
     """Whether anything differs that may cost something."""
 
@@ -85,7 +85,7 @@ class Change:
 
     @property
     def hides(self) -> float:
-        """The largest slowdown, as a part of the time, that is neither found nor excluded."""
+        """The largest slowdown, as a fraction of the time, that is neither found nor excluded."""
         return 0.0 if self.kind == "slower" else max((t.hides for t in self.times), default=0.0)
 
     @property
@@ -126,10 +126,10 @@ def change(
     comparable: bool,
     both_timed: bool,
 ) -> Change:
-    """What became of a case that both sides have.
+    """Determine the kind of change of a case that both sides have.
 
-    comparable: whether what the compiler made and what was counted is of the same architecture and
-    method. both_timed: whether the two runs are, so that times decide.
+    comparable: whether the compiler's results and the counts are of the same architecture and
+    method. both_timed: whether both runs are timed, so that times decide.
     """
     outcomes = _outcome(base), _outcome(new)
     faults = outcomes[0].reason, outcomes[1].reason
@@ -153,7 +153,7 @@ def _outcome(side: Side) -> Outcome:
 
 
 def _ended(base: Outcome, new: Outcome) -> Kind | None:
-    """What the two outcomes say; None where both are ok."""
+    """The kind of change that the two outcomes show; None if both are ok."""
     match base.status, new.status:
         case "ok", "ok":
             return None

@@ -132,7 +132,7 @@ def _spec(path: str) -> str:
 
 
 def _asked(root: Path, *command: str) -> str:
-    """What git prints; empty where it fails."""
+    """Git's output; empty if it fails."""
     ended = _git(root, *command)
     return os.fsdecode(ended.stdout).strip() if ended.returncode == 0 else ""
 

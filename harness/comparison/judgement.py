@@ -26,7 +26,7 @@ FINE, CLOSED, UNTOLD = 0, 1, 3
 """Exit codes; 2 is a mistake on the command line."""
 
 MIN_EFFECT = 0.02
-"""The slowdown, as a part of the time, that a comparison is to find or exclude."""
+"""The slowdown, as a fraction of the time, that a comparison is to find or exclude."""
 
 ENOUGH = 0.5
 """The share of the base's sound cases that must be compared; with fewer, nobody can tell."""
@@ -78,7 +78,7 @@ def judge(
 ) -> Judgement:
     """Compare two runs; the same run twice if it has both sides, interleaved.
 
-    min_effect: the slowdown, as a part of the time, that must be found or excluded.
+    min_effect: the slowdown, as a fraction of the time, that must be found or excluded.
     """
     in_rounds = base is new and bool(suffix_of(new))
     pairs = within(new) if in_rounds else between(base, new)
@@ -119,7 +119,7 @@ def judge(
 
 
 def _withheld(around: Setting, across_machines: bool) -> str:
-    """Why no time of one run may be held against one of the other."""
+    """Why no time of one run may be compared with one of the other."""
     if around.method:
         return "; ".join(f"{d.what}: {d.base} then, {d.new} now" for d in around.method)
     if around.machine and not across_machines:
@@ -178,7 +178,7 @@ def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
 
 
 def _not_excluded(told: Sequence[Change], min_effect: float) -> Iterator[str]:
-    """Cases that may have become slower by what is to be found, though nothing is certain."""
+    """Cases that may have become slower by the amount to be found, although it is not certain."""
     hiding = [change for change in told if change.hides > min_effect]
     if hiding:
         worst = max(hiding, key=lambda change: change.hides)

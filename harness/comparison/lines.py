@@ -88,9 +88,9 @@ def _figure(line: SourceLine | None, shown: tuple[Amount, Amount] | None) -> flo
 
 
 def shortened(run: Run, file: str) -> str:
-    """What run.json calls the file, from the folder of problems on; else its last two parts.
+    """The file's path from the folder of problems on, as in run.json; else its last two parts.
 
-    The shortest name, which is the same for both sides of one run.
+    It is the shortest name, which is the same for both sides of one run.
     """
     known = [name for name in run.info.get("sources") or {} if f"/{file}".endswith(f"/{name}")]
     return min(known, key=len, default="/".join(PurePath(file).parts[-2:]))

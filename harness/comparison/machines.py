@@ -41,7 +41,7 @@ class Setting:
 
 
 def setting(base: Run, new: Run) -> Setting:
-    """What two runs do not share. Their processors matter where a GPU's driver works on them."""
+    """How two runs' settings differ. Their processors matter if a GPU's driver works on them."""
     one, other = base.info, new.info
     machine = _device(one, other)
     context: list[Difference] = []
@@ -64,7 +64,7 @@ def setting(base: Run, new: Run) -> Setting:
 
 
 def clocks(base: Run, new: Run, group: Group) -> Difference | None:
-    """The multiprocessors' usual clocks at one size, where they differ by more than rounds may."""
+    """The multiprocessors' usual clocks at one size, if they differ by more than rounds may."""
     usual = [_usual_clock(run, group) for run in (base, new)]
     one, other = usual
     if not one or not other or abs(one - other) <= CLOCK_TOLERANCE * max(one, other):

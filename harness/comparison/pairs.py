@@ -48,7 +48,7 @@ class Pair:
 
 
 def suffix_of(run: Run) -> str:
-    """What the base's variants end in, in a run that has both sides; empty in any other."""
+    """The suffix of the base's variants in a run that has both sides; empty in any other run."""
     return str((run.info.get("beside") or {}).get("suffix", ""))
 
 

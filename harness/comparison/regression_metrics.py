@@ -21,10 +21,10 @@ from harness.journal.records import Planned
 from harness.silicon.architectures import WARP_SIZE
 
 EXACT = frozenset({"measured", "machine-exact", "emulator-exact"})
-"""Origins of a value that is the same to the digit however often it is worked out."""
+"""Origins of values that are the same to the digit whenever they are computed."""
 
 _EMULATED = frozenset({"emulator-exact", "emulator-model"})
-"""Which way a value moved shows also where one side's is exact and the other's a model."""
+"""The direction of a change also shows if one side's value is exact and the other's a model."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Gauge:
     of_none: float | None = None
     trades: bool = False
     find: Find | None = None
-    """What is compared, where that is not the quantity itself."""
+    """What is compared, if it is not the quantity itself."""
 
     @property
     def quantity(self) -> Quantity:
@@ -82,9 +82,9 @@ def _met(line: SourceLine) -> float:
 
 
 def _warp_slots(readings: Readings, p: Planned) -> Answer:
-    """The part of the machine's warp slots that the grid fills at a time.
+    """The share of the machine's warp slots that the grid fills at a time.
 
-    Of the blocks that fit alone, fewer would be filled as soon as more fit.
+    A share of only the blocks that fit would fall whenever more of them fit.
     """
     keys = "machine-fill", "theoretical-occupancy"
     fill, occupancy = (BY_KEY[key].find(readings, p) for key in keys)
@@ -220,7 +220,7 @@ def unsure(base: Side, new: Side, readings: tuple[Readings, Readings]) -> list[G
 
 
 def _values(base: Side, new: Side, readings: tuple[Readings, Readings]) -> Values:
-    """What both sides have a value of."""
+    """The values of the metrics that both sides have."""
     found: dict[str, Both] = {}
     for gauge in GAUGES:
         was = _value(gauge, readings[0], base)
@@ -231,7 +231,7 @@ def _values(base: Side, new: Side, readings: tuple[Readings, Readings]) -> Value
 
 
 def _value(gauge: Gauge, readings: Readings, side: Side) -> Reading | Missing | None:
-    """None where the kernel does none of it, and that counts as something."""
+    """None if the kernel does none of it, and that counts as something."""
     answer = (gauge.find or gauge.quantity.find)(readings, side.planned)
     return None if answer == NOTHING and gauge.of_none is not None else answer
 
@@ -250,7 +250,7 @@ def _numbers(gauge: Gauge, both: Both) -> list[float]:
 
 
 def _way(gauge: Gauge, values: Values) -> int:
-    """1 where its value grew, −1 where it fell, 0 where it stayed or is not known."""
+    """1 if its value grew, −1 if it fell, 0 if it stayed or is not known."""
     both = values.get(gauge.key)
     if both is None or not (len(_origins(both)) == 1 or _origins(both) == _EMULATED):
         return 0
@@ -258,7 +258,7 @@ def _way(gauge: Gauge, values: Values) -> int:
 
 
 def _moved(gauge: Gauge, values: Values) -> int:
-    """The same, however the values were come by."""
+    """Compare two values of any provenance."""
     both = values.get(gauge.key)
     if both is None:
         return 0

@@ -32,7 +32,7 @@ FEWEST_WITNESSES = 2
 kernels."""
 
 _TRIMMED = 0.1
-"""The part of a case's placements that is left out at either end, from five on."""
+"""The share of a case's placements that is left out at either end, from five on."""
 
 _EFFICIENCY = 0.82
 """The efficiency of `qn`, relative to the standard deviation of normally distributed numbers. Its
@@ -62,7 +62,7 @@ def taken_off(
 ) -> tuple[dict[int, Estimate], Level]:
     """Changes at one size and cache state, without the run's level and with its luck allowed for.
 
-    pairs: number → base and new side. raw: the logarithm of new over base of each, as it stands.
+    pairs: number → base and new side. raw: the logarithm of new over base of each, as it is.
     unchanged: the numbers of those whose code is the same. With few variants `raw` comes back.
     """
     told_by = [number for number in raw if number in unchanged]

@@ -21,7 +21,8 @@ SECONDS = 20.0
 
 
 def made_from(base: Side, new: Side) -> list[tuple[str, str, str]]:
-    """What decides a case's result and differs: a file, `nvcc`, `bench.yaml`; before and after."""
+    """What decides a case's result and differs: a file, `nvcc` or `bench.yaml`, before and
+    after."""
     was, now = base.planned.made_from, new.planned.made_from
     if base.run is new.run or not was or not now:
         return []
@@ -36,7 +37,7 @@ def source_changed(base: Side, new: Side) -> bool | None:
 
 
 def difference(base: Side, new: Side, folder: Path | None = None) -> Difference:
-    """The diff of the two sources. folder: kernels/, where the files lie."""
+    """The diff of the two sources. folder: kernels/, which contains the files."""
     here = Path("kernels")
     folder = folder or (here if here.is_dir() else REPOSITORY / "kernels")
     name = _name(new) or _name(base)

@@ -47,7 +47,7 @@ def cases(
 
 
 def changed(told: Iterable[Change], why: Mapping[str, str]) -> Iterator[str]:
-    """The same in sentences, one a variant and reason. why: what cases() found."""
+    """The same in sentences, one per variant and reason. why: the result of cases()."""
     reasons = Counter((_variant(c), why[c.name]) for c in told if c.name in why)
     for (variant, reason), count in reasons.items():
         yield f"{variant} changed, and {reason} ({how_many(count)})"
@@ -61,8 +61,10 @@ def traded(told: Iterable[Change]) -> Iterator[str]:
 
 
 def gone(told: Sequence[Change], base: str) -> Iterator[str]:
-    """What only the base has, where both sides were to be compared in one run: variants, or cases
-    of variants that are still there."""
+    """What only the base has, if both sides were to be compared in one run.
+
+    These are variants, or cases of variants that still exist.
+    """
     there = {_variant(change) for change in told if change.pair.new}
     lost = [change for change in told if change.kind == "gone"]
     names = (c.name if _variant(c) in there else _variant(c) for c in lost)
@@ -141,7 +143,7 @@ def _in_ptx(change: Change) -> str:
 
 
 def _alike(change: Change) -> object:
-    """What cases share of which one that was compared speaks for the others."""
+    """The key of cases that one compared case can represent."""
     p = _side(change).planned
     sides = [s for s in (change.pair.base, change.pair.new) if s]
     made: Sequence[object] = [

@@ -23,7 +23,7 @@ _IN_TEXT = re.compile(f"[{_ACTS}]")
 _IN_LINE = re.compile(f"[{_ACTS}\\t\\n]")
 
 _FORMULA = ("=", "+", "-", "@")
-"""What a formula begins with, behind spaces and in full width too."""
+"""The characters with which a formula begins, also after spaces and in full width."""
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot hold."""

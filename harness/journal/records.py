@@ -57,7 +57,7 @@ class Planned:
     """Everything that decides the result: each file or tool with its hash or version. If one
     differs, the case is run again."""
     expect: dict[str, str] = field(default_factory=dict)
-    """What has to come of counting it: names and limits, as harness/budgets.py reads them."""
+    """The expected counts: names and limits, as harness/budgets.py reads them."""
     idea: str = ""
     """The variant's idea, one of `IDEAS` in harness/cases.py; for a trap, what it makes worse."""
     is_trap: bool = False
@@ -98,7 +98,7 @@ class Compiled:
     waves: Real | None = None
     """The grid's blocks over those that all multiprocessors hold at once, as ncu counts waves."""
     local_at: str = ""
-    """`file:line` with most of what spills or lies on the stack; empty where nothing does."""
+    """`file:line` with most of what spills or lies on the stack; empty if nothing does."""
     loaded_sha256: str = ""
     """The hash of everything that is loaded to run the kernel: machine code, constants and
     variables."""
@@ -118,9 +118,9 @@ class Verified:
     draw: Whole
     ok: bool
     reason: str
-    """Empty where ok."""
+    """Empty if ok."""
     error: Real | None
-    """The largest |output − reference| over its bound; None where nothing could be compared."""
+    """The largest |output − reference| over its bound; None if nothing could be compared."""
     kind: Literal["verified"] = "verified"
 
 
@@ -165,7 +165,7 @@ class EventCost:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The state of the GPU after a round; None where the driver reports nothing.
+    """The state of the GPU after a round; None if the driver reports nothing.
 
     others: the number of processes, besides our own, that compute on it.
     """
@@ -281,7 +281,7 @@ class Renewed:
     """A mark that a case's earlier records no longer count; the journal itself is append-only.
 
     what: "case": all of it, for example because its source changed. "times": its rounds and
-    outcome, because others of its group are timed anew. "gone": all of it, because the matrix no
+    outcome, because others of its group are timed again. "gone": all of it, because the matrix no
     longer has the case.
     """
 

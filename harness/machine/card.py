@@ -16,10 +16,10 @@ from harness.journal.records import Conditions
 from harness.processes import reaper
 
 _CLOSE = 0.99
-"""A clock or a power limit of less than this part of the highest is held back."""
+"""A clock or a power limit below this fraction of its maximum counts as reduced."""
 
 _MOVES = 0.97
-"""A run's clock has moved if its lowest is less than this part of its highest."""
+"""A run's clock has moved if its lowest value is below this fraction of its highest."""
 
 _KERNEL = Path("/proc/version")
 
@@ -150,7 +150,7 @@ def computing(nvml: Any, handle: Any) -> list[Any]:
 
 
 def others(nvml: Any, handle: Any) -> int | None:
-    """Count the processes of others on the card; None if NVML does not tell.
+    """Count other users' processes on the card; None if NVML does not say.
 
     The run's own processes that wait for their next placement are not counted. In a container the
     numbers may be the host's; one of them is then assumed to be this process.

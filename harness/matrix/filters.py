@@ -23,7 +23,7 @@ QUICK_BYTES = 256 * 2**20
 """The most compulsory traffic, in bytes, of the size that a quick run times. It exceeds any L2
 cache, and takes only a few milliseconds of memory traffic."""
 QUICK_FLOPS = 2**37
-"""Its arithmetic, at most: the host works out the reference in float64."""
+"""Its maximum arithmetic, because the host computes the reference in float64."""
 QUICK_SECONDS = 15
 """After which a quick run adds no more placements to a problem."""
 
@@ -130,7 +130,7 @@ def _frozen(sizes: Iterable[Shape]) -> Iterator[Frozen]:
 
 
 def _with_sizes(problem: Problem, wanted: Wanted, listed: Container[Frozen]) -> Problem | None:
-    """With the sizes of the matrix that are wanted, and those that are wanted and in no list."""
+    """Keep the sizes of the matrix that are wanted, and add those that are in no list."""
     names = list(problem.sizes.bench[0])
     left = [size for size in problem.sizes.bench if _has(size, wanted)]
     if set(names) == set(wanted):

@@ -120,7 +120,7 @@ class _Merger:
         ))  # fmt: skip
 
     def _needs(self, own: written.Function) -> Needs:
-        """What the problem requires and what the variant does, both."""
+        """The requirements of the problem and of the variant together."""
         features: list[Feature] = []
         for each in (self.body.requires, own.requires):
             if each.compute_capability is not None:
@@ -249,7 +249,7 @@ class _Merger:
                 )
 
     def _check_ladder(self, variants: Mapping[str, Variant]) -> None:
-        """What each variant builds on exists, and leads to a root."""
+        """Check that what each variant builds on exists and leads to a root."""
         for name in variants:
             seen = [name]
             while above := variants[seen[-1]].builds_on:
@@ -359,7 +359,7 @@ class _Values:
         return {}
 
     def common(self) -> dict[str, Any]:
-        """What functions have too."""
+        """The keys that functions have as well."""
         return {
             "dtypes": tuple(self.take("dtypes", ())),
             "let": self.merged("let"),

@@ -60,7 +60,7 @@ def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
 
 
 def _top(path: Path | None, kernels: Path | None) -> tuple[written.Top, YamlLocation, Path]:
-    """What concerns all problems, the place of it, and the folder of problems."""
+    """The settings for all problems, their location, and the folder of problems."""
     named = path is not None
     path = path or MATRIX
     document = strict_yaml.read(path) if named or path.exists() else Document(path, None, {})
@@ -76,7 +76,7 @@ def _problem(name: str, data: Any, place: YamlLocation) -> Problem:
 
 
 def _listed(said: Any, at: YamlLocation, kernels: Path) -> Iterator[tuple[str, Any, YamlLocation]]:
-    """What `problems:` names: the problem, its body, and where that stands."""
+    """The problems that `problems:` names, each with its body and location."""
     if not isinstance(said, dict | list) or not said:
         raise at.error(
             "write a list of names, or names with bodies",

@@ -31,7 +31,7 @@ def rows(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
 
 
 def matching(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
-    """The same where a pattern may match nothing."""
+    """The same, but a pattern may match nothing."""
     starts = [pattern.split("/")[:2] for pattern in patterns]
     found: dict[str, list[str]] = {}
     for pair in _rows(bench):

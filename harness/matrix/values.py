@@ -132,7 +132,7 @@ def _axes(value: Any) -> tuple[Shape, ...]:
 
 
 def _column(key: str, rows: Any) -> list[Shape]:
-    """What stands under one key: a row of one number or of several in step."""
+    """The values of one key: a row of one number, or of several that belong together."""
     names = tuple(part.strip() for part in key.split(","))
     try:
         for each in names:

@@ -84,7 +84,7 @@ class Variant:
     kind: Kind
     dtypes: tuple[str, ...]
     launch: tuple[Shape, ...] = ({},)
-    """Its launch shapes; one without keys where there is nothing to choose."""
+    """Its launch shapes; a single one without keys if there is nothing to choose."""
     source: str = ""
     function: str = ""
     args: tuple[str | int | float, ...] = ()
@@ -97,11 +97,11 @@ class Variant:
     sources: tuple[str, ...] = ()
     overwrites: tuple[str, ...] = ()
     expect: Mapping[str, Budget] = field(default_factory=dict)
-    """What has to come of counting it, by the names of harness/budgets.py."""
+    """The expected counts, by the names of harness/budgets.py."""
     needs: Needs = Needs()
     builds_on: str = ""
     idea: str = ""
-    """What it does better than what it builds on; of a trap, what it spoils."""
+    """What it does better than the variant that it builds on; for a trap, what it makes worse."""
     is_trap: bool = False
     as_library: bool = False
     compiled: bool = False

@@ -159,7 +159,7 @@ class Variant(Function):
     steps: Steps | None = None
     launch: Axes = ({},)
     expect: Budgets = {}
-    """What has to come of counting it; null lifts a default."""
+    """The expected counts; null removes a default."""
     builds_on: str = ""
     """The variant of which this one is a step further."""
     idea: AnIdea = ""
@@ -232,13 +232,15 @@ class Timing(Strict):
     choosing: Annotated[int, Field(ge=0, le=20)] = 2
     """Placements before those, which only choose each variant's launch shape."""
     shared_processes: bool = False
-    """Whether a process makes one placement of each group of kernels, instead of one alone."""
+    """Whether a process makes one placement of every group of kernels, instead of only one
+    group."""
     batch: Annotated[int, Field(ge=1, le=100)] = 12
-    """Launches of a variant in a round, at most."""
+    """The most launches of a variant in a round."""
     interval: Annotated[float, Field(gt=0, lt=1)] = 0.005
-    """Half the width that a speed-up's interval should have, as a part of it."""
+    """Half the width that a speed-up's interval should have, as a fraction of the speed-up."""
     flush: Flush = "clean"
-    """What emptying the L2 cache leaves in it: nothing, or lines that must be written back."""
+    """The state in which flushing leaves the L2 cache: clean, or with lines that must be written
+    back."""
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
     same_within: Annotated[float, Field(ge=0, lt=1)] = 0.01
     """Variants whose ratio is certainly this near to 1 are called the same."""

@@ -115,7 +115,7 @@ class Collector:
     _hopeless: Failure | None = None
 
     def collect(self, job: Job) -> list[Failure]:
-        """Profile the job's cases. Empty where every one was read."""
+        """Profile the job's cases. Empty if every one was read."""
         if isinstance(self.ncu, Failure):
             self._hopeless = self.ncu
         rest, failures, tries = job.cases, list[Failure](), 0
@@ -161,7 +161,7 @@ class Collector:
         return True
 
     def _read(self, report: Path, ending: Ending) -> tuple[Failure | None, Report | None]:
-        """What the file holds, and what went wrong; after a crash there may be both."""
+        """The file's contents, and what went wrong; after a crash there may be both."""
         failure = explain(ending)
         if not report.exists():
             return failure or no_report(ending), None
@@ -272,10 +272,10 @@ class _Process:
         return True
 
     def _end_worker(self) -> None:
-        """End the worker alone, so that ncu notices and writes what it has.
+        """End only the worker, so that ncu notices and writes what it has.
 
-        Its number may be another process's by now: one that was not started with our file is left
-        alone.
+        Its process id may be another process's by now: one that was not started with our file is
+        left alone.
         """
         with contextlib.suppress(OSError):
             started_with = Path(f"/proc/{self._worker}/cmdline").read_bytes().split(b"\0")
@@ -283,7 +283,7 @@ class _Process:
                 os.kill(self._worker, signal.SIGKILL)
 
     def _listen(self) -> None:
-        """What the worker has written since; a line that is not yet whole waits."""
+        """Read what the worker has written since; an incomplete line is left for later."""
         with self._lines.open("rb") as file:
             file.seek(self._read_up_to)
             new = file.read()

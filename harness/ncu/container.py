@@ -94,7 +94,7 @@ def _version(session: bytes) -> str:
 
 
 def _size(content: bytes, at: int) -> tuple[int, int]:
-    """The four-byte little-endian length that stands before every message."""
+    """The four-byte little-endian length before every message."""
     return int.from_bytes(_slice(content, at, 4), "little"), at + 4
 
 

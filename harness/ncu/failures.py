@@ -64,11 +64,11 @@ class Ending:
 
     code: int | None
     said: str
-    """What ncu and the worker printed."""
+    """The output of ncu and of the worker."""
     at: str = ""
     """The case that was running, as the worker last said."""
     error: str = ""
-    """What the worker itself reported."""
+    """The error that the worker itself reported."""
     deadline_s: float = 0.0
 
 
@@ -78,7 +78,7 @@ def refused_metrics(said: str) -> set[str]:
 
 
 def explain(ending: Ending) -> Failure | None:
-    """What went wrong in a process of ncu, or None where it ended well."""
+    """Explain what went wrong in an ncu process; None if it ended successfully."""
     errors = _errors(ending.said)
     at = f" while profiling {ending.at}" if ending.at else ""
     if "ERR_NVGPUCTRPERM" in ending.said:

@@ -53,7 +53,7 @@ class Metric(_Strict):
 
     @property
     def name(self) -> str:
-        """What its values are recorded under, whichever name the GPU has for it."""
+        """The name under which its values are recorded, whatever name the GPU has for it."""
         return self.ncu
 
     @property
@@ -151,7 +151,7 @@ def choose(
 ) -> Selection:
     """The metrics of the sets named (all sets where none is).
 
-    available: base names that the GPU has; None where that is not known, and everything is asked
+    available: base names that the GPU has; None if that is not known, and everything is asked
     for. Raises UsageError for a set that does not exist.
     """
     found = catalogue()

@@ -110,10 +110,10 @@ def read(path: Path, module: Any = None) -> Report | Failure:
 
 
 def read_apart(path: Path) -> Report | Failure:
-    """The same, by a process of its own.
+    """Read a report in a separate process.
 
-    What reads a report is a C++ library of NVIDIA's, made to be alone in a process. A crash of it
-    costs the figures of this file, and not the run.
+    A C++ library of NVIDIA's reads it, and is meant to run alone in its process. If it crashes,
+    only this file's figures are lost, not the run.
     """
     try:
         said = children.output([sys.executable, "-m", "harness.ncu.reader", str(path)], _READING_S)

@@ -102,7 +102,8 @@ def _asked(path: str, where: str) -> Ncu | Failure:
 
 
 def query(ncu: Ncu, chip: str | None = None) -> Available | Failure:
-    """What can be counted, on the first GPU or on a chip such as "gh100" (which needs no GPU)."""
+    """The metrics that can be collected, on the first GPU or on a chip such as "gh100", without a
+    GPU."""
     which = ["--chips", chip] if chip else ["--devices", "0"]
     said = _output([ncu.path, "--query-metrics", *which])
     if isinstance(said, Failure):
@@ -111,7 +112,8 @@ def query(ncu: Ncu, chip: str | None = None) -> Available | Failure:
 
 
 def listed(said: str) -> Available | None:
-    """What `ncu --query-metrics` prints: a table whose first word is a counter's base name."""
+    """Parse the output of `ncu --query-metrics`: a table whose first column is a counter's base
+    name."""
     names = re.findall(r"^([\w.]+__\w+) +(?:Counter|Ratio|Throughput)\b", said, re.MULTILINE)
     heading = re.search(r"^(?:Chip|Device) (.+)$", said, re.MULTILINE)
     return (
@@ -122,7 +124,7 @@ def listed(said: str) -> Available | None:
 
 
 def _output(command: Sequence[str]) -> str | Failure:
-    """What a command prints, or why it does not."""
+    """A command's output, or the reason why there is none."""
     try:
         ended = children.output(command, _ANSWER_S)
     except children.LateError:

@@ -29,7 +29,7 @@ MOST_WORK = 2**63
 """Above what the journal records of bytes and flops."""
 
 ARITHMETIC = ("", "tf32")
-"""What a problem may say of its flops."""
+"""The kinds of arithmetic that a problem may state."""
 
 Array = npt.NDArray[Any]
 Role = Literal["input", "output", "scratch", "zeroed"]
@@ -116,7 +116,8 @@ class Problem(ABC):
     """The arithmetic of its flops, if the type does not say it: "tf32" for tensor cores."""
 
     library_arithmetic: Mapping[str, str] = {}
-    """Type → what libraries do its flops in, where that is not what kernels do: "3 tf32"."""
+    """Type → the arithmetic that libraries use for it, if it differs from that of kernels: "3
+    tf32"."""
 
     no_roof: str = ""
     """Why no limit of the machine applies to its kernels, in a clause; else empty."""
@@ -128,7 +129,8 @@ class Problem(ABC):
     """The draw of `inputs` that is timed and counted: a typical one."""
 
     timed_inputs: str = ""
-    """What that draw is, why it is typical, and whether speed depends on it; for the pages."""
+    """A description of that draw, why it is typical, and whether speed depends on it; for the
+    pages."""
 
     partly_read: Sequence[str] = ()
     """Inputs of which a right kernel need not read every byte: an index says which, or a search
@@ -183,7 +185,7 @@ class Problem(ABC):
     ) -> Mapping[str, Array | float]:
         """The largest acceptable |error| of each output, as the arithmetic bounds it.
 
-        0 where the result is exact.
+        0 if the result is exact.
         """
 
     @abstractmethod

@@ -25,7 +25,7 @@ class Stopped(BaseException):
 
 
 TOLD = (Stopped, KeyboardInterrupt)
-"""What to catch: without the harness's own command line Ctrl-C is Python's."""
+"""The exceptions to catch: without the harness's own command line, Python handles Ctrl-C."""
 
 
 def code_of(told: BaseException) -> int:

@@ -32,7 +32,7 @@ _TAIL = 2000
 """Characters of a dead worker's own output that are worth showing."""
 
 STARTING_S = 60.0
-"""What a process may take to start, on a machine that is busy with others."""
+"""Deadline in seconds for a process to start on a busy machine."""
 
 DESCRIBE_S = 120
 """Deadline for a device to say what it is."""
@@ -44,7 +44,8 @@ torch.compile is part of."""
 _POLL_S = 0.05
 
 STAYS = "stays"
-"""With which a worker says that its job is done and that it waits for the path of another."""
+"""The line by which a worker says that its job is done and that it waits for the path of
+another."""
 
 ERRORS = ("error", "memory", "machine", "outside", "lost")
 """The words with which a worker says why it cannot go on; harness.worker says which is which."""
@@ -69,7 +70,8 @@ class Ended:
     """Whether it needed more of the machine's memory than it was given."""
     lost: bool = False
     crowded: bool = False
-    """Killed or without memory beside other workers, of which there are fewer from now on."""
+    """Whether it was killed or ran out of memory while other workers ran; from now on there are
+    fewer."""
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → the hashes of its verified results, as reported by a preparing worker."""
     failed: dict[str, str] = field(default_factory=dict)

@@ -46,9 +46,9 @@ def _does(ladder: Ladder, variant: str) -> bool:
 
 
 def which_when(ladders: Sequence[Ladder]) -> str:
-    """`n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a`; empty where one variant does at all sizes measured.
+    """`n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a`; empty if one variant is best at all measured sizes.
 
-    Between the two sizes nothing was measured, and nothing is said.
+    Nothing was measured between the two sizes, so nothing is said about them.
     """
     found = choices(ladders)
     if len(found) < 2:
@@ -79,7 +79,8 @@ def which_of_each_type(ranked: Sequence[Sequence[Ladder]]) -> list[str]:
 
 
 def _listed(found: Sequence[Choice], keys: Sequence[str]) -> str:
-    """Sizes that no one key orders, each with its variant; the one that most have stands last."""
+    """Sizes that no single key orders, each with its variant; the most frequent variant comes
+    last."""
     at: dict[str, list[str]] = {}
     for each in found:
         at.setdefault(each.rung.short, []).extend(_at(x, keys) for x in each.ladders)

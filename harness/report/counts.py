@@ -71,7 +71,8 @@ def largest_change(found: Counts) -> str:
 
 
 def changed(found: Counts, rung: Rung) -> str:
-    """What moved most on the step to a variant: `over v1: … fell from 16.5× to 1.00×`; or empty."""
+    """The largest change on the step to a variant: `over v1: … fell from 16.5× to 1.00×`; or
+    empty."""
     if rung.step is None or rung.changed is None:
         return ""
     before = rung.step.before.variant

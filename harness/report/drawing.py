@@ -17,7 +17,7 @@ FEW = 4
 """Pages that one process draws as soon as several do."""
 
 _given: list[Maker] = []
-"""What a process draws from; it was there before the process was forked."""
+"""The pages' makers that a process draws from; it existed before the process was forked."""
 
 
 def pages(maker: Maker, links: Mapping[str, Links]) -> list[ProblemPage]:

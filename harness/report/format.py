@@ -88,7 +88,8 @@ def time(ns: float) -> str:
 
 
 def half_width(value: Interval) -> float:
-    """Half of an interval's width as a part of the value: intervals are symmetric in logarithms."""
+    """Half an interval's width as a fraction of the value: intervals are symmetric in
+    logarithms."""
     return math.sqrt(value.high / value.low) - 1
 
 
@@ -120,7 +121,7 @@ def verdict(said: str) -> str:
 
 
 def speedup(value: Interval, said: str) -> str:
-    """A speed-up alone, and where it is none, what it is: `11.1×`, `1.007× (the same)`."""
+    """A speed-up or, if it is none, what it is: `11.1×`, `1.007× (the same)`."""
     return times(value) + ("" if said in {"faster", "slower"} else f" ({verdict(said)})")
 
 
@@ -135,7 +136,7 @@ _NEAR = 0.05
 
 
 def _digits(value: Interval) -> int | None:
-    """Decimals for a ratio near 1; None where three significant digits suffice."""
+    """Decimals for a ratio near 1; None if three significant digits suffice."""
     if abs(value.value - 1) > _NEAR:
         return None
     for digits in (2, 3, 4):
@@ -147,7 +148,8 @@ def _digits(value: Interval) -> int | None:
 
 
 def slower(ratio_: Interval) -> str:
-    """How much longer the slower one takes, of how many times as fast it is: `0.2 % slower`."""
+    """How much longer the slower one takes, from how many times as fast the other is: `0.2 %
+    slower`."""
     longer = 1 / ratio_.value
     return f"{percent(100 * (longer - 1))} slower" if longer < 1.5 else f"{three(longer)}× slower"
 

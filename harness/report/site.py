@@ -126,7 +126,7 @@ def _render(template: str, run: Run, links: Links, *, charts: bool = True, **con
 
 
 def _breakable(name: str) -> Markup:
-    """A name that a line may break behind its underscores."""
+    """A name in which a line may break after underscores."""
     return Markup(str(Markup.escape(name)).replace("_", "_<wbr>"))
 
 
@@ -162,7 +162,7 @@ def _keep_only(folder: Path, below: str, ending: str, wanted: Iterable[str]) -> 
 
 
 def _write_assets(folder: Path, timed: bool, alone: bool) -> None:
-    """alone: no other run's pages need anything there."""
+    """alone: no other run's pages use anything there."""
     above, below = folder.parent, folder.name
     files = {"page.css": _style(), "page.js": _asset("page.js")}
     if timed:

@@ -89,7 +89,7 @@ def built_again(cases: Iterable[Case], kernels: Path, arch: str) -> dict[str, Bu
 
 
 def described(case: Case, built: Built, device: Device) -> tuple[list[Compiled], str]:
-    """What the compiler made of each step; why one fits no multiprocessor, or nothing."""
+    """The compiler's results for each step; and why one fits on no multiprocessor, if so."""
     found, refusal = [], ""
     for index, step in enumerate(case.steps):
         made = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
@@ -133,5 +133,5 @@ def _units(
     cases: Iterable[Case], kind: str, unit: Callable[[Case, Path, str], Unit], kernels: Path,
     arch: str,
 ) -> dict[str, Unit]:  # fmt: skip
-    """What must be compiled for the cases of a kind, by their ids."""
+    """The units to compile for the cases of a kind, by their ids."""
     return {case.id: unit(case, kernels, arch) for case in cases if case.kind == kind}

@@ -31,7 +31,8 @@ CORES = 4
 """Cores of the machine per drawing worker: the other cores compile, verify, and feed the GPU."""
 
 SHARE = 8
-"""What waits may take this part of the machine's free memory, and what draws as much."""
+"""Drawn inputs that wait may take one part in this many of the machine's free memory, and drawing
+as much again."""
 
 
 @dataclass(frozen=True)
@@ -139,9 +140,9 @@ class Drawing:
 
     @contextmanager
     def of(self, name: str) -> Iterator[Drawn | None]:
-        """What was drawn of a group, until it is measured; None where that was too much or failed.
+        """What was drawn for a group, until it is measured; None if it was too much or failed.
 
-        One that has not begun is not waited for.
+        A drawing that has not begun is not waited for.
         """
         with self._changed:
             self._wanted = name

@@ -84,7 +84,7 @@ class Folder:
             raise
 
     def open(self, runner: Runner, card: Card | None = None) -> None:
-        """Write run.json as it stands before anything runs."""
+        """Write run.json before anything runs."""
         self._info = {**_about(runner, self.choice), "started": self._started}
         if self._beside:
             self._info["beside"] = self._beside
@@ -185,7 +185,7 @@ def another(path: Path, differences: list[str]) -> UsageError:
 
 
 def _commit(beside: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """What makes it the same comparison: not what today's files left out of it."""
+    """The identity of the comparison, without what today's files left out of it."""
     return tuple((beside or {}).get(key) for key in ("base", "commit", "suffix"))
 
 
@@ -200,7 +200,7 @@ def _differences(
     before: Mapping[str, Any], backend: str, device: Device, bench: model.Bench, theirs: Choice,
     ours: Choice,
 ) -> Iterator[str]:  # fmt: skip
-    """What differs so that results of both cannot stand side by side."""
+    """The differences because of which the two results cannot be compared."""
     was, now = dict(before["device"]), json.loads(json.dumps(asdict(device)))
     for key in ("bus", "room"):  # another card of the kind will do, however full it is
         now.pop(key)
@@ -239,7 +239,7 @@ def _tuple(value: Any) -> Any:
 
 
 def _about(runner: Runner, choice: Choice) -> dict[str, Any]:
-    """run.json as it stands before anything runs."""
+    """The contents of run.json before anything runs."""
     bench, device = runner.bench, runner.device
     return {
         "id": runner.folder.name,

@@ -22,13 +22,13 @@ from harness.journal import storage
 from harness.matrix.written import Timing
 
 COMPILE_S, VERIFY_S, CEILINGS_S, COUNT_S, REPORT_S = 3.0, 5.0, 8.0, 1.5, 0.5
-"""What a unit, a variant, the ceilings, a profiled case and a group's page took on 16 cores with an
-H100; the first two on one of the cores."""
+"""The seconds that a unit, a variant, the ceilings, a profiled case and a group's page took on 16
+cores with an H100; the first two on one of the cores."""
 PROCESS_S, SHARED_S, CASE_S = 1.3, 0.3, 0.03
-"""The same of a placement: in a process of its own, in one that was there, and of each case."""
+"""The same for a placement: in a process of its own, in an existing one, and per case."""
 
 ROUGH = 0.25
-"""A forecast is rough if more than this part of it comes from the rates alone."""
+"""A forecast is rough if more than this share of it comes from the rates alone."""
 UPDATE_S = 30.0
 """Between two words on how long it will still take."""
 
@@ -75,7 +75,8 @@ def file() -> Path:
 
 
 def load(machine: str) -> Durations:
-    """What is remembered of a machine; nothing where the file is not there or not ours."""
+    """Load what is remembered about a machine; nothing if the file does not exist or is not
+    ours."""
     found = Durations()
     with suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
         for stage, steps in json.loads(file().read_text())[machine].items():

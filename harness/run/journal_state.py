@@ -83,7 +83,8 @@ class JournalState:
         return case in self.emulated and bool(self.emulated[case].counted)
 
     def about(self, cases: Sequence[Case]) -> list[Record]:
-        """What a piece with these cases goes on from: all of its group, and the ceilings."""
+        """The records that a work item with these cases continues from: all of its group, and the
+        ceilings."""
         groups = {case.group for case in cases}
         planned = [p for group in groups for p in self.in_group(group)]
         rounds = [r for p in planned for r in self._rounds.get(p.case, ())]
@@ -95,7 +96,7 @@ class JournalState:
         return [p for case, p in self.planned.items() if self._groups.get(case) == group]
 
     def timings(self, cases: Sequence[Case], timing: Mapping[str, Any]) -> Timings:
-        """What the rounds of these cases say so far. timing: as run.json has it."""
+        """The timings of these cases so far. timing: as in run.json."""
         wanted = {case.id for case in cases}
         planned = {name: p for name, p in self.planned.items() if name in wanted}
         outcomes = {name: Outcome(name, "ok") for name in planned}

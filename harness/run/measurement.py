@@ -30,7 +30,7 @@ NO_MEMORY = "skipped for all variants, as there is no memory for this size"
 NO_MEMORY_OF_ITS_OWN = "skipped, as there is no memory for what it needs at this size"
 
 HOST_BYTES_PER_S = 200e6
-"""At which the host prepares what is verified and compares it, at least: part of it on one core."""
+"""The lowest rate at which the host prepares and compares what is verified, partly on one core."""
 
 ATTEMPTS = 3
 """Workers in a row that may end for no reason that points to a case."""
@@ -73,7 +73,7 @@ class Measurement:
     """The placement at which a resumed run continues."""
     needed_bytes: int = 0
     drawn: Drawn | None = None
-    """What was drawn ahead."""
+    """The inputs that were drawn in advance."""
     clock: Callable[[], float] = time.monotonic
     _right: dict[str, Right] = field(default_factory=dict)
     _sound: int = 0
@@ -122,8 +122,8 @@ class Measurement:
     def _blame(self, cases: Sequence[Case], ended: Ended, attempts: int) -> int:
         """Fail the case that ended a worker; without one, all of them after a few attempts.
 
-        A size that there is no memory for is skipped for all, so that comparisons stay whole.
-        Returns how many workers in a row have ended for no known reason.
+        If there is not enough memory for a size, it is skipped for all variants, so that
+        comparisons stay complete. Returns how many workers in a row have ended for no known reason.
         """
         if not ended.reason:
             return 0
@@ -212,7 +212,7 @@ class Measurement:
 
 @contextmanager
 def room(needed: int) -> Iterator[Path]:
-    """A folder for the time being: in memory where that has room to spare, else on disk."""
+    """A temporary folder: in memory if there is room to spare, else on disk."""
     free = [shutil.disk_usage(RAM).free] if RAM.is_dir() else [0]
     if (available := host_memory.available()) is not None:
         free.append(available)

@@ -259,7 +259,7 @@ class Runner:
                     self._task_runner.finish(case, "failed", refusal)
 
     def _qualify(self) -> None:
-        """Each variant alone, several at a time: nothing is timed here."""
+        """Qualify each variant by itself, several at a time: nothing is timed here."""
         by_variant: dict[tuple[str, str], list[Case]] = defaultdict(list)
         for case in self._open(self.cases):
             if not case.is_library and not self._is_qualified(case):
@@ -310,7 +310,8 @@ class Runner:
             )
 
     def _profile(self, wanted: profiling.ProfileOptions) -> None:
-        """What ncu counts, of every case that is right; a resumed run compiled none of them."""
+        """Collect ncu's counters for every correct case; a resumed run has compiled none of
+        them."""
         sound = [case for case in self.chosen if self._known.outcomes[case.id].status == "ok"]
         again = built_again(sound, self.bench.kernels, self.device.arch)
         self._task_runner.built.update(again)
@@ -323,7 +324,8 @@ class Runner:
             self._count_in_the_emulator(sound)
 
     def _count_in_the_emulator(self, sound: Sequence[Case]) -> None:
-        """What ncu may not read. Where every kernel has counters so, nothing is missing."""
+        """Count in the emulator what ncu may not read. If every kernel gets counters, nothing is
+        missing."""
         emulation.count(
             emulation.TimedRun(
                 self._task_runner.setting, self._matrix, self.problems, self._executor, self._known,

@@ -2,7 +2,7 @@
 
 A case is redone if anything that decides its result differs: a source or header, problem.py, the
 matrix's entry for it, the compiler, the part of the harness that makes the result and, for timed
-cases, the driver. Comparisons are made within rounds, so if one case of a group is timed anew, the
+cases, the driver. Comparisons are made within rounds, so if one case of a group is timed again, the
 group's others are too; their verification results stay.
 """
 
@@ -31,7 +31,7 @@ _PYTHON = ("torch", "triton")
 """Packages of which a Python function's speed is made."""
 _VERSIONS = ("nvcc", "driver", *_PYTHON)
 _SHORT = 16
-"""Characters of a hash: one that differs by chance alone is nothing to fear."""
+"""Characters of a hash that are kept: a coincidence among so many is nothing to fear."""
 
 
 HARNESS = Path(__file__).parents[1]
@@ -234,7 +234,7 @@ def changes(
 
 
 def differences(before: Planned, now: Planned) -> str:
-    """What a case's result was made from otherwise, in a clause; empty where nothing differs."""
+    """How the sources of a case's result differ, in a clause; empty if nothing differs."""
     keys = dict.fromkeys((*before.made_from, *now.made_from))
     changed = [key for key in keys if before.made_from.get(key) != now.made_from.get(key)]
     if len(changed) == 1 and changed[0] in _VERSIONS:
@@ -270,7 +270,7 @@ def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:
 
 
 def renewed(p: Planned, what: str, reason: str) -> Renewed:
-    """The record that what stands before it counts no more; see Renewed."""
+    """The record that invalidates those before it; see Renewed."""
     return Renewed(
         p.case, p.problem, p.variant, p.dtype, p.sizes, p.launch, what, reason,  # type: ignore[arg-type]
     )  # fmt: skip

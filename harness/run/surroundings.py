@@ -50,7 +50,7 @@ class Surroundings(Protocol):
         again: bool = False,
         limits: Sequence[str] = (),
     ) -> None:
-        """Give the case its outcome. again, limits: when a resumed run does it anew."""
+        """Give the case its outcome. again, limits: when a resumed run repeats it."""
         ...
 
     def timings(self, cases: Sequence[Case]) -> Timings:

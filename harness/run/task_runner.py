@@ -108,7 +108,7 @@ class TaskRunner:
         them."""
 
     def carry_out(self, item: WorkItem, cores: int = 1) -> str:
-        """What became of it, in a word or two. Raises DeviceLost."""
+        """Carry it out; return the result in a word or two. Raises DeviceLost."""
         began = monotonic()
         said = self._carry_out(item, cores)
         self.took(item, monotonic() - began)
@@ -167,12 +167,12 @@ class TaskRunner:
         self, case: Case, status: str, reason: str = "", again: bool = False,
         limits: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """again, limits: when a resumed run is to do it anew; see Outcome."""
+        """again, limits: when a resumed run repeats it; see Outcome."""
         values = {name: float(getattr(self.setting.limits, name)) for name in limits}
         self.keep(Outcome(case.id, status, reason, again, values))  # type: ignore[arg-type]
 
     def timings(self, cases: Sequence[Case]) -> Timings:
-        """What the rounds of these cases say so far."""
+        """The timings of these cases so far."""
         return self.known.timings(cases, timing_of(self.setting.timing))
 
     def qualify(self, job: Job, keep: Callable[[Record], None]) -> Ended:
@@ -182,10 +182,10 @@ class TaskRunner:
         return self.with_the_device(job, self.setting.limits.launch_s + more_s, self.keep)
 
     def with_the_device(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
-        """Do a job. Raises DeviceLost where it ended because the GPU is at fault, and no case.
+        """Do a job. Raises DeviceLost if it ended because of the GPU and not of a case.
 
-        A GPU that falls off its bus may look like a fault or an endless loop of whatever ran on it
-        just then; so before anybody is blamed, it is asked whether it is still there.
+        A GPU that falls off its bus may look like a fault or an endless loop of the kernel that was
+        running. So before a case is blamed, the code checks whether the GPU still responds.
         """
         ended = self._beside_others(job, deadline_s, keep)
         if not ended.reason or not self.is_timed or self.workers.stopped:
@@ -201,9 +201,9 @@ class TaskRunner:
     def _beside_others(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
         """Do a job as soon as there is a slot for its worker.
 
-        One that finds no memory beside others makes room for fewer of them; one whose part of the
-        machine's memory was too small waits until it can have all. If it had not begun, it is begun
-        anew; else whoever asked for it knows what is still to be done.
+        If a worker finds no memory while others run, there are fewer workers from then on. If its
+        share of the machine's memory was too small, it waits until it can have all. A job that had
+        not begun is started again; otherwise the caller knows what is still to be done.
         """
         alone = False
         while True:

@@ -244,7 +244,8 @@ ARCHITECTURES = MappingProxyType({known.name: known for known in _KNOWN})
 """The architectures by name, in order of compute capability."""
 
 MOST_SHARED_BYTES = max(known.max_shared_bytes_per_block for known in _KNOWN)
-"""What a block may have on the card that allows most. More is a mistake, not a lack."""
+"""The most shared memory of a block on any card. More than this is a mistake in the matrix, not a
+limit of the card."""
 
 
 def is_known(name: str) -> bool:

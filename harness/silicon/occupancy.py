@@ -38,11 +38,11 @@ class Waves:
     """Rounds that the machine needs, the last one included."""
     blocks_per_wave: int
     tail_fill: float
-    """How full the last round is, over 0 to 1: 1 when it is as full as the others."""
+    """How full the last round is, above 0 and up to 1, which is as full as the others."""
 
     @property
     def efficiency(self) -> float:
-        """The part of the machine's block slots, over all rounds, that has a block."""
+        """The share of the machine's block slots, over all rounds, that hold a block."""
         return (self.count - 1 + self.tail_fill) / self.count
 
 
@@ -91,7 +91,8 @@ def waves(grid_blocks: int, blocks_per_sm: int, sm_count: int) -> Waves:
 
 
 def _blocks_by_registers(limits: Limits, warps: int, registers_per_thread: int) -> int:
-    """Registers are handed out to whole warps, from the part of the file of a sub-partition."""
+    """The blocks that the registers allow; registers are allocated per warp, within a
+    sub-partition."""
     if registers_per_thread == 0:
         return limits.max_blocks_per_sm
     if registers_per_thread > limits.max_registers_per_thread:

@@ -40,7 +40,7 @@ FEWEST_TICKS = 8
 """Different samples from which the step of the clock is read."""
 
 _TRIMMED = 0.1
-"""The part of a batch's launches that is left out at either end."""
+"""The share of a batch's launches that is left out at either end."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Estimate:
     units: int
     resolution: float = 0.0
     degrees: float | None = None
-    """Degrees of freedom where they do not follow from the units: of a difference of two means."""
+    """Degrees of freedom if they do not follow from the units: for a difference of two means."""
     bias: float = 0.0
 
     @property

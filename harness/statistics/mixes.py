@@ -67,7 +67,7 @@ class Least:
 
     ns: Interval
     mixes: tuple[Mix, ...]
-    """One, or the two between which the traffic lies."""
+    """One mix, or the two between which the traffic is."""
 
     @property
     def note(self) -> str:

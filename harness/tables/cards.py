@@ -32,7 +32,7 @@ def is_above(folder: Path) -> bool:
 
 
 def begin(folder: Path, names: Sequence[str]) -> dict[str, Path]:
-    """Name → the folder of its run, made where it is new; those that are there stay."""
+    """Name → the folder of its run, which is created if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     there = _read(folder) if is_above(folder) else {}
     for name in names:
@@ -51,7 +51,7 @@ def _free(slug: str, taken: dict[str, str]) -> str:
 
 
 def _read(folder: Path) -> dict[str, str]:
-    """Name → folder, as the file says. Raises JournalError for what is none of ours."""
+    """Read name → folder from the file. Raises JournalError if the harness did not write it."""
     try:
         said = json.loads(run_files.read(folder, FILE, _LARGEST))["cards"]
         found = {str(name): str(each) for name, each in said.items()}

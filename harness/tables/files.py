@@ -44,7 +44,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _near(folder: Path) -> str:
-    """The runs beside a folder that is not there, as far as their names are like its own."""
+    """The runs beside a folder that does not exist whose names are similar to its own."""
     try:
         there = [str(path.parent) for path in folder.parent.glob("*/run.json")]
         return did_you_mean(str(folder), there) if not folder.exists() else ""
@@ -65,7 +65,7 @@ def write(run: Run) -> None:
 
 
 def _gzip(content: bytes, name: str) -> bytes:
-    """The same bytes for the same table each time."""
+    """Compress a table, reproducibly byte for byte."""
     stored = io.BytesIO()
     with gzip.GzipFile(name, "wb", fileobj=stored, mtime=0) as file:
         file.write(content)
@@ -79,7 +79,7 @@ def csv(table: pd.DataFrame) -> str:
 
 
 def inert_table(table: pd.DataFrame) -> pd.DataFrame:
-    """With no text that a spreadsheet or a terminal would act on, in a heading or a cell."""
+    """Escape all text that a spreadsheet or a terminal would act on, in headings and cells."""
     from pandas.api.types import is_numeric_dtype
 
     safe = table.rename(columns=escaping.cell)

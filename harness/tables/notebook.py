@@ -78,7 +78,7 @@ def html(run: RunTables) -> str:
 
 
 def _told(run: RunTables) -> str:
-    """What was run on what, and where to look next."""
+    """Say what was run, on which machine, and where to look next."""
     device = (run.info.get("device") or {}).get("name") or "an unknown device"
     problems = list(dict.fromkeys(p.problem for p in run.planned.values()))
     ended = Counter(outcome.status for outcome in run.outcomes.values())

@@ -68,7 +68,8 @@ def pack(run: Path, target: Path, problem: str = "") -> None:
 
 
 def unpack(folder: Path) -> None:
-    """So that records can be added; a run that is not packed stays as it is. Raises OSError."""
+    """Unpack a run so that records can be added; one that is not packed is unchanged. Raises
+    OSError."""
     if is_packed(folder):
         packed = run_files.read(folder, JOURNAL + ENDING)
         replace(folder / JOURNAL, _unpacked(packed, folder))

@@ -50,7 +50,7 @@ class Roof:
     """ns."""
     is_traffic: bool
     note: str = ""
-    """What the figure does not say of itself, in a clause."""
+    """What the figure leaves out, in a clause."""
 
     @property
     def bound(self) -> str:
@@ -71,7 +71,7 @@ _SHORT = {
 
 
 def roof_of(run: RunRecords, p: Planned) -> Roof | None:
-    """The lowest roof; None where nothing that it needs was measured, or the problem has none."""
+    """The lowest roof; None if nothing that it needs was measured, or the problem has none."""
     if without(run, p.problem):
         return None
     found = list(roofs_of(run, p))
@@ -79,7 +79,7 @@ def roof_of(run: RunRecords, p: Planned) -> Roof | None:
 
 
 def without(run: RunRecords, problem: str) -> str:
-    """Why a problem has no roof, by its own word; empty where it has one."""
+    """Why a problem has no roof, in its own words; empty if it has one."""
     return str(said_of(run.info, problem).get("no_roof") or "")
 
 
@@ -99,7 +99,7 @@ def roofs_of(run: RunRecords, p: Planned) -> Iterator[Roof]:
 def arithmetic_rate(
     run: RunRecords, problem: str, dtype: str, by_library: bool = False
 ) -> tuple[str, Ceiling] | None:
-    """What a problem's arithmetic is called and its ceiling; None where there is none."""
+    """The name of a problem's arithmetic and its ceiling; None if there is none."""
     arithmetic = run.arithmetic(problem, dtype, by_library)
     known = _RATES.get(arithmetic, ())
     found = next(((name, run.ceilings[key]) for key, name in known if key in run.ceilings), None)
@@ -130,7 +130,7 @@ def _traffic(run: RunRecords, p: Planned) -> Roof | None:
 
 
 def on_chip_bytes(info: Mapping[str, Any]) -> int:
-    """What a GPU holds at most outside of its memory: L2 cache, registers and shared memory."""
+    """The bytes that a GPU can hold outside its memory: L2 cache, registers and shared memory."""
     device = mapping(info.get("device"))
     limits = mapping(device.get("own_limits"))
     try:

@@ -70,7 +70,7 @@ class RunRecords:
 
     @cached_property
     def located(self) -> dict[str, list[Located]]:
-        """Case → where it was measured, or counted; empty where all was done on one machine."""
+        """Case → where it was measured, or counted; empty if all was done on one machine."""
         found: dict[str, dict[str, list[Located]]] = defaultdict(lambda: defaultdict(list))
         for record in self.of(Located):
             found[record.case][record.stage].append(record)
@@ -78,7 +78,7 @@ class RunRecords:
 
     @cached_property
     def emulated(self) -> dict[str, Emulated]:
-        """Timed case → where its counters come from, if the emulator counted it or was to."""
+        """Timed case → the source of its counters, if the emulator counted it or was meant to."""
         return {record.case: record for record in self.of(Emulated)}
 
     def counted_as(self, case: str) -> str:
@@ -104,7 +104,7 @@ class RunRecords:
 
     @cached_property
     def ceilings(self) -> dict[str, Ceiling]:
-        """Each as all placements saw it, where they measured it again."""
+        """The ceilings, each over all placements if they measured it again."""
         probes: dict[str, list[Round]] = defaultdict(list)
         for record in self.of(Round):
             if record.case not in self.planned:
@@ -130,11 +130,11 @@ class RunRecords:
         return Timings(self.records, self.planned, self.outcomes, self.info["timing"])
 
     def time(self, case: str, cache: str = "cold") -> Interval | None:
-        """The case's time with its interval, ns; None where it was not timed, or too little."""
+        """The case's time with its interval, ns; None if it was not timed, or too little."""
         return self.timings.time(case, cache)
 
     def arithmetic(self, problem: str, dtype: str, by_library: bool = False) -> str:
-        """What a problem's flops are done in: its type, unless it says otherwise."""
+        """The arithmetic of a problem's flops: its type, unless it says otherwise."""
         about = (self.info.get("problems") or {}).get(problem) or {}
         own = (about.get("library_arithmetic") or {}).get(dtype) if by_library else ""
         return str(own or about.get("arithmetic") or dtype)
@@ -194,7 +194,7 @@ class RunRecords:
 
 
 _LINES = ("reason", "text")
-"""What may have several lines; all other texts are names."""
+"""The fields that may have several lines; all other texts are names."""
 
 
 def _inert(record: Record) -> Record:

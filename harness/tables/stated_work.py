@@ -27,7 +27,7 @@ def completed(info: Mapping[str, Any], p: Planned) -> Planned:
 
 
 def said_of(info: Mapping[str, Any], problem: str) -> Mapping[str, Any]:
-    """What run.json says of a problem."""
+    """The entry in run.json about a problem."""
     return mapping((info.get("problems") or {}).get(problem))
 
 

@@ -46,7 +46,7 @@ STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active"
 
 
 def element_bytes(dtype: str) -> int | None:
-    """The size of one element, by the bits in its type's name; None where it has none."""
+    """The size of one element, by the bits in its type's name; None if it has none."""
     bits = re.search(r"\d+", dtype)
     return int(bits[0]) // 8 if bits else 1 if dtype == "bool" else None
 
@@ -180,7 +180,7 @@ def stall_reasons() -> Mapping[str, str]:
 
 
 def stall_share(reason: str) -> Find:
-    """The part of all waiting that is for one reason, in the main launch."""
+    """The share of all waiting that one reason has, in the main launch."""
 
     def find(readings: Readings, p: Planned) -> Answer:
         answers = [readings.main(p.case, metric) for metric in stall_reasons()]
@@ -207,8 +207,10 @@ def wait_cycles(*reasons: str) -> Find:
 
 
 def wait_cycles_per(metric: str, *reasons: str, scale: float = 1) -> Find:
-    """The same over something that was waited for, in the main launch: a launch of few warps would
-    not be seen beside one of many, however long it takes."""
+    """Stall cycles per event that was waited for, in the main launch.
+
+    A launch of few warps would not show in a sum with one of many, however long it takes.
+    """
 
     def find(readings: Readings, p: Planned) -> Answer:
         waited = _waited(readings, p.case, readings.main_step(p.case), reasons)

@@ -23,7 +23,7 @@ from harness.tables import Run
 NOTABLE = 0.05
 """A quantity that moved by less than this part is not among those that moved most."""
 _APPEARED = 10.0
-"""What a change from or to zero ranks as, times."""
+"""The factor as which a change from or to zero ranks."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,13 @@ class LadderStep:
     before: Planned
     after: Planned
     speed: Comparison | None
-    """How many times faster the later one is; None where nothing was timed."""
+    """How many times faster the later one is; None if nothing was timed."""
     changes: Sequence[Change]
     finding: Finding
     identical: bool
     """Whether both run the same machine code."""
     moved: Sequence[Change]
-    """What moved most, the causes' quantities first."""
+    """The changes that moved most, the causes' quantities first."""
     spent: tuple[Spent | None, Spent | None] = (None, None)
     """Where the time goes in each of the two cases."""
 
@@ -125,7 +125,7 @@ class LadderStep:
 
     @property
     def idea(self) -> str:
-        """What the later case says that it is for, beside what it builds on; empty for any other
+        """The idea that the later case states, if it builds on the other; empty for any other
         step."""
         return self.after.idea if self.before.variant == self.after.builds_on else ""
 
@@ -136,7 +136,7 @@ class LadderStep:
         yes: it is among what made it faster, or of a trap, slower. no: something else is. Where it
         is slower, or a trap faster: outweighed, if it is better at what it says, and something else
         costs more; no gain, if it is no better at that; against, if that is what made it slower.
-        Empty where nothing was stated or found, or no counter could have shown the idea.
+        Empty if nothing was stated or found, or no counter could have shown the idea.
         """
         idea, finding = self.idea, self.finding
         if idea in ("", "none") or not finding.causes or idea not in finding.shown:
@@ -251,7 +251,7 @@ class Explainer:
         return times[0].value - times[1].value if times[0] and times[1] else math.inf
 
     def _launches(self, slow: Planned, fast: Planned) -> list[Cause]:
-        """Whether what was saved is about what launches beside the longest had cost."""
+        """Whether the time saved is about that of the launches other than the longest."""
         if not slow.kernels or not fast.kernels:
             return []  # what a Python or a host function launches is not known
         steps, fewer = (self.run.timings.step_times(p.case, "cold") for p in (slow, fast))
@@ -272,8 +272,10 @@ class Explainer:
 
 
 def untimed(judged: Mapping[str, tuple[float, float]]) -> Finding:
-    """What the later case was relieved of, and what it does more of. judged: quantity → before and
-    after, of what was counted exactly, whether read or emulated."""
+    """Find what the later case does less of, and what it does more of.
+
+    judged: quantity → before and after, of exact counts, whether read or emulated.
+    """
     pairs = {key: rules.Pair(*pair) for key, pair in judged.items()}
     turned = {key: pair.turned for key, pair in pairs.items()}
     relieved, in_return = (_named(rules.relieved(each)) for each in (pairs, turned))

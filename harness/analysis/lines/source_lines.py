@@ -35,7 +35,7 @@ COLUMNS = (
     ("ideal", "The passes that would be needed without bank conflicts."),
     ("lanes per address", "Lanes of one warp whose atomics meet on an address, on average."),
 )  # fmt: skip
-"""What stands before the source: name and meaning. Those that no line has are left out."""
+"""The columns before the source: name and meaning. Columns that no line has are left out."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class AnnotatedLine:
 
 
 def annotated(source: str, costs: Mapping[int, SourceLine]) -> list[AnnotatedLine]:
-    """The lines of a file from the first that costs something to the last, with what stands out."""
+    """The lines of a file from the first that costs something to the last, with the costly ones
+    marked."""
     total = sum(cost.warps for cost in costs.values())
     return [
         AnnotatedLine(n, text, costs.get(n), _marks(costs[n], total) if n in costs else ())
@@ -144,7 +145,7 @@ def used(lines: Sequence[AnnotatedLine]) -> list[int]:
 
 
 def cells(cost: SourceLine | None) -> tuple[str, ...]:
-    """What stands before the source, a text for each of COLUMNS; empty where there is nothing."""
+    """The cells before the source, a text for each of COLUMNS; empty if there is nothing."""
     if cost is None:
         return ("",) * len(COLUMNS)
     diverged = f"{cost.diverged:,} of {cost.branches:,}" if cost.diverged else ""
@@ -197,7 +198,7 @@ def _source(line: AnnotatedLine) -> Text:
 
 
 def read(file: str) -> str:
-    """The file's text; empty where it is not there any more. What is not UTF-8 is replaced."""
+    """The file's text; empty if it is not there any more. What is not UTF-8 is replaced."""
     try:
         return Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -48,7 +48,7 @@ _NUMBER, _ARCH, _FIRST, _SECOND = 0, 4, 16, 24
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 
 _Line = tuple[int, int, str, str]
-"""Code, operand, and where it goes on if it holds and if not; "" is the next line."""
+"""Code, operand, and the labels to jump to if it is true and if not; "" is the next line."""
 
 
 def rules() -> bytes:

@@ -26,7 +26,7 @@ FLAGS = (
 )  # fmt: skip
 
 COMPILING_S = 600.0
-"""What that takes at most on busy cores: it is not to be taken off another deadline."""
+"""Deadline for compiling on busy cores, which is not counted against other deadlines."""
 
 
 def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
@@ -95,7 +95,7 @@ def cache_folder() -> Path:
 
 
 def _processor() -> str:
-    """What `-march=native` depends on."""
+    """The processor's features, on which `-march=native` depends."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:

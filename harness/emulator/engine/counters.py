@@ -118,10 +118,10 @@ def counters(
 def _of_branches(
     program: Program, counts: RawCounts, instructions: tuple[InstructionCount, ...]
 ) -> Iterator[Counter]:
-    """Warps that executed a branch, and those of them whose lanes parted.
+    """Count the warps that executed a branch, and those whose lanes diverged there.
 
-    As in machine code, where this was read on an H200, a jump without a condition, a call and a
-    return from one are branches on which all lanes agree; the kernel's own return is none.
+    As in machine code, by readings on an H200, an unconditional jump, a call and its return are
+    branches on which all lanes agree; the kernel's own return is not a branch.
     """
     choices = sum(each.branches for each in instructions)
     jumps = sum(counts.block_warps[number] for number in program.once(_jumps))
@@ -169,9 +169,9 @@ def _of_arithmetic(instructions: tuple[InstructionCount, ...]) -> Iterator[Count
 
 
 def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]:
-    """How the lanes of a warp meet on addresses.
+    """Count how the lanes of a warp collide on addresses.
 
-    It follows from the addresses alone, but of PTX instructions: machine code may add up the lanes
+    The addresses alone determine it, but for PTX instructions: machine code may combine the lanes
     of a warp before one of them goes to memory.
     """
     of_shared = [i for i in instructions if i.atomic_lanes and i.shared_requests]

@@ -76,7 +76,7 @@ def _misaligned(
 
 
 def _nearest(p: Place, address: int) -> int:
-    """The buffer whose part of the address space it is, or which is next to that."""
+    """The buffer in whose part of the address space it is, or next to whose part."""
     return min(max((address >> SLOT_BITS) - 1, 0), len(p.memory.allocations) - 1)
 
 

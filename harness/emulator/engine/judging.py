@@ -153,7 +153,7 @@ def _together(program: Program, configuration: LaunchConfiguration, register_byt
 
 
 def _traits(program: Program) -> list[int]:
-    """What the judge has to know of each instruction."""
+    """The properties of each instruction that the judge needs."""
     are_fences, speculative = program.once(fences), program.once(speculative_loads)
     traits = [
         layout.IS_FENCE * fence

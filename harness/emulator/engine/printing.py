@@ -55,7 +55,7 @@ class Printer:
 
 
 def assertion(peek: Peek, lane: int, message: int, function: int) -> str:
-    """What is said of an assertion that failed."""
+    """The message for a failed assertion."""
     texts = [string(peek, lane, where) for where in (message, function)]
     return f"assertion `{texts[0]}` failed in {texts[1]}"
 

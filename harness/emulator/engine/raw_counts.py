@@ -40,7 +40,7 @@ class RawCounts:
     block_lanes: list[int]
     taken_lanes: list[int]
     diverged_warps: list[int]
-    """Whose lanes left in several directions."""
+    """Warps whose lanes left in several directions."""
 
 
 class JobCounts:

@@ -68,7 +68,7 @@ class AddressSpace:
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
         self.textures: list[tuple[str, Described]] = []
-        """What a message calls each, and what it is."""
+        """Each texture's name in messages, and its description."""
 
     def add(
         self, name: str, data: Array, writable: bool = True, address: int | None = None

@@ -202,7 +202,7 @@ def written_allocations(program: Program, memory: AddressSpace, params: bytes) -
 
 
 def _written(program: Program) -> tuple[frozenset[str], tuple[int, ...]]:
-    """The names of what a kernel may write, and where among the parameters pointers to it lie."""
+    """The names of the buffers that a kernel may write, and the positions of pointers to them."""
     names, starts = written_buffers(program) | {WORKSPACE}, program.param_offsets()
     parts = (name.rpartition("+") for name in names)
     return names, tuple(starts[name] + int(offset) for name, _, offset in parts if name in starts)

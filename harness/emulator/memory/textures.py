@@ -55,7 +55,7 @@ class Texture:
     fractions: bool = False
 
     def described(self, label: str) -> Described:
-        """Raises LaunchError for what no texture can be."""
+        """Describe a texture. Raises LaunchError if it cannot be one."""
         given = self.address
         modes = [given] * _FILTERED.get(self.kind, 3) if isinstance(given, str) else [*given]
         modes += ["clamp"] * (3 - len(modes))
@@ -86,7 +86,7 @@ class Surface:
     channels: int = 1
 
     def described(self, label: str) -> Described:
-        """Raises LaunchError for what no surface can be."""
+        """Describe a surface. Raises LaunchError if it cannot be one."""
         if self.kind == "cube" or not (isinstance(self.texels, np.ndarray)
                                        and self.texels.flags.writeable):  # fmt: skip
             raise LaunchError(f"{label}: a surface is an array that may be written, and no cube")

@@ -21,7 +21,8 @@ from harness.emulator.ptx.syntax import TYPE_SIZES
 Array = NDArray[Any]
 
 PLAIN, VOLATILE, ATOMIC, BLOCK_ATOMIC = 0, 1, 2, 3
-"""The last: atomic for the threads of its block alone, in memory that other blocks see."""
+"""The kinds of access. The last is atomic only for the threads of its block, in memory that other
+blocks see."""
 
 
 _STRONG = {"relaxed", "acquire", "release", "acq_rel", "sc"}
@@ -38,7 +39,7 @@ def access_kind(opcode: str) -> int:
 
 
 def kind_of(program: Program, op: Op) -> int:
-    """The same of an operation: an instruction may become several."""
+    """The kind of an operation's access; an instruction may become several operations."""
     opcode = program.sites[op.site].opcode
     if op.name == "st" and of_mbarriers(opcode):
         return PLAIN  # what is atomic is how it tells the mbarrier
@@ -75,9 +76,9 @@ def grain(program: Program, space: str) -> int:
 
 
 def granule(program: Program, space: str) -> int:
-    """The widest unit of a state space, in bytes, that no access splits: that of the fast run's.
+    """The widest unit of a state space, in bytes, that no access splits; the fast run uses it.
 
-    A vector is one access, aligned to its whole width.
+    A vector is one access, aligned to its full width.
     """
     return program.once(_granules)[space]
 

@@ -31,7 +31,7 @@ class AllocationTranslator:
         return self.decoder.declare(f"{FREE} before {site}", "u64")
 
     def keep_free(self, callee: Function, site: int, guarded: int | None) -> None:
-        """Before a call: which part of the stack is free, to be so again behind it."""
+        """Before a call, record which part of the stack is free, to restore it afterwards."""
         if takes_memory(callee):
             free = self.decoder.declare(FREE, "u64")
             op = self.decoder.stack_op("mov", self.free_before(site), free, site=site)

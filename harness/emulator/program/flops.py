@@ -66,7 +66,7 @@ def arithmetic(opcode: str) -> Arithmetic | None:
 
 
 def operations(opcode: str) -> int:
-    """What an instruction is to the thread that executes it, in floating-point operations."""
+    """The number of floating-point operations of an instruction, per thread that executes it."""
     found = arithmetic(opcode)
     return found.operations if found else 0
 

@@ -212,7 +212,7 @@ class Program:
         return offsets
 
     def once(self, work: Callable[[Program], Found]) -> Found:
-        """What `work` finds out about this program, worked out at the first time only."""
+        """The result of `work` on this program, computed only the first time."""
         if work not in self.remembered:
             self.remembered[work] = work(self)
         found: Found = self.remembered[work]

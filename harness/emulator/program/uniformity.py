@@ -62,7 +62,7 @@ def _parts(block: Block, varying: set[int]) -> bool:
 
 
 def _between(blocks: Sequence[Block], number: int, end: int) -> set[int]:
-    """Blocks on the way from one to where its ways meet again."""
+    """The blocks on the paths from one block to where its paths reconverge."""
     found: set[int] = set()
     todo = list(successors(blocks[number].terminator))
     while todo:

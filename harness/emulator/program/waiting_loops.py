@@ -47,7 +47,7 @@ class WaitingLoops:
 
 
 def waiting_loops(program: Program) -> WaitingLoops:
-    """What the scheduler has to know of a program."""
+    """The properties of a program that the scheduler needs."""
     blocks = program.blocks
     heads = {}
     for head, loop in loops_by_head(blocks, program.sites).items():
@@ -76,7 +76,7 @@ def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None
 
 
 def split_at_warp_syncs(code: Code, new_label: Callable[[], str]) -> Code:
-    """The same code with a new block wherever lanes meet."""
+    """Begin a new block wherever lanes meet."""
     out: Code = []
     last: int | None = None
     starts = {
@@ -158,7 +158,7 @@ def _loop(blocks: Sequence[Block], number: int) -> set[int]:
 
 
 def _reachable(edges: Mapping[int, Iterable[int]], starts: Iterable[int]) -> set[int]:
-    """What the edges lead to from where they start, which is among it only if they come back."""
+    """The nodes reachable from a start; the start itself only if an edge leads back to it."""
     found: set[int] = set()
     todo = list(starts)
     while todo:

@@ -11,7 +11,7 @@ from harness.emulator.ptx.syntax import Kernel, Module
 def find_kernel(module: Module, name: str) -> Kernel:
     """The kernel of exactly that name, or else the only one that the source calls so.
 
-    `ns::sum` finds a kernel of a namespace, `sum` finds it as well. Raises LaunchError where there
+    `ns::sum` finds a kernel of a namespace, `sum` finds it as well. Raises LaunchError if there
     is none, or more than one, such as the instances of a template.
     """
     return module.kernels[find_name("kernel", name, module.kernels)]

@@ -74,7 +74,8 @@ class StatementReader(Tokens):
         return f"{self.resolve(register)}.{part}" if dot else name
 
     def leave(self, scope: Scope, function: Function, body: list[Instruction | Label]) -> None:
-        """A scope ends: its labels, which may be used before they stand, get their unique names."""
+        """End a scope: its labels, which may be used before their definition, get their unique
+        names."""
         renamed = {name: unique for name, unique in scope.labels.items() if name != unique}
         if not renamed:
             return

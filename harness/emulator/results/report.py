@@ -24,13 +24,13 @@ class Counted(Protocol):
         """The launch's counters; `instructions` are those above."""
 
     def uncounted(self, instructions: tuple[InstructionCount, ...]) -> Uncounted:
-        """What the launch has no counter of, and why."""
+        """The counters that the launch does not have, and why."""
 
     def operation(self, opcode: str) -> str:
         """An opcode without its types."""
 
     def place(self, site: int) -> str:
-        """`file:line` of an instruction; empty where it is not known."""
+        """`file:line` of an instruction; empty if it is not known."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class LaunchReport:
     observed: tuple[Observed, ...] = field(default=(), repr=False, compare=False)
     """Every buffer byte by byte, if the launch was asked to observe."""
     remarks: tuple[Remark, ...] = ()
-    """What was let pass though nothing orders it."""
+    """Accesses that were let pass although nothing orders them."""
 
     @cached_property
     def instructions(self) -> tuple[InstructionCount, ...]:

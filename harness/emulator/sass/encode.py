@@ -123,7 +123,7 @@ class _Encoder:
         self._refine(row, instruction, out)
 
     def _refine(self, row: table.Row, instruction: Instruction, out: Any) -> None:
-        """What follows from the operands together."""
+        """Derive what follows from the operands together."""
         handler = row.handler
         has_predicate = out["result_predicate"][0] & _PT != _PT
         if handler == "IADD3" and has_predicate:
@@ -249,7 +249,7 @@ class _Encoder:
     def _source(
         self, operand: Operand, instruction: Instruction, out: Any, wide: bool, kind: str = "s"
     ) -> None:
-        """One source: where its row is, and what its signs make of it."""
+        """Encode one source: its row, and the effect of its signs."""
         high = 0
         if operand.kind in ("register", "uniform"):
             constant = operand.number == ZERO
@@ -309,7 +309,7 @@ class _Encoder:
 
 
 def _parts(instruction: Instruction, kind: str) -> Mapping[str, int]:
-    """What a suffix of a source says about which part of it is meant, or how it is shifted."""
+    """Read from a source's suffix which part of it is meant, or how it is shifted."""
     if kind == "a":
         return _SCALES
     return _BYTES if instruction.opcode in ("I2F", "I2FP") else _HALVES

@@ -114,7 +114,7 @@ def execute(
 
 
 def _padded(data: Array) -> Array:
-    """The bytes themselves, or a copy of whole words where they are none."""
+    """The bytes themselves, or a copy padded to full words."""
     missing = -data.size % _WORD_BYTES
     return np.concatenate([data, np.zeros(missing, np.uint8)]) if missing else data
 

@@ -6,7 +6,7 @@ modifiers an instruction has, the one with the most is used. An opcode with a le
 row of its own is the same instruction on uniform registers.
 
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; v a
-source of 32 bits or more that is taken as it stands (one with a sign is not executed); p source
+source of 32 bits or more that is taken as it is (one with a sign is not executed); p source
 predicate, n the same, false if missing; i immediate; m memory, t the target of a copy, c constant
 memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence barrier; l label; x
 special register; _ not used. `?` marks an optional operand.

@@ -47,7 +47,8 @@ TOLD = (
     "newly faulty", "slower", "worse", "traded", "no longer run", "faster", "better", "mended",
     "changed",
 )  # fmt: skip
-"""What has a row of its own where there is little room; all else is counted in one line."""
+"""Kinds of change with a row of their own if there is little room; the others are counted in one
+line."""
 
 _FOLDED = {
     "identical": "of identical machine code", "same": "the same", "unclear": "unclear",
@@ -105,7 +106,7 @@ def percent_change(ratio: Interval) -> str:
 
 
 def time(change: TimeChange | None) -> str:
-    """How much longer it takes; empty where nothing was compared."""
+    """How much longer it takes; empty if nothing was compared."""
     return percent_change(change.ratio) if change and change.ratio else ""
 
 

@@ -171,7 +171,7 @@ def roofline_of_all(run: Run, chart: Roofline) -> Figure:
 
 
 def stall_figure(readings: Readings, key: Group, shown: Sequence[Planned]) -> Figure | None:
-    """What warps wait for; None where no stall counter was read."""
+    """The figure of what warps wait for; None if no stall counter was read."""
     found = stalls_of(readings, [p for p in shown if not p.is_library])
     if found is None:
         return None

@@ -137,7 +137,7 @@ def _at(figure: Canvas, axes: Axes, x: float, y: float) -> tuple[float, float]:
 
 
 def _roofs(figure: Canvas, axes: Axes, chart: Roofline, frame: Frame, narrow: bool) -> list[Box]:
-    """Draws the roofs with their names; returns where the names stand."""
+    """Draw the roofs with their names; return the positions of the names."""
     peak, memory, taken = _peak(chart.roofs), _memory(chart.roofs), []
     limit = peak or frame.top
     for i, roof in enumerate(memory):
@@ -278,7 +278,7 @@ def _roofs_between(
 def gaps(
     barred: Iterable[tuple[float, float]], bottom: float, top: float
 ) -> list[tuple[float, float]]:
-    """What is left between bottom and top, from below, where at least one line fits."""
+    """The gaps between bottom and top, from below, in which at least one line fits."""
     found, at = [], bottom
     for low, high in [*sorted(barred), (top, top)]:
         if min(low, top) - at >= LINE:

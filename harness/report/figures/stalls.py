@@ -29,7 +29,7 @@ class Stalls:
     reasons: list[str]
     """The reasons that are shown separately; the last is all the others."""
     shares: list[list[float]]
-    """A part of 1 for each reason."""
+    """Each reason's share, as a fraction of 1."""
     waiting: list[float]
     """Cycles that warps wait, per issued instruction."""
     missing: dict[str, str]
@@ -50,7 +50,7 @@ def _clause(text: str) -> str:
 
 
 def stalls_of(readings: Readings, cases: Sequence[Planned]) -> Stalls | None:
-    """None where no variant has a stall counter."""
+    """None if no variant has a stall counter."""
     titles = stall_reasons()
     found: dict[str, dict[str, float]] = {}
     missing: dict[str, str] = {}

@@ -82,7 +82,7 @@ class Figure:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     explore: Markup = NOTHING
-    """The same for Plotly, as JSON; empty where there is nothing to explore."""
+    """The same for Plotly, as JSON; empty if there is nothing to explore."""
 
 
 def render(

@@ -62,7 +62,7 @@ def stories(
 
 
 def _with_counts(verified: Story, found: Counts | None, links: Links) -> Story:
-    """The story of what was verified, behind what was counted; a failure stays in front."""
+    """Put the story of what was verified after what was counted; a failure stays in front."""
     if found is None:
         return verified
     both = [counted.answer(found, links), verified.headline]

@@ -44,7 +44,7 @@ class OverviewRow:
 
     problem: str
     dtype: str
-    """Empty where the problem has one type."""
+    """Empty if the problem has one type."""
     about: str
     link: str
     size: str
@@ -68,7 +68,7 @@ class Overview:
     title: str
     heading: str
     summary: str
-    """In a sentence how ours stand against libraries; empty where there are none."""
+    """In a sentence how ours stand against libraries; empty if there are none."""
     subtitle: str
     stories: list[Story]
     """The stories of the problems, if there are few problems."""
@@ -79,7 +79,7 @@ class Overview:
     broken: list[tuple[str, Check]]
     """Budgets that a case breaks, each with the anchor on its problem's page."""
     results: Table | None
-    """The ladder in numbers, where there is one problem."""
+    """The ladder in numbers, if there is only one problem."""
     waiting: list[Claim]
     """Published claims about kernels that no run has yet."""
     roofline: Roofed | None
@@ -295,7 +295,8 @@ def _counted_spark(told: Counts) -> Markup:
 
 
 def _roofline(maker: Maker) -> Roofed | None:
-    """One roofline for all problems, where there are several: each one's fastest and library."""
+    """One roofline for all problems, if there are several: each one's fastest variant and
+    library."""
     shown: list[Planned] = []
     shorts: dict[str, str] = {}
     several = len({(x.problem, x.dtype) for x in maker.ladders}) > len(

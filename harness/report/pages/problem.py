@@ -58,7 +58,7 @@ class Panel:
     why: list[Block]
     counters: Table | None
     emulated: list[str]
-    """What is to be known of counters that were emulated."""
+    """Notes on counters that were emulated."""
     stalls: Figure | None
     roofline: Roofed | None
     shapes: Table | None
@@ -81,10 +81,10 @@ class ProblemPage:
     about: str
     """What the problem computes."""
     inputs: str
-    """What is timed, and why that is typical."""
+    """The inputs that are timed, and why they are typical."""
     stories: list[Story]
     notes: list[str]
-    """What a reader must know of the whole page."""
+    """Notes for the reader about the page as a whole."""
     panels: list[Panel]
     over_size: list[Figure]
     counted: bool

@@ -85,7 +85,7 @@ def _listings(run: Run, p: Planned, lines: Sequence[SourceLine]) -> Iterator[Lis
 
 
 def _name(run: Run, file: str) -> str:
-    """What run.json calls a file: the longest name that it ends in."""
+    """The name of a file in run.json: the longest name with which its path ends."""
     known = [name for name in run.info.get("sources") or {} if f"/{file}".endswith(f"/{name}")]
     return max(known, key=len, default=file)
 

@@ -56,7 +56,7 @@ class Block:
     moved: list[Moved]
     cause: str
     limits: str
-    """What each is nearest to the roof of, and what its warps wait for."""
+    """For each, the unit whose roof it is nearest to, and what its warps wait for."""
     table: Table
     unchanged: list[str]
     """Quantities that both have alike."""
@@ -101,7 +101,7 @@ def _note(step: LadderStep, before: str, after: str) -> str:
 
 
 def moved(step: LadderStep) -> list[Moved]:
-    """What moved most, each in words that can be checked against the table."""
+    """The largest changes, each in words that can be checked against the table."""
     found = []
     for change in step.moved:
         assert change.pair is not None
@@ -111,7 +111,7 @@ def moved(step: LadderStep) -> list[Moved]:
 
 
 def relieved(step: LadderStep) -> str:
-    """The quantity of the first cause, in words that can be checked; empty where none is named.
+    """The quantity of the first cause, in words that can be checked; empty if none is named.
 
     Of a step without times, what the later case was relieved of; of a timed one, what the slower
     case has more of.
@@ -150,7 +150,7 @@ def cause(step: LadderStep, before: str, after: str) -> str:
 
 
 def _exchange(finding: Finding, before: str, after: str) -> str:
-    """What a step without times relieved, and what for; of speed it says nothing."""
+    """Say what a step without times improved and what it cost; it says nothing about speed."""
     sides = [
         f"{name} has {_listed([each.text for each in causes][:MOST])}"
         for name, causes in ((after, finding.causes), (before, finding.other_way))
@@ -181,7 +181,7 @@ def idea(step: LadderStep, after: str) -> str:
 
 
 def limits(step: LadderStep, before: str, after: str) -> str:
-    """What each is nearest to the roof of, and what its warps wait for most."""
+    """For each, the unit whose roof it is nearest to, and what its warps wait for most."""
     told = []
     for name, spent in zip((before, after), step.spent, strict=True):
         if spent is None or not (limit := spent.limit):

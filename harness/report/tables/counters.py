@@ -93,7 +93,7 @@ class Durations:
 
 
 def durations(run: Run, problem: str) -> Durations | None:
-    """None where ncu measured no duration, or nothing was timed by events."""
+    """None if ncu measured no duration, or nothing was timed by events."""
     rows, flagged = [], []
     for found in run.durations.to_dict("records"):
         p = run.planned[str(found["case"])]

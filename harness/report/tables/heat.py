@@ -41,7 +41,7 @@ _ALIKE = 1.05
 
 
 def counter_table(readings: Readings, anchor: str, shown: Sequence[Planned]) -> Table | None:
-    """One row per variant as it is shown; None where nothing was counted."""
+    """One row per variant as it is shown; None if nothing was counted."""
     columns, found = [Column("variant", numeric=False)], []
     for key, heading in HEADINGS.items():
         quantity = BY_KEY[key]
@@ -95,7 +95,7 @@ def strength(good: str, value: float, column: Sequence[float], ideal: float | No
 
 
 def shape_table(run: Run, ladder: Ladder) -> Table | None:
-    """Launch shape × variant: the rate where it was timed, and why not elsewhere."""
+    """Launch shape × variant: the rate if it was timed, otherwise the reason why not."""
     cases = [p for p in run.groups()[ladder.key] if p.launch]
     shapes = list(dict.fromkeys(shape(p) for p in cases))
     if len(shapes) < 2:

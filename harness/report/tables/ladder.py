@@ -95,7 +95,7 @@ def _ceiling(measure: Measure) -> tuple[str, str]:
 
 
 def remarks_on(run: Run, rung: Rung) -> list[str]:
-    """What a reader must know of a variant that is right all the same."""
+    """Remarks on a variant that is nevertheless right."""
     p, found = rung.planned, []
     if rung.spread and rung.spread.depends_on_placement:
         between = fmt.percent(100 * rung.spread.between)

@@ -29,7 +29,8 @@ class Counting:
     cores: int
 
     def carry_out(self) -> str:
-        """What became of it, in a word or two. A case that takes the worker down costs no other."""
+        """Carry it out; return the result in a word or two. A case that crashes the worker costs no
+        other."""
         rest, reasons, attempts = list(self.cases), dict[str, str](), 0
         while rest:
             told = _Told(rest)

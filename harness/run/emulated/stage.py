@@ -174,7 +174,8 @@ class Stage:
         return self._works[case.group]
 
     def _stand_in(self, case: Case) -> Case | str:
-        """The same variant and launch shape at the size that is counted instead, or why none is."""
+        """The same variant and launch shape at the size that is counted instead, or why there is
+        none."""
         problem = self._run.problems[case.problem]
         every = self._run.matrix.problems[case.problem].sizes.bench
         works = [(size, problem.work(size, case.dtype)) for size in every]
@@ -191,7 +192,8 @@ class Stage:
     # What is counted
 
     def _compile(self, cases: Iterable[Case]) -> None:
-        """From the cache, all that was timed; a stand-in that is other code is none."""
+        """Compile, from the cache, everything that was timed; drop stand-ins that are other
+        code."""
         setting = self._run.setting
         made = compile_all({c.id: c for c in cases}.values(), setting.kernels, setting.device.arch)
         self._task_runner.built.update(made.built)
@@ -291,7 +293,7 @@ class Stage:
         return {case.id: by_shape[case.shape] for case in cases}
 
     def _compile_near(self, near: Iterable[_Near], cases: Iterable[Case]) -> None:
-        """From the cache; where it is other machine code, nothing of the group is near."""
+        """Compile from the cache; if a case is other machine code, drop its group's nearer size."""
         setting, built = self._run.setting, self._task_runner.built
         new = [case for case in cases if case.id not in built]
         if new:
@@ -305,7 +307,8 @@ class Stage:
     def _settle(
         self, cases: Sequence[Case], near: _Near, told: Mapping[str, Sequence[Record]]
     ) -> None:
-        """What was counted near the timed size is kept; for the others their stand-ins stand."""
+        """Keep what was counted near the timed size; the other cases are represented by their
+        stand-ins."""
         at = near.cases
         why, failed = near.why, self._failure(at.values(), told)
         for case in cases:

@@ -109,7 +109,7 @@ class ComputingEncoder(Emitter):
         self.emit(f"selp/{lane_bytes(op.type)}", [self.widened(op)], [a, b, chosen])
 
     def _join(self, op: Op) -> tuple[str, int] | None:
-        """How a comparison is to be combined, and with what."""
+        """How to combine a comparison, and the operand to combine it with."""
         joins = [v for v in op.variant[1:] if v in _JOINS]
         return (joins[0], self.read(op.sources[2], "pred")) if len(op.sources) > 2 else None
 
@@ -240,7 +240,7 @@ def _at_least_16_bits(type_: str) -> str:
 
 
 def _conversion(to: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
-    """What one operand goes through."""
+    """Emit the conversion of one operand."""
     if source in HALVES:  # every half is a float
         return [(f"cvt/f32.{source}", "f32", 0), *_conversion(to, "f32", rounding, flags)]
     if to == "tf32":
@@ -282,7 +282,7 @@ def _to_float(to: str, source: str, rounding: str, flags: frozenset[str]) -> lis
 
 
 def _to_half(format_: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
-    """To f16 or bf16, by way of doubles where it is not simply from a float."""
+    """Convert to f16 or bf16, through doubles unless it is simply from a float."""
     steps: list[_Step] = []
     if "ftz" in flags and source == "f32":
         steps.append(("cvt.ftz/f32.f32", source, 0))

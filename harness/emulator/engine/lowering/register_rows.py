@@ -146,7 +146,7 @@ class Emitter:
         return self.made(f"clock/{size}", size), size
 
     def only_judged(self, reason: str) -> None:
-        """The program has something that the judge alone can execute."""
+        """Note that the program has something that only the judge can execute."""
         self.why_only_judged = self.why_only_judged or reason
 
     def read(self, source: Source, type_: str) -> int:
@@ -190,7 +190,7 @@ class Emitter:
         return self.offsets[register.slot]
 
     def widened(self, op: Op, number: int = 0, *, optional: bool = False) -> int:
-        """The row that a result is to go to, where its register may have wider lanes."""
+        """The row for a result whose register may have wider lanes."""
         register = op.results[number] if number < len(op.results) else None
         row = self.result(op, number, optional=optional)
         type_ = op.result_types[number]

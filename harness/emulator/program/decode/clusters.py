@@ -11,7 +11,7 @@ from harness.emulator.program.ir import Barrier, Constant, Op
 from harness.emulator.ptx.syntax import Instruction
 
 CLUSTER_BARRIER = 16
-"""The number of the cluster's barrier, behind the block's own."""
+"""The number of the cluster's barrier, after those of the block."""
 _BEYOND_SHARED = 24  # bits: an address moved by so much is in no block's shared memory
 
 

@@ -48,13 +48,14 @@ _FIXED |= {f"cluster_nctaid.{axis}": 1 for axis in "xyz"}
 _FIXED |= {"cluster_ctarank": 0, "cluster_nctarank": 1, "is_explicit_cluster": 0}
 _FIXED |= {"current_graph_exec": 0, **{f"pm{n}": 0 for n in range(8)}}
 RESERVED = Variable("!reserved shared memory", "shared", "b8", 1024, 1024)
-"""What the system keeps of a block's shared memory, cleared; cooperative groups use `_1`."""
+"""The part of a block's shared memory that the system reserves, cleared; cooperative groups use
+`_1`."""
 _FIXED["reserved_smem_offset_cap"] = RESERVED.size
 _RESERVED_AT = {"begin": 0, "end": RESERVED.size, "0": 0, "1": 512}
 
 
 def halves_of(name: str) -> tuple[str, str]:
-    """What the halves of a register of 128 bits are called."""
+    """The names of the halves of a 128-bit register."""
     return f"{name}!low", f"{name}!high"
 
 

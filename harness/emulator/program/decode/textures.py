@@ -11,7 +11,7 @@ from harness.emulator.ptx.syntax import Group, Instruction, Memory, Operand
 SHAPES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3}
 """How many coordinates each takes, a layer first; the rest of four is padding."""
 BEYOND = ("trap", "clamp", "zero")
-"""What becomes of an access beyond a surface."""
+"""The ways to handle an access beyond a surface."""
 _LEVELS = {"base": 0, "level": 1, "grad": 2}
 """How many operands more choose the level, of which there is one."""
 _CACHED = frozenset(("ca", "cg", "cs", "cv", "wb", "wt"))

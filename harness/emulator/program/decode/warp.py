@@ -138,7 +138,7 @@ class WarpDecoder(OperandReader):
     def _op_createpolicy(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """How caches are to treat lines: a value that only accesses with a cache hint take."""
+        """Decode a cache policy: a value that only accesses with a cache hint take."""
         if types != ["b64"] or not instruction.operands:
             raise self.unknown()
         made = (self.result(instruction.operands[0]),)
@@ -183,7 +183,7 @@ class WarpDecoder(OperandReader):
         ))  # fmt: skip
 
     def _in_range(self, barrier: Barrier) -> Barrier:
-        """Refuse barriers and counts that no hardware has, where they are literals."""
+        """Refuse literal barrier numbers and counts that no hardware has."""
         number, count = barrier.number, barrier.count
         if isinstance(number, Constant) and number.bits >= BARRIERS:
             raise self.unknown(f"barrier {number.bits} of {BARRIERS}")

@@ -112,7 +112,8 @@ class WarpgroupDecoder(MatrixDecoder):
     def _modes(
         self, product: _Product, operands: Sequence[Operand], *, in_registers: bool
     ) -> _Modes:
-        """Two scales, which integers lack, and of halves in memory how they lie."""
+        """Read the two scales, which integers do not have, and for halves in memory their
+        layout."""
         turned = (2 - in_registers) * (product.a in ("f16", "bf16"))
         if len(operands) != (0 if product.sum == "s32" else 2 + turned):
             raise self.unknown(f"{len(operands)} operands behind the predicate")
@@ -139,7 +140,7 @@ class WarpgroupDecoder(MatrixDecoder):
         self, product: _Product, sums: Sequence[Operand], factors: tuple[Source, ...],
         wanted: Source,
     ) -> list[Op]:  # fmt: skip
-        """Eight columns: the sums that are there, where they are wanted, and a product."""
+        """Eight columns: the existing sums, if they are wanted, plus a product."""
         kind = "u32" if product.sum == "f16" else product.sum
         ops: list[Op] = []
         before = [self._sum_before(each, kind, i, wanted, ops) for i, each in enumerate(sums)]
@@ -153,7 +154,7 @@ class WarpgroupDecoder(MatrixDecoder):
     def _sum_before(
         self, given: Operand, kind: str, number: int, wanted: Source, ops: list[Op]
     ) -> Source:
-        """What is added to. Where nothing is, for certain, the register may hold nothing yet."""
+        """The sums to add to. If there certainly are none, the register may hold nothing yet."""
         if isinstance(wanted, Constant):
             return self.source(given, kind) if wanted.bits else Constant(0)
         register = self.declare(f"!wgmma sum {kind} {number}", kind)

@@ -54,12 +54,12 @@ class _Strings:
 
 
 def kind_of(content: bytes) -> bytes:
-    """What cubins must have in common to be put together: ABI and architecture."""
+    """What cubins must have in common to be merged: ABI and architecture."""
     return content[_IDENTITY] + content[_FLAGS]
 
 
 def _mark(number: int) -> str:
-    """What the symbols of the cubin of that number begin with among all."""
+    """The prefix of the symbols of the cubin with that number in the merged file."""
     return f"@{number}@"
 
 
@@ -97,9 +97,9 @@ def together(cubins: Sequence[bytes]) -> bytes:
 
 
 def apart(printed: str, count: int) -> list[str]:
-    """nvdisasm's JSON of cubins that were put together as the JSON of each.
+    """Split nvdisasm's JSON of merged cubins into that of each.
 
-    Raises one of disassembler.UNLIKE_THE_KNOWN where it has another form than is known.
+    Raises one of disassembler.UNLIKE_THE_KNOWN if it has an unknown form.
     """
     functions: list[list[str]] = [[] for _ in range(count)]
     for each in functions_in(printed):

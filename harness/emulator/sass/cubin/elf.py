@@ -24,12 +24,13 @@ _PARAMETER_BASE, _MAX_THREADS, _REQUIRED_THREADS = 0x0A, 0x05, 0x10
 _FRAME_SIZE, _STACK_SIZE, _PARAMETER, _REGISTERS = 0x11, 0x12, 0x17, 0x2F
 _WITH_PAYLOAD = 4
 _RESERVED_SHARED = {"sm_90": 1024}
-"""What a kernel's shared memory begins with that is the driver's: the addresses count it."""
+"""The bytes at the start of a kernel's shared memory that belong to the driver; addresses include
+them."""
 _ADDRESS_RELOCATION = 2
 _MOST_BYTES = 1 << 28
 _MOST_OF_VARIABLES = 1 << 32
 _OWN_BANK = re.compile(r"\.nv\.constant([1-9])\.(.+)")
-"""A bank of one kernel alone, where the assembler keeps large immediates."""
+"""A constant bank of a single kernel, in which the assembler keeps large immediates."""
 
 
 @dataclass
@@ -122,7 +123,7 @@ def _architecture(elf: ELFFile) -> str:
 
 
 def _take(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
-    """What one section says of the kernels."""
+    """Read what one section says about the kernels."""
     if section.name == ".nv.info":
         _take_resources(section, kernels, symbols)
     elif (kernel := kernels.get(section.name.removeprefix(".nv.info."))) is not None:

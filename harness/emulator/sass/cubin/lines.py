@@ -29,7 +29,7 @@ _COPY, _ADVANCE_ADDRESS, _ADVANCE_LINE, _SET_FILE, _CONSTANT_ADDRESS, _FIXED_ADD
 )  # fmt: skip
 _END_OF_SEQUENCE, _SET_ADDRESS, _INLINED_CALL = 1, 2, 0x90
 _DEEPEST = 200
-"""Calls within calls that were inlined, at most."""
+"""The deepest nesting of inlined calls."""
 _MOST_ROWS = 1 << 22
 
 
@@ -46,10 +46,10 @@ class Lines:
 
 
 def lines_of(elf: ELFFile) -> dict[str, Lines]:
-    """Section of code → its lines. Raises what a damaged table makes it stumble over.
+    """Map each section of code to its lines. Raises what a damaged table causes.
 
-    Each section has a sequence of rows, which begins with an address that is relocated: the
-    relocations, in their order, say whose sequence is whose. Where they do not, no line is known.
+    Each section has a sequence of rows that begins with a relocated address. The relocations, in
+    order, say which section each sequence belongs to. If they do not, no line is known.
     """
     section = elf.get_section_by_name(".debug_line")
     relocations = (  # the second up to compute capability 8

@@ -22,9 +22,10 @@ MOST_BYTES = 1 << 24
 
 
 def listing(content: bytes, name: str, kept: Path | None = None) -> Listing:
-    """What nvdisasm says of a cubin. Raises DisassemblerError, or CubinError if it refuses it.
+    """Return nvdisasm's listing of a cubin. Raises DisassemblerError, or CubinError if it refuses
+    it.
 
-    kept: a file for what it says, from which the next call takes it.
+    kept: a file that stores the listing for the next call.
     """
     tool = disassembler.find()
     text = _kept(kept, tool, content) if kept else None

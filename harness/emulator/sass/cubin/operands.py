@@ -20,8 +20,8 @@ _MOST_OPERANDS = 16
 _WITHOUT_A_COMMA = re.compile(
     r"(?:(?<=^)|(?<=,))(\s*(?:\[[^\[\]]*\]|(?:UR|R|UP|P)(?:\d{1,3}|Z|T)(?:\.\w+)*))(?=\[)"
 )
-"""What an address may follow without a comma: another, `[R111][R8.64]`, or, as nvdisasm of CUDA
-13.0 writes it, a register: `R11[R10]`."""
+"""What an address may follow without a comma: another address, `[R111][R8.64]`, or, as written by
+nvdisasm of CUDA 13.0, a register: `R11[R10]`."""
 
 
 class NotAnOperand(ValueError):

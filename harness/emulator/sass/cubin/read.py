@@ -24,7 +24,7 @@ def read(path: Path, listing: Path | None = None) -> MachineCode:
 
 
 def read_bytes(content: bytes, name: str = "the cubin", listing: Path | None = None) -> MachineCode:
-    """The same of a cubin in memory; `name` is what messages call it."""
+    """The same for a cubin in memory; messages call it `name`."""
     found = elf.contents(content, name)
     return joined(found, listings.listing(content, name, listing), name)
 
