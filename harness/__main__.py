@@ -80,7 +80,8 @@ def main() -> None:
 
 
 def _program() -> str:
-    """A name that a shell can complete: `python -m harness` is three words, and none of them."""
+    """The name for shell completion: `python -m harness` is three words, so a shell cannot complete
+    it."""
     started = Path(sys.argv[0]).name
     return NAME if started == "__main__.py" else started
 

@@ -127,7 +127,7 @@ class Step:
     args: tuple[str | int | float, ...]
     """Buffer names and numbers."""
     cluster: tuple[int, int, int] = (1, 1, 1)
-    """Blocks of a thread block cluster; 1, 1, 1 where none is asked for."""
+    """Blocks of a thread block cluster; 1, 1, 1 if none is requested."""
 
     @property
     def threads_per_block(self) -> int:

@@ -101,10 +101,10 @@ def machine_epsilon(name: str) -> float:
 
 
 def rounded(values: Array, name: str) -> Array:
-    """Values as a narrower type of float, those that would be subnormal in it as 0.
+    """Round values to a narrower float type, with 0 for those that would be subnormal in it.
 
-    Of numbers around 1 hardly any are; but arithmetic on these may take a way of its own, and what
-    is timed has none.
+    Hardly any numbers around 1 are affected. But arithmetic on subnormal numbers may take a
+    different path, and typical inputs have none.
     """
     import numpy as np
 

@@ -35,7 +35,7 @@ class Job:
     tests: tuple[Case, ...] = ()
     cases: tuple[Case, ...] = ()
     built: dict[str, Built] = field(default_factory=dict)
-    """Case id → what was compiled for it; the library's cases have none."""
+    """Case id → its compiled files; the library's cases have none."""
     jobs: int = 1
     """Blocks of an emulated launch that may run at the same time."""
     most_bytes: int | None = None
@@ -48,7 +48,7 @@ class Job:
     drawn: dict[int, dict[str, str]] = field(default_factory=dict)
     """Draw → file → hash of what was already drawn, as reported by the worker that drew it."""
     right: dict[str, Right] = field(default_factory=dict)
-    """Case id → what its verified results come to."""
+    """Case id → the hashes of its verified results."""
     reference: str = ""
     """The variant that is timed twice per round."""
     placement: int = 0
@@ -60,7 +60,7 @@ class Job:
     """The seat of a worker that stays for the next job; empty for a worker that ends with its job.
     All jobs of a seat have the same backend."""
     probes: tuple[str, ...] = ()
-    """Ceilings, by the ids of their cases, that are measured in the placement too."""
+    """Ceilings, by their cases' ids, that are measured again in the placement."""
 
 
 JOB: TypeAdapter[Job] = TypeAdapter(Job)

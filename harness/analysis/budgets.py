@@ -31,7 +31,7 @@ COMPILED: Mapping[str, str] = {
 """Budgets that every launch of a case must keep, not only its main one: name → Compiled's field."""
 
 _MAIN_LAUNCH = (".ratio", ".pct", "_per_address")
-"""Counters that do not add up over launches end so."""
+"""The endings of counters that do not add up over launches."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class _Checker:
         return replace(spent, value=spent.value - ideal.value, provenance=weakest([spent, ideal]))
 
     def _line(self, p: Planned, name: str, budget: Budget) -> str:
-        """The line that takes the figure furthest beyond its limit, where lines were counted."""
+        """The line that exceeds its limit the most, if lines were counted."""
         parts = _LINES.get(name)
         if parts is None:
             return ""

@@ -132,7 +132,7 @@ class Figure:
     sizes: Mapping[str, int] = field(default_factory=dict)
     """The sizes at which it was measured."""
     launches: Sequence[Mapping[str, int]] = ()
-    """The launch shapes of it, each once."""
+    """Its launch shapes, each once."""
     reason: str = ""
 
 

@@ -87,7 +87,8 @@ class _Case:
                    self._share(spent - ideal, "wavefronts"), place)  # fmt: skip
 
     def _scattered(self) -> Iterator[tuple[Loss, float]]:
-        """Sectors beyond those that the bytes of an access need, of the line with most of them."""
+        """Sectors beyond those that an access needs for its bytes, on the line with most of
+        them."""
         if self.exactly("sectors") is None:
             return
         by_line: dict[tuple[str, int, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -113,7 +114,7 @@ class _Case:
         yield loss, extra
 
     def _again(self, scattered: float) -> Iterator[Loss]:
-        """Sectors that no access wastes, and that are more than the problem must move."""
+        """Sectors that no access wastes, but that exceed what the problem must move."""
         touched = self.exactly("sectors")
         must = self.p.bytes / SECTOR_BYTES
         if not touched or not must or touched <= must:
@@ -164,7 +165,7 @@ def _kind(each: MachineInstruction) -> str:
 
 
 def _needed(each: MachineInstruction) -> float:
-    """The sectors that its lanes' bytes fill, if they adjoin and begin at one."""
+    """The sectors that its lanes' bytes would fill if they were adjacent and aligned."""
     found = _OPCODE.match(each.text)
     opcode = found[1] if found else ""
     width = next((width for mark, width in _WIDTHS if mark in opcode), 4)

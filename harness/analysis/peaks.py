@@ -26,12 +26,12 @@ PER_CYCLE = {
     "instructions": 4.0, "requests": 1.0, "shared-requests": 1.0, "sectors": 4.0, "wavefronts": 1.0,
     "special-functions": 0.5,
 }  # fmt: skip
-"""Quantity → how many of it a multiprocessor manages in a cycle."""
+"""Quantity → how many of it a multiprocessor can do per cycle."""
 _CEILINGS = {"dram-bytes": "read_bandwidth", "l2-bytes": "l2_bandwidth"}
 
 
 def peaks_of(run: Run) -> Mapping[str, float]:
-    """Quantity → how many of it the machine manages in a nanosecond; without those not known."""
+    """Quantity → how many of it the machine can do per nanosecond, without unknown ones."""
     found: dict[str, float] = {}
     clock, sms = _clock(run), (run.info.get("device") or {}).get("sm_count")
     if clock:

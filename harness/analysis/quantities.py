@@ -57,7 +57,7 @@ class Quantity:
     """A difference below this is not reported, whatever its factor."""
 
     def __reduce__(self) -> tuple[Callable[[str], Quantity], tuple[str]]:
-        """It goes to another process by its key: how it is found is a function of this module."""
+        """Pickle it by its key, because its finder is a function of this module."""
         return _of_key, (self.key,)
 
 

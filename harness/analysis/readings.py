@@ -36,8 +36,8 @@ CAVEATS = {
 
 
 FAR = 16.0
-"""Times the work: what was counted at a size that is smaller by more is an estimate. There what a
-launch does once, whatever its size, weighs too much."""
+"""If the counted size has less work than the case by more than this factor, the count is only an
+estimate: what a launch does once, whatever its size, then weighs too much."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Readings:
         return ", ".join(f"{name} = {value:,}" for name, value in found.sizes.items())
 
     def _times_the_work(self, case: str) -> float:
-        """How many times the work of the size at which it was counted a case has."""
+        """The ratio of a case's work to that of the size at which it was counted."""
         found = self.run.emulated.get(case)
         if found is None or found.counted in ("", case):
             return 1.0
@@ -132,7 +132,8 @@ class Readings:
         return next((c.kernel for c in made if c.step == step), "")
 
     def metrics(self, cases: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Every counter that these cases have or lack a value of: its name → unit, provenance."""
+        """Every counter for which these cases have a value or lack one: its name → unit,
+        provenance."""
         wanted = {*cases, *map(self.run.counted_as, cases)}
         found: dict[str, tuple[str, str]] = {
             r.metric: (r.unit, r.provenance)

@@ -80,7 +80,7 @@ class Kernel:
     spots: Sequence[Spot]
     missing: Mapping[Level, str] = field(default_factory=dict)
     above: Sequence[str] = ()
-    """Each a sentence on a roof that the kernel seems to break: an error of measurement."""
+    """Sentences about roofs that the kernel seems to exceed, which is an error of measurement."""
 
     def at(self, level: Level) -> float | None:
         return next((s.intensity for s in self.spots if s.level == level), None)
@@ -142,7 +142,7 @@ def roofline(
 
 
 def counted_flops(readings: Readings, p: Planned) -> Answer:
-    """Flops by the counters, all types; not where tensor cores worked, which ncu does not count."""
+    """Flops of all types by the counters; None if tensor cores worked, which ncu does not count."""
     tensor = matrix_products(readings, p)
     if isinstance(tensor, Reading) and tensor.value:
         return Missing("not applicable: tensor cores worked, whose flops are not counted")

@@ -146,7 +146,7 @@ def module_of(ptx: Path, digest: str) -> emulator.Module:
 
 
 def normalised(counter: emulator.Counter) -> tuple[float, str]:
-    """Value and unit, of a percentage as a ratio, as a reading of ncu's is kept."""
+    """Normalise value and unit as for a reading of ncu's: a percentage becomes a ratio."""
     if counter.unit == "%":
         return counter.value / 100, "ratio"
     return float(counter.value), counter.unit
@@ -193,5 +193,5 @@ def line_counts(
 
 
 def relative(text: str) -> str:
-    """Paths below the working directory without it."""
+    """Make paths below the working directory relative to it."""
     return text.replace(f"{Path.cwd()}/", "")

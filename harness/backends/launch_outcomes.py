@@ -60,7 +60,7 @@ class Launched:
         )
 
     def _busy_ns(self) -> float:
-        """For how long the device worked on after every launch's end; 0 within noise."""
+        """How long the device kept working after every launch's end; 0 if within noise."""
         if len(self.idle_ns) < FEWEST:
             return 0.0
         longest = max((sum(parts) for parts in self.times), default=0.0)

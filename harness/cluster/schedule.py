@@ -34,7 +34,7 @@ class _Search:
     def __init__(self, loads: Sequence[float], works: Sequence[float]) -> None:
         self.loads, self.works = list(loads), works
         self.least = max(*loads, (sum(loads) + sum(works)) / len(loads), 0.0)
-        """No plan ends sooner."""
+        """A lower bound: no plan ends sooner."""
         self.chosen = [0] * len(works)
         self.best: list[int] = []
         self.ends = float("inf")

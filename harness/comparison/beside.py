@@ -45,7 +45,7 @@ class Sides:
     bench: Bench
     only: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
-    """Problem and variant of what both sides have, by today's name."""
+    """Problem and variant of each pair that both sides have, by today's name."""
     notes: tuple[str, ...]
     not_compared: tuple[str, ...] = ()
     """The notes on changes that are not compared, because today's version is used for both

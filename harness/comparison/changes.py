@@ -32,7 +32,8 @@ APART = frozenset({"new", "gone", "not run", "no longer run", "not compared"})
 
 What = Literal["spilled bytes", "local memory", "occupancy", "registers", "shared memory"]
 DECIDES: Sequence[What] = ("spilled bytes", "local memory", "occupancy")
-"""Registers and shared memory cost something only where fewer warps fit or registers spill."""
+"""Which facts decide: registers and shared memory cost something only if fewer warps fit, or
+registers spill."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Change:
 
     @property
     def weight(self) -> tuple[int, float]:
-        """To sort by: what matters more comes first."""
+        """The sort key: more important changes come first."""
         time = self.worst
         size = abs(time.ratio.value - 1) if time and time.ratio else 0.0
         if not size:

@@ -20,7 +20,7 @@ from harness.errors import UsageError
 
 PREFIX = "git:"
 SECONDS = 120.0
-"""After which git is not waited for."""
+"""Deadline for git, in seconds."""
 _MOST_NAMED = 5
 
 

@@ -78,7 +78,7 @@ def _same_sources(base: Side, new: Side) -> bool:
 
 
 def _sources(side: Side) -> dict[str, str]:
-    """File or compiler → its hash or version, by one name on either side."""
+    """File or compiler → its hash or version, under the same name on both sides."""
     home = f"{suffix_of(side.run)}/"
     return {
         name.removeprefix(home) if home != "/" else name: known

@@ -155,7 +155,7 @@ def _untold(
 def _not_compared(
     new: Run, told: Sequence[Change], cases: Mapping[str, str], readings: Readings, in_rounds: bool
 ) -> Iterable[str]:
-    """Whatever changed and was not compared exactly, and budgets that nothing checked."""
+    """Find changes that were not compared exactly, and budgets that nothing checked."""
     beside = new.info.get("beside") or {}
     if in_rounds:
         yield from map(str, beside.get("not_compared") or ())

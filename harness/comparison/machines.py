@@ -15,7 +15,7 @@ _ELSEWHERE = ("bus", "room")
 """Properties of a device that say where it is plugged in, and how full it was."""
 
 _ALSO = ("python", "numpy", "pandas")
-"""Versions that no kernel's time depends on."""
+"""Versions on which no kernel's time depends."""
 
 
 @dataclass(frozen=True)

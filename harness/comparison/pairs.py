@@ -29,7 +29,7 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """The case's, without what marks the base's in a run that has both."""
+        """The case's name, without the suffix of the base's side in a run that has both."""
         if self.new:
             return self.new.case
         assert self.base is not None
@@ -40,7 +40,7 @@ class Pair:
 
     @property
     def variant(self) -> str:
-        """The variant's name, without that mark."""
+        """The variant's name, without that suffix."""
         if self.new:
             return self.new.planned.variant
         assert self.base is not None

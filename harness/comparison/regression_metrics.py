@@ -185,9 +185,9 @@ Values = Mapping[str, Both]
 
 
 def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: bool) -> list[Moved]:
-    """The gauges that both sides have a value of, and that differ; those that decide come first.
+    """The metrics for which both sides have a value and that differ, deciding ones first.
 
-    timed: whether both sides were, so that their times decide.
+    timed: whether both sides were timed, so that their times decide.
     """
     values = _values(base, new, readings)
     found = []

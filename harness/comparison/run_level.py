@@ -115,7 +115,8 @@ def _with(
 
 
 def trimmed(logs: Times) -> Estimate | None:
-    """The mean over placements without the outer ones: one that others disturbed has no say.
+    """The mean over placements without the outer ones, so that disturbed placements have no
+    influence.
 
     Yuen, "The two-sample trimmed t for unequal population variances", 1974.
     """

@@ -17,7 +17,7 @@ from harness.comparison.pairs import Side, suffix_of
 from harness.journal import run_files
 
 SECONDS = 20.0
-"""After which git is not waited for."""
+"""Deadline for git, in seconds."""
 
 
 def made_from(base: Side, new: Side) -> list[tuple[str, str, str]]:

@@ -29,7 +29,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters that XML cannot hold."""
 
 _GAP = re.compile("[ \t\n]+")
-"""Not the narrow space between a number and its unit."""
+"""Blanks that are replaced: not the narrow space between a number and its unit."""
 
 _MENTION = re.compile(r"(?<=[@#])(?=\w)")
 

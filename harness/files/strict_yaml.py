@@ -31,7 +31,7 @@ _LONGEST_KEY = 200
 _LONGEST_NUMBER = 100
 _DEEPEST = 20
 _OLD_NUMBER = re.compile(r"[-+]?(0[0-7_]+\Z|[^:]*:)")
-"""YAML 1.1 reads 0777 in base 8 and 1:30 in base 60, which few people mean."""
+"""Numbers that YAML 1.1 reads in an unexpected base: 0777 in base 8, and 1:30 in base 60."""
 
 
 @dataclass(frozen=True)

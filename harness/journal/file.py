@@ -24,10 +24,10 @@ from harness.journal.records import Record, from_json, to_json
 from harness.journal.storage import Appended
 
 _LONGEST_LINE = 1 << 22
-"""Bytes; a journal may come from a stranger, and a line of one that was written is far shorter."""
+"""The longest line in bytes. A journal may come from a stranger; genuine lines are far shorter."""
 
 DENSEST = 200
-"""Bytes of a journal for each of its compressed file; those that were written come to about 12."""
+"""The highest compression ratio of a journal that is accepted; genuine ones have about 12."""
 
 
 class Journal:

@@ -27,8 +27,8 @@ from harness.journal.numbers import Duration, Real, Whole
 Status = Literal["ok", "failed", "skipped"]
 Cache = Literal["cold", "warm"]
 Phase = Literal["test", "scrutiny", "before", "after"]
-"""When a launch was verified: at a test size, there once more in the emulator with an eye on how it
-came to its result, or at a timed size before or after timing."""
+"""When a launch was verified: at a test size, in the cheat check (again at a test size, in the
+emulator, to see how it gets its result), or at a timed size before or after timing."""
 
 
 def group_name(problem: str, dtype: str, sizes: Mapping[str, int]) -> str:
@@ -52,7 +52,7 @@ class Planned:
     is_library: bool
     kernels: tuple[str, ...] = ()
     builds_on: str = ""
-    """The variant of which this one is a step further; empty for a root of the ladder."""
+    """The variant that this one improves on by a step; empty for a root of the ladder."""
     made_from: dict[str, str] = field(default_factory=dict)
     """Everything that decides the result: each file or tool with its hash or version. If one
     differs, the case is run again."""

@@ -19,7 +19,7 @@ from harness.errors import JournalError
 from harness.journal import run_files
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
-"""From file systems that know no locks: two runs into one folder are then not noticed."""
+"""Errors of file systems without locks: there, two runs into one folder are not noticed."""
 
 IsWhole = Callable[[bytes], bool]
 

@@ -44,7 +44,7 @@ class Card:
     default_power_limit_w: float | None = None
     max_sm_clock_hz: int | None = None
     ecc_errors: int | None = None
-    """Uncorrected ones since the driver was loaded."""
+    """Uncorrected ECC errors since the driver was loaded."""
     others: tuple[str, ...] = ()
     has_display: bool | None = None
     """Whether a screen is drawn by it now."""
@@ -150,7 +150,7 @@ def computing(nvml: Any, handle: Any) -> list[Any]:
 
 
 def others(nvml: Any, handle: Any) -> int | None:
-    """Count other users' processes on the card; None if NVML does not say.
+    """Count the processes on the card that are not the harness's own; None if NVML does not say.
 
     The run's own processes that wait for their next placement are not counted. In a container the
     numbers may be the host's; one of them is then assumed to be this process.

@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from harness.errors import UsageError
 
 FOLDER = Path("/tmp")
-"""One for all users and all their settings: TMPDIR may be a user's own."""
+"""The folder of the locks, the same for all users; TMPDIR may be a user's own."""
 
 _EVERYBODY = 0o666
 """A second user of the host has to be able to take the lock when the first has left it."""

@@ -25,7 +25,7 @@ cache, and takes only a few milliseconds of memory traffic."""
 QUICK_FLOPS = 2**37
 """Its maximum arithmetic, because the host computes the reference in float64."""
 QUICK_SECONDS = 15
-"""After which a quick run adds no more placements to a problem."""
+"""Seconds after which a quick run adds no more placements to a problem."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _has(shape: Mapping[str, int], wanted: Wanted) -> bool:
 
 
 def _of_backend(problem: Problem, backend: str) -> Problem:
-    """The problem with no sizes in `bench` but those that the backend makes cases of."""
+    """The problem with only those sizes in `bench` that the backend runs."""
     sizes = problem.sizes
     return replace(problem, sizes=replace(sizes, bench=sizes.of(backend), is_chosen=True))
 
@@ -149,7 +149,7 @@ def _with_dtypes(problem: Problem, wanted: Sequence[str]) -> Problem | None:
 
 
 def _with_launch(problem: Problem, wanted: Wanted) -> Problem | None:
-    """A variant without launch keys, such as a function, has nothing that a filter could choose."""
+    """Apply a launch filter. It cannot choose anything of a variant without launch keys."""
 
     def narrow(variant: Variant) -> Variant | None:
         left = tuple(s for s in variant.launch if not s or _has(s, wanted))

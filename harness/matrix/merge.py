@@ -175,7 +175,8 @@ class _Merger:
         index: int,
         places: dict[tuple[Key, ...], YamlLocation],
     ) -> MergedStep:
-        """One of a list: the name of a default step, or a step that names its kernel."""
+        """Merge one entry of a list: the name of a default step, or a step that names its
+        kernel."""
         if isinstance(item, str):
             if item not in self.defaults.steps:
                 raise at.error(self._no_such_step(item))
@@ -262,7 +263,8 @@ class _Merger:
                 seen.append(above)
 
     def _check_let(self, variants: Sequence[Variant]) -> None:
-        """A name that nothing uses is misspelt, most likely; a Python function may take any."""
+        """Refuse a name in `let` that nothing uses: it is probably misspelt. Python functions may
+        use any."""
         for variant in variants:
             used = variant.used_names() if variant.kind != "python" else set(variant.let)
             for name in variant.own_let:
@@ -350,7 +352,7 @@ class _Values:
         return {**default, **own}
 
     def expect(self, defaults: bool) -> dict[str, Budget]:
-        """The budgets; those of the defaults are of kernels, not of functions or libraries."""
+        """The budgets; default budgets apply only to kernels, not to functions or libraries."""
         if isinstance(self._own, written.Variant):
             found = self.merged("expect") if defaults else self._own.expect
             for name in self._own.expect:

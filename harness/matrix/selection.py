@@ -19,7 +19,8 @@ _MOST_LISTED = 40
 
 
 def rows(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
-    """Problem → the variants and libraries whose names a pattern begins with; all without one.
+    """Problem → the variants and libraries whose names match the beginning of a pattern; all
+    without one.
 
     Raises UsageError for a pattern that matches none.
     """

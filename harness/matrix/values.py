@@ -28,7 +28,8 @@ MOST_SHAPES = 4096
 """More launch shapes or sizes than this in one problem is taken for a mistake."""
 
 LONGEST_NAME = 100
-"""Files and folders are called after it, and after several of them; most systems allow 255."""
+"""The longest name. Files and folders are named after several of them; most systems allow 255
+characters."""
 
 Shape = dict[str, int]
 """One combination of sizes, or of launch keys."""
@@ -48,7 +49,7 @@ _OURS = {
     ("-o", "-c", "-dc", "-ptx", "-cubin", "-fatbin", "-shared", "-E", "-M", "-MD", "-MF", "-run"),
     "the harness says what nvcc makes",
 )  # fmt: skip
-"""Options of nvcc that would change what is made, and what to do instead."""
+"""Options of nvcc that would change the kind of output, each with what to do instead."""
 
 
 def _expression(value: Any) -> Expression:
@@ -301,7 +302,7 @@ class KernelName:
 
     @cached_property
     def _parts(self) -> list[str]:
-        """Text and the expressions in braces, by turns."""
+        """Text and expressions in braces, alternately."""
         return re.split(r"[{}]", self.text)
 
     @property

@@ -40,7 +40,7 @@ class Needs:
     """The hardware that a variant cannot run without."""
 
     features: tuple[Feature, ...] = ()
-    """One without words is a compute capability that the matrix gives as a number."""
+    """The required features; one without a name is a compute capability given as a number."""
     shared_bytes: int = 0
     """Bytes per block, static and dynamic together."""
 
@@ -117,7 +117,7 @@ class Variant:
         raise KeyError(at)
 
     def used_names(self) -> set[str]:
-        """The names that its expressions use, by way of `let` too."""
+        """The names that its expressions use, directly or through `let`."""
         expressions: list[Expression | Number] = [*self.defines.values()]
         expressions += [self.when] if self.when else []
         texts = list(self.args)

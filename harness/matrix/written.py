@@ -118,7 +118,8 @@ class Defaults(Common):
     """The values of every variant of a problem that does not override them."""
 
     steps: Changes = {}
-    """The launches by name, in order; the name is the kernel's where `kernel` is not given."""
+    """The launches by name, in order; the name is also the kernel's, unless `kernel` gives
+    another."""
     launch: Axes = ({},)
     expect: Budgets = {}
 
@@ -127,7 +128,7 @@ class Requires(Strict):
     """The hardware that a kernel cannot run without."""
 
     compute_capability: ACapability = None
-    """The least, such as 8.0."""
+    """The lowest compute capability, such as 8.0."""
     shared: Annotated[int, Field(ge=0)] = 0
     """Bytes of a block's shared memory, static and dynamic together."""
     features: list[AFeature] = []
@@ -165,7 +166,7 @@ class Variant(Function):
     idea: AnIdea = ""
     """What it does better than that variant: one of the ideas in harness/cases.py."""
     trap: AnIdea = ""
-    """In place of an idea: what it is there to spoil."""
+    """Instead of an idea: what it is meant to make worse."""
 
     @model_validator(mode="after")
     def _one_purpose(self) -> Variant:
@@ -180,7 +181,7 @@ class Sizes(Strict):
     bench: Axes
     """Sizes that are timed."""
     emulate: Axes = ()
-    """Sizes that the emulator counts, instead of those of bench and whatever its budget."""
+    """Sizes that the emulator counts instead of those of bench, whatever its budget."""
 
     @model_validator(mode="after")
     def _same_names(self) -> Sizes:
@@ -228,7 +229,8 @@ class Timing(Strict):
     """The number of rounds of each case; auto: as many as its interval needs."""
     rounds_per_placement: Annotated[int, Field(ge=1, le=100)] = 3
     placements: Looks = (8, 16, 24)
-    """Processes after which one looks what is settled, and the most of them."""
+    """The numbers of processes after which a run checks which cases are settled; the last is the
+    most."""
     choosing: Annotated[int, Field(ge=0, le=20)] = 2
     """Placements before those, which only choose each variant's launch shape."""
     shared_processes: bool = False
@@ -243,13 +245,13 @@ class Timing(Strict):
     back."""
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
     same_within: Annotated[float, Field(ge=0, lt=1)] = 0.01
-    """Variants whose ratio is certainly this near to 1 are called the same."""
+    """Variants whose ratio is certainly this close to 1 are called the same."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 20_260_101
     """The seed of the test inputs and of every random order; timed inputs are new in each run."""
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """Placements, those that choose left out, after which one may stop."""
+        """The numbers of placements after which a run may stop, without those that choose."""
         if self.rounds == "auto":
             return self.placements
         return (max(3, math.ceil(self.rounds / self.rounds_per_placement)),)
@@ -261,7 +263,7 @@ class Limits(Strict):
     qualify_s: Annotated[int, Field(ge=1, le=86_400)] = 120
     """Deadline for one variant's qualification."""
     launch_s: Annotated[int, Field(ge=1, le=86_400)] = 20
-    """Deadline for one launch at a timed size, and what is done around it."""
+    """Deadline for one launch at a timed size, including the work around it."""
     measure_s: Annotated[int, Field(ge=1, le=86_400)] = 60
     """Time after which no more placements are added to one problem at one size."""
     emulate_bytes: Positive = 16 * 2**20
@@ -298,7 +300,7 @@ as."""
 
 
 def checked(model: type[Written], data: Any, place: YamlLocation) -> Written:
-    """The data as a model. Raises ConfigError with the place of each mistake, one a line."""
+    """Validate data as a model. Raises ConfigError with the place of each mistake, one per line."""
     try:
         return model.model_validate(data)
     except ValidationError as error:

@@ -33,17 +33,18 @@ from harness.ncu.tool import Ncu, Settings, command
 from harness.processes.children import Child
 
 PORTION = 64
-"""The most cases of one process: what a lost report can cost. To start one takes as long as 40."""
+"""The most cases per process, which is what a lost report can cost. Starting a process takes as
+long as 40 cases."""
 
 TRIES = 3
-"""Processes that one portion may take down before the rest of it is given up."""
+"""How many processes a portion may crash before the rest of it is given up."""
 
 _GRACE_S = 30.0
 """How long ncu may take to write its report after its worker was ended."""
 
 _POLL_S = 0.05
 _TAIL = 20_000
-"""Characters of what ncu printed that are looked at."""
+"""The number of characters of ncu's output that are examined."""
 
 
 def portions(cases: Iterable[Case], most: int = PORTION) -> list[tuple[Case, ...]]:
@@ -58,7 +59,7 @@ def portions(cases: Iterable[Case], most: int = PORTION) -> list[tuple[Case, ...
 
 
 def steps(case: Case) -> list[tuple[Step, str]]:
-    """Each step, and what its kernel is called; a function is one step of no known kernel."""
+    """Each step and its kernel's name; a function is one step without a known kernel."""
     if not case.steps:
         return [((case.id, 0), "")]
     return [((case.id, index), step.kernel) for index, step in enumerate(case.steps)]
@@ -172,7 +173,7 @@ class Collector:
         return failure, found
 
     def _keep(self, case: Case, found: Report | None) -> bool:
-        """Hand on the case's figures, if the report has all of its steps."""
+        """Pass on the case's figures, if the report has all of its steps."""
         wanted = steps(case)
         if found is None or any(step not in found.steps for step, _ in wanted):
             return False

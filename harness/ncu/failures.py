@@ -47,7 +47,7 @@ class Failure:
 
     @property
     def hopeless(self) -> bool:
-        """No other case can fare better, so nothing more is tried."""
+        """Whether no other case can succeed either, so that nothing more is tried."""
         return self.kind in _HOPELESS
 
 
@@ -55,7 +55,7 @@ NO_KERNEL = Failure(
     "no kernel",
     "the function launched no kernel; the driver's own copies and fills have no counters",
 )
-"""No failure of the run: there is nothing to count."""
+"""Not a failure of the run: there is nothing to count."""
 
 
 @dataclass(frozen=True)

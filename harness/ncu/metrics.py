@@ -88,7 +88,7 @@ class Catalogue(_Strict):
     derived: dict[str, Derived]
 
     def by_name(self) -> dict[str, Metric | Derived]:
-        """Recorded name → what it is: for a page that explains its columns."""
+        """Recorded name → metric, for a page that explains its columns."""
         return {**{m.name: m for m in self.metrics.values()}, **self.derived}
 
 
@@ -105,7 +105,7 @@ class Selection:
     absent: Mapping[str, str]
 
     def names(self) -> list[str]:
-        """Every name under which a value or a reason is due."""
+        """Every name that must have a value or a reason."""
         keys = [*self.ask, *self.absent]
         return [self.catalogue.metrics[key].name for key in keys] + list(self.derived)
 

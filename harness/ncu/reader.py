@@ -33,7 +33,7 @@ from harness.ncu.metrics import Catalogue, Metric, catalogue
 from harness.processes import children
 
 _READING_S = 300.0
-"""Deadline for a report; one of two hundred launches takes some ten seconds."""
+"""Deadline in seconds for a report; one of two hundred launches takes some ten seconds."""
 
 Step = tuple[str, int]
 """A case's id and the index of one of its steps."""
@@ -46,7 +46,7 @@ _UNITS: Mapping[str, Mapping[str, float]] = {
     },
     "ratio": {"%": 1e-2, "ratio": 1},
 }  # fmt: skip
-"""Base unit → ncu's units of it, decimal as in its CLI guide, "Metrics and Units"."""
+"""Base unit → ncu's multiples of it, decimal as in its CLI guide, "Metrics and Units"."""
 
 
 @dataclass(frozen=True)

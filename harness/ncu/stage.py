@@ -23,7 +23,7 @@ from harness.ncu.reader import Step, read_apart, records
 from harness.ncu.tool import Available, Settings, find, query
 
 FOLDER = "profile"
-"""In a run's folder: the .ncu-rep files, which open in NVIDIA's viewer."""
+"""The folder within a run's folder for the .ncu-rep files, which open in NVIDIA's viewer."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ CacheControl = Literal["all", "none"]
 ClockControl = Literal["none", "base"]
 
 _ANSWER_S = 120
-"""Within which ncu must answer a question that launches nothing."""
+"""Deadline in seconds for ncu to answer a query that launches nothing."""
 
 _INSTALLED = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 
@@ -53,7 +53,8 @@ class Settings:
 
 
 def find(named: str | None = None) -> Ncu | Failure:
-    """The ncu to use: the one named, else of NCU, PATH, CUDA_HOME or the usual folders."""
+    """Find the ncu to use: the one named, else that of NCU, PATH, CUDA_HOME or the usual
+    folders."""
     for name, where in _candidates(named):
         path = shutil.which(name)
         if path:

@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_WORK = 2**63
-"""Above what the journal records of bytes and flops."""
+"""More bytes or flops than the journal can record."""
 
 ARITHMETIC = ("", "tf32")
 """The kinds of arithmetic that a problem may state."""
@@ -137,8 +137,8 @@ class Problem(ABC):
     ends early. Every other input has to be read whole."""
 
     other_layouts: Sequence[str] = ()
-    """Inputs that hold what another one holds, in another order, for libraries whose users have it
-    so. A kernel reads the other one; `layouts` gives them."""
+    """Inputs that hold the values of another input in another order, for libraries whose users
+    store them that way. Kernels read the other input; `layouts` gives these."""
 
     readings: Mapping[str, str] = {}
     """Outputs of one number that a kernel measures itself, such as cycles, each with its unit. The
@@ -170,14 +170,14 @@ class Problem(ABC):
     def layouts(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array]:
-        """Contents of the inputs in `other_layouts`, of those of the others."""
+        """Compute the contents of the inputs in `other_layouts` from those of the others."""
         return {}
 
     @abstractmethod
     def reference(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array]:
-        """Each output in float64; of integers of 64 bits, in those."""
+        """Compute each output in float64, or in 64-bit integers if it has that type."""
 
     @abstractmethod
     def tolerance(

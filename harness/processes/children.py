@@ -27,7 +27,7 @@ from harness.processes import reaper
 
 _REAPER = Path(reaper.__file__)
 _ROOM = 64
-"""Characters: a mark has 18, and as many more for each harness within a harness."""
+"""Characters of room for marks: a mark has 18, and 18 more for each harness within a harness."""
 
 
 class LateError(Exception):

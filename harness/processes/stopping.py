@@ -12,7 +12,7 @@ import sys
 from types import FrameType
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
-"""Signal → the exit code of a run that it ended; its journal can be gone on with."""
+"""Signal → the exit code of a run that it ended; such a run can be resumed from its journal."""
 STOPPED = frozenset(CODES.values())
 
 

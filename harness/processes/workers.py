@@ -35,7 +35,7 @@ STARTING_S = 60.0
 """Deadline in seconds for a process to start on a busy machine."""
 
 DESCRIBE_S = 120
-"""Deadline for a device to say what it is."""
+"""Deadline in seconds for describing a device."""
 
 MOST_SERVERS = 3
 """Processes that workers are forked from: for a run without a GPU, for one on a GPU, and for what
@@ -75,7 +75,7 @@ class Ended:
     right: dict[str, Right] = field(default_factory=dict)
     """Case id → the hashes of its verified results, as reported by a preparing worker."""
     failed: dict[str, str] = field(default_factory=dict)
-    """Case id → why what the worker reported of its launches does not count."""
+    """Case id → the reason why the worker's report of its launches does not count."""
     drawn: dict[int, dict[str, str]] = field(default_factory=dict)
     """Draw → file → hash, of what a drawing worker left."""
 

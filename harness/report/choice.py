@@ -69,7 +69,7 @@ def which_when(ladders: Sequence[Ladder]) -> str:
 
 
 def which_of_each_type(ranked: Sequence[Sequence[Ladder]]) -> list[str]:
-    """`Which when, float32: n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a.`, where the fastest changes with size."""
+    """`Which when, float32: n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a.`, if the fastest changes with size."""
     several = len(ranked) > 1
     return [
         f"Which when{f', {own[0].dtype}' if several else ''}: {told}."
@@ -94,7 +94,7 @@ def _listed(found: Sequence[Choice], keys: Sequence[str]) -> str:
 
 
 def _stretch(key: str, choice: Choice, first: bool, last: bool) -> str:
-    """`n ≤ 2²⁰`, `n = 2²⁴`, `2²² ≤ n ≤ 2²⁴`, `n ≥ 2²⁸`: no further than was measured inside."""
+    """`n ≤ 2²⁰`, `n = 2²⁴`, `2²² ≤ n ≤ 2²⁴`, `n ≥ 2²⁸`: within the measured range."""
     low, high = (fmt.count(x.sizes[key]) for x in (choice.ladders[0], choice.ladders[-1]))
     if first:
         return f"{key} ≤ {high}"

@@ -17,7 +17,8 @@ ALIKE = "its variants are equal in all that was counted exactly"
 
 
 def sentences(found: Counts) -> Iterator[str]:
-    """A line for each variant that loses something or is a step: its worst line, what changed."""
+    """A line per variant that loses something or builds on another: its worst line, and what
+    changed."""
     told = False
     for rung in found.rungs:
         lost = "; ".join(map(str, rung.losses[:MOST]))

@@ -78,7 +78,7 @@ _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
 def time_unit(ns: float) -> tuple[float, str]:
-    """The unit that a time reads best in: nanoseconds a unit, and its name."""
+    """The unit in which a time reads best: nanoseconds per unit, and its name."""
     return next((unit for unit in _TIMES if abs(ns) >= unit[0]), _TIMES[-1])
 
 

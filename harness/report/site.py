@@ -37,7 +37,8 @@ _HERE = Path(__file__).parent
 
 
 def write_pages(run: Run) -> Path:
-    """report.html, problems/, figures/ and assets/ in the run's folder; older ones there go."""
+    """Write report.html, problems/, figures/ and assets/ to the run's folder, and remove older
+    ones."""
     maker, slugs = _maker(run), _slugs(run)
     packed = is_packed(run.folder)
     shared = ASSETS if packed else Links.shared
@@ -101,7 +102,8 @@ def alone(template: str, run: Run, **context: Any) -> str:
 
 
 def _render(template: str, run: Run, links: Links, *, charts: bool = True, **context: Any) -> str:
-    """One page. What several pages need, such as the words for a verdict, every template has."""
+    """Render one page. Every template has what several pages need, such as the words for a
+    verdict."""
     alone = links.root is None
     script, library = _asset("page.js"), explore.library() if charts and run.is_timed else ""
     return (
@@ -131,9 +133,9 @@ def _breakable(name: str) -> Markup:
 
 
 def _policy(inline: Collection[str] | None) -> str:
-    """The Content-Security-Policy: scripts of this folder, or those of this file by their hash.
+    """The Content-Security-Policy: scripts from this folder, or those of this file by their hash.
 
-    Figures and the chart library set styles of elements; nothing that a run was given does.
+    Figures and the chart library set styles of elements; text from a run cannot.
     """
     if inline is None:
         scripts = "'self' file:"

@@ -84,7 +84,7 @@ def meaning(metric: str) -> Meaning:
 
 @cache
 def _catalogued() -> dict[str, Meaning]:
-    """Base name → what metrics.yaml says of it."""
+    """Base name → its entry in metrics.yaml."""
     return {
         base(name): Meaning(metric.title, metric.meaning)
         for name, metric in catalogue().by_name().items()

@@ -39,8 +39,8 @@ as much again."""
 class Group:
     """The inputs and references of a group.
 
-    nbytes: of both draws, and of the references and bounds: their own, and those of the other state
-    of one.
+    nbytes: the size of both draws, their references and bounds, and those of one draw's other
+    state.
     """
 
     case: Case

@@ -75,7 +75,7 @@ class Folder:
 
     @contextmanager
     def or_leave_none(self) -> Iterator[None]:
-        """A run that is refused before it begins leaves no empty folder."""
+        """Remove the empty folder of a run that is refused before it begins."""
         try:
             yield
         except HarnessError:
@@ -114,7 +114,7 @@ class Folder:
     def _go_on(
         self, path: Path, bench: model.Bench, backend: str, device: Device, only_profiling: bool
     ) -> None:
-        """Go on with what is there, as far as this command chooses it."""
+        """Continue an existing run, as far as this command chooses it."""
         run = tables.load(path)
         before = run.info
         if "choice" not in before:
@@ -163,7 +163,8 @@ def point_latest(path: Path) -> None:
 
 
 def fresh(started: datetime) -> Path:
-    """A new folder for a run that names none, of its own for each of those started together."""
+    """A new folder for a run that names none; runs started at the same moment get different
+    ones."""
     name = started.strftime("%Y%m%d-%H%M%S")
     REPORTS.mkdir(parents=True, exist_ok=True)
     number = 1

@@ -30,14 +30,14 @@ PROCESS_S, SHARED_S, CASE_S = 1.3, 0.3, 0.03
 ROUGH = 0.25
 """A forecast is rough if more than this share of it comes from the rates alone."""
 UPDATE_S = 30.0
-"""Between two words on how long it will still take."""
+"""Seconds between two messages about the remaining time."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class ForecastStep:
-    """seconds: by the rates, on one core."""
+    """seconds: an estimate from the rates, on one core."""
 
     stage: str
     name: str
@@ -86,7 +86,7 @@ def load(machine: str) -> Durations:
 
 
 def save(machine: str, durations: Durations) -> None:
-    """Beside what is remembered of other machines."""
+    """Save this machine's durations, keeping those of other machines."""
     try:
         everything = dict(json.loads(file().read_text()))
     except (OSError, ValueError, TypeError):
@@ -117,7 +117,7 @@ class Forecast:
         self._took: dict[str, float] = {}
         self._left = dict(self._steps)
         self._done: dict[str, list[tuple[float, float]]] = defaultdict(list)
-        """Stage → of each step that is done, what it took and what was expected."""
+        """Stage → for each finished step, the time that it took and the time expected."""
         self._expected = {key: durations.of(step) for key, step in self._steps.items()}
         by_rates = sum(
             self._wall(key) for key, step in self._steps.items() if not durations.has(step)
@@ -157,7 +157,7 @@ class Forecast:
             self._update(at_least_s=0)
 
     def took(self, stage: str, name: str, seconds: float) -> None:
-        """A step is done; from any thread."""
+        """Note that a step is done; may be called from any thread."""
         step = self._left.pop((stage, name), None)
         if step:
             self._done[stage].append((seconds, self._expected[stage, name]))
@@ -166,8 +166,11 @@ class Forecast:
 
     @property
     def left(self) -> float:
-        """Seconds that it will still take: steps of a stage that is going on take longer or less
-        than was expected as those before them did."""
+        """Estimate the remaining seconds.
+
+        Steps of the current stage are assumed to deviate from expectations as those before them
+        did.
+        """
         found = 0.0
         for key in list(self._left):
             done = self._done[key[0]]

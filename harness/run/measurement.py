@@ -33,7 +33,7 @@ HOST_BYTES_PER_S = 200e6
 """The lowest rate at which the host prepares and compares what is verified, partly on one core."""
 
 ATTEMPTS = 3
-"""Workers in a row that may end for no reason that points to a case."""
+"""How many workers in a row may end without a reason that points to a case."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Effort:
     batch: int
     interval: float
     seconds: float
-    """After which nothing more is added."""
+    """Seconds after which no more placements are added."""
     caches: tuple[str, ...] = ("cold", "warm")
     shared: bool = False
     """Whether a process makes a placement of other groups, too."""
@@ -78,7 +78,7 @@ class Measurement:
     _right: dict[str, Right] = field(default_factory=dict)
     _sound: int = 0
     _throttled: int = 0
-    """Placements of which every round was."""
+    """The number of placements that were throttled in every round."""
 
     @property
     def _is_unstable(self) -> bool:
@@ -191,7 +191,8 @@ class Measurement:
         return name if self.effort.shared and is_harmless else ""
 
     def _reference(self, cases: Iterable[Case]) -> str:
-        """Who is timed twice a round: the baseline, or the first sound variant in its place."""
+        """The variant that is timed twice per round: the baseline, or the first sound variant in
+        its place."""
         variants = [case.variant for case in cases if not case.is_library]
         return self.baseline if self.baseline in variants else next(iter(variants), "")
 

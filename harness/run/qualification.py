@@ -148,7 +148,7 @@ def shape_of(v: Verified) -> Shape:
 
 
 def _first_failures(seen: Iterable[Verified]) -> dict[Shape, str]:
-    """The first wrong result of each shape, and what the emulator saw of how it came about."""
+    """The first wrong result of each shape, with what the emulator saw of its cause."""
     found: dict[Shape, str] = {}
     for v in seen:
         if v.ok:

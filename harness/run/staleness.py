@@ -28,7 +28,7 @@ from harness.matrix import model
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(?:[<\"]([^>\"\n]+)[>\"]|\w)", re.MULTILINE)
 _HEADERS = (".cuh", ".cu", ".h", ".hpp", ".inl")
 _PYTHON = ("torch", "triton")
-"""Packages of which a Python function's speed is made."""
+"""Packages that affect the speed of a Python function."""
 _VERSIONS = ("nvcc", "driver", *_PYTHON)
 _SHORT = 16
 """Characters of a hash that are kept: a coincidence among so many is nothing to fear."""
@@ -244,7 +244,7 @@ def differences(before: Planned, now: Planned) -> str:
 
 
 def _another_try(was: Outcome | None, limits: Mapping[str, float]) -> str:
-    """Why a case whose sources are as they were deserves one, or nothing."""
+    """Why a case with unchanged sources is tried again; empty if it is not."""
     if was is None:
         return ""
     raised = [f"{name} {then:g} → {limits[name]:g}" for name, then in was.limits.items()

@@ -125,7 +125,7 @@ class TaskRunner:
         return how_many(len(item.cases))
 
     def hand_to(self, keep: Keep) -> None:
-        """From here on, what is found is another's to keep."""
+        """Pass all further records to `keep`."""
         self._keep = keep
 
     def _measure(self, item: WorkItem) -> None:
@@ -223,7 +223,7 @@ class TaskRunner:
                 return replace(ended, crowded=True)
 
     def job(self, task: str, **more: object) -> Job:
-        """A worker's job on these cases, with what was compiled for them."""
+        """A worker's job on these cases, with their compiled files."""
         setting = self.setting
         job = Job(
             task=task,  # type: ignore[arg-type]

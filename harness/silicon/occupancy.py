@@ -26,8 +26,8 @@ class Occupancy:
     ratio: float
     """`active_warps` over the most that a multiprocessor holds, 0 to 1."""
     limiter: Limiter
-    """The resource that ends first; where several end together, the first of warps, blocks,
-    registers, shared memory."""
+    """The resource that runs out first. If several do, the first of warps, blocks, registers,
+    shared memory."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,8 @@ def _blocks_by_registers(limits: Limits, warps: int, registers_per_thread: int) 
 
 
 def _blocks_by_shared_memory(limits: Limits, shared_bytes_per_block: int) -> int:
-    """A block also holds what the system reserves in it, which matters for small blocks."""
+    """The blocks that shared memory allows; each also holds the system's part, which matters if it
+    is small."""
     if shared_bytes_per_block > limits.max_shared_bytes_per_block:
         return 0
     per_block = _round_up(

@@ -28,7 +28,7 @@ Name = TypeVar("Name")
 Verdict = Literal["faster", "slower", "same", "unclear", "invalid"]
 
 Key = tuple[int, ...]
-"""Placement and round, and which of several batches that a round has."""
+"""Placement and round, and the number of the batch if a round has several."""
 
 Times = Mapping[Key, float]
 """A batch's time, ns, for each placement and round."""
@@ -37,7 +37,7 @@ FEWEST = 3
 """An interval needs at least this many placements, or rounds if there is only one placement."""
 
 FEWEST_TICKS = 8
-"""Different samples from which the step of the clock is read."""
+"""The number of different samples from which the clock's step can be read."""
 
 _TRIMMED = 0.1
 """The share of a batch's launches that is left out at either end."""

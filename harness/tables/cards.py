@@ -65,7 +65,7 @@ def _read(folder: Path) -> dict[str, str]:
 
 
 def load_all(folder: Path) -> dict[str, Run]:
-    """Card → its run, of those that have begun."""
+    """Card → its run, for runs that have begun."""
     found = {name: folder / each for name, each in _read(folder).items()}
     return {name: load(path) for name, path in found.items() if (path / "run.json").exists()}
 
@@ -99,9 +99,9 @@ def _stacked(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def winners(runs: dict[str, Run]) -> pd.DataFrame:
-    """One row per comparison and card: who is fastest there, cold, and whether all cards agree.
+    """One row per comparison and card: which is fastest there, cold, and whether all cards agree.
 
-    A tie has no winner of its own: `tied` lists who is not shown to be slower.
+    A tie has no single winner: `tied` lists those that are not shown to be slower.
     """
     import pandas as pd
 

@@ -37,7 +37,8 @@ _RATES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("tensor_rate", "FP16 tensor cores"),  # in older runs
     ),
 }
-"""Arithmetic → its ceilings, the first that was measured being it, and what they are called."""
+"""Arithmetic → its possible ceilings, of which the first that was measured counts, with their
+names."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Roof:
     """One limit, as the least time it allows a case."""
 
     name: str
-    """`copying`, `FP32`: what the share is of."""
+    """`copying`, `FP32`: the name of the roof."""
     least: Interval
     """ns."""
     is_traffic: bool
@@ -54,7 +55,7 @@ class Roof:
 
     @property
     def bound(self) -> str:
-        """`copy ceiling`: what the line in a figure is called."""
+        """`copy ceiling`: the name of the line in a figure."""
         return f"{_SHORT.get(self.name, self.name)} ceiling"
 
     @property

@@ -88,7 +88,7 @@ class RunRecords:
 
     @cached_property
     def lines(self) -> dict[str, list[SourceLine]]:
-        """Case → what each line of its source cost, where lines were counted."""
+        """Case → the cost of each line of its source, if lines were counted."""
         found: dict[str, list[SourceLine]] = defaultdict(list)
         for record in self.of(SourceLine):
             found[record.case].append(record)
@@ -149,7 +149,7 @@ class RunRecords:
 
     @cached_property
     def remarks(self) -> dict[tuple[str, str], list[Remark]]:
-        """(problem, variant) → what a reader must know of it."""
+        """(problem, variant) → remarks for the reader."""
         found: dict[tuple[str, str], list[Remark]] = defaultdict(list)
         for record in self.of(Remark):
             if record not in found[record.problem, record.variant]:
@@ -176,7 +176,7 @@ class RunRecords:
         return any(p.builds_on for p in self.planned.values())
 
     def main_step(self, case: str) -> int:
-        """The step that takes longest; without times the one of most instructions; else 0."""
+        """The step that takes longest; without times, the one with most instructions; else 0."""
         times = self.timings.step_times(case, "cold")
         if times:
             return max(range(len(times)), key=times.__getitem__)

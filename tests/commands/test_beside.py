@@ -373,7 +373,7 @@ def test_a_commits_matrix_that_cannot_be_used_is_refused_with_its_line(repositor
 def test_a_variant_that_is_named_as_the_commits_are_is_refused(repository: Path) -> None:
     edit(source("bench.yaml"), "  v2: {builds_on: v1}", "  v2__base: {source: v2.cu}")
     commit(repository)
-    assert refused(beside(), "variants.v2__base: a name ends in __base")
+    assert refused(beside(), "variants.v2__base: a name must not end in __base")
 
 
 def test_the_gate_closes_on_a_bank_conflict_and_names_its_line(repository: Path) -> None:

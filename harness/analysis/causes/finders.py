@@ -62,8 +62,11 @@ def total(*metrics: str, scale: float = 1) -> Find:
 
 
 def matrix_products(readings: Readings, p: Planned) -> Answer:
-    """Warp instructions of the tensor cores' pipe less those that add and multiply pairs of halves,
-    which go there too on compute capability 9.0: counted, or as their threads give."""
+    """Warp instructions of the tensor pipe, less those that add and multiply pairs of halves.
+
+    On compute capability 9.0 those use the tensor pipe too. They are counted, or derived from their
+    threads.
+    """
     every = readings.total(p.case, TENSOR_PIPE)
     if isinstance(every, Missing):
         return every
@@ -115,7 +118,7 @@ def per_compulsory(*metrics: str, scale: float) -> Find:
 
 
 def width(accesses: str) -> Find:
-    """Sectors per load or store, as elements for each of the 32 lanes."""
+    """Sectors per load or store, expressed as elements per lane."""
 
     def find(readings: Readings, p: Planned) -> Answer:
         own = quotient(accesses.format("sectors"), accesses.format("requests"))(readings, p)
@@ -170,7 +173,7 @@ def filled(readings: Readings, p: Planned) -> Answer:
 
 @cache
 def stall_reasons() -> Mapping[str, str]:
-    """Counter → what it is called, for every reason but issuing itself."""
+    """Counter → its name, for every stall reason except issuing itself."""
     prefix, suffix = STALL.split("{}")
     return {
         key: metric.title

@@ -41,7 +41,7 @@ class Pair:
     fast: float
 
     def times(self, good: str) -> float:
-        """How many times better the faster case is; below 1 where it is worse."""
+        """How many times better the faster case is; below 1 if it is worse."""
         if self.slow == self.fast:
             return 1.0
         over, under = (self.slow, self.fast) if good == "lower" else (self.fast, self.slow)
@@ -59,7 +59,7 @@ class Saving:
     speedup: float
     ns: float
     peaks: Mapping[str, float]
-    """Quantity → how many of it the machine manages in a nanosecond."""
+    """Quantity → how many of it the machine can do per nanosecond."""
     waits: Mapping[str, Pair] = field(default_factory=dict)
     """Class of time_spent.py → nanoseconds; empty if warps were not sampled."""
     at_roof: bool = False
@@ -76,20 +76,22 @@ class Rule:
     threshold: float
     """The factor by which the quantity must be better in the faster case."""
     matters: float
-    """From this level on (of the slower case where lower is better, else of the faster)."""
+    """The level from which it matters: of the slower case if lower is better, else of the
+    faster."""
     cause: str
     ideas: tuple[str, ...] = ()
     """The ideas of harness/cases.py that the rule confirms."""
     needs: tuple[tuple[str, str, float], ...] = ()
     outdoes: tuple[str, ...] = ()
-    """Quantities, lower being better, that must have improved by less: else they are the cause."""
+    """Quantities, lower being better, that must have improved by less; otherwise they are the
+    cause."""
     proportional: bool = True
     """Whether the change must be nearly as large as the time's; not if the quantity is part of a
     whole."""
     amount: str = ""
     """The quantity whose saving must account for a share of the time; empty if no peak is known."""
     waits: tuple[str, ...] = ()
-    """The waits that it bears on, as harness/analysis/causes/time_spent.py calls them."""
+    """The waits that it affects, by their names in harness/analysis/causes/time_spent.py."""
     only_waits: bool = False
     """Whether nothing but waits can show it."""
     below_roof: bool = False

@@ -47,7 +47,7 @@ WORDS: Mapping[str, str] = {
     "barrier": "barriers", "pipe": "an arithmetic pipe", "latency": "the instruction before",
     "ready": "their turn to issue", "fetch": "instructions and constants", "other": "other things",
 }  # fmt: skip
-"""What warps wait for, in a sentence."""
+"""The waits, each in a sentence."""
 
 UNITS: Mapping[str, str] = {
     "dram-bytes": "the device's memory",

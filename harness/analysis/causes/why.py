@@ -36,7 +36,7 @@ class Change:
 
     @property
     def pair(self) -> tuple[float, float] | None:
-        """Both values, where both exist and were counted in the same way."""
+        """Both values, if both exist and were counted in the same way."""
         b, a = self.before, self.after
         if isinstance(b, Missing) or isinstance(a, Missing):
             return None
@@ -201,7 +201,7 @@ class Explainer:
         return found
 
     def _usable(self, p: Planned) -> bool:
-        """Timed with an interval, or in a run without times, counted."""
+        """Whether it was timed with an interval or, in a run without times, counted."""
         if self.run.is_timed:
             return self.run.time(p.case) is not None
         return p.case in self.readings.counted
@@ -246,7 +246,7 @@ class Explainer:
         return rules.Saving(factor, self._saved(slow, fast), self._peaks, waits, at_roof)
 
     def _saved(self, slow: Planned, fast: Planned) -> float:
-        """Nanoseconds."""
+        """The time saved, in ns."""
         times = [self.run.time(p.case) for p in (slow, fast)]
         return times[0].value - times[1].value if times[0] and times[1] else math.inf
 

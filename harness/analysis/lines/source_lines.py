@@ -95,7 +95,8 @@ def by_file(lines: Iterable[SourceLine], step: int) -> dict[str, dict[int, Sourc
 
 
 NARROW = 120
-"""Columns of a terminal below which figures are shortened, so that the source has room at 80."""
+"""The width of a terminal below which figures are shortened, so that at 80 columns there is room
+for the source."""
 
 
 def table(

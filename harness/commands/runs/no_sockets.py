@@ -33,7 +33,7 @@ _MACHINES = {
     "aarch64": _Machine(0xC00000B7, 198, 199, 425),
 }
 _X32 = 0x40000000
-"""Added to numbers of calls by 32-bit pointers on x86-64; no such number exists elsewhere."""
+"""The flag in the numbers of x32 system calls on x86-64; no other system has such numbers."""
 
 _FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 _PAIRS = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
@@ -44,7 +44,8 @@ _KIND = 0xF
 _LOAD, _AND, _RETURN = 0x20, 0x54, 0x06
 _EQUAL, _AT_LEAST = 0x15, 0x35
 _NUMBER, _ARCH, _FIRST, _SECOND = 0, 4, 16, 24
-"""Offsets in struct seccomp_data; of arguments the lower half, on little-endian machines."""
+"""Offsets in struct seccomp_data; for arguments, that of the lower half on little-endian
+machines."""
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 
 _Line = tuple[int, int, str, str]

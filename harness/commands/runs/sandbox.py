@@ -40,11 +40,12 @@ from harness.run.folder import fresh, point_latest
 
 REPOSITORY = Path(__file__).parents[3]
 _HOME = "/tmp/harness-home"
-"""Inside, for the caches of libraries."""
+"""The folder inside the sandbox for the caches of libraries."""
 _MEMORY_SHARE = 0.75
 """The share of the machine's memory that one process may use for its data."""
 _MORE_THREADS = 4096
-"""Beyond those that the user has already; the kernel counts threads as processes."""
+"""The most threads beyond those that the user already has; the kernel counts threads as
+processes."""
 _LONGEST_LINE = 1 << 16
 """The longest line of output from inside that is passed on at once."""
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

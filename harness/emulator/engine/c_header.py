@@ -60,7 +60,8 @@ class CHeader:
         return np.dtype(f"{'u' if unsigned else 'i'}{self.ffi.sizeof(of)}")
 
     def packer(self, struct_: str) -> struct.Struct:
-        """For a struct of plain numbers and pointers, whose fields are set all at once."""
+        """Return a packer for a struct of plain numbers and pointers, whose fields are set all at
+        once."""
         dtype = self.dtype(struct_)
         codes = "".join(field[0].char for field in (dtype.fields or {}).values())
         packed = struct.Struct("@" + codes)

@@ -48,7 +48,7 @@ def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
 
 
 def _built(compiler: str, name: str, folders: Sequence[Path]) -> Path:
-    """The library's file; its name says what it was made from."""
+    """The library's file; its name contains a hash of what it was made from."""
     sources = sorted(folders[0].rglob("*.cpp"))
     headers = sorted(header for folder in folders for header in folder.rglob("*.h"))
     about = Path(shutil.which(compiler) or compiler).stat()
@@ -80,7 +80,7 @@ def _build(compiler: str, path: Path, sources: Sequence[Path], folders: Sequence
 
 
 def _flags() -> tuple[str, ...]:
-    """Ours, and after them what CXXFLAGS adds: sanitizers, for instance."""
+    """The compiler flags: ours, followed by those in CXXFLAGS, such as sanitizers."""
     return (*FLAGS, *shlex.split(os.environ.get("CXXFLAGS", "")))
 
 

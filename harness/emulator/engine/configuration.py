@@ -122,7 +122,7 @@ def _directives(program: Program, kernel: Kernel) -> CompiledFor:
 
 
 def _resident(threads: int, limits: Architecture) -> int:
-    """How many blocks the architecture's representative device holds, as far as threads go."""
+    """How many blocks the architecture's representative device holds, by threads."""
     of_an_sm = min(limits.max_threads_per_sm // threads, limits.max_blocks_per_sm)
     return max(1, of_an_sm) * limits.representative.sm_count
 

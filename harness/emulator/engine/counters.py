@@ -187,7 +187,7 @@ def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]
 
 
 def _of_sectors(buffers: Iterable[Allocation]) -> Iterator[Counter]:
-    """Sectors of global memory that the launch touched at all, however often."""
+    """Sectors of global memory that the launch touched, each counted once."""
     touched = [each.touched() for each in buffers]
     yield Counter("distinct_sectors_read", sum(read for read, _ in touched), "sector", MODEL)
     yield Counter("distinct_sectors_written", sum(out for _, out in touched), "sector", MODEL)
@@ -255,7 +255,7 @@ def _kind(op: Op, program: Program) -> str:
 def _shared_provenance(
     program: Program, instructions: tuple[InstructionCount, ...]
 ) -> tuple[Provenance, Provenance]:
-    """Exact unless an executed shared access has no rule read off hardware."""
+    """The provenance: exact, unless an executed shared access has no rule derived from hardware."""
     cost: Provenance = EXACT
     ideal: Provenance = EXACT
     if any(i.shared_wavefronts and _has_no_reading(i.opcode) for i in instructions):

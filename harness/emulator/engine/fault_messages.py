@@ -48,7 +48,7 @@ class Place:
         return f"thread {index_of(number, self.block)}"
 
     def block_of(self, number: int) -> str:
-        """Another block at the beginning of a sentence's part; nothing for the same one."""
+        """Name another block at the beginning of a clause; empty for the same one."""
         return "" if number < 0 else f"block {index_of(number, self.grid)}, "
 
 

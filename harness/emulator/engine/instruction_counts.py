@@ -62,5 +62,5 @@ def _choices(program: Program) -> list[tuple[int, int]]:
 
 
 def _operations(program: Program) -> list[int]:
-    """Floating-point operations that each instruction is for a thread."""
+    """The floating-point operations of each instruction, per thread."""
     return [operations(each.opcode) for each in program.sites]

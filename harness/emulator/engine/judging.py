@@ -145,7 +145,8 @@ class _Run:
 
 
 def _together(program: Program, configuration: LaunchConfiguration, register_bytes: int) -> int:
-    """How many blocks execute together: fewer than they may where their registers take too much."""
+    """How many blocks execute together: fewer than allowed if their registers take too much
+    memory."""
     if program.once(waiting_loops).heads or synchronises_grid(program):
         return configuration.chunk_blocks
     warps = -(-configuration.threads // layout.LANES)

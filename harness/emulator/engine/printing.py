@@ -34,7 +34,8 @@ class Printer:
         self._characters = 0
 
     def print(self, block: int, lane: int, format_: int, arguments: int) -> int:
-        """One call of a lane; the number of its arguments, -1 if that was too much."""
+        """Print one call of a lane; return the number of its arguments, or -1 if that was too
+        much."""
         if len(self.printed) >= MOST_PRINTED:
             self.too_much = f"the launch printed more than {MOST_PRINTED} times"
             return -1

@@ -31,7 +31,7 @@ class RawCounts:
     wavefronts_ideal: list[int]
     atomic_lanes: list[int]
     atomic_addresses: list[int]
-    """Distinct ones, summed over warps."""
+    """The number of distinct addresses, summed over warps."""
     atomic_most_lanes: list[int]
     """The most lanes of one warp on one address."""
     mixed: list[int]
@@ -54,7 +54,7 @@ class JobCounts:
 
     @cached_property
     def summed(self) -> RawCounts:
-        """Sums over jobs, or what is the most."""
+        """Combine the jobs' counts: sums, or maxima."""
         by_job = self._held.reshape(-1, self.apart)
         totals, most = by_job.sum(0).tolist(), by_job.max(0).tolist()
         counts = {name: totals[at] for name, at in self._places.items()}

@@ -85,9 +85,9 @@ class AddressSpace:
         return allocation
 
     def map_sectors(self) -> list[int]:
-        """Empty maps of the sectors of every buffer; the address of each.
+        """Create empty maps of the sectors of every buffer; return the address of each.
 
-        They are one array, pages of which that nothing touches cost no memory.
+        They are one array, so pages that nothing touches cost no memory.
         """
         sizes = [2 * allocation.sector_count for allocation in self.allocations]
         maps = np.zeros(sum(sizes), np.uint8)

@@ -145,7 +145,7 @@ def _pack(
 def _place(
     label: str, where: str, array: Array, memory: AddressSpace, placed: dict[tuple[int, int], int]
 ) -> int:
-    """The address of an array; one that is given twice is one buffer."""
+    """The address of an array; one that is passed twice is one buffer."""
     if array.dtype.hasobject:
         raise LaunchError(f"{where} holds Python objects; pass an array of numbers")
     if not array.flags.c_contiguous:

@@ -29,7 +29,7 @@ _AXES = {"1d": 1, "2d": 2, "3d": 3, "layered 1d": 2, "layered 2d": 3, "cube": 3}
 _FILTERED = {"1d": 1, "layered 1d": 1, "2d": 2, "layered 2d": 2, "cube": 2}
 """Axes whose coordinates have an address mode."""
 _MOST = 1 << 17
-"""Texels along an axis; of a line that is memory in a row as many as there is room for."""
+"""The most texels along an axis; a one-dimensional texture of linear memory has as many as fit."""
 
 
 @dataclass(frozen=True, eq=False)

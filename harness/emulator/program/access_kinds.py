@@ -56,7 +56,7 @@ def of_mbarriers(opcode: str) -> bool:
 
 
 def fences(program: Program) -> list[bool]:
-    """For each site whether it is a fence, too, if it is an atomic access."""
+    """For each site that is an atomic access, whether it is also a fence."""
     return [_orders(site.opcode) for site in program.sites]
 
 
@@ -99,7 +99,7 @@ def _granules(program: Program) -> dict[str, int]:
 
 
 def _least(program: Program, size: Callable[[Op], int]) -> dict[str, int]:
-    """The smallest of all accesses to a state space; of generic ones to each."""
+    """The smallest access to a state space; generic accesses count for every space."""
     found: dict[str, list[int]] = {space: [] for space in ("global", "shared", "local")}
     for block in program.blocks:
         for op in block.ops:
@@ -121,7 +121,7 @@ def _word(op: Op) -> str:
 
 
 def atomic_bytes(op: Op) -> int:
-    """How many bytes an atomic is about; one of 128 bits has its halves for operands."""
+    """How many bytes an atomic accesses; one of 128 bits has its halves as operands."""
     return TYPE_SIZES[op.source_types[2]] * max(1, len(op.result_types))
 
 

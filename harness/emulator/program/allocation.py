@@ -38,7 +38,7 @@ class AllocationTranslator:
             self.code.append((op, guarded))
 
     def release(self, after: str, site: int, guarded: int | None) -> None:
-        """Before a return: what the function took is free again."""
+        """Before a return, free what the function took."""
         if after in self.releases:
             free = self.decoder.declare(FREE, "u64")
             op = self.decoder.stack_op("mov", free, self.releases[after], site=site)

@@ -376,7 +376,7 @@ class CallTranslator(AllocationTranslator):
 
 
 def _in_memory(variable: Param | Variable) -> bool:
-    """Structs that are passed, and arrays in local memory."""
+    """Keep structs that are passed, and arrays, in local memory."""
     if isinstance(variable, Param):
         return variable.type == "b8"
     return variable.space == "local" or (variable.space == "param" and variable.type == "b8")

@@ -68,7 +68,7 @@ def _same(count: int, *, bitwise: bool = False) -> Callable[[str, frozenset[str]
 
 
 def _multiply(count: int) -> Callable[[str, frozenset[str]], Types]:
-    """mul and mad: .wide doubles the result's width, .lo does not care for the sign."""
+    """mul and mad: .wide doubles the result's width, .lo is independent of the sign."""
 
     def operands(type_: str, modifiers: frozenset[str]) -> Types:
         if is_float(type_):

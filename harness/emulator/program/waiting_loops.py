@@ -92,7 +92,8 @@ def split_at_warp_syncs(code: Code, new_label: Callable[[], str]) -> Code:
 
 
 def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, set[int]]:
-    """Blocks that read what another thread may change, in a loop that branches on it: the loop."""
+    """Find loops that branch on a value that another thread may change; map the reading blocks to
+    the loop."""
     found = {}
     flows: dict[int, set[int]] = {}
     for number, block in enumerate(blocks):
@@ -137,7 +138,7 @@ def _telling(blocks: Sequence[Block], loop: Iterable[int]) -> set[int]:
 
 
 def _found(blocks: Sequence[Block], numbers: Iterable[int]) -> set[int]:
-    """Registers that hold what the loads and atomics of some blocks have read."""
+    """The registers that hold values read by the loads and atomics of some blocks."""
     return {
         register.slot
         for n in numbers
@@ -148,7 +149,7 @@ def _found(blocks: Sequence[Block], numbers: Iterable[int]) -> set[int]:
 
 
 def _loop(blocks: Sequence[Block], number: int) -> set[int]:
-    """Blocks that control may come to from one and come back."""
+    """The blocks that control can reach from one block and return from."""
     onwards = {n: list(successors(block.terminator)) for n, block in enumerate(blocks)}
     back: dict[int, list[int]] = defaultdict(list)
     for n, targets in onwards.items():

@@ -145,7 +145,7 @@ def _from_clocks(body: list[Instruction]) -> set[str]:
 
 
 def _branches_on(body: list[Instruction], registers: set[str]) -> Iterator[Instruction]:
-    """Instructions that are done or not, or choose, by one of the registers."""
+    """Instructions whose execution or selection depends on one of the registers."""
     for instruction in body:
         name = instruction.opcode.split(".")[0]
         chooses = names_of(instruction.operands[-1:]) if name in ("selp", "slct") else []

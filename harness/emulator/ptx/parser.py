@@ -114,7 +114,7 @@ class _Parser(StatementReader):
             self.source.loc(words)
 
     def _section(self) -> None:
-        """Debug strings and tables: nothing in them is executed."""
+        """Skip debug strings and tables, in which nothing is executed."""
         while self.peek() not in ("{", ""):
             self.take()
         self.take("{")

@@ -17,7 +17,7 @@ SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 WAVEFRONTS, WAVEFRONTS_IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 
 Uncounted = dict[str, str]
-"""Counters that a launch has no number of, each with the reason."""
+"""Counters for which a launch has no value, each with the reason."""
 
 
 @dataclass(frozen=True)

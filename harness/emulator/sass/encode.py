@@ -146,7 +146,7 @@ class _Encoder:
     def _take(
         self, kind: str, operand: Operand | None, instruction: Instruction, out: Any, slots: _Slots
     ) -> None:
-        """One operand in its place; one that is missing takes up its place all the same."""
+        """Encode one operand at its place; a missing one still takes up its place."""
         if kind in "RPpn":
             self._register_or_predicate(kind, operand, out, slots)
         elif operand is None:
@@ -344,5 +344,5 @@ def _constant(instruction: Instruction) -> Operand:
 
 
 _AS_IT_STANDS = "vrka"
-"""Kinds of sources whose definitions read the register and nothing that is done to it before."""
+"""Kinds of sources whose definitions read the register without modifiers."""
 _ORDERS = {"r": ("ROW",), "k": ("COL",)}

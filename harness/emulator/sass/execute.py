@@ -50,7 +50,7 @@ def synchronises_grid(encoded: Encoded) -> bool:
 def bank_of_parameters(
     function: Function, shape: Shape, params: bytes, registers: Mapping[str, int]
 ) -> bytes:
-    """Constant bank 0, as the driver fills it, as far as code is known to read it.
+    """Fill constant bank 0 like the driver, as far as code is known to read it.
 
     registers: special registers of PTX that the driver fills, which have a place there.
     """

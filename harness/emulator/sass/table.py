@@ -39,7 +39,7 @@ class Row:
 
 
 def _flags(*parts: str | Flags) -> dict[str, int]:
-    """Modifiers without a meaning here as words, the others with their flags."""
+    """The modifiers without a meaning here as words, and the others' flags."""
     out: dict[str, int] = {}
     for part in parts:
         out.update(dict.fromkeys(part.split(), 0) if isinstance(part, str) else part)
@@ -78,7 +78,7 @@ def of_double(flags: int) -> bool:
 
 
 def _conversion(source: Flags, target: Flags) -> dict[str, int]:
-    """Flags of a conversion: from, to, the way to round."""
+    """The flags of a conversion: from, to, and rounding."""
     ways = {name: flag << 8 for name, flag in _WAYS.items()}
     targets = {name: flag << 4 for name, flag in target.items()}
     return _flags("NTZ", source, targets, ways, {"FTZ": _FLUSH})
@@ -108,7 +108,7 @@ SPECIALS = {
     "SR_LEMASK": 11, "SR_GTMASK": 12, "SR_GEMASK": 13, "SR_CLOCKLO": 14, "SR_CLOCKHI": 0,
     "SR_LWINHI": 15, "SR_SWINLO": 0, "SR_LWINLO": 0, "SR_CgaCtaId": 0,
 }  # fmt: skip
-"""Special registers by the number of their definition; 0 is what reads as 0."""
+"""Special registers by the number of their definition; 0 is the one that reads as 0."""
 
 
 def _row(
@@ -335,7 +335,8 @@ for _each in ROWS:
 
 
 def find(opcode: str, modifiers: Sequence[str]) -> tuple[Row, bool, int] | str:
-    """The row, whether it acts on uniform registers, and its flags; or what is not known of it."""
+    """Find the row, whether it uses uniform registers, and its flags; or what is unknown about
+    it."""
     rows, uniform = _BY_OPCODE.get(opcode), False
     if rows is None and opcode.startswith("U"):
         rows, uniform = _BY_OPCODE.get(opcode[1:]), True

@@ -30,7 +30,7 @@ MOST_ROWS = 50
 
 
 def as_data(judgement: Judgement) -> as_json.Comparison:
-    """All of it, in base units; what does not exist is null."""
+    """The whole comparison, in base units; absent values are null."""
     around, looked = judgement.setting, judgement.looked
     said = {FINE: "open", CLOSED: "closed"}.get(judgement.code, "cannot tell")
     return {
@@ -152,7 +152,8 @@ def _interval(value: Interval) -> as_json.Figure:
 
 
 def markdown(judgement: Judgement) -> str:
-    """A comment for a pull request: the answer, the reasons, a table, what was looked at."""
+    """Write a comment for a pull request: the answer, the reasons, a table, and what was
+    compared."""
     lines = [f"**{markdown_text(words.headline(judgement))}**", ""]
     for reason in words.reasons(judgement):
         lines.append(f"- {reason.kind}: `{markdown_code(words.and_more(reason.cases))}`: "

@@ -96,7 +96,7 @@ def _are(count: int, kind: str) -> str:
 
 
 def percent_change(ratio: Interval) -> str:
-    """`+2.1 % ± 0.3 %`; from half as long again, `1.80× ± 0.3 %`."""
+    """`+2.1 % ± 0.3 %`; from 1.5 times on, `1.80× ± 0.3 %`."""
     if ratio.value >= 1.5 or ratio.value <= 1 / 1.5:
         return fmt.ratio(ratio)
     part = 100 * (ratio.value - 1)
@@ -176,7 +176,8 @@ class Reason:
 
 
 def reasons(judgement: Judgement) -> list[Reason]:
-    """Why the gate closes, each reason of a variant once; the worst of its cases comes first."""
+    """The reasons why the gate closes, each once per variant; the worst of its cases comes
+    first."""
     found: dict[tuple[str, str, str], Reason] = {}
     for change in judgement.changes:
         for key, text in _keyed(change) if change.closes else []:
@@ -206,7 +207,7 @@ def _keyed(change: Change) -> Iterator[tuple[str, str]]:
 
 
 def folded(judgement: Judgement) -> str:
-    """All that has no row of its own, in one line."""
+    """The changes without a row of their own, in one line."""
     counts = judgement.counts
     said = [f"{counts[kind]} {words}" for kind, words in _FOLDED.items() if counts[kind]]
     return ", ".join(said)

@@ -55,7 +55,7 @@ def counts_of(readings: Readings, cases: Sequence[Planned]) -> Counts | None:
 
 
 def draw_counts(counts: Counts, layout: Layout) -> Canvas:
-    """One panel per quantity: bars of what is exact are full, of what is not are hatched."""
+    """One panel per quantity: bars are solid for exact values and hatched for others."""
     shorts = short_names([p.variant for p in counts.cases])
     labels = [cut(shorts[p.variant] if layout.narrow else p.variant, layout) for p in counts.cases]
     left = text_width(max(labels, key=len)) + 0.15

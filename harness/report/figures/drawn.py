@@ -27,11 +27,11 @@ CAUTION = (
 
 
 MANY = 20
-"""More kernels than that in one roofline may leave some without a name."""
+"""With more kernels than this in one roofline, some may have no label."""
 
 
 def card(run: Run) -> str:
-    """The GPU that the figures are of, as a PNG says it."""
+    """The GPU of the figures, as named in a PNG."""
     device = run.info.get("device") or {}
     name = str(device.get("name") or "an unknown GPU")
     return name if run.is_timed else f"counted, not timed; compiled for {device.get('arch', name)}"
@@ -124,7 +124,7 @@ def _plain(answer: Answer) -> str:
 
 
 def roofline_figure(run: Run, chart: Roofline, best: str, subject: Subject) -> Figure:
-    """The chart, with what its points are made of."""
+    """The chart, with the data of its points."""
     origins = list(dict.fromkeys(k.flops_from for k in chart.kernels))
     levels = [level for level in LEVELS if any(k.at(level) for k in chart.kernels)]
     caption = (

@@ -52,7 +52,7 @@ def _role(name: str) -> str:
 
 
 def _spec(traces: Sequence[Trace], x: Trace, y: Trace, **layout: Any) -> Markup:
-    """A figure as JSON for a script element, with nothing in it that ends the element."""
+    """A figure as JSON for a script element, without text that would end the element."""
     axis = {"gridcolor": _role("grid"), "linecolor": _role("muted"), "zeroline": False}
     ink = {"color": _role("ink")}
     whole = {

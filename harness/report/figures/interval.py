@@ -30,7 +30,7 @@ def interval_bar(ratio: Interval, most: float, css: str) -> Markup:
 
 
 def reach(ratios: list[Interval]) -> float:
-    """A scale for all bars of a table: the largest logarithm that any of them needs, or that of
-    `MOST`, so that one large change leaves something to see of the others."""
+    """The scale for all bars of a table: the largest logarithm that any of them needs, at most that
+    of `MOST`, so that one large change does not make the others invisible."""
     ends = [abs(math.log(x)) for r in ratios for x in (r.low, r.high)]
     return min(max(ends, default=0.0), math.log(MOST)) or 1.0

@@ -11,7 +11,7 @@ from harness.report.figures.style import LIGHT, WIDE, Layout, canvas, cut, grid,
 
 C = LIGHT
 _PATCH = {"facecolor": C["panel"], "edgecolor": "none", "pad": 0.5}
-"""Behind text that a line may cross."""
+"""The background of text that a line may cross."""
 
 
 def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:
@@ -66,7 +66,7 @@ def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:
 
 
 def _marks(ladder: Ladder) -> list[tuple[float, str, str]]:
-    """Dashed lines: where, what, in which role."""
+    """The dashed lines: position, label and colour role."""
     limit = ladder.measure.limit
     found = [(limit.value, ladder.measure.bound, "muted")] if limit else []
     return found + [(r.rate.value, r.planned.variant, "library") for r in ladder.libraries]

@@ -21,7 +21,7 @@ MARKS: dict[Level, tuple[str, str, str]] = {
     "L2": ("s", "s1", "L2 bytes"),
     "L1": ("^", "s2", "L1 bytes"),
 }
-"""Level → marker, colour, its name in the key. The compulsory one is hollow."""
+"""Level → marker, colour, and name in the key. The compulsory marker is hollow."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _peak(roofs: Sequence[Roof]) -> float | None:
 
 
 def _memory(roofs: Sequence[Roof]) -> list[Roof]:
-    """From the highest down, which is from the left to the right."""
+    """The memory roofs from the highest down, which is from left to right."""
     return sorted((r for r in roofs if r.level), key=lambda r: -r.value.value)
 
 
@@ -164,7 +164,8 @@ def _roofs(figure: Canvas, axes: Axes, chart: Roofline, frame: Frame, narrow: bo
 
 
 _APART = 1.6
-"""Roofs nearer than this, times, leave no room between them: the lower is named below its line."""
+"""Roofs closer than this factor leave no room between them: the lower one is labelled below its
+line."""
 _PATCH = {"facecolor": C["panel"], "edgecolor": "none", "pad": 0.8}
 
 
@@ -288,7 +289,7 @@ def gaps(
 
 
 def lines_in(gap: tuple[float, float]) -> int:
-    """How many names fit."""
+    """How many labels fit."""
     return int((gap[1] - gap[0]) / LINE)
 
 
@@ -298,9 +299,10 @@ def column(
     free: Sequence[tuple[float, float]],
     best: int,
 ) -> list[Placed | None]:
-    """Names in a column right of the points, in their order, as near to their heights as fits.
+    """Write labels in a column right of the points, in order, as near to the points' heights as
+    possible.
 
-    Where there are more than fit, the best and others at even steps are named.
+    If there are more than fit, the best and others at even steps are labelled.
     """
     rooms = [lines_in(each) for each in free]
     order = sorted(range(len(anchors)), key=lambda i: anchors[i][1])
@@ -320,4 +322,4 @@ def column(
 
 
 LINE = 10.6
-"""The height of a name with what keeps it apart from the next, in points."""
+"""The height of a label, including the gap to the next, in points."""

@@ -18,7 +18,8 @@ from harness.report.words import meaning
 
 C = LIGHT
 ROLES = ("accent", "s2", "s1", "s3", "library")
-"""Colours of the reasons, the largest over all variants first; the rest together is faint."""
+"""The colours of the reasons, the largest over all variants first; the others together are
+faint."""
 
 
 @dataclass(frozen=True)

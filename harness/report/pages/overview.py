@@ -35,7 +35,7 @@ from harness.report.tables.machine import ceilings_table
 from harness.tables import Run
 
 FEW = 3
-"""So many problems have their sentences above the table."""
+"""Up to this many problems have their sentences above the table."""
 
 
 @dataclass(frozen=True)

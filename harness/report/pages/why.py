@@ -52,14 +52,14 @@ class Block:
     speed: str
     verdict: str
     note: str
-    """At which launch shapes the two are compared."""
+    """A note on the launch shapes at which the two are compared."""
     moved: list[Moved]
     cause: str
     limits: str
     """For each, the unit whose roof it is nearest to, and what its warps wait for."""
     table: Table
     unchanged: list[str]
-    """Quantities that both have alike."""
+    """The quantities that are equal in both."""
     diff: Difference | None
 
 

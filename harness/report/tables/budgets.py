@@ -36,7 +36,7 @@ def write(run: Run) -> None:
 
 
 def budget_table(found: Sequence[Check], problem: str, links: Links) -> Table:
-    """One row per variant, type, budget and how it ended; each broken one has a row of its own."""
+    """One row per variant, type, budget and outcome; each broken budget has a row of its own."""
     rows: dict[tuple[str, ...], list[Check]] = {}
     for c in found:
         own = c.case if c.status == "broken" else ""

@@ -18,7 +18,7 @@ from harness.report.words import meaning
 from harness.tables import Run
 
 MOST = 12
-"""Columns of a table that a page has room for."""
+"""The most columns that a page has room for."""
 
 
 def raw_tables(

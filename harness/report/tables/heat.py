@@ -31,13 +31,13 @@ HEADINGS = {
     "dram-throughput": "device memory through\u00adput", "achieved-occupancy": "achieved occupancy",
     "waves": "waves",
 }  # fmt: skip
-"""The quantities that are compared at a glance, and what their columns are called."""
+"""The quantities in the overview table, and their column titles."""
 AMOUNTS = {"barriers", "wavefronts", "global-atomics"}
 """Quantities that are not coloured: a variant that uses shared memory at all would stand out."""
 STEPS = 5
-"""Strengths of colour."""
+"""The number of colour strengths."""
 _ALIKE = 1.05
-"""A column whose values differ by less than this, times, is not coloured."""
+"""A column whose values differ by less than this factor is not coloured."""
 
 
 def counter_table(readings: Readings, anchor: str, shown: Sequence[Planned]) -> Table | None:
@@ -80,7 +80,7 @@ def _coloured(quantity: Quantity, answers: Sequence[Answer]) -> list[Cell]:
 
 
 def strength(good: str, value: float, column: Sequence[float], ideal: float | None = None) -> int:
-    """How far a value is from the best of its column, from 0 to STEPS, by times."""
+    """How far a value is from the best in its column, as a factor, from 0 to STEPS."""
     if good == "neutral":
         return 0
     ideals = [ideal] if ideal is not None else []

@@ -13,7 +13,8 @@ from harness.run.measurement import ATTEMPTS
 from harness.run.surroundings import Surroundings
 
 DEADLINE_S = 600.0
-"""For one case: ten times what is thought quick (sizes.py), as the machine may be busy."""
+"""Deadline for one case: ten times what counts as quick (sizes.py), because the machine may be
+busy."""
 
 
 @dataclass

@@ -22,7 +22,8 @@ _MOST_ROUNDS = 4
 def smallest(
     bench: model.Bench, device: Device, case: Case, execution: Execution, jobs: int
 ) -> tuple[Case, Execution]:
-    """The case with the least numbers that has the execution's first fault, and what it did."""
+    """The case with the smallest numbers that has the execution's first fault, and its
+    execution."""
     wanted = same(execution)
     found = case, execution
 
@@ -51,9 +52,9 @@ def same(execution: Execution) -> tuple[str, ...]:
 
 
 def shrunk(start: Mapping[str, int], shows: Callable[[Numbers], bool]) -> Numbers:
-    """Each number in turn as small as it can be while `shows` holds, until none gets smaller.
+    """Make each number in turn as small as possible while `shows` holds, until none gets smaller.
 
-    `shows` holds at the start; the last numbers that it was true for are those returned.
+    `shows` holds at the start; the last numbers for which it was true are returned.
     """
     numbers = dict(start)
     for _ in range(_MOST_ROUNDS):
@@ -70,7 +71,7 @@ def shrunk(start: Mapping[str, int], shows: Callable[[Numbers], bool]) -> Number
 
 
 def _least(value: int, shows: Callable[[int], bool]) -> int:
-    """The least number found for which it holds: from below, then between the last two tried."""
+    """The smallest number found for which it holds: from below, then between the last two tried."""
     below, above = 0, value
     for candidate in _from_below(value):
         if shows(candidate):

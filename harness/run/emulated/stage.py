@@ -215,7 +215,8 @@ class Stage:
                 self._run.keep(emulated(case, None, None, lacking))
 
     def _second_wave(self, large: Sequence[Case]) -> None:
-        """Groups at their own size, or as near as is quick; each wholly or not at all."""
+        """Count groups at their own size, or the nearest that is quick enough; each completely or
+        not at all."""
         groups: dict[str, list[Case]] = defaultdict(list)
         for case in large:
             if self._counted_instead(case):
@@ -246,9 +247,9 @@ class Stage:
             return _Near({}, str(error).splitlines()[0])
 
     def _near(self, cases: Sequence[Case]) -> _Near:
-        """The largest size, from a group's own downwards, at which counting it is quick.
+        """The largest size, from a group's own downwards, at which counting it is quick enough.
 
-        Where others of the group were counted before, their size.
+        If other cases of the group were counted before, their size is used.
         """
         cases = [case for case in cases if case.id in self._explaining]
         if not cases:
@@ -325,7 +326,7 @@ class Stage:
                 self._run.keep(emulated(case, instead, self._work(instead), reason))
 
     def _failure(self, cases: Iterable[Case], told: Mapping[str, Sequence[Record]]) -> str:
-        """Why a case that a smaller size was counted of was not; empty if all were."""
+        """Why a case with a counted stand-in was not counted itself; empty if all were."""
         for case in cases:
             ends = [r for r in told.get(case.id, ()) if isinstance(r, Emulated)]
             if not self._run.known.is_emulated(case.id) and not (ends and ends[-1].counted):

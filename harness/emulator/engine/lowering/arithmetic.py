@@ -84,7 +84,7 @@ class ComputingEncoder(Emitter):
         self.emit(f"xor/u{8 * size}", [result], [magnitude, sign])
 
     def _flushed(self, row: int, type_: str) -> int:
-        """`.ftz`, which is about floats and halves only."""
+        """Handle `.ftz`, which affects only floats and halves."""
         if type_ == "f32":
             return self.made("cvt.ftz/f32.f32", 4, row)
         if type_ in HALVES:

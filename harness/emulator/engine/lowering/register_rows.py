@@ -82,7 +82,7 @@ class Emitter:
     # --- rows -----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Before an operation of the program: what was only needed for the last one is free."""
+        """Before an operation of the program, free what only the last one needed."""
         self.after: list[tuple[str, int, int]] = []  # extensions of its results, to be emitted
         self.taken = dict.fromkeys(self.temporaries, 0)
 

@@ -16,7 +16,7 @@ _BEYOND_SHARED = 24  # bits: an address moved by so much is in no block's shared
 
 
 class ClusterDecoder(OperandReader):
-    """Instructions that ask for other blocks of the cluster, or wait for them."""
+    """Decodes instructions that refer to other blocks of the cluster, or wait for them."""
 
     def _op_mapa(
         self, instruction: Instruction, modifiers: list[str], types: list[str]

@@ -54,7 +54,7 @@ class IntegerDecoder(OperandReader):
     def _op_lop3(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """`lop3`, if need be with a predicate that says whether anything is set."""
+        """`lop3`, optionally with a predicate that says whether any bit is set."""
         combined = modifiers in (["or"], ["and"])
         if types != ["b32"] or (modifiers and not combined):
             raise self.unknown()

@@ -240,7 +240,7 @@ class MbarrierDecoder(MemoryDecoder):
         return ops
 
     def _arrive_after_copies(self, instruction: Instruction, words: list[str]) -> list[Op]:
-        """The thread's copies land, and it arrives; it counts only with `.noinc`."""
+        """Complete the thread's copies and arrive; the arrival counts only with `.noinc`."""
         counts = words[:1] == ["noinc"]
         space, rest = self._space(words[counts:])
         if rest != ["b64"] or space not in ("", "shared"):
@@ -273,7 +273,8 @@ class MbarrierDecoder(MemoryDecoder):
         return ops
 
     def _reduce_bulk(self, instruction: Instruction, words: list[str]) -> list[Op]:
-        """To global memory: elements of f16 and bf16 are added only, and without flushing."""
+        """Reduce to global memory; f16 and bf16 elements can only be added, and without
+        flushing."""
         where, rest, type_ = words[:3], words[3:-1], words[-1]
         if where != ["global", "shared::cta", "bulk_group"] or not rest:
             raise self.unknown()

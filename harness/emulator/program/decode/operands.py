@@ -140,7 +140,7 @@ class OperandReader:
         return low, high
 
     def register_operand(self, operand: Operand, type_: str = "") -> Register:
-        """The register that an operand is; of a type, if that is given."""
+        """Return the operand as a register, of the given type if there is one."""
         if not isinstance(operand, Name) or operand.negated:
             raise self.unknown("expected a register")
         register = self.register(operand.text)
@@ -191,7 +191,7 @@ class OperandReader:
         raise self.unknown(f"`{name}` is declared nowhere")
 
     def source(self, operand: Operand, type_: str, ops: list[Op] | None = None) -> Source:
-        """An operand to be read as a type. A negated predicate is computed into `ops` first."""
+        """Read an operand as a type. A negated predicate is computed into `ops` first."""
         if isinstance(operand, Number):
             return Constant(self._bits(operand, type_))
         if isinstance(operand, Sum):
@@ -221,7 +221,7 @@ class OperandReader:
         return self._address_of(name, 0, type_)
 
     def _special(self, name: str, type_: str) -> Source:
-        """A special register, or what it always is."""
+        """A special register, or its value if that is constant."""
         own = _ALIKE.get(name[1:], name[1:])
         reserved = own.removeprefix("reserved_smem_offset_")
         if own not in SPECIALS and own not in _FIXED and reserved not in _RESERVED_AT:

@@ -53,7 +53,7 @@ class VideoDecoder(OperandReader):
     """Scalar video instructions, and those on two half-words or four bytes."""
 
     def _selected(self, operand: Operand) -> tuple[Operand, str]:
-        """A register and the part or the fields of it that are chosen, if any are."""
+        """A register and the selected part or fields of it, if any are selected."""
         found = _SELECTED.match(operand.text) if isinstance(operand, Name) else None
         return (Name(found[1]), found[2]) if found else (operand, "")
 
@@ -72,7 +72,7 @@ class VideoDecoder(OperandReader):
         return name, ["u32", *types][-3:], rest
 
     def _take(self, words: list[str], among: tuple[str, ...]) -> str:
-        """The one of some modifiers that is there, taken away."""
+        """Remove and return the one of some modifiers that is present."""
         found = next((w for w in words if w in among), "")
         if found:
             words.remove(found)

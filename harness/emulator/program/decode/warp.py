@@ -12,7 +12,7 @@ BARRIERS = 16  # of a block
 
 
 class WarpDecoder(OperandReader):
-    """Instructions by which threads see or wait for each other."""
+    """Decodes instructions by which threads exchange values or wait for each other."""
 
     def _warp_op(
         self, name: str, variant: str, results: tuple[Register | None, ...],
@@ -152,7 +152,8 @@ class WarpDecoder(OperandReader):
     _op_applypriority = _op_prefetch
 
     def barrier(self, instruction: Instruction) -> tuple[list[Op], Barrier]:
-        """`bar` and `barrier` with sync, arrive or red: the operations before it, and itself."""
+        """Decode `bar` and `barrier` with sync, arrive or red: preceding operations, and the
+        barrier itself."""
         name, modifiers, types = signatures.split_opcode(instruction.opcode)
         if name == "bar" and "aligned" in modifiers:
             raise self.unknown()

@@ -46,7 +46,7 @@ class _Product:
 
 @dataclass(frozen=True)
 class _Modes:
-    """Which factors are negated, and which have their depth as the outer dimension."""
+    """The factors that are negated, and those whose depth is the outer dimension."""
 
     negates: bool
     turns_a: bool

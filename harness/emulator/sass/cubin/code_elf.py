@@ -64,9 +64,9 @@ def _mark(number: int) -> str:
 
 
 def together(cubins: Sequence[bytes]) -> bytes:
-    """One ELF with the functions of all cubins, which are of one kind; their symbols are marked.
+    """Merge the functions of all cubins, which are of one kind, into one ELF with marked symbols.
 
-    Raises whatever pyelftools stumbles over in a damaged one.
+    Raises the errors that a damaged cubin causes in pyelftools.
     """
     symbols, strings, code = bytearray(struct.calcsize(_SYMBOL)), _Strings(), list[_Section]()
     tables = 4  # the empty section, the names of sections, of symbols, and the symbols
@@ -126,7 +126,7 @@ def _functions(content: bytes) -> Iterator[tuple[str, bytes, list[tuple[str, int
 
 
 def _written(header: bytes, sections: Sequence[_Section], names: _Section) -> bytes:
-    """A file: header, the sections' data, and their headers."""
+    """Write a file: header, the sections' data, and their headers."""
     words = _Strings()
     places = [words.place(section.name) for section in sections]
     names.data = bytes(words.data)

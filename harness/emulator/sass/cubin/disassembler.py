@@ -22,7 +22,7 @@ from harness.emulator.sass.errors import CubinError, DisassemblerError
 from harness.files import scratch
 
 SECONDS = 120
-"""For one cubin, on a busy machine."""
+"""Deadline in seconds for one cubin on a busy machine."""
 OLDEST = (12, 6)
 """The first release whose JSON is in the form that is read here."""
 _INSTALL = (

@@ -161,7 +161,7 @@ def _take_resources(section: Any, kernels: dict[str, Kernel], symbols: list[str]
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """(attribute, payload); those without one have their value as two bytes."""
+    """Yield (attribute, payload); attributes without a payload have their value as two bytes."""
     at = 0
     while at + 4 <= len(data):
         form, attribute, value = data[at], data[at + 1], data[at + 2 : at + 4]

@@ -94,7 +94,7 @@ class _Program:
         self._begin()
 
     def _begin(self) -> None:
-        """A sequence. Its rows name the rows that call them by their number in it, from 1 on."""
+        """Begin a sequence. Its rows refer to their calling rows by number, from 1 on."""
         self._found = Lines()
         self._depths: list[int] = []
         self._address, self._file, self._line, self._caller = 0, 1, 1, 0
@@ -167,7 +167,7 @@ class _Program:
 
 
 def _unsigned(code: bytes, at: int) -> tuple[int, int]:
-    """A number in LEB128, and where it ends."""
+    """Decode a number in LEB128; return it and the position after it."""
     value = shift = 0
     while True:
         byte, at = code[at], at + 1
