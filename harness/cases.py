@@ -150,7 +150,7 @@ class Case:
     skip: str = ""
     refusal: str = ""
     builds_on: str = ""
-    """The variant of which this one is a step further."""
+    """The variant that this one improves on by a step."""
     kind: Kind = "kernel"
     function: str = ""
     """For a python or host case: the function to call, `file.py:function` or `file.cu:function`."""

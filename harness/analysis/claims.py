@@ -1,8 +1,8 @@
 """Claims that others have made about these kernels, each with the tests that this run can apply.
 
 claims.yaml, beside this file, lists them. A claim holds if each of its tests holds with its whole
-confidence interval. It fails if one test fails with its whole interval. If an interval lies on both
-sides, or the run lacks what a test needs, the claim cannot be tested here.
+confidence interval. It fails if one test fails with its whole interval. If an interval extends to
+both sides, or the run lacks something that a test needs, the claim cannot be tested here.
 """
 
 from __future__ import annotations

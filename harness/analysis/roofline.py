@@ -1,9 +1,9 @@
 """Each kernel's position under the machine's roofs. Pure data; drawn elsewhere.
 
 A kernel's rate is its flops over its time. Its intensity at a memory level is its flops over the
-bytes that crossed that level. Both use the same flops, so a kernel's points lie at one height, and
-the distance from the compulsory intensity (what the problem needs) to the measured one (what the
-kernel moved) is its excess traffic.
+bytes that crossed that level. Both use the same flops, so a kernel's points are at the same height,
+and the distance from the compulsory intensity (what the problem needs) to the measured one (what
+the kernel moved) is its excess traffic.
 
 Method: Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for
 multicore architectures", CACM 52 (2009); by level: Yang, Kurth and Williams, "Hierarchical Roofline

@@ -77,7 +77,7 @@ def _launches(case: Case, built: Built) -> list[Launch]:
 
 
 def list_together(built: Iterable[Built]) -> None:
-    """Have the disassembler list all cubins that it has not listed yet, in as few calls as can be.
+    """Have the disassembler list all new cubins in as few calls as possible.
 
     It takes longer to start than to list a kernel.
     """

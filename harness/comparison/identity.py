@@ -2,8 +2,8 @@
 
 Two sides are the same to a GPU if it loads the same (code, constants, initialised variables) and is
 launched in the same way on the same data: grid, block, cluster, shared memory, arguments, sizes,
-type and inputs. What an old journal lacks is taken from file hashes; what neither tells is unknown,
-and never counts as identical.
+type and inputs. For an old journal that lacks these, file hashes are used. What neither shows is
+unknown, and never counts as identical.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What nobody can tell about two runs: changes that were not compared exactly.
 
-An open gate says that nothing got worse. For a kernel that changed and was not counted, was counted
-only in PTX, or was not timed, nobody can say so; nor for a budget that nothing checked.
+An open gate says that nothing got worse. This cannot be said of a kernel that changed and was not
+counted, was counted only in PTX, or was not timed; nor of a budget that nothing checked.
 """
 
 from __future__ import annotations

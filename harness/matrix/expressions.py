@@ -70,7 +70,7 @@ _BINARY: Mapping[type[ast.operator], Callable[[Value, Value], Value]] = {
     ast.Pow: _power,
 }
 _WHOLE = (ast.FloorDiv, ast.Mod)
-"""Operators that ask for integers, as ceil_div() and next_power_of_2() do."""
+"""Operators that require integers, like ceil_div() and next_power_of_2()."""
 _COMPARE: Mapping[type[ast.cmpop], Callable[[Value, Value], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,

@@ -61,7 +61,7 @@ def check(kernels: Path, problem: Problem) -> None:
 
 
 def inside(folder: Path, path: Path, at: YamlLocation) -> None:
-    """Refuse what leads out of a folder: what is compiled or run there was not looked at here."""
+    """Refuse a path that leads out of a folder, because the files there were not checked."""
     try:
         found = path.resolve()
     except (OSError, RuntimeError):  # links that lead in a circle

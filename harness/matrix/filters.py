@@ -55,11 +55,10 @@ def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
     """The matrix with the chosen problems, sizes, types and launch shapes, or quickly measured.
 
     `sizes.bench` of what is returned are those of the backend. A size that no chosen problem lists
-    is one of its own, in every problem of which it gives all names.
+    is added to every problem whose names it gives completely.
 
-    Of a baseline and of libraries, which others are compared with, the launch shapes stay where
-    none of theirs is chosen. Raises UsageError for a filter that leaves nothing, with what there
-    is.
+    A baseline or library, with which others are compared, keeps its launch shapes if none of them
+    is chosen. Raises UsageError for a filter that leaves nothing, with what there is.
     """
     sizes, launch = _wanted("--size", choice.size), _wanted("--launch", choice.launch)
     chosen = selection.problems(bench, choice.only)
@@ -104,7 +103,7 @@ def _kept(
     narrow: Callable[[Problem], Problem | None],
     refusal: Callable[[], str],
 ) -> dict[str, Problem]:
-    """The problems of which anything is left."""
+    """The problems that have anything left."""
     found = {name: narrow(problem) for name, problem in every.items()}
     left = {name: problem for name, problem in found.items() if problem is not None}
     if not left:

@@ -103,7 +103,7 @@ def cases_at(
     sizes: Iterable[Mapping[str, int]],
     backend: str = "emulator",
 ) -> list[Case]:
-    """The cases of one problem's variants at sizes of one's own."""
+    """The cases of one problem's variants at the given sizes."""
     found = bench.problems[problem]
     names = _buffers(found, loading.load(bench.kernels / problem))
     site = _Site(bench, found, device, backend, names)

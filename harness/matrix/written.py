@@ -162,7 +162,7 @@ class Variant(Function):
     expect: Budgets = {}
     """The expected counts; null removes a default."""
     builds_on: str = ""
-    """The variant of which this one is a step further."""
+    """The variant that this one improves on by a step."""
     idea: AnIdea = ""
     """What it does better than that variant: one of the ideas in harness/cases.py."""
     trap: AnIdea = ""

@@ -151,7 +151,8 @@ class Collector:
         return failures
 
     def _narrowed(self, ending: Ending) -> bool:
-        """Whether ncu refused metrics by name: they are left out, and the rest is asked again."""
+        """Whether ncu refused metrics by name: they are left out, and the rest is requested
+        again."""
         refused = refused_metrics(ending.said)
         narrower = self.selection.without(refused, "not applicable: ncu has no such metric here")
         if len(narrower.ask) == len(self.selection.ask):

@@ -243,7 +243,7 @@ def _value(launch: Any, metric: Metric) -> float | str:
 
 
 def _is_number(found: Any) -> bool:
-    """Whether the metric has a value: asked for one that it has not, as_double() answers 0."""
+    """Whether the metric has a value. If it has none, as_double() returns 0."""
     numeric = {
         found.ValueKind_FLOAT, found.ValueKind_DOUBLE,
         found.ValueKind_UINT32, found.ValueKind_UINT64,

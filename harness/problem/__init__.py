@@ -133,8 +133,8 @@ class Problem(ABC):
     pages."""
 
     partly_read: Sequence[str] = ()
-    """Inputs of which a right kernel need not read every byte: an index says which, or a search
-    ends early. Every other input has to be read whole."""
+    """Inputs that a correct kernel need not read completely: an index selects the bytes, or a
+    search ends early. Every other input has to be read whole."""
 
     other_layouts: Sequence[str] = ()
     """Inputs that hold the values of another input in another order, for libraries whose users

@@ -190,7 +190,7 @@ def stop_all() -> None:
 
 
 def begin_anew() -> None:
-    """Undo `stop_all`, for a process that goes on to another command, such as a test."""
+    """Undo `stop_all`, for a process that continues with another command, such as a test."""
     with _family.lock:
         _family.stopped = False
 

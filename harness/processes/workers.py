@@ -153,7 +153,7 @@ class Workers:
                 worker.kill()
 
     def stop(self) -> None:
-        """Kill all that still runs, for good: a worker that ends now is not at fault."""
+        """Kill everything that still runs; a worker that ends now is not at fault."""
         with self._lock:
             self.stopped = True
             for worker in self._running:

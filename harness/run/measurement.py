@@ -1,9 +1,9 @@
 """Time one group: prepare its cases once, then run placements until everything is settled.
 
-A placement is a worker process with its own context, memory and code. After some placements comes a
-look: a check of which cases are settled. Only the others get more placements. If a case breaks its
-worker, the others lose only a restart: each case has its own deadline, and the one to blame is left
-out.
+A placement is a worker process with its own context, memory and code. After some placements the run
+takes a look: it checks which cases are settled. Only the others get more placements. If a case
+breaks its worker, the others lose only a restart: each case has its own deadline, and the one to
+blame is left out.
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ class Runner:
         return found
 
     def _tests_of(self, cases: Iterable[Case]) -> list[Case]:
-        """The tests that these cases are verified by, as far as they can run here."""
+        """The tests that verify these cases, if they can run here."""
         shapes = {case.shape for case in cases}
         return [t for t in self.tests if t.shape in shapes and not t.skip and not t.refusal]
 
@@ -274,7 +274,7 @@ class Runner:
     def _is_qualified(self, case: Case) -> bool:
         """Whether the journal says that all of its tests were right.
 
-        On the emulator a case of which that is so has its outcome, unless the journal lost it.
+        On the emulator such a case has its outcome, unless the journal lost it.
         """
         if not self.is_timed or f"qualify {case.problem}/{case.variant}" not in self._known.stages:
             return False
@@ -339,7 +339,7 @@ class Runner:
 
     @property
     def _names_no_ncu(self) -> bool:
-        """Whether the command line names an ncu: that it is none is a mistake of the command."""
+        """Whether the command line names an ncu. If it does not work, the command is wrong."""
         return bool(self.wanted and self.wanted.ncu and self.unread and self.unread.is_absent)
 
 

@@ -54,5 +54,5 @@ class Surroundings(Protocol):
         ...
 
     def timings(self, cases: Sequence[Case]) -> Timings:
-        """Return what the rounds of these cases say so far."""
+        """Return the timings of these cases so far."""
         ...

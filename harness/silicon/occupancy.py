@@ -81,7 +81,7 @@ def theoretical_occupancy(
 
 
 def waves(grid_blocks: int, blocks_per_sm: int, sm_count: int) -> Waves:
-    """The rounds in which a machine of `sm_count` multiprocessors works off a grid."""
+    """The rounds in which a machine of `sm_count` multiprocessors executes a grid."""
     if grid_blocks < 1 or blocks_per_sm < 1 or sm_count < 1:
         raise ValueError("a grid, and the room for it, is at least one block on one multiprocessor")
     per_wave = blocks_per_sm * sm_count

@@ -224,7 +224,7 @@ def _without_superseded(records: Sequence[Record]) -> list[Record]:
 def _of_one_origin(records: Sequence[Record]) -> list[Record]:
     """Keep either ncu's readings or the emulator's counts of a timed run, never some of each.
 
-    Counts of a case that is not the run's own are kept only while they stand for one that is.
+    Counts of a case outside the run are kept only while they represent one of its cases.
     """
     if not any(isinstance(r, Round) for r in records):
         return list(records)

@@ -89,7 +89,8 @@ class Spent:
         return self.busy.get(unit, 0.0) / self.ns
 
     def held_by_memory(self, other: Spent) -> bool:
-        """Whether a unit on the way to memory is near its peak, and hardly busier in the other."""
+        """Whether a unit on the way to memory is near its peak, and not much busier in the other
+        case."""
         return any(
             self.part(unit) >= NEAR and other.part(unit) < BUSIER * self.part(unit)
             for unit in TO_MEMORY

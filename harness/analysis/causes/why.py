@@ -56,7 +56,7 @@ class Change:
 
     @property
     def matters(self) -> bool:
-        """Whether the change, as a difference, is at least what the quantity's own scale asks."""
+        """Whether the absolute change is large enough on the quantity's own scale."""
         return self.pair is not None and abs(self.pair[1] - self.pair[0]) >= self.quantity.least
 
     @property
@@ -99,7 +99,7 @@ class Finding:
     causes: Sequence[Cause] = ()
     other_way: Sequence[Cause] = ()
     shown: frozenset[str] = frozenset()
-    """The ideas that could have been found, as far as their quantities are known."""
+    """The ideas that could have been found, given the quantities that are known."""
 
 
 @dataclass(frozen=True)

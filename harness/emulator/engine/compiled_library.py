@@ -106,7 +106,7 @@ def _processor() -> str:
 
 
 def names_of(header: CHeader, lookup: Callable[[int, Any], int]) -> dict[str, int]:
-    """Name → index, by a function of the library's that gives names until there is none."""
+    """Name → index, from a function of the library that returns one name after another."""
     names: dict[str, int] = {}
     name = header.ffi.new("const char **")
     while lookup(len(names), name):

@@ -50,7 +50,7 @@ class Requested(NamedTuple):
 
 
 def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfiguration:
-    """Raises LaunchError for what the architecture does not allow.
+    """Raises LaunchError if the architecture does not allow it.
 
     What a program was launched with last is not checked again.
     """

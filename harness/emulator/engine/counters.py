@@ -171,8 +171,8 @@ def _of_arithmetic(instructions: tuple[InstructionCount, ...]) -> Iterator[Count
 def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]:
     """Count how the lanes of a warp collide on addresses.
 
-    The addresses alone determine it, but for PTX instructions: machine code may combine the lanes
-    of a warp before one of them goes to memory.
+    Only the addresses determine it. But these are PTX instructions: machine code may combine the
+    lanes of a warp before one of them goes to memory.
     """
     of_shared = [i for i in instructions if i.atomic_lanes and i.shared_requests]
     of_global = [i for i in instructions if i.atomic_lanes and not i.shared_requests]
@@ -241,7 +241,7 @@ def _is_of_single_halves(opcode: str) -> bool:
 def _kind(op: Op, program: Program) -> str:
     """ld, st, atom or red; an atomic whose result is never read is a reduction, as in SASS.
 
-    Compare-and-swap, exchange, the addition of halves and what acquires have no such form.
+    Compare-and-swap, exchange, additions of halves and acquiring atomics have no such form.
     """
     if op.name != "atom" or op.variant[1] in ("cas", "exch") or "." in op.variant[1]:
         return op.name

@@ -53,7 +53,8 @@ class Place:
 
 
 def told(what: int, site: int, details: Sequence[int], place: Place) -> tuple[str, str]:
-    """The kind of a fault and its message. `what` numbers `What` of `machine/interface.h`."""
+    """The kind of a fault and its message. `what` is a value of the enum `What` in
+    `machine/interface.h`."""
     kind, words = _VERDICTS[what]
     return kind, words(place, site, *details)
 

@@ -209,7 +209,7 @@ def _launch(program: Program, configuration: LaunchConfiguration, jobs: int) -> 
 
 
 def _of_program(program: Program) -> Any:
-    """A launch with all that is the same for each of its launches."""
+    """Create a launch with everything that is the same for all launches of the program."""
     encoded = program.once(_encoded)
     arrays = {
         name: getattr(encoded, name)

@@ -132,9 +132,9 @@ _BY_BITS = ("and", "or", "xor")
 def atomic_rule(program: Program, op: Op, *, wanted: bool) -> str:
     """How the machine code serves an atomic: one of the rules above, or its operation.
 
-    A shared addition of 1 whose result nobody reads has a form of its own. On an address that is
-    the same for all threads, the lanes of a warp are combined and one of them goes to memory. Of a
-    vector's elements the first is counted for all. `wanted`: whether somebody reads the result.
+    A shared addition of 1 whose result is not read has a form of its own. On an address that is the
+    same for all threads, the lanes of a warp are combined and one of them goes to memory. The first
+    element of a vector counts for all. `wanted`: whether the result is read.
     """
     if len(op.variant) == 3:
         return UNCOUNTED if op.variant[2] == "0" else VECTOR + op.variant[2]

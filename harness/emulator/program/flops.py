@@ -4,8 +4,8 @@ Nsight Compute counts thread instructions by machine opcode: FADD, FMUL and FFMA
 D and H. By readings on an H200, a thread instruction counts once whether it works on one half or on
 two, a subtraction is an addition, and bf16 counts under H. The same rules apply here. Divisions,
 roots and functions (`div`, `sqrt`, `rcp`, `ex2`, …), comparisons, `min`, `max`, `neg` and
-conversions are no such instruction in PTX and count nothing, although machine code implements some
-of them with FADD, FMUL and FFMA.
+conversions are not such instructions in PTX and count as nothing, although machine code implements
+some of them with FADD, FMUL and FFMA.
 """
 
 from __future__ import annotations

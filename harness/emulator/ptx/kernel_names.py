@@ -35,7 +35,8 @@ def find_name(what: str, name: str, names: Collection[str]) -> str:
 def plain_name(mangled: str) -> list[str]:
     """`_ZN2ns3sumIfEEvPT_` → ["ns", "sum"]: the parts of a name without template arguments.
 
-    Reads what the Itanium C++ ABI calls <encoding> as far as functions that can be kernels need.
+    This reads the part of the Itanium C++ ABI's <encoding> that functions which can be kernels
+    need.
     """
     if not mangled.startswith("_Z"):
         return [mangled]

@@ -42,7 +42,7 @@ _LINE_DIRECTIVES = {".loc", ".file", ".version", ".target", ".address_size"}
 def parse(ptx: str) -> Module:
     """Read the text of a PTX file. Never refuses an opcode for being unknown.
 
-    Raises PtxSyntaxError for what is not PTX, and TypeError for what is not text.
+    Raises PtxSyntaxError if the text is not PTX, and TypeError if it is not text.
     """
     return _Parser(ptx).module()
 

@@ -98,7 +98,8 @@ def of_instructions(
 ) -> Iterator[Counter]:
     """Instructions executed by warps and by threads, and threads per warp instruction.
 
-    warps_again and threads_again: what was issued again, which counts here and at no instruction.
+    warps_again and threads_again: repeated issues, which are counted here but not at an
+    instruction.
     """
     warps = warps_again + sum(each.warps for each in instructions)
     threads = threads_again + sum(each.threads for each in instructions)

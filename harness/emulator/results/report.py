@@ -65,7 +65,7 @@ class LaunchReport:
 
     @property
     def uncounted(self) -> Uncounted:
-        """What it has no counter of, and why."""
+        """The counters that it does not have, and why."""
         return self._counted.uncounted(self.instructions)
 
     @property

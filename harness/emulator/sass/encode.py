@@ -49,7 +49,7 @@ class Encoded:
 
 
 def encode(function: Function, definitions: dict[str, int]) -> Encoded:
-    """Raises UnknownMachineInstruction for what the table does not have."""
+    """Raises UnknownMachineInstruction if the table lacks an instruction."""
     return _Encoder(function, definitions).encoded()
 
 

@@ -17,7 +17,7 @@ _PATCH = {"facecolor": C["panel"], "edgecolor": "none", "pad": 0.5}
 def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:
     """Bars with intervals, first rung on top; the ceiling and the libraries as dashed lines.
 
-    Numbers stand in columns of their own at the right, clear of every line.
+    Numbers are in separate columns at the right, clear of every line.
     """
     names = [
         cut(x.variant if isinstance(x, Unranked) else x.planned.variant, WIDE) for x in ladder.rows

@@ -114,7 +114,7 @@ def _beside(axes: Axes, y: float, text: str, role: str) -> None:
 
 
 def _role(i: int, reasons: int) -> str:
-    """The last of the reasons is the rest of them."""
+    """The last of the reasons stands for all the others."""
     return ROLES[i] if i < reasons - 1 else "faint"
 
 

@@ -279,7 +279,7 @@ def _counted(maker: Maker, cases: Sequence[Planned]) -> tuple[list[Cell], str, M
 
 
 def _counted_spark(told: Counts) -> Markup:
-    """One bar per variant, of the first quantity in which they differ."""
+    """One bar per variant, for the first quantity in which they differ."""
     for quantity in told.telling:
         answers = [(r.planned, told.of(quantity, r)) for r in told.rungs]
         values = [(p, a.value) for p, a in answers if isinstance(a, Reading) and a.judges]

@@ -54,7 +54,7 @@ class Panel:
     ladder: tuple[Figure, Table] | None
     """The ladder, for a timed run."""
     counts: Figure | None
-    """Of a run without times."""
+    """The counts, for a run without times."""
     why: list[Block]
     counters: Table | None
     emulated: list[str]
@@ -117,7 +117,7 @@ class Maker:
     above: set[str]
     budgets: Sequence[budgets.Check]
     counts: Sequence[Counts]
-    """Of a run without times."""
+    """The counts, for a run without times."""
 
     @classmethod
     def of(cls, run: Run, ladders: Sequence[Ladder]) -> Maker:

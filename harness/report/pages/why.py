@@ -113,8 +113,8 @@ def moved(step: LadderStep) -> list[Moved]:
 def relieved(step: LadderStep) -> str:
     """The quantity of the first cause, in words that can be checked; empty if none is named.
 
-    Of a step without times, what the later case was relieved of; of a timed one, what the slower
-    case has more of.
+    For a step without times, it is what the later case does less of; for a timed one, what the
+    slower case does more of.
     """
     for each in step.finding.causes:
         change = step.change(each.quantity)

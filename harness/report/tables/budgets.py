@@ -19,7 +19,7 @@ FILE = "budgets.csv"
 
 
 def write(run: Run) -> None:
-    """One row per case and budget beside the run's other tables; no file where there is none."""
+    """One row per case and budget beside the run's other tables; no file if there is none."""
     found = checks(run)
     if not found:
         run_files.remove(run.folder, FILE)

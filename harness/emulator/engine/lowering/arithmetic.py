@@ -199,7 +199,7 @@ class ComputingEncoder(Emitter):
         self.emit(name, [result], [row], immediate=how)
 
     def _clamped(self, row: int, source: str, to: str) -> int:
-        """An integer within the range of another type, as at least 16 bits."""
+        """Clamp an integer to the range of another type, with at least 16 bits."""
         kind = _at_least_16_bits(source)
         if kind != source:
             row = self.made(f"cvt/{kind}.{source}", 4, row)

@@ -2,8 +2,8 @@
 
 ptxas no longer has a machine instruction for most of them and composes each from others. For some
 forms on sm_80 and sm_90 the composition differs from the manual (for example, a sum that overflows
-is saturated as if it had not). These forms are refused, since either result would be wrong for
-somebody. They were found by executing that machine code beside the manual's definitions (ptxas
+is saturated as if it had not). These forms are refused, because either result would be wrong in
+some case. They were found by executing that machine code beside the manual's definitions (ptxas
 13.0).
 """
 

@@ -199,7 +199,7 @@ class WarpDecoder(OperandReader):
 
 
 def _between_proxies(modifiers: list[str]) -> bool:
-    """Whether a fence is one between ways of access, of which there is only one here."""
+    """Whether a fence is between two kinds of access (proxies); here there is only one kind."""
     if modifiers[:1] != ["proxy"]:
         return False
     if modifiers[1:2] == ["tensormap::generic"]:

@@ -85,7 +85,7 @@ def _operand(text: str, bits: int) -> Operand:
 
 
 def _address(text: str) -> tuple[Operand | None, Operand | None, int]:
-    """`R2.64+UR4+-0x8` → register, uniform register, offset; RZ is none."""
+    """`R2.64+UR4+-0x8` → register, uniform register, offset; RZ counts as no register."""
     base = uniform = None
     offset = 0
     for part in text.replace(" ", "").split("+"):
