@@ -33,7 +33,8 @@ def same_code(base: Side, new: Side) -> Code:
 
 
 def is_changed(base: Side, new: Side, code: Code) -> bool:
-    """Whether anything differs that may cost something: not where all texts and launches agree."""
+    """Whether anything differs that may cost something; nothing does if all texts and launches
+    agree."""
     if code == "identical":
         return False
     return not (_same_sources(base, new) and _same_launches(base, new) and _same_inputs(base, new))

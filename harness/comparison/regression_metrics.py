@@ -149,7 +149,7 @@ GAUGES: Sequence[Gauge] = (
 
 @dataclass(frozen=True)
 class Moved:
-    """A regression metric before and after; None on a side where the kernel does none of it.
+    """A regression metric before and after; None on a side whose kernel does none of it.
 
     decides: whether it closes a gate if it is worse.
     """

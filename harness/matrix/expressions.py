@@ -160,7 +160,7 @@ class Number(_Parsed):
     """An expression that may have a fraction: `0.5`, `1.0 / n`. Without `/` it is exact."""
 
     def evaluate(self, values: Mapping[str, Value]) -> Value:
-        """The value, an int where no fraction was involved. Raises ExpressionError."""
+        """The value, an int if no fraction was involved. Raises ExpressionError."""
         return self._evaluate(values)
 
 

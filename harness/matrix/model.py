@@ -40,9 +40,9 @@ class Bench:
 def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
     """The matrix. Raises ConfigError naming file, line, key and what would be right.
 
-    path: the file at the top; without one bench.yaml where one stands, if it is there, else the
-    defaults of timing and limits. kernels: the folder of problems; by default `kernels/` beside
-    the file.
+    path: the top-level file; by default bench.yaml in the current folder if it exists, else the
+    defaults of timing and limits. kernels: the folder of problems; by default `kernels/` beside the
+    file.
     """
     top, at, kernels = _top(path, kernels)
     if top.says("problems"):

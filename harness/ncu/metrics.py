@@ -149,10 +149,10 @@ def catalogue(path: Path = PATH) -> Catalogue:
 def choose(
     sets: Sequence[str], available: Collection[str] | None, chip: str = "this GPU"
 ) -> Selection:
-    """The metrics of the sets named (all sets where none is).
+    """The metrics of the named sets (all sets if none is named).
 
-    available: base names that the GPU has; None if that is not known, and everything is asked
-    for. Raises UsageError for a set that does not exist.
+    available: base names that the GPU has; None if that is not known, and then everything is
+    requested. Raises UsageError for a set that does not exist.
     """
     found = catalogue()
     for name in sets:

@@ -31,7 +31,7 @@ _PYTHON = ("torch", "triton")
 """Packages that affect the speed of a Python function."""
 _VERSIONS = ("nvcc", "driver", *_PYTHON)
 _SHORT = 16
-"""Characters of a hash that are kept: a coincidence among so many is nothing to fear."""
+"""The number of characters of a hash that are kept, enough to make a coincidence implausible."""
 
 
 HARNESS = Path(__file__).parents[1]

@@ -96,7 +96,7 @@ class RunRecords:
 
     @cached_property
     def machine_code(self) -> dict[str, list[MachineCode]]:
-        """Case → the machine instructions of each of its steps, where they were executed here."""
+        """Case → the machine instructions of each of its steps, if they were executed here."""
         steps: dict[str, dict[int, MachineCode]] = defaultdict(dict)
         for record in self.of(MachineCode):
             steps[record.case][record.step] = record

@@ -93,7 +93,7 @@ class Rule:
     waits: tuple[str, ...] = ()
     """The waits that it affects, by their names in harness/analysis/causes/time_spent.py."""
     only_waits: bool = False
-    """Whether nothing but waits can show it."""
+    """Whether only waits can show it."""
     below_roof: bool = False
     """Whether the cause does not help a case that is limited by a unit on the way to memory."""
 

@@ -311,8 +311,8 @@ def most_moved(changes: Sequence[Change], causes: Sequence[str], most: int = 3) 
 def identical(run: Run, before: Planned, after: Planned) -> bool:
     """Whether both cases run the same machine code, kernel by kernel.
 
-    By the hash of each kernel's machine code where the journal has one, else by that of the whole
-    compiled file, which differs with the file's name and so can only miss an identity.
+    This compares the hash of each kernel's machine code if the journal has one, else that of the
+    whole compiled file. The latter depends on the file's name, so it can only miss an identity.
     """
     pairs = []
     for p in (before, after):

@@ -121,7 +121,7 @@ class Samples:
             ]
 
     def begin(self, launches: int) -> None:
-        """Enqueue the reset of the marks of so many launches to "not changed later"."""
+        """Enqueue resetting the marks of this many launches to "not changed later"."""
         if launches > MOST_LAUNCHES:
             raise ValueError(f"more than {MOST_LAUNCHES} launches at once")
         if self._memory:

@@ -66,7 +66,7 @@ class StreamControl:
             raise NotHeldError(f"it took over {HOLD_SECONDS} s to enqueue: it was not held")
 
     def pass_turns(self, number: int) -> None:
-        """Enqueue so many kernels that do nothing (launch_phase.py says why)."""
+        """Enqueue this many kernels that do nothing (launch_phase.py says why)."""
         for _ in range(number):
             self._pass.prepared_async_call((1, 1), (1, 1, 1), self.stream)
 

@@ -279,7 +279,7 @@ class CudaWorkspace:
         flush: Flush = "clean",
         right: Right | None = None,
     ) -> Launched:
-        """Launch so many times; if results vary, compare each with its bounds.
+        """Launch this many times; if results vary, compare each with its bounds.
 
         The inputs are in either state if both are verified, and in their original state afterwards.
 

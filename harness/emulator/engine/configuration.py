@@ -135,7 +135,7 @@ def _limits(arch: str) -> Architecture:
 
 
 def _fitting(program: Program, threads: int, shared_bytes: int, checks: bool) -> int:
-    """How many blocks may execute together by the memory that they take."""
+    """How many blocks may execute together, given the memory that they take."""
     local = threads * program.local_bytes
     if checks:
         local += local * _ORIGIN_BYTES // grain(program, "local")

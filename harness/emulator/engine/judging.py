@@ -39,7 +39,8 @@ def run(
 ) -> Outcome:  # fmt: skip
     """Execute all blocks, or until something goes wrong.
 
-    `variables`: observe every byte; so many of the first buffers are variables of the module.
+    `variables`: if given, observe every byte; it is the number of buffers, the first ones, that are
+    variables of the module.
     """
     laid = Laid(program, configuration, memory, params, jobs=1)
     observed = () if variables is None else tuple(_unobserved(memory, variables))

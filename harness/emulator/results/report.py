@@ -83,7 +83,7 @@ class LaunchReport:
         return dict(sorted(((k, v) for k, v in mix.items() if v), key=lambda kv: (-kv[1], kv[0])))
 
     def place(self, first: int) -> str:
-        """`file:line` of an entry in Observed's arrays; empty for 0, or where it is not known."""
+        """`file:line` of an entry in Observed's arrays; empty for 0, or if it is not known."""
         return self._counted.place(first - 1) if first else ""
 
     def counter(self, name: str) -> Counter:

@@ -1,10 +1,10 @@
 """Decode the products of a warpgroup (`wgmma`) into products of its warps.
 
 Each of the four warps computes 16 of the 64 rows: products of 16 × 8, side by side, with sums in
-registers as `mma` leaves them. A factor in shared memory is read where its matrix descriptor says,
-by loads that no counter counts, since the machine has none for them. A product is complete when it
-is issued, so fences, groups and waits do nothing, and a program that uses a result without waiting
-for it is not detected.
+registers as `mma` leaves them. A factor in shared memory is read at the place given by its matrix
+descriptor. No counter counts these loads, because the machine code has none. A product is complete
+when it is issued, so fences, groups and waits do nothing, and a program that uses a result without
+waiting for it is not detected.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """

@@ -14,7 +14,7 @@ from harness.emulator.sass.errors import CubinError, DisassemblerError
 def read(path: Path, listing: Path | None = None) -> MachineCode:
     """Raises CubinError or DisassemblerError, which say what to do.
 
-    listing: a file in which what the disassembler prints is kept for the next time.
+    listing: a file that stores the disassembler's output for the next time.
     """
     try:
         content = path.read_bytes()
