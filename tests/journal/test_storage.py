@@ -132,7 +132,7 @@ def test_an_error_at_the_end_is_told(path: Path, monkeypatch: pytest.MonkeyPatch
 def test_what_could_not_be_read_again_is_not_written(path: Path) -> None:
     large = replace(PLANNED, sizes={"n": 2**63})
     with Journal(path) as journal:
-        with pytest.raises(JournalError, match="could not be read again is not written: sizes"):
+        with pytest.raises(JournalError, match="could not be read back was not written: sizes"):
             journal.append(large)
         journal.append(RECORDS[2])
     assert list(read_journal(path)) == RECORDS[:3]
