@@ -180,7 +180,7 @@ def test_a_name_that_no_baseline_can_have_is_refused_before_anything_runs(
     ended = started(folder, str(bwrap), "profile", "--sandbox", *given)
     out, err = ended.communicate(timeout=120)
     assert ended.returncode == 2, err
-    assert "--save-baseline 'a/b': a name is up to 100 letters" in out
+    assert "--save-baseline 'a/b': a name has up to 100 letters" in out
     assert not (bwrap.parent / "notes.json").exists()
 
 
