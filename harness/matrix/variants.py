@@ -175,7 +175,8 @@ class Problem:
     variants: Mapping[str, Variant]
     libraries: Mapping[str, Variant] = field(default_factory=dict)
     library: tuple[str, ...] = ()
-    """The rows of problem.py's library(): "torch", and "torch_compile" for the same compiled."""
+    """The rows of problem.py's library(): "torch", and "torch_compile" for the same under
+    torch.compile."""
     place: YamlLocation = field(repr=False, compare=False, kw_only=True)
 
     @property

@@ -38,7 +38,8 @@ CEILINGS_S = 120
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The settings that all work items of a run share. fresh: of this run alone; see Job."""
+    """The settings that all work items of a run share. fresh: a number unique to this run; see
+    Job."""
 
     backend: str
     device: Device

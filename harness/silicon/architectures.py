@@ -287,8 +287,8 @@ def compute_capability(name: str) -> tuple[int, int]:
 def nearest(capability: tuple[int, int]) -> Architecture:
     """The facts to use for a compute capability: its own, or those of the newest before it.
 
-    For a card that is newer than this table. What the driver reports about it comes first. Only
-    what no driver reports, such as the granularity of register allocation, is taken from here.
+    This is for cards newer than this table. What the driver reports about it comes first. Only what
+    no driver reports, such as the granularity of register allocation, is taken from here.
     """
     before = [known for known in _KNOWN if known.compute_capability <= capability]
     return max(before or _KNOWN[:1], key=lambda known: known.compute_capability)

@@ -45,7 +45,7 @@ class Change:
 
     @property
     def judges(self) -> bool:
-        """Whether a cause may rest on it: not on what was modelled or counted in PTX."""
+        """Whether a cause may rest on it; not if it was modelled or counted in PTX."""
         return self.pair is not None and isinstance(self.before, Reading) and self.before.judges
 
     @property

@@ -265,7 +265,7 @@ column."""
 def _roofs_between(
     figure: Canvas, axes: Axes, chart: Roofline, left: float, right: float
 ) -> list[tuple[float, float]]:
-    """The heights that the roofs take up between two places, in points."""
+    """The heights that the roofs occupy between two positions, in points."""
     found = []
     peak = _peak(chart.roofs)
     highest = _at(figure, axes, 1.0, peak)[1] if peak else math.inf

@@ -121,7 +121,7 @@ def absent(missing: Missing) -> Cell:
 
 
 def show(quantity: Quantity, value: float) -> str:
-    """A quantity's value with its unit, as a table and a sentence have it."""
+    """A quantity's value with its unit, for tables and sentences."""
     if quantity.unit == "ratio":
         return fmt.percent(100 * value) if value else "0"
     if quantity.unit == "byte":
