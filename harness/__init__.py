@@ -15,9 +15,10 @@ __version__ = "0.1.0"
 
 
 def load(folder: str | Path, card: str | None = None) -> Run:
-    """The run in a folder, as pandas tables. Raises JournalError with the place and the remedy.
+    """Load the run in a folder, as pandas tables. Raises JournalError with the place and the
+    remedy.
 
-    card: which one, of a run over unlike cards.
+    card: which one, for a run over several kinds of card.
     """
     from harness import tables
     from harness.tables import cards

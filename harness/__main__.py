@@ -47,7 +47,9 @@ def _version(asked: bool) -> None:
 def about(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print it and stop."),
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     """Which CUDA kernel variant is faster, by how much, and why."""
@@ -78,13 +80,14 @@ def main() -> None:
 
 
 def _program() -> str:
-    """A name that a shell can complete: `python -m harness` is three words, and none of them."""
+    """The name for shell completion: `python -m harness` is three words, so a shell cannot complete
+    it."""
     started = Path(sys.argv[0]).name
     return NAME if started == "__main__.py" else started
 
 
 def _end(code: int, message: str = "") -> int:
-    """Leave no process behind, and say why, if anybody can still read it."""
+    """Leave no process behind, and say why it ended, if the output can still be read."""
     children.stop_all()
     with suppress(OSError):
         if message:

@@ -87,20 +87,20 @@ class Budget:
         return (self.relation, self.limit) == ("==", 0)
 
     def __str__(self) -> str:
-        """As the journal has it, which parse() reads."""
+        """The text in the journal, which parse() reads."""
         text = NONE if self._is_none else f"{self.relation} {self.limit!r}"
         return text + (_IF_COUNTED if self.may_be_unchecked else "")
 
 
 def parse(text: str) -> Budget:
-    """What str() wrote. Raises ValueError."""
+    """Parse what str() wrote. Raises ValueError."""
     said = text.removesuffix(_IF_COUNTED)
     may_be_unchecked = said != text
     if said == NONE:
         return Budget("==", 0, may_be_unchecked)
     relation, _, limit = said.partition(" ")
     if relation not in _WORDS:
-        raise ValueError(f"`{text}` is no budget")
+        raise ValueError(f"`{text}` is not a budget")
     return Budget(relation, float(limit), may_be_unchecked)
 
 

@@ -8,41 +8,42 @@ from typing import Literal
 from harness.silicon.architectures import Limits, architecture, compute_capability
 
 DEVICE_FACTS = ("sm_count", "warp_size", "l2_bytes", "max_threads_per_block", "max_shared_bytes")
-"""What an expression in bench.yaml may use of the device."""
+"""The properties of the device that an expression in bench.yaml may use."""
 
 LIBRARY = "torch"
 COMPILED = "torch_compile"
-"""What the rows of problem.py's library() are called: as it stands, and by torch.compile."""
+"""The names of the rows for problem.py's library(): called directly, and by torch.compile."""
 
 Kind = Literal["kernel", "python", "host", "library"]
-"""What a case runs: kernels of a .cu file; a Python function on tensors; a host function of a .cu
+"""The kinds of case: kernels of a .cu file; a Python function on tensors; a host function of a .cu
 file, compiled into a library; or problem.py's library()."""
 
 Flush = Literal["clean", "dirty"]
-"""What emptying the L2 cache leaves in it: nothing to write back, or the lines of a memset."""
+"""The state in which flushing leaves the L2 cache: with nothing to write back, or with dirty
+lines."""
 
 IDEAS = {
-    "coalescing": "every sector of global memory that is touched is used whole",
-    "vector-access": "the same bytes by fewer and wider accesses",
+    "coalescing": "every sector of global memory that is touched is used completely",
+    "vector-access": "the same bytes in fewer, wider accesses",
     "traffic": "fewer bytes or accesses of global memory for the same result",
-    "caching": "what the caches hold when it is wanted again",
-    "register-tiling": "a word from shared memory is used several times from a register",
-    "bank-conflicts": "fewer passes, as words lie in different banks of shared memory or registers",
+    "caching": "data is still in a cache when it is needed again",
+    "register-tiling": "a word loaded from shared memory is used several times from a register",
+    "bank-conflicts": "fewer passes: words are in different banks of shared memory or registers",
     "fewer-instructions": "fewer instructions for the same result",
-    "tensor-cores": "products are made by the tensor cores",
+    "tensor-cores": "products are computed by the tensor cores",
     "divergence": "fewer lanes of a warp wait while others work",
-    "atomics": "fewer atomics, or fewer of them on one address at a time",
-    "latency-hidden": "more is under way while a warp waits",
+    "atomics": "fewer atomics, or fewer on the same address at a time",
+    "latency-hidden": "more work is in flight while a warp waits",
     "spills": "fewer values are spilled from registers to memory",
     "occupancy": "more warps are resident",
     "barriers": "fewer or shorter waits at barriers",
-    "balance": "the grid fills the GPU, to its last wave",
-    "launches": "fewer launches, or trips to the host",
+    "balance": "the grid fills the GPU, including its last wave",
+    "launches": "fewer launches, or fewer round trips to the host",
     "coarsening": "fewer threads and blocks to start, with more work each",
-    "none": "no gain in speed is meant: other words, other accuracy, or any size",
+    "none": "not meant to be faster: another notation, another accuracy, or support for any size",
 }
-"""What a variant may say that its idea is, or, if it is a trap, what it spoils. It is said from the
-source, and held against what the counters say (harness/analysis)."""
+"""The ideas that a variant may state; for a trap, what it makes worse. The idea comes from the
+source, and is compared with what the counters say (harness/analysis)."""
 
 Shape = tuple[str, str, str, str]
 """Problem, variant, dtype and launch keys."""
@@ -76,15 +77,16 @@ class Device:
     max_block: tuple[int, int, int]
     max_grid: tuple[int, int, int]
     max_shared_bytes: int
-    """Of one block, static and dynamic, when a kernel opts in."""
+    """Shared memory of one block in bytes, static and dynamic, if a kernel opts in."""
     bus: str = ""
-    """Its PCI address, by which NVML knows it. Of two equal cards one is as good as the other."""
+    """The PCI address, by which NVML finds the card. It does not distinguish devices: equal cards
+    are interchangeable."""
     capability: tuple[int, int] = (0, 0)
-    """The card's own compute capability; 0, 0 where there is no card, for that of `arch`."""
+    """The card's own compute capability; 0, 0 without a card, which means that of `arch`."""
     own_limits: Limits | None = None
-    """As the driver tells them; None where the facts of `arch` stand for a card."""
+    """The limits that the driver reports; None if the facts of `arch` are used instead."""
     room: Room | None = None
-    """None where nothing is held in the device's own memory."""
+    """None if nothing is held in the device's own memory."""
 
     @property
     def compute_capability(self) -> tuple[int, int]:
@@ -92,12 +94,13 @@ class Device:
 
     @property
     def limits(self) -> Limits:
-        """What a launch has to fit. Raises UnknownArchitectureError where nobody tells."""
+        """The limits for a launch. Raises UnknownArchitectureError if they are not known."""
         return self.own_limits or architecture(self.arch)
 
     @property
     def free_bytes(self) -> int:
-        """What the buffers of a case may take: what is free, less what a worker takes itself."""
+        """The bytes that a case's buffers may take: free memory, less what a worker takes
+        itself."""
         if self.room is None:
             return self.memory_bytes
         return max(0, self.room.device_free - self.room.device_taken)
@@ -124,7 +127,7 @@ class Step:
     args: tuple[str | int | float, ...]
     """Buffer names and numbers."""
     cluster: tuple[int, int, int] = (1, 1, 1)
-    """Blocks of a thread block cluster; 1, 1, 1 where none is asked for."""
+    """Blocks of a thread block cluster; 1, 1, 1 if none is requested."""
 
     @property
     def threads_per_block(self) -> int:
@@ -147,22 +150,22 @@ class Case:
     skip: str = ""
     refusal: str = ""
     builds_on: str = ""
-    """The variant of which this one is a step further."""
+    """The variant that this one improves on by a step."""
     kind: Kind = "kernel"
     function: str = ""
-    """Of a python or host case: what is called, `file.py:function` or `file.cu:function`."""
+    """For a python or host case: the function to call, `file.py:function` or `file.cu:function`."""
     args: tuple[str | int | float, ...] = ()
-    """Of a host case: buffer names and numbers; the stream follows them."""
+    """For a host case: buffer names and numbers; the stream is passed after them."""
     flags: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     """For the compiler: further flags; include folders, below the folder of all problems; sources,
     in the problem's folder."""
     let: dict[str, int | float] = field(default_factory=dict)
-    """Of a python case: names with values that its parameters may take, besides sizes and launch
+    """For a python case: the values of names that its parameters may use, besides sizes and launch
     keys."""
     as_library: bool = False
-    """Whether it stands beside the variants as what they are measured against."""
+    """Whether it is a library, shown beside the variants for comparison."""
     compiled: bool = False
     """Whether torch.compile makes kernels of its function: of a library only."""
 
@@ -179,7 +182,7 @@ class Case:
 
     @property
     def shape(self) -> Shape:
-        """What is right or wrong at all sizes alike."""
+        """The key of cases that are right or wrong together, whatever their size."""
         return self.problem, self.variant, self.dtype, str(self.launch)
 
     @property

@@ -53,7 +53,8 @@ BY_NAME: dict[str, DType] = {
     "int64": DType("int64", "int64_t", "int64", "cstdint"),
     "bool": DType("bool", "bool", "bool"),
 }
-"""What `dtypes:` in a matrix may list, and what the macro DTYPE stands for in a kernel."""
+"""The names that `dtypes:` in a matrix may list, and what the macro DTYPE expands to in a
+kernel."""
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
@@ -100,10 +101,10 @@ def machine_epsilon(name: str) -> float:
 
 
 def rounded(values: Array, name: str) -> Array:
-    """Values as a narrower type of float, those that would be subnormal in it as 0.
+    """Round values to a narrower float type, with 0 for those that would be subnormal in it.
 
-    Of numbers around 1 hardly any are; but arithmetic on these may take a way of its own, and what
-    is timed has none.
+    Hardly any numbers around 1 are affected. But arithmetic on subnormal numbers may take a
+    different path, and typical inputs have none.
     """
     import numpy as np
 

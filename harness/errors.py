@@ -31,7 +31,7 @@ class UsageError(HarnessError):
 
 
 class ConfigError(HarnessError):
-    """A bench.yaml cannot be used as it stands.
+    """A bench.yaml cannot be used as it is.
 
     `where` is `file:line`; `key` is the dotted path of the key; `remedy` says what would be right.
     """

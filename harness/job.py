@@ -35,19 +35,20 @@ class Job:
     tests: tuple[Case, ...] = ()
     cases: tuple[Case, ...] = ()
     built: dict[str, Built] = field(default_factory=dict)
-    """Case id → what was compiled for it; the library's cases have none."""
+    """Case id → its compiled files; the library's cases have none."""
     jobs: int = 1
     """Blocks of an emulated launch that may run at the same time."""
     most_bytes: int | None = None
-    """Of the machine's memory that the worker may take; None for all that there is."""
+    """The memory of the machine that the worker may use, in bytes; None for all of it."""
     fresh: int = 0
-    """Of this run alone: what is timed has inputs that no kernel can have met before."""
+    """A number unique to this run, so that timed inputs are ones that no kernel can have seen
+    before."""
     scratch: Path = Path()
-    """Where a group's inputs wait for its placements."""
+    """The folder in which a group's inputs wait for its placements."""
     drawn: dict[int, dict[str, str]] = field(default_factory=dict)
-    """Draw → file → hash of what is there already, as its worker told."""
+    """Draw → file → hash of what was already drawn, as reported by the worker that drew it."""
     right: dict[str, Right] = field(default_factory=dict)
-    """Case id → what its verified results come to."""
+    """Case id → the hashes of its verified results."""
     reference: str = ""
     """The variant that is timed twice per round."""
     placement: int = 0
@@ -56,10 +57,10 @@ class Job:
     batch: int = 0
     flush: Flush = "clean"
     seat: str = ""
-    """Of a worker that stays for the next job of this seat; empty for one that ends with its job.
+    """The seat of a worker that stays for the next job; empty for a worker that ends with its job.
     All jobs of a seat have the same backend."""
     probes: tuple[str, ...] = ()
-    """Ceilings, by the ids of their cases, that are measured in the placement too."""
+    """Ceilings, by their cases' ids, that are measured again in the placement."""
 
 
 JOB: TypeAdapter[Job] = TypeAdapter(Job)
@@ -72,7 +73,7 @@ class Telling(Protocol):
     """The sink for a worker's progress and results."""
 
     def now(self, what: str, seconds: float | None = None) -> None:
-        """What is done from here on; how long it may take, where that is known."""
+        """Report what is done from here on, and how long it may take, if that is known."""
 
     def record(self, record: Record) -> None: ...
 

@@ -173,7 +173,7 @@ def test_what_is_no_file_is_not_waited_for(made: Make, name: str) -> None:
     folder = made(planned())
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    with pytest.raises(JournalError, match="it is no file"):
+    with pytest.raises(JournalError, match="it is not a file"):
         tables.load(folder)
 
 

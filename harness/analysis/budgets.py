@@ -28,10 +28,10 @@ COMPILED: Mapping[str, str] = {
     "registers": "registers", "shared": "shared_bytes", "spills": "spill_bytes",
     "theoretical_occupancy": "occupancy",
 }  # fmt: skip
-"""What every launch of a case has to keep, not its main one alone: name → Compiled's field."""
+"""Budgets that every launch of a case must keep, not only its main one: name → Compiled's field."""
 
 _MAIN_LAUNCH = (".ratio", ".pct", "_per_address")
-"""Counters that do not add up over launches end so."""
+"""The endings of counters that do not add up over launches."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,8 @@ class _Checker:
                             "" if kept else where or self._line(p, name, budget))  # fmt: skip
 
     def _figure(self, p: Planned, name: str, budget: Budget) -> tuple[Answer, str]:
-        """The figure that the budget is about; where it is one kernel's, that or its line."""
+        """The figure that the budget limits; if it belongs to one kernel, with that kernel or its
+        line."""
         if name in COMPILED:
             return self._made(p, name, budget)
         if name == BANK_CONFLICTS:
@@ -118,7 +119,7 @@ class _Checker:
         return read(p.case, base(name)), ""
 
     def _made(self, p: Planned, name: str, budget: Budget) -> tuple[Answer, str]:
-        """Of the first launch that breaks the budget, else of the main one."""
+        """Return the figure of the first launch that breaks the budget, else of the main launch."""
         made: Sequence[Compiled] = self._run.compiled.get(p.case, [])
         for each in made:
             value = float(getattr(each, COMPILED[name]))
@@ -138,7 +139,7 @@ class _Checker:
         return replace(spent, value=spent.value - ideal.value, provenance=weakest([spent, ideal]))
 
     def _line(self, p: Planned, name: str, budget: Budget) -> str:
-        """The line that takes the figure furthest beyond its limit, where lines were counted."""
+        """The line that exceeds its limit the most, if lines were counted."""
         parts = _LINES.get(name)
         if parts is None:
             return ""
@@ -154,7 +155,8 @@ class _Checker:
         return self._of_this_run(f"{worst.file}:{worst.line}")
 
     def _of_this_run(self, place: str) -> str:
-        """A run with two sides has a copy of the sources; whoever mends one wants its own place."""
+        """Map a place in a two-sided run's copy of the sources to the user's own file, to be
+        corrected there."""
         _, copied, own = place.rpartition(f"{self._run.folder.name}/kernels/")
         return f"kernels/{own}" if copied and self._run.info.get("beside") else place
 
@@ -164,7 +166,7 @@ def _read(p: Planned, text: str) -> Budget:
         return budgets.parse(text)
     except ValueError:
         raise JournalError(
-            f"the journal expects `{text}` of {p.case}, which is no budget\n"
+            f"the journal expects `{text}` of {p.case}, which is not a budget\n"
             "  run the benchmark again"
         ) from None
 
@@ -184,4 +186,4 @@ _LINES: Mapping[str, Callable[[SourceLine], tuple[int, int]]] = {
     "requests": lambda line: (line.every_request, 0),
     "global_atomics": lambda line: (line.atomic_requests, 0),
 }
-"""Name → a line's part in the figure: in an amount (what stands second is 0), or in a ratio."""
+"""Name → a line's share of the figure: of an amount (the second value is 0), or of a ratio."""

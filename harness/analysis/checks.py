@@ -22,7 +22,7 @@ class Check:
     status: Literal["verified", "failed", "skipped", "not verified"]
     passed: Sequence[Verified]
     reason: str
-    """Of the first failure, or why it was skipped."""
+    """The reason for the first failure, or for skipping it."""
 
     @property
     def worst(self) -> float | None:

@@ -1,8 +1,8 @@
 """Claims that others have made about these kernels, each with the tests that this run can apply.
 
 claims.yaml, beside this file, lists them. A claim holds if each of its tests holds with its whole
-confidence interval. It fails if one test fails with its whole interval. If an interval lies on both
-sides, or the run lacks what a test needs, the claim cannot be tested here.
+confidence interval. It fails if one test fails with its whole interval. If an interval extends to
+both sides, or the run lacks something that a test needs, the claim cannot be tested here.
 """
 
 from __future__ import annotations
@@ -69,24 +69,26 @@ class Test(_Strict):
     @model_validator(mode="after")
     def _complete(self) -> Test:
         if (self.measure == "speedup") != bool(self.against):
-            raise ValueError("`against` belongs to a speedup, and a speedup needs it")
+            raise ValueError("`against` is for the measure `speedup`, which needs it")
         if (self.measure == "counter") != bool(self.quantity):
-            raise ValueError("`quantity` belongs to a counter, and a counter needs it")
+            raise ValueError("`quantity` is for the measure `counter`, which needs it")
         if (self.measure == "rate") != bool(self.against_sizes) or (
             self.measure == "rate" and not self.sizes
         ):
-            raise ValueError("a rate needs `sizes` and `against_sizes`, which belongs to it alone")
+            raise ValueError(
+                "the measure `rate` needs `sizes` and `against_sizes`, which only it takes"
+            )
         if (self.measure == "told") != bool(self.output):
-            raise ValueError("`output` belongs to what is told, and that needs it")
+            raise ValueError("`output` is for the measure `told`, which needs it")
         if self.against_launch and not (self.against and self.launch):
             raise ValueError("`against_launch` needs `launch` and `against`")
         if self.quantity and self.quantity not in QUANTITIES:
             known = ", ".join(QUANTITIES)
             raise ValueError(f"there is no quantity `{self.quantity}`; there are {known}")
         if not math.isfinite(self.value) or not 0 <= self.tolerance < 1:
-            raise ValueError("`value` is finite, and `tolerance` at least 0 and less than 1")
+            raise ValueError("`value` must be finite, and `tolerance` at least 0 and less than 1")
         if bool(self.tolerance) != (self.relation == "about"):
-            raise ValueError("`tolerance` belongs to the relation `about`, which needs one")
+            raise ValueError("`tolerance` is for the relation `about`, which needs it")
         return self
 
 
@@ -116,7 +118,7 @@ class Claims(_Strict):
         ids = [claim.id for claim in self.claims]
         twice = {name for name in ids if ids.count(name) > 1}
         if twice:
-            raise ValueError(f"the id `{min(twice)}` stands twice")
+            raise ValueError(f"the id `{min(twice)}` occurs twice")
         return self
 
 
@@ -127,11 +129,11 @@ class Figure:
     test: Test
     value: Interval | None
     holds: bool | None
-    """None where it cannot be decided."""
+    """None if it cannot be decided."""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """What it was taken at."""
+    """The sizes at which it was measured."""
     launches: Sequence[Mapping[str, int]] = ()
-    """The launch shapes of it, each once."""
+    """Its launch shapes, each once."""
     reason: str = ""
 
 
@@ -193,7 +195,7 @@ def _figure(readings: Readings, test: Test) -> Figure:
 
 
 def _of_sizes(readings: Readings, problem: str, sizes: Mapping[str, int]) -> list[list[Planned]]:
-    """The groups of a problem at these sizes; at all of them where none are said."""
+    """The groups of a problem at these sizes; at all sizes if none are given."""
     return [
         cases
         for (name, _, _), cases in readings.run.groups().items()
@@ -287,7 +289,7 @@ def _value(readings: Readings, test: Test, cases: Sequence[Planned]) -> Interval
 
 
 def _over(one: tuple[int, Interval], other: tuple[int, Interval]) -> Interval:
-    """The rate of one case over that of another, of which neither knows how the other erred."""
+    """The quotient of two cases' rates, whose errors are independent."""
     (work, ns), (less, other_ns) = one, other
     return Interval(*(
         (work / mine) / (less / theirs)
@@ -297,7 +299,7 @@ def _over(one: tuple[int, Interval], other: tuple[int, Interval]) -> Interval:
 
 
 def decide(test: Test, value: Interval) -> bool | None:
-    """True or False where the whole interval says so; None where it lies on both sides."""
+    """True or False if the whole interval says so; None if it extends to both sides."""
     low, high = -math.inf, math.inf
     if test.relation == "about":
         low, high = test.value * (1 - test.tolerance), test.value * (1 + test.tolerance)

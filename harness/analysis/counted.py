@@ -23,12 +23,12 @@ TELLING = (
     "wavefronts-over-ideal", "sectors-over-compulsory", "acting-threads", "global-atomics",
     "spills", "wave-fill", "instructions-per-kib", "theoretical-occupancy", "launches",
 )  # fmt: skip
-"""Quantities that may tell variants apart, what names a mistake first."""
+"""The quantities that may distinguish variants, those that point to a mistake first."""
 MOST_TELLING = 4
 FULL = 0.9
-"""Of the waves' block slots, from which on they are taken for full."""
+"""The share of the waves' block slots from which the waves count as full."""
 NOTABLE = 1.05
-"""By how many times variants differ in a quantity that tells them apart."""
+"""The factor by which variants must differ in a quantity for it to distinguish them."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Rung:
     losses: Sequence[Loss]
     """The greatest first."""
     step: LadderStep | None
-    """From what it builds on, where that was counted too."""
+    """The step from the variant that it builds on, if that was counted too."""
 
     @property
     def changes(self) -> list[Change]:
-        """What moved on that step, of what costs something and can be relied on; most first."""
+        """The reliable changes of costs on that step, the largest first."""
         found = [
             change for change in (self.step.changes if self.step else ())
             if change.quantity.key in TELLING and change.judges
@@ -64,13 +64,13 @@ class Counts(OneGroup):
     rungs: Sequence[Rung]
     """In the matrix's order."""
     telling: Sequence[Quantity]
-    """Those in which variants differ, or lose; few enough for a table."""
+    """The quantities in which variants differ, or lose; few enough for a table."""
     answers: dict[tuple[str, str], Answer]
     """Quantity and case → its value."""
 
     @property
     def losing(self) -> list[Rung]:
-        """Those that leave something on the table, the greatest part first."""
+        """The variants that leave something on the table, those that lose most first."""
         found = [rung for rung in self.rungs if rung.losses]
         return sorted(found, key=lambda rung: -rung.losses[0].share)
 
@@ -90,7 +90,7 @@ class Counts(OneGroup):
 
 
 def counts(explainer: Explainer) -> list[Counts]:
-    """Of every problem and type, the largest size first; none of a run with times."""
+    """The counts of every problem and type, the largest size first; empty for a run with times."""
     run = explainer.run
     groups = {} if run.is_timed else run.groups()
     found = []
@@ -103,7 +103,7 @@ def counts(explainer: Explainer) -> list[Counts]:
 
 
 def largest(found: Sequence[Counts], problem: str, dtype: str) -> Counts | None:
-    """Of one problem and type, at the largest size that was counted."""
+    """The counts of one problem and type, at the largest size that was counted."""
     return next((c for c in found if (c.problem, c.dtype) == (problem, dtype)), None)
 
 
@@ -127,9 +127,9 @@ def _counts(explainer: Explainer, key: Group, cases: Sequence[Planned]) -> Count
 
 
 def _with_empty_slots(rung: Rung, rungs: Sequence[Rung], readings: Readings) -> Rung:
-    """With a loss more where its last wave leaves much empty, and another variant's does not.
+    """Add a loss if its last wave leaves many slots empty, and another variant's does not.
 
-    Where all have it alike it belongs to the size, which was chosen to be counted quickly.
+    If all variants have it, it is due to the size, which was chosen to be counted quickly.
     """
     fills = {each.planned.case: _fill(readings, each.planned) for each in rungs}
     own = fills[rung.planned.case]

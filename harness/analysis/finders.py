@@ -46,7 +46,7 @@ STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active"
 
 
 def element_bytes(dtype: str) -> int | None:
-    """The size of one element, by the bits in its type's name; None where it has none."""
+    """The size of one element, by the bits in its type's name; None if it has none."""
     bits = re.search(r"\d+", dtype)
     return int(bits[0]) // 8 if bits else 1 if dtype == "bool" else None
 
@@ -62,8 +62,11 @@ def total(*metrics: str, scale: float = 1) -> Find:
 
 
 def matrix_products(readings: Readings, p: Planned) -> Answer:
-    """Warp instructions of the tensor cores' pipe less those that add and multiply pairs of halves,
-    which go there too on compute capability 9.0: counted, or as their threads give."""
+    """Warp instructions of the tensor pipe, less those that add and multiply pairs of halves.
+
+    On compute capability 9.0 those use the tensor pipe too. They are counted, or derived from their
+    threads.
+    """
     every = readings.total(p.case, TENSOR_PIPE)
     if isinstance(every, Missing):
         return every
@@ -79,7 +82,7 @@ def atomic(space: str) -> tuple[str, str]:
 
 
 def compulsory(readings: Readings, p: Planned) -> Answer:
-    """The problem's own count, where counted sectors stand beside it."""
+    """The problem's own count of bytes, if there are counted sectors to compare with it."""
     counted = readings.total(p.case, *DISTINCT)
     return counted if isinstance(counted, Missing) else Reading(p.bytes, "measured")
 
@@ -89,7 +92,7 @@ def main(metric: str) -> Find:
 
 
 def quotient(over: str | tuple[str, ...], under: str | tuple[str, ...], instead: str = "") -> Find:
-    """Of two sums; where they were not collected, the main launch's own ratio."""
+    """The quotient of two sums; if they were not collected, the main launch's own ratio."""
     overs, unders = ((x,) if isinstance(x, str) else x for x in (over, under))
 
     def find(readings: Readings, p: Planned) -> Answer:
@@ -115,7 +118,7 @@ def per_compulsory(*metrics: str, scale: float) -> Find:
 
 
 def width(accesses: str) -> Find:
-    """Sectors per load or store, as elements for each of the 32 lanes."""
+    """Sectors per load or store, expressed as elements per lane."""
 
     def find(readings: Readings, p: Planned) -> Answer:
         own = quotient(accesses.format("sectors"), accesses.format("requests"))(readings, p)
@@ -146,7 +149,7 @@ def launches(readings: Readings, p: Planned) -> Answer:
 
 
 def waves(readings: Readings, p: Planned) -> Answer:
-    """As ncu says, or else as follows from registers, shared memory and the shape of the launch."""
+    """The waves that ncu reports, or else those computed from the resources and the launch."""
     told = readings.main(p.case, "launch__waves_per_multiprocessor")
     made = readings.compiled(p.case)
     if isinstance(told, Reading) or made is None or made.waves is None:
@@ -170,7 +173,7 @@ def filled(readings: Readings, p: Planned) -> Answer:
 
 @cache
 def stall_reasons() -> Mapping[str, str]:
-    """Counter → what it is called, for every reason but issuing itself."""
+    """Counter → its name, for every stall reason except issuing itself."""
     prefix, suffix = STALL.split("{}")
     return {
         key: metric.title
@@ -180,7 +183,7 @@ def stall_reasons() -> Mapping[str, str]:
 
 
 def stall_share(reason: str) -> Find:
-    """The part of all waiting that is for one reason, in the main launch."""
+    """The share of all waiting that one reason has, in the main launch."""
 
     def find(readings: Readings, p: Planned) -> Answer:
         answers = [readings.main(p.case, metric) for metric in stall_reasons()]
@@ -207,8 +210,10 @@ def wait_cycles(*reasons: str) -> Find:
 
 
 def wait_cycles_per(metric: str, *reasons: str, scale: float = 1) -> Find:
-    """The same over something that was waited for, in the main launch: a launch of few warps would
-    not be seen beside one of many, however long it takes."""
+    """Stall cycles per event that was waited for, in the main launch.
+
+    A launch of few warps would not show in a sum with one of many, however long it takes.
+    """
 
     def find(readings: Readings, p: Planned) -> Answer:
         waited = _waited(readings, p.case, readings.main_step(p.case), reasons)

@@ -34,11 +34,11 @@ class Measure:
     limit: Interval | None
     """The rate that the roof leaves, in the unit; None without a roof."""
     no_roof: str = ""
-    """Why there is none, where the problem says so."""
+    """Why there is no roof, if the problem says so."""
 
     @property
     def bound(self) -> str:
-        """What the ceiling is called."""
+        """The ceiling's name."""
         return self.roof.bound if self.roof else "ceiling"
 
     def of(self, p: Planned, ns: float) -> float:
@@ -65,7 +65,7 @@ class Rung:
     """Cold, ns."""
     rate: Interval
     percent: float | None
-    """Of the ceiling; see OVER where it is above 100."""
+    """The percentage of the ceiling; see OVER for values above 100."""
     versus_baseline: Comparison | None
     """None for the baseline itself."""
     parent: Planned | None
@@ -76,11 +76,11 @@ class Rung:
     steps: tuple[Share, ...] = ()
     """Empty for a single launch."""
     longest_rate: float | None = None
-    """What the rate would be if the longest launch were all."""
+    """The rate if the longest launch were the only one."""
 
     @property
     def longest(self) -> float | None:
-        """The longest launch's part of the time."""
+        """The longest launch's share of the time."""
         return max((share.part for share in self.steps), default=None)
 
 
@@ -121,16 +121,16 @@ class Ladder(OneGroup):
     order: list[str]
     """Every variant, as the matrix lists them."""
     baseline: Rung | None
-    """Or what stands in for it."""
+    """The baseline, or its substitute."""
     substitute: str
-    """The variant that stands in for a baseline of which nothing is sound; else empty."""
+    """The variant used in place of a baseline that has no sound case; otherwise empty."""
     winner: Rung | None
     tied: list[Rung]
-    """Those that the winner is not shown to be faster than."""
+    """The variants than which the winner is not shown to be faster."""
     runner_up: Rung | None
     """The fastest of those that the winner is shown to be faster than."""
     noise: float
-    """By how much two runs of the same kernel may differ; infinite where that is not known."""
+    """How far two runs of the same kernel may differ; infinite if that is not known."""
 
     @property
     def rows(self) -> list[Rung | Unranked]:
@@ -176,7 +176,8 @@ def inverse(comparison: Comparison | None) -> Comparison | None:
 
 
 def short_names(variants: list[str]) -> dict[str, str]:
-    """`v12` for `v12_single_pass_last_block` where no other variant starts so, else its name."""
+    """`v12` for `v12_single_pass_last_block` if no other variant begins like that, else the full
+    name."""
     heads = [name.split("_")[0] for name in variants]
     return {
         name: head if head and heads.count(head) == 1 else name
@@ -185,7 +186,7 @@ def short_names(variants: list[str]) -> dict[str, str]:
 
 
 def measure_of(run: Run, cases: Sequence[Planned], largest: Planned) -> Measure:
-    """Of the cases of one size; in the unit of the problem's largest one at all of its sizes."""
+    """The measure for the cases of one size, in the unit of the problem's largest size."""
     roof, no_roof = run.roof(cases[0]), without(run, cases[0].problem)
     bound = max(roofs_of(run, largest), key=lambda each: each.least.value, default=None)
     name, unit, work = "Bandwidth", "GB/s", cases[0].bytes
@@ -199,10 +200,10 @@ def measure_of(run: Run, cases: Sequence[Planned], largest: Planned) -> Measure:
 
 
 def ladders(run: Run) -> list[Ladder]:
-    """Every problem and type's ladders; none without times.
+    """The ladders of every problem and type; none without times.
 
-    The largest size comes first of those that ran: behind them what was skipped for every variant,
-    because the card has no memory for it, say.
+    The sizes that ran come first, the largest first; then those that were skipped for every
+    variant, for example because the card does not have enough memory.
     """
     found: list[Ladder] = []
     groups = run.groups() if run.is_timed else {}
@@ -305,7 +306,7 @@ def _rung(
 
 
 def _percent(run: Run, p: Planned, time: Interval, measure: Measure) -> float | None:
-    """Of the ceiling: the ladder's, but for a library whose arithmetic has another one."""
+    """The percentage of the ladder's ceiling; of its own for a library with other arithmetic."""
     roof = run.roof(p) if p.is_library else measure.roof
     return 100 * roof.least.value / time.value if roof else None
 

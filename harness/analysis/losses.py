@@ -23,7 +23,7 @@ from harness.quantities import QUANTITIES
 from harness.silicon.architectures import SECTOR_BYTES, WARP_SIZE
 
 WORTH, IDLE_WORTH = 0.05, 0.1
-"""Of all the cycles that a case is priced at, below which a loss is not told. Some lanes idle in
+"""The share of a case's modelled cycles below which a loss is not reported. Some lanes idle in
 every kernel: at its bounds checks, and where one thread stores for all."""
 
 
@@ -52,7 +52,7 @@ class Loss:
 
 
 def losses(readings: Readings, p: Planned) -> list[Loss]:
-    """Those of a case that are worth telling, the greatest first."""
+    """The losses of a case that are worth reporting, the greatest first."""
     found = sorted(_Case(readings, p).losses(), key=lambda loss: -loss.share)
     worth = {"acting-threads": IDLE_WORTH}
     return [loss for loss in found if loss.share >= worth.get(loss.quantity, WORTH)]
@@ -65,7 +65,7 @@ class _Case:
         self.all = sum((self.exactly(key) or 0) / rate for key, rate in PER_CYCLE.items())
 
     def exactly(self, key: str) -> float | None:
-        """A quantity where it may be relied on."""
+        """A quantity, if its value is reliable."""
         answer: Answer = evaluate(key, self.readings, self.p)
         return answer.value if isinstance(answer, Reading) and answer.judges else None
 
@@ -93,7 +93,8 @@ class _Case:
                    self._share(spent - ideal, "wavefronts"), place)  # fmt: skip
 
     def _scattered(self) -> Iterator[tuple[Loss, float]]:
-        """Sectors beyond those that the bytes of an access need, of the line with most of them."""
+        """Sectors beyond those that an access needs for its bytes, on the line with most of
+        them."""
         if self.exactly("sectors") is None:
             return
         by_line: dict[tuple[str, int, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -119,7 +120,7 @@ class _Case:
         yield loss, extra
 
     def _again(self, scattered: float) -> Iterator[Loss]:
-        """Sectors that no access wastes, and that are more than the problem must move."""
+        """Sectors that no access wastes, but that exceed what the problem must move."""
         touched = self.exactly("sectors")
         must = self.p.bytes / SECTOR_BYTES
         if not touched or not must or touched <= must:
@@ -141,7 +142,7 @@ class _Case:
         yield Loss("acting-threads", text, lanes, idle, place)
 
     def _spilled(self) -> Iterator[Loss]:
-        """What it costs is not known; it is told, and last."""
+        """Report spills last, because their cost is not known."""
         for made in self.run.compiled.get(self.p.case, ()):
             if made.spill_bytes:
                 place = PurePath(made.local_at).name
@@ -170,7 +171,7 @@ def _kind(each: MachineInstruction) -> str:
 
 
 def _needed(each: MachineInstruction) -> float:
-    """The sectors that its lanes' bytes fill, if they adjoin and begin at one."""
+    """The sectors that its lanes' bytes would fill if they were adjacent and aligned."""
     found = _OPCODE.match(each.text)
     opcode = found[1] if found else ""
     width = next((width for mark, width in _WIDTHS if mark in opcode), 4)

@@ -24,11 +24,11 @@ from harness.quantities import QUANTITIES
 from harness.tables import Run
 
 PER_CYCLE = {q.key: q.roof.per_cycle for q in QUANTITIES.values() if q.roof.per_cycle}
-"""Quantity → how many of it a multiprocessor manages in a cycle."""
+"""Quantity → how many of it a multiprocessor can do per cycle."""
 
 
 def peaks_of(run: Run) -> Mapping[str, float]:
-    """Quantity → how many of it the machine manages in a nanosecond; without those not known."""
+    """Quantity → how many of it the machine can do per nanosecond, without unknown ones."""
     found: dict[str, float] = {}
     clock, sms = _clock(run), (run.info.get("device") or {}).get("sm_count")
     if clock:

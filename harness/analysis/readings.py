@@ -22,11 +22,11 @@ NOT_COLLECTED, NOT_APPLICABLE = "not collected", "not applicable"
 ORIGINS: Sequence[str] = (
     "measured", "ncu", "machine-exact", "emulator-exact", "emulator-model", "ptx-level",
 )  # fmt: skip
-"""Where a value may come from, what can be relied on most first."""
+"""The origins of values, the most reliable first."""
 
 JUDGES = frozenset(ORIGINS[:4])
-"""Those from which a cause or a claim may be judged. A model may be off, and PTX differs from the
-machine code that a GPU executes, so that values of the others are shown and decide nothing."""
+"""The origins on which a cause or a claim may rest. A model may be off, and PTX differs from the
+machine code that a GPU executes, so values from elsewhere are shown but decide nothing."""
 
 CAVEATS = {
     "emulator-model": "computed from a model of the hardware",
@@ -36,16 +36,16 @@ CAVEATS = {
 
 
 FAR = 16.0
-"""Times the work: what was counted at a size that is smaller by more is an estimate. There what a
-launch does once, whatever its size, weighs too much."""
+"""If the counted size has less work than the case by more than this factor, the count is only an
+estimate: what a launch does once, whatever its size, then weighs too much."""
 
 
 @dataclass(frozen=True)
 class Reading:
     """A value in base units, with its provenance.
 
-    counted_at: the smaller size that was counted in place of the case's own. A ratio is taken from
-    that size as it is; an amount is scaled by the ratio of the work.
+    counted_at: the smaller size that was counted in place of the case's own. A ratio is used
+    unchanged; an amount is scaled by the ratio of the work.
     """
 
     value: float
@@ -72,7 +72,7 @@ class Missing:
 
 
 NOTHING = Missing(NOT_APPLICABLE)
-"""Of a ratio with nothing to divide by: the kernel does none of it."""
+"""The result of a ratio without anything to divide by: the kernel does none of it."""
 
 Answer = Reading | Missing
 
@@ -95,14 +95,14 @@ class Readings:
         return known | {case for case, e in self.run.emulated.items() if e.counted}
 
     def counted_at(self, case: str) -> str:
-        """The smaller size at which a case was counted; empty where it was its own."""
+        """The smaller size at which a case was counted; empty if it was its own."""
         found = self.run.emulated.get(case)
         if found is None or found.counted in ("", case):
             return ""
         return ", ".join(f"{name} = {value:,}" for name, value in found.sizes.items())
 
     def _times_the_work(self, case: str) -> float:
-        """How many times the work of the size at which it was counted a case has."""
+        """The ratio of a case's work to that of the size at which it was counted."""
         found = self.run.emulated.get(case)
         if found is None or found.counted in ("", case):
             return 1.0
@@ -124,7 +124,7 @@ class Readings:
         )
 
     def kernel(self, case: str, step: int) -> str:
-        """What a launch's kernel is called; empty where nothing says so."""
+        """The name of a launch's kernel; empty if it is not known."""
         names = self._names.get((self.run.counted_as(case), step))
         if names:
             return names
@@ -132,7 +132,8 @@ class Readings:
         return next((c.kernel for c in made if c.step == step), "")
 
     def metrics(self, cases: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Every counter that these cases have or lack a value of: its name → unit, provenance."""
+        """Every counter for which these cases have a value or lack one: its name → unit,
+        provenance."""
         wanted = {*cases, *map(self.run.counted_as, cases)}
         found: dict[str, tuple[str, str]] = {
             r.metric: (r.unit, r.provenance)
@@ -171,18 +172,18 @@ class Readings:
         return self.at(case, self.main_step(case), metric)
 
     def main_step(self, case: str) -> int:
-        """The launch that stands for the case where a sum would mean nothing."""
+        """The launch that represents the case if a sum would mean nothing."""
         return self.run.main_step(case)
 
     def compiled(self, case: str) -> Compiled | None:
-        """What the compiler made for the main launch."""
+        """The compiler's results for the main launch."""
         records = self.run.compiled.get(case, [])
         step = self.main_step(case)
         return next((c for c in records if c.step == step), None)
 
 
 def weakest(readings: Sequence[Reading]) -> Provenance:
-    """Where a value comes from that was worked out from several."""
+    """The origin of a value that was computed from several."""
     return max((r.provenance for r in readings), key=ORIGINS.index)
 
 

@@ -1,9 +1,9 @@
 """Each kernel's position under the machine's roofs. Pure data; drawn elsewhere.
 
 A kernel's rate is its flops over its time. Its intensity at a memory level is its flops over the
-bytes that crossed that level. Both use the same flops, so a kernel's points lie at one height, and
-the distance from the compulsory intensity (what the problem needs) to the measured one (what the
-kernel moved) is its excess traffic.
+bytes that crossed that level. Both use the same flops, so a kernel's points are at the same height,
+and the distance from the compulsory intensity (what the problem needs) to the measured one (what
+the kernel moved) is its excess traffic.
 
 Method: Williams, Waterman and Patterson, "Roofline: an insightful visual performance model for
 multicore architectures", CACM 52 (2009); by level: Yang, Kurth and Williams, "Hierarchical Roofline
@@ -64,7 +64,7 @@ class Spot:
     level: Level
     intensity: float
     source: str
-    """Where the bytes come from, in words."""
+    """The origin of the bytes, in words."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Kernel:
     spots: Sequence[Spot]
     missing: Mapping[Level, str] = field(default_factory=dict)
     above: Sequence[str] = ()
-    """Each a sentence on a roof that the kernel seems to break: an error of measurement."""
+    """Sentences about roofs that the kernel seems to exceed, which is an error of measurement."""
 
     def at(self, level: Level) -> float | None:
         return next((s.intensity for s in self.spots if s.level == level), None)
@@ -142,7 +142,7 @@ def roofline(
 
 
 def counted_flops(readings: Readings, p: Planned) -> Answer:
-    """Flops by the counters, all types; not where tensor cores worked, which ncu does not count."""
+    """Flops of all types by the counters; None if tensor cores worked, which ncu does not count."""
     tensor = matrix_products(readings, p)
     if isinstance(tensor, Reading) and tensor.value:
         return Missing("not applicable: tensor cores worked, whose flops are not counted")
@@ -208,10 +208,10 @@ def _kernel(readings: Readings, p: Planned, short: str, above: Sequence[Roof]) -
 
 
 def _above(short: str, rate: Interval, spots: Sequence[Spot], above: Sequence[Roof]) -> list[str]:
-    """The roofs that even the slow end of the rate lies above, beyond their own intervals.
+    """Find the roofs that even the low end of the rate exceeds, beyond their own intervals.
 
-    Where two roofs are of one level, as reading and copying are, only the higher one binds; a
-    problem's compulsory bytes are held against the device's memory, from which a cold run has them.
+    Of two roofs of one level, such as reading and copying, only the higher one binds. A problem's
+    compulsory bytes are compared with the device's memory, from which a cold run loads them.
     """
     found = []
     for spot in spots:

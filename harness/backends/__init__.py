@@ -13,7 +13,7 @@ DEFAULT_ARCH = "sm_90"
 def open_backend(name: str, arch: str | None, jobs: int = 1) -> Backend:
     """cuda, emulator, or `module:function` that makes a backend from an architecture.
 
-    Raises BackendUnavailable where the machine cannot run it.
+    Raises BackendUnavailable if the machine cannot run it.
     """
     if name == "emulator":
         from harness.backends.emulated import EmulatorBackend

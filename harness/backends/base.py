@@ -1,4 +1,4 @@
-"""The small protocol that both backends implement, and what they do alike.
+"""The small protocol that both backends implement, and the code that they share.
 
 Everything above this module is the same code on a GPU and without one.
 """
@@ -24,28 +24,29 @@ from harness.problem import Buffer, Problem
 Array = npt.NDArray[Any]
 
 NVTX_DOMAIN = "kernel-harness"
-"""Of every range that a case is launched in."""
+"""The domain of every NVTX range in which a case is launched."""
 
 POISON = 0xFF
-"""Every byte of an output and of scratch before a verified launch; as a float it is a NaN."""
+"""The value of every byte of an output and of scratch before a verified launch; as a float, NaN."""
 
 PAGE = 2 << 20
-"""A large allocation of the driver's starts on a boundary of its physical pages.
+"""Large allocations of the driver start on a boundary of its physical pages, of this size.
 
 A kernel can be 4 % slower 512 bytes after such a boundary than on it: docs/measurement.md.
 """
 
 GUARD_BYTES = 64 << 10
-"""At least so much on either side of a buffer belongs to nobody."""
+"""Each buffer has at least this much unused memory on either side."""
 
 AROUND = PAGE + 2 * GUARD_BYTES
-"""What a buffer takes of the device's memory beyond its own bytes."""
+"""The device memory that a buffer takes beyond its own bytes."""
 
 FLUSH_FACTOR = 2
-"""How many times the L2 cache each of two buffers is large that empty it: stream_control.cu."""
+"""The size of each of the two buffers that flush the L2 cache, as a multiple of it:
+stream_control.cu."""
 
 OTHER_RESULT = "its result is wrong: not the one that was verified"
-"""Why a variant fails whose result was always the same, and is not any more."""
+"""The reason for failing a variant whose result, constant until then, has changed."""
 
 KEPT = (
     "it gave the answer for inputs that it did not have: it keeps answers, or its work was not "
@@ -58,14 +59,14 @@ LATE = (
 BUSY = (
     "the device still worked after it said that it was done: part of its work is on another stream"
 )
-"""Why a variant fails whose work is not where it is timed."""
+"""The reasons for failing a variant that does not do its work where and when it is timed."""
 
 _OF_THE_CARD = ("ECC error", "NVLink error", "busy or unavailable", "no CUDA-capable device")
-"""In the driver's words for what is the GPU's own fault, whatever it was that ran."""
+"""Words in a driver's error that point to a fault of the GPU itself, whatever was running."""
 
 
 def fault(case: str, words: str) -> HarnessError:
-    """The driver's error in a launch, as a fault of the case or as one of the GPU itself."""
+    """Turn the driver's error in a launch into a fault of the case, or of the GPU itself."""
     if any(each in words for each in _OF_THE_CARD):
         return DeviceLost(f"{words} (at {case})")
     return DeviceFault(f"{case}: {words}")
@@ -75,10 +76,10 @@ _PATTERNS = (0xFFFFFFFF, 0x7FFF7FFF, 0xFFFF7FFF, 0x7FFFFFFF)
 
 
 def poison(number: int) -> int:
-    """The four bytes that outputs and scratch are filled with before a launch, by its number.
+    """The four bytes with which outputs and scratch are filled before launch `number`.
 
-    Each is a NaN in every type of float, and they differ, so that no right answer equals the poison
-    of every launch.
+    Each pattern is a NaN in every floating-point type. The patterns differ, so no correct answer
+    equals the poison of every launch.
     """
     return _PATTERNS[number % len(_PATTERNS)]
 
@@ -87,8 +88,8 @@ def poison(number: int) -> int:
 class Execution:
     """One verified launch of all of a case's steps.
 
-    outputs: each output buffer as the kernels left it. faults: what went wrong on the way
-    (an access out of bounds, a guard byte written, an input changed); empty when nothing did.
+    outputs: each output buffer as the kernels left it. faults: what went wrong during the launch
+    (an out-of-bounds access, a guard byte written, an input changed); empty if nothing did.
     """
 
     outputs: Mapping[str, Array]
@@ -97,13 +98,13 @@ class Execution:
     lines: tuple[SourceLine, ...] = ()
     machine_code: tuple[MachineCode, ...] = ()
     poison: int = _PATTERNS[0]
-    """What outputs were filled with before: four bytes, over and over."""
+    """The pattern of four bytes with which the outputs were filled before the launch."""
     printed: tuple[str, ...] = ()
-    """What each call of the kernels' printf wrote, where the emulator executed them."""
+    """The output of each call of the kernels' printf, if the emulator executed them."""
 
 
 class Change(NamedTuple):
-    """Other values for some elements of an input: what its other state differs by."""
+    """New values for some elements of an input: the difference between its two states."""
 
     where: Array
     values: Array
@@ -111,12 +112,12 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Right:
-    """What a case's verified results come to, so that every later launch can be held to them.
+    """The hashes of a case's verified results, with which every later launch is compared.
 
-    hashes: of each output's and zeroed buffer's bits. varies: they differ from launch to launch,
-    and are held to their bounds instead. held: whether its launches can wait for each other on the
-    device; code that waits for the device itself cannot. other: the hashes for the inputs' other
-    state; none where no other state was verified.
+    hashes: one for each output and zeroed buffer. varies: the results differ from launch to launch,
+    so they are compared with their bounds instead. held: whether its launches can be held back on
+    the device until all are enqueued; code that waits for the device itself cannot. other: the
+    hashes for the other state of the inputs; empty if no other state was verified.
     """
 
     hashes: tuple[int, ...]
@@ -125,33 +126,34 @@ class Right:
     other: tuple[int, ...] = ()
 
     def of(self, is_other: bool) -> tuple[int, ...]:
-        """The hashes for a state of the inputs."""
+        """Return the hashes for a state of the inputs."""
         return self.other if is_other else self.hashes
 
 
 class Seen(NamedTuple):
-    """What one launch came to: whether its inputs were in the other state, and its hashes."""
+    """One launch's observations: whether its inputs were in the other state, and its hashes."""
 
     is_other: bool
     hashes: tuple[int, ...]
 
 
 LONG_NS = 10e6
-"""A launch that takes so long is alone a batch: what a first launch takes more, some microseconds,
-is beyond what its time is told to."""
+"""A launch that takes this long is a batch by itself: the few microseconds that a first launch
+takes longer are too little to matter at this length."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Timed launches of one case, and what was found wrong with them.
+    """Timed launches of one case, and what was wrong with them.
 
-    times_ns: a row per launch: one total, or one figure per step. wrong: launches whose results
-    were not right. other: those that were right within their bounds, of other bits than verified;
-    told where results may vary. changed: inputs, or memory outside of all buffers, that had changed
-    afterwards. kept: of the wrong ones those that were right for the inputs' other state. late:
-    launches whose results still changed after their end. busy_ns: for how long the device still
-    worked after each of them, 0 where it did not. first: which of those that were kept was the
-    first, in words. seen: of every launch the state and the hashes.
+    times_ns: one row per launch, with the total or one figure per step. wrong: the number of
+    launches with incorrect results. other: if results may vary, the number of launches that were
+    right within their bounds but differed in bits from the verified result. changed: inputs, or
+    memory outside of all buffers, that had changed afterwards. kept: of the wrong launches, the
+    number that were right for the inputs' other state. late: the number of launches whose results
+    still changed after their end. busy_ns: how long the device kept working after each of them, or
+    0. first: which launch was the first of those counted in `kept`, in words. seen: every launch's
+    state and hashes.
     """
 
     times_ns: tuple[tuple[float, ...], ...]
@@ -169,10 +171,10 @@ class Workspace(Protocol):
     """A problem's buffers at one size, ready for launches; a context manager."""
 
     def refill(self, inputs: Mapping[str, Array]) -> None:
-        """Other contents for the input buffers."""
+        """Replace the contents of the input buffers."""
 
     def run(self, case: Case, built: Built | None, draw: int = 0) -> Execution:
-        """Poison, launch once, read back. Raises LaunchError for what cannot be launched."""
+        """Poison, launch once, and read back. Raises LaunchError if it cannot launch."""
 
     def __enter__(self) -> Workspace: ...
 
@@ -185,12 +187,12 @@ class Workspace(Protocol):
 
 
 class TimedWorkspace(Workspace, Protocol):
-    """A workspace whose backend can tell the time, and holds every timed launch to its result."""
+    """A workspace whose backend can time launches, and checks the result of every timed launch."""
 
     def right(self, case: Case, built: Built | None) -> Right | str:
-        """What the results of a case come to, right after a launch of it that was verified.
+        """Hash the results of a case right after a verified launch of it.
 
-        Or why they are not right every time.
+        Returns the reason instead if the results are not right every time.
         """
 
     def bounds(
@@ -199,22 +201,23 @@ class TimedWorkspace(Workspace, Protocol):
         bound: Mapping[str, Array | float],
         is_other: bool = False,
     ) -> None:
-        """What results are held to on the device: float64, of each output.
+        """Set the float64 reference and bound with which each output is compared on the device.
 
         is_other: for the other state of the inputs.
         """
 
     def alternate(self, changes: Mapping[str, Change]) -> None:
-        """Let timed launches find the inputs in either state, where both are known to be right."""
+        """Put the inputs of timed launches into either state, if both are known to be right."""
 
     def error(self, case: Case, built: Built | None, draw: int = 0) -> float | str | None:
-        """The same launch as `run`, held to its bounds on the device.
+        """Launch as `run` does, and compare the results with their bounds on the device.
 
-        The worst error as a share of its bound, or what is wrong; None where it cannot tell.
+        Returns the worst error as a fraction of its bound, or what is wrong; None if it cannot
+        tell.
         """
 
     def ready(self, case: Case, built: Built | None, right: Right) -> str:
-        """Launch once, so that nothing is loaded any more; why that was not right, or nothing."""
+        """Launch once, so that all code is loaded; return why the result was wrong, if it was."""
 
     def time(
         self,
@@ -226,16 +229,16 @@ class TimedWorkspace(Workspace, Protocol):
         apart: bool = False,
         flush: Flush = "clean",
     ) -> Batch:
-        """Nanoseconds of each launch; held to `right` where it is given."""
+        """Time each launch, in nanoseconds; compare its results with `right`, if given."""
 
     def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
         """Launch every step once, each alone inside the NVTX range of its name."""
 
     def kernels(self, case: Case) -> Sequence[str]:
-        """Names of what a function's call launches, once each; empty where nobody tells."""
+        """The names of the kernels that a function's call launches, once each; empty if unknown."""
 
     def noise(self, name: str) -> None:
-        """Random floats in a buffer whose contents do not matter."""
+        """Fill a buffer whose contents do not matter with random floats."""
 
     def __enter__(self) -> TimedWorkspace: ...
 
@@ -254,20 +257,20 @@ class Backend(Protocol):
 
 
 class TimingBackend(Backend, Protocol):
-    """A backend that tells the time."""
+    """A backend that can time launches."""
 
     def workspace(
         self, problem: Problem | None, buffers: Sequence[Buffer], inputs: Mapping[str, Array]
     ) -> TimedWorkspace: ...
 
     def event_costs(self, cache: Cache, launches: int) -> tuple[float, ...]:
-        """Of a kernel that times itself: what two events around it show beyond what it says, ns.
+        """For a kernel that times itself: how much more two events around it show, in nanoseconds.
 
         Raises OutOfMemory.
         """
 
     def rest(self) -> None:
-        """Give back what only the cases so far needed; what comes next are others."""
+        """Release what only the cases so far needed, because other cases come next."""
 
 
 class Parameter(Protocol):
@@ -277,7 +280,7 @@ class Parameter(Protocol):
     def name(self) -> str: ...
     @property
     def type(self) -> str:
-        """Its PTX type: u64, s32, f32 …"""
+        """The PTX type: u64, s32, f32 …"""
 
 
 _NUMPY = {
@@ -292,7 +295,7 @@ _NUMPY = {
 def scalar_or_buffer(
     parameters: Sequence[Parameter], step: Step, source: str
 ) -> list[str | np.generic]:
-    """A step's arguments by the kernel's own signature: buffer names, and scalars of its types.
+    """Convert a step's arguments by the kernel's signature: buffer names, and scalars of its types.
 
     Raises LaunchError for a wrong number of arguments, a buffer where the kernel takes no pointer,
     or an integer that the parameter's type cannot hold.
@@ -331,13 +334,13 @@ def scalar_or_buffer(
 
 
 def poisoned(buffer: Buffer) -> Array:
-    """A host array of the buffer's shape with every byte poison, or zero where zero is promised."""
+    """A host array for the buffer, poisoned, or zero if the buffer must start as zero."""
     fill = 0 if buffer.role == "zeroed" else POISON
     return np.full(buffer.nbytes, fill, np.uint8).view(numpy_dtype(buffer.dtype))
 
 
 def contents(buffers: Sequence[Buffer], inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The inputs given, each checked against its buffer. Raises LaunchError where it is not."""
+    """Return the given inputs, checked against their buffers. Raises LaunchError on a mismatch."""
     checked = {}
     for buffer in buffers:
         if buffer.role != "input" or buffer.name not in inputs:
@@ -358,7 +361,7 @@ def broken_promises(
     before: Mapping[str, Array],
     after: Mapping[str, Array],
 ) -> tuple[str, ...]:
-    """Inputs changed without `overwrites`, and zeroed buffers not left zero; compared by bits."""
+    """Find inputs changed without `overwrites`, and zeroed buffers not left zero, bit by bit."""
     faults = []
     for buffer in buffers:
         name = buffer.name

@@ -37,7 +37,7 @@ class EmulatorBackend:
         return EmulatedWorkspace(self.device.arch, buffers, inputs, self._jobs)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """There is nothing to release."""
 
 
 class EmulatedWorkspace(HostWorkspace):

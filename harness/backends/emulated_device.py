@@ -7,7 +7,7 @@ from harness.silicon.architectures import architecture
 
 
 def emulated_device(arch: str) -> Device:
-    """The facts of the device that stands for an architecture where there is none."""
+    """Describe the device that represents an architecture when there is no card."""
     facts = architecture(arch)
     device = facts.representative
     return Device(

@@ -45,7 +45,7 @@ class Emulated:
     lines: Iterable[SourceLine]
     machine_code: tuple[MachineCode, ...] = ()
     printed: tuple[str, ...] = ()
-    """What each call of printf wrote, in the order of the blocks."""
+    """The output of each call of printf, in the order of the blocks."""
 
 
 class HostWorkspace(ABC):
@@ -146,7 +146,7 @@ def module_of(ptx: Path, digest: str) -> emulator.Module:
 
 
 def normalised(counter: emulator.Counter) -> tuple[float, str]:
-    """Value and unit, of a percentage as a ratio, as a reading of ncu's is kept."""
+    """Normalise value and unit as for a reading of ncu's: a percentage becomes a ratio."""
     if counter.unit == "%":
         return counter.value / 100, "ratio"
     return float(counter.value), counter.unit
@@ -163,7 +163,8 @@ def line_counts(
 ) -> Iterator[SourceLine]:
     """The counts of instructions, summed over each line of source.
 
-    None of a line with a request whose lanes go to several memories, of which no count is known.
+    A line is left out if the lanes of a request go to several memories, because their counts are
+    not known.
     """
     paths = {file: relative(file) for file in {each.file for each in instructions}}
     unknown = {(each.file, each.line) for each in instructions if each.mixed_requests}
@@ -192,5 +193,5 @@ def line_counts(
 
 
 def relative(text: str) -> str:
-    """Paths below the working directory without it."""
+    """Make paths below the working directory relative to it."""
     return text.replace(f"{Path.cwd()}/", "")

@@ -11,10 +11,10 @@ IDLE_NS = 50_000.0
 of its stream: it may be busy itself. Longer after every launch is work on another stream."""
 
 FEWEST = 3
-"""Launches of a batch from which this can be told."""
+"""The fewest launches of a batch from which this can be decided."""
 
 IDLE_SHARE = 0.02
-"""And as much longer as this share of what the events say."""
+"""The wait must also exceed this share of the time between the events."""
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Launched:
         )
 
     def _busy_ns(self) -> float:
-        """For how long the device worked on after every launch's end; 0 within noise."""
+        """How long the device kept working after every launch's end; 0 if within noise."""
         if len(self.idle_ns) < FEWEST:
             return 0.0
         longest = max((sum(parts) for parts in self.times), default=0.0)

@@ -35,14 +35,14 @@ from harness.journal.counter_records import (
 )
 
 LISTING = "listing.json.gz"
-"""What the disassembler prints of a cubin, kept beside it."""
+"""The disassembler's listing of a cubin, stored beside it."""
 
 
 class MachineCodeWorkspace(HostWorkspace):
     """A workspace that launches from machine code; the PTX supplies the parameters' types."""
 
     def refusal(self, case: Case, built: Built) -> str:
-        """Why the case's machine code cannot be executed; empty where it can."""
+        """Why the case's machine code cannot be executed; empty if it can."""
         try:
             code = code_of(built.cubin, built.cubin_sha256)
             for launch in _launches(case, built):
@@ -77,7 +77,7 @@ def _launches(case: Case, built: Built) -> list[Launch]:
 
 
 def list_together(built: Iterable[Built]) -> None:
-    """Have the disassembler list all cubins that it has not listed yet, in as few calls as can be.
+    """Have the disassembler list all new cubins in as few calls as possible.
 
     It takes longer to start than to list a kernel.
     """
@@ -91,9 +91,9 @@ def code_of(cubin: Path, digest: str) -> sass.MachineCode:
 
 
 def both(ptx: Execution, machine: Execution, arch: str) -> Execution:
-    """What PTX and machine code counted together: the machine code's where that has it.
+    """Merge the counts of PTX and machine code, preferring those of machine code.
 
-    Of a line's atomics PTX alone knows how their lanes meet.
+    Only PTX knows how the lanes of a line's atomics collide.
     """
     counts: dict[tuple[int, str], Counted | Uncounted] = {(c.step, c.metric): c for c in ptx.counts}
     if arch not in READ:
@@ -118,10 +118,10 @@ def both(ptx: Execution, machine: Execution, arch: str) -> Execution:
 
 
 def _unread(machine: Execution, in_ptx: Mapping[tuple[int, str], Provenance]) -> Execution:
-    """The same of an architecture of which no hardware was read.
+    """The counts for an architecture whose hardware was never read.
 
-    What PTX knows exactly anywhere, sectors say, is known; of the rest nobody has seen that a GPU
-    counts so.
+    Counters that PTX knows exactly on any GPU, such as sectors, are exact here too. For the rest,
+    no reading shows that a GPU counts them like this.
     """
 
     def provenance(c: Counted) -> Provenance:

@@ -26,10 +26,10 @@ from harness.processes.workers import DESCRIBE_S
 CONNECT_S = 10
 ASKED_S = DESCRIBE_S + 60
 STARTING_S = 120
-"""What the first worker of a cluster that is there may take to come."""
+"""The seconds to wait for the first worker of an existing cluster."""
 
 MOST_CORES = 4
-"""Of a worker that emulates: more cores are put to use by more workers."""
+"""The most cores of a worker that emulates; further cores are used by further workers."""
 
 _SETTINGS = {
     "distributed.worker.memory.terminate": False,
@@ -38,10 +38,11 @@ _SETTINGS = {
     "distributed.worker.memory.target": False,
     "distributed.scheduler.allowed-failures": 0,
 }
-"""Of a cluster of our own: what takes memory are kernels' processes, which no worker can spill."""
+"""Settings for a cluster that the harness starts. The memory is used by kernels' processes, which a
+Dask worker cannot spill."""
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Dask sets them to 1; references of large sizes are worked out on all of a worker's cores."""
+"""Dask sets them to 1; references of large sizes are computed on all of a worker's cores."""
 
 
 def check(where: str) -> None:
@@ -50,8 +51,8 @@ def check(where: str) -> None:
     is_local = kind == "local" and (not rest or (rest.isdecimal() and int(rest) > 0))
     if where == "local:" or not (is_local or (kind in ("tcp", "tls", "ucx") and rest)):
         raise UsageError(
-            f"--cluster {where}: name `local`, `local:4` for four workers, or the scheduler of a "
-            "cluster that is there, such as tcp://scheduler:8786"
+            f"--cluster {where}: name `local`, `local:4` for four workers, or the scheduler of an "
+            "existing cluster, such as tcp://scheduler:8786"
         )
     try:
         importlib.import_module("distributed")
@@ -80,7 +81,7 @@ def opened(where: str, wanted: Requirements, jobs: int = 0) -> Iterator[WorkerPo
             raise UsageError(
                 f"--cluster {where}: no scheduler answers there within {CONNECT_S} s: "
                 f"{str(error) or type(error).__name__}\n  is it running, and is its port open from "
-                "this host? `dask scheduler` says its address when it starts"
+                "this host? `dask scheduler` prints its address when it starts"
             ) from None
         try:
             pool = WorkerPool(client, where, secrets.token_hex(8), wanted)

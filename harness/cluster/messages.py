@@ -25,14 +25,14 @@ class Task:
     item: WorkItem
     setting: RunSettings
     records: tuple[Record, ...]
-    """What is known that it goes on from: plan, ceilings, and rounds of earlier placements."""
+    """The records that it continues from: plan, ceilings, and rounds of earlier placements."""
     built: dict[str, Built]
-    """Case → what was compiled for it, its files by their names in the worker's store."""
+    """Case → its compiled files, by their names in the worker's store."""
     cores: int
     gpu: str = ""
     """The UUID of the GPU that it is meant for; empty on the emulator."""
     bus: str = ""
-    """That GPU's PCI address."""
+    """The PCI address of that GPU."""
 
 
 @dataclass(frozen=True)

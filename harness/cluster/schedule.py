@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 FEW = 24
-"""Pieces that are planned together, or two for each worker if that is more."""
+"""Work items that are planned together, or two per worker if that is more."""
 
 MOST_STEPS = 5_000
-"""Of the search for a plan, which takes the best that it has found by then."""
+"""The most steps of the search for a plan; it then uses the best plan found so far."""
 
 
 def planned(loads: Sequence[float], works: Sequence[float]) -> list[int]:
@@ -34,7 +34,7 @@ class _Search:
     def __init__(self, loads: Sequence[float], works: Sequence[float]) -> None:
         self.loads, self.works = list(loads), works
         self.least = max(*loads, (sum(loads) + sum(works)) / len(loads), 0.0)
-        """No plan ends sooner."""
+        """A lower bound: no plan ends sooner."""
         self.chosen = [0] * len(works)
         self.best: list[int] = []
         self.ends = float("inf")

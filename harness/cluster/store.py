@@ -71,7 +71,7 @@ def take(attempt: str, files: Mapping[str, bytes]) -> None:
     for name, content in files.items():
         path = path_of(attempt, name)
         if name_of(content, path.suffix) != name:
-            raise ValueError(f"{name} did not arrive whole")
+            raise ValueError(f"{name} did not arrive complete")
         path.parent.mkdir(parents=True, exist_ok=True)
         storage.replace(path, content)
 

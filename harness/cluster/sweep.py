@@ -28,7 +28,7 @@ from harness.statistics.net_times import group_of
 
 MOST_DEATHS = 3
 POLL_S = 0.2
-"""Between two looks at what workers have written."""
+"""Seconds between two checks of what workers have written."""
 
 _GLANCE_S = 0.01
 ALONE_S = 600.0
@@ -73,7 +73,8 @@ class _Running:
 
 
 _OF_ANY_CASE = 2**32
-"""Bytes that take an H200 as long as what a case takes at any size: placements, checks, flushes."""
+"""A case's fixed cost at any size (placements, checks, flushes), as bytes that an H200 moves in
+that time."""
 
 
 def _expected_work(item: WorkItem) -> int:
@@ -94,7 +95,7 @@ class Sweep:
         self._running: dict[str, _Running] = {}
         self._found: dict[str, str] = {}
         self._ended_work, self._ended_s = 0.0, 0.0
-        """Of the items that were timed to their end."""
+        """The work and the seconds of the items that were timed to their end."""
         self._alone_since: float | None = None
         self._last_loss = ""
 

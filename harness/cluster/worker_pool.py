@@ -17,10 +17,10 @@ from harness.errors import BackendUnavailable, ClusterLost, UsageError
 from harness.machine import devices
 
 MOST_FAILED_CONTROLS = 2
-"""After so many a card is faulty, and gets no more work."""
+"""After this many failed controls a card counts as faulty, and gets no more work."""
 
 LOST = (OSError, TimeoutError, RuntimeError)
-"""What a client of `distributed` raises when it has no scheduler any more."""
+"""The errors that a client of `distributed` raises when it has lost its scheduler."""
 
 
 @dataclass
@@ -61,7 +61,7 @@ class WorkerPool:
         self.failed_controls: dict[str, int] = {}
         """GPU → how often a control failed on it."""
         self.told: BaseException | None = None
-        """What stops the run, where another thread was told."""
+        """The request to stop the run, if another thread received it."""
         self._qualifying: set[Device] = set()
         self._qualified = threading.Condition()
         self._asked: dict[str, Any] = {}
@@ -91,13 +91,15 @@ class WorkerPool:
             found += self._answered(self._there())
             time.sleep(0.05)
         for address in list(self._asked):
-            self._leave_out(address, "it did not say what it is in time")
+            self._leave_out(address, "it did not describe itself in time")
         self._refuse_others(found)
         self._choose_backend(found)
         for member in found:
             self._take_in(member)
         if not self.members:
-            raise UsageError(f"--cluster {self.where}: no worker can be used; why stands above")
+            raise UsageError(
+                f"--cluster {self.where}: no worker can be used; the reasons are above"
+            )
 
     def refresh(self) -> list[Member]:
         """Check who has come and gone; return the latter. Raises ClusterLost or a stop request."""
@@ -271,9 +273,9 @@ class WorkerPool:
                 f"\n  {m.about.host} ({m.address}): {'; '.join(m.about.differs)}" for m in others
             )
             raise UsageError(
-                f"--cluster {self.where}: {len(others)} of {len(found)} workers have something "
-                f"else than this client, so that results could not stand side by side:{lines}\n"
-                "  bring the same commit and packages to them, and start them anew"
+                f"--cluster {self.where}: {len(others)} of {len(found)} workers differ "
+                f"from this client, so their results could not be compared:{lines}\n"
+                "  install the same commit and packages there, and restart them"
             )
 
     def _choose_backend(self, found: Sequence[Member]) -> None:

@@ -24,7 +24,7 @@ from harness.tables import Run
 
 PAGE = "comparison.html"
 MOST_ROWS = 30
-"""Of the terminal's table; the page has all."""
+"""The most rows in the terminal's table; the page has all of them."""
 
 
 def compare(
@@ -104,7 +104,7 @@ _STYLES = {FINE: "bold green", CLOSED: "bold red"} | dict.fromkeys((2, 3), "bold
 def _runs(base: str, new: Path | None) -> tuple[Run, Run]:
     if base.startswith("git:"):
         raise UsageError(
-            f"{base} is no run yet: its kernels are built and run beside today's, in one run\n"
+            f"{base} is not a run: build its kernels and run them beside today's, in one run\n"
             f"  {command(f'beside {base}', f'compare BASE={base}')}"
         )
     first = tables.load(resolve(base))
@@ -113,13 +113,13 @@ def _runs(base: str, new: Path | None) -> tuple[Run, Run]:
         for run in (first, second):
             if suffix_of(run):
                 raise UsageError(
-                    f"{run.folder} has both sides in one run, and is compared alone\n"
+                    f"{run.folder} has both sides in one run; compare it by itself\n"
                     f"  {command(f'compare {run.folder}')}"
                 )
         return first, second
     if not suffix_of(first):
         raise UsageError(
-            f"{base} has one side only; name the run to compare it with\n"
+            f"{base} has only one side; name the run to compare it with\n"
             f"  {command(f'compare {base} NEW')}"
         )
     return first, first

@@ -64,7 +64,8 @@ def write(folder: Path) -> list[Path]:
 
 
 def _schema(folder: Path) -> str:
-    """The schema that tells an editor what a bench.yaml may contain, relative if it is near."""
+    """The path of the schema that tells an editor what a bench.yaml may contain; relative if
+    near."""
     found, home = SCHEMAS / "problem.schema.json", folder.resolve()
     near = found.is_relative_to(Path.cwd()) and home.is_relative_to(Path.cwd())
     return os.path.relpath(found, home) if near else str(found)

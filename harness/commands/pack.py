@@ -30,5 +30,5 @@ def _refuse_another(folder: Path, target: Path, force: bool) -> None:
     if there and not force and not (target.exists() and target.samefile(folder)):
         raise UsageError(
             f"{target} has a run already ({there[0]}), which packing would replace\n"
-            "  name another folder, or say --force"
+            "  name another folder, or use --force"
         )

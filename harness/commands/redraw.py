@@ -24,8 +24,8 @@ def redraw(
     if cards.is_above(folder):
         if ncu or single_file or as_json or as_markdown:
             raise UsageError(
-                f"{folder} holds a run per kind of card: of all of them only the report is drawn\n"
-                f"  name one of its folders for the other options"
+                f"{folder} holds a run per kind of card: only the report can be drawn for all\n"
+                f"  to use the other options, name one of its folders"
             )
         for run in cards.load_all(folder).values():
             report.write(run)
@@ -49,7 +49,7 @@ def _take_in(folder: Path, path: Path) -> None:
         raise UsageError(f"--ncu {path}: {found.text}")
     ours = [record for record in found if getattr(record, "case", "") in run.planned]
     if not ours:
-        raise UsageError(f"--ncu {path}: it has no case of the run {folder}")
+        raise UsageError(f"--ncu {path}: it has none of the cases of the run {folder}")
     there = {*run.of(Counted), *run.of(Uncounted)}
     packed.unpack(folder)
     with Journal(folder / packed.JOURNAL) as journal:

@@ -29,9 +29,9 @@ class RunRequest:
     told: OutputOptions = field(default_factory=OutputOptions)
     wanted: ProfileOptions | None = None
     bench: model.Bench | None = None
-    """The matrix, where it is not what `config` and `kernels` name."""
+    """The matrix, if it is not the one that `config` and `kernels` name."""
     beside: Mapping[str, Any] | None = None
-    """What run.json says of the two sides, of a run that has both."""
+    """The entry in run.json about the two sides, for a run that has both."""
     cluster: str | None = None
     """The workers that it is spread over: local, or a scheduler's address."""
 

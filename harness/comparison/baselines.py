@@ -22,7 +22,7 @@ def check(name: str) -> None:
     """Raises UsageError for what cannot be the name of a baseline."""
     if not _NAME.match(name):
         raise UsageError(
-            f"--save-baseline {name!r}: a name is up to 100 letters, digits, ., _ and -, and "
+            f"--save-baseline {name!r}: a name has up to 100 letters, digits, ., _ and -, and "
             "begins with a letter or digit"
         )
 

@@ -22,7 +22,7 @@ from harness.matrix.model import Bench
 from harness.matrix.variants import Problem, Variant
 
 SUFFIX = "__base"
-"""Of the commit's variants, and the folder that its kernels lie in."""
+"""The suffix of the commit's variants, and the name of the folder for its kernels."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,11 @@ class Sides:
     bench: Bench
     only: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
-    """Problem and variant of what both sides have, by today's name."""
+    """Problem and variant of each pair that both sides have, by today's name."""
     notes: tuple[str, ...]
     not_compared: tuple[str, ...] = ()
-    """Of the notes, those on what changed and is not compared, because today's stands for both."""
+    """The notes on changes that are not compared, because today's version is used for both
+    sides."""
 
     def without(self, unchanged: Sequence[tuple[str, str]]) -> Sides:
         """The sides without these pairs; a baseline of today stays, which the others need."""
@@ -74,13 +75,13 @@ class Sides:
 
 
 def about(commit: Commit, not_compared: Sequence[str] = ()) -> dict[str, Any]:
-    """What run.json says of the two sides."""
+    """The entry in run.json about the two sides."""
     said: dict[str, Any] = {"base": commit.given, "commit": commit.sha, "suffix": SUFFIX}
     return said | ({"not_compared": list(not_compared)} if not_compared else {})
 
 
 def below(root: Path, path: Path) -> str:
-    """A path from the top of the repository. Raises UsageError where it lies elsewhere."""
+    """A path from the top of the repository. Raises UsageError if it lies elsewhere."""
     full = path.resolve()
     if not full.is_relative_to(root.resolve()):
         raise UsageError(f"{path} is not in the repository {root}")
@@ -105,7 +106,7 @@ def base_of(commit: Commit, config: Path, kernels: Path, into: Path) -> Base:
     except ConfigError as error:
         text = str(error).replace(f"{into}/", f"{commit.given}:")
         raise UsageError(
-            f"the matrix of {commit.given} is none for this harness\n  {text}"
+            f"the matrix of {commit.given} cannot be used by this harness\n  {text}"
         ) from None
 
 
@@ -123,7 +124,7 @@ def write_kernels(root: Path, today: Path, base: Path, folder: Path) -> None:
 
 
 def sides(today: Bench, base: Base, patterns: Sequence[str], folder: Path) -> Sides:
-    """Both sides of what the patterns choose, in one matrix whose kernels lie in `folder`."""
+    """Combine both sides of the chosen cases in one matrix, whose kernels are in `folder`."""
     both = today, base.bench
     ours, theirs = (selection.matching(bench, patterns) for bench in both)
     for pattern in patterns:
@@ -170,15 +171,17 @@ def matching_both(bench: Bench, patterns: Sequence[str]) -> tuple[str, ...]:
 def _refuse_names(problem: Problem, own: Mapping[str, Variant]) -> None:
     for name, variant in own.items():
         if name.endswith(SUFFIX):
-            raise variant.place().error(f"a name ends in {SUFFIX}, as the commit's variants do")
+            raise variant.place().error(
+                f"a name must not end in {SUFFIX}, as the names of the commit's variants do"
+            )
     if problem.name == SUFFIX:
-        raise problem.place.error("a problem has the name of the commit's folder")
+        raise problem.place.error("a problem must not have the name of the commit's folder")
 
 
 def _both(
     own: Mapping[str, Variant], known: Mapping[str, Variant], problem: str, base: Base
 ) -> dict[str, Variant]:
-    """Today's variants, each with the commit's behind it; then those that only the commit has."""
+    """Today's variants, each followed by the commit's; then those that only the commit has."""
     found: dict[str, Variant] = {}
     for name in dict.fromkeys([*own, *known]):
         if name in own:
@@ -193,9 +196,9 @@ def _both(
 
 
 def _moved(variant: Variant, problem: str, base: Base) -> Variant:
-    """The commit's variant as it is compiled from its folder beside today's.
+    """The commit's variant, compiled from its folder beside today's.
 
-    Its budgets stay behind: what it costs is what today's is compared with.
+    Its budgets are dropped, because its costs are what today's are compared with.
     """
     home = f"../{SUFFIX}/{problem}/"
     kernels = base.bench.kernels
@@ -214,7 +217,7 @@ def _moved(variant: Variant, problem: str, base: Base) -> Variant:
 
 
 def _placed(variant: Variant, base: Base) -> Mapping[Any, Any]:
-    """Its places, in files of the commit and not of where they were written to."""
+    """Its places in the commit's files, rather than in the copies."""
 
     def of(document: Document) -> Document:
         path = document.path.relative_to(base.home)
@@ -224,7 +227,7 @@ def _placed(variant: Variant, base: Base) -> Mapping[Any, Any]:
 
 
 def _other_problem(today: Bench, base: Base, name: str) -> list[str]:
-    """That both sides are held to today's problem.py, where the commit has another."""
+    """Note that both sides use today's problem.py, if the commit has a different one."""
     now, then = (bench.kernels / name / "problem.py" for bench in (today, base.bench))
     if not then.is_file() or _same_program(then, now):
         return []
@@ -232,7 +235,7 @@ def _other_problem(today: Bench, base: Base, name: str) -> list[str]:
 
 
 def _same_program(one: Path, other: Path) -> bool:
-    """Whether two Python files say the same, but for comments and layout."""
+    """Whether two Python files are the same program, apart from comments and layout."""
     was, now = one.read_bytes(), other.read_bytes()
     try:
         return was == now or ast.dump(ast.parse(was)) == ast.dump(ast.parse(now))
@@ -241,7 +244,7 @@ def _same_program(one: Path, other: Path) -> bool:
 
 
 def _other_sizes(problem: Problem, old: Problem, base: Base) -> list[str]:
-    """That nothing is compared at sizes that the commit lists and today's matrix does not."""
+    """Note that nothing is compared at sizes that only the commit lists."""
     gone = [size for size in old.sizes.bench if size not in problem.sizes.bench]
     named = ", ".join(" ".join(f"{k}={v}" for k, v in size.items()) for size in gone)
     if not gone:

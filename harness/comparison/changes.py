@@ -22,17 +22,18 @@ Kind = Literal[
     "gone",
 ]  # fmt: skip
 ORDER: Sequence[Kind] = Kind.__args__  # type: ignore[attr-defined]
-"""What matters most first."""
+"""The kinds of change, the most important first."""
 
 CLOSING = frozenset({"newly faulty", "slower", "worse"})
-"""What closes a gate."""
+"""The kinds of change that close a gate."""
 
 APART = frozenset({"new", "gone", "not run", "no longer run", "not compared"})
-"""Of which nothing could be compared."""
+"""The kinds of change for which nothing could be compared."""
 
 What = Literal["spilled bytes", "local memory", "occupancy", "registers", "shared memory"]
 DECIDES: Sequence[What] = ("spilled bytes", "local memory", "occupancy")
-"""Registers and shared memory cost something only where fewer warps fit or registers spill."""
+"""Which facts decide: registers and shared memory cost something only if fewer warps fit, or
+registers spill."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,12 @@ class Change:
     facts: Sequence[Fact] = ()
     moved: Sequence[Moved] = ()
     source: bool | None = None
-    """Whether the variant's own file differs; None where the journal does not tell."""
+    """Whether the variant's own file differs; None if the journal does not say."""
     made_from: Sequence[tuple[str, str, str]] = ()
     """Files, `nvcc` or `bench.yaml` that differ: name, hash or version before and after."""
     faults: tuple[str, str] = ("", "")
     remarks: Sequence[str] = ()
-    """What a reader must know of the variant now and had not to know before."""
+    """Remarks on the variant that are new."""
     is_changed: bool = False
     """Whether anything differs that may cost something."""
 
@@ -85,7 +86,7 @@ class Change:
 
     @property
     def hides(self) -> float:
-        """The largest slowdown, as a part of the time, that is neither found nor excluded."""
+        """The largest slowdown, as a fraction of the time, that is neither found nor excluded."""
         return 0.0 if self.kind == "slower" else max((t.hides for t in self.times), default=0.0)
 
     @property
@@ -97,7 +98,7 @@ class Change:
 
     @property
     def weight(self) -> tuple[int, float]:
-        """To sort by: what matters more comes first."""
+        """The sort key: more important changes come first."""
         time = self.worst
         size = abs(time.ratio.value - 1) if time and time.ratio else 0.0
         if not size:
@@ -126,10 +127,10 @@ def change(
     comparable: bool,
     both_timed: bool,
 ) -> Change:
-    """What became of a case that both sides have.
+    """Determine the kind of change of a case that both sides have.
 
-    comparable: whether what the compiler made and what was counted is of the same architecture and
-    method. both_timed: whether the two runs are, so that times decide.
+    comparable: whether the compiler's results and the counts are of the same architecture and
+    method. both_timed: whether both runs are timed, so that times decide.
     """
     outcomes = _outcome(base), _outcome(new)
     faults = outcomes[0].reason, outcomes[1].reason
@@ -153,7 +154,7 @@ def _outcome(side: Side) -> Outcome:
 
 
 def _ended(base: Outcome, new: Outcome) -> Kind | None:
-    """What the two outcomes say; None where both are ok."""
+    """The kind of change that the two outcomes show; None if both are ok."""
     match base.status, new.status:
         case "ok", "ok":
             return None
@@ -215,10 +216,9 @@ def _new_remarks(base: Side, new: Side) -> list[str]:
 
 
 def _facts(base: Side, new: Side, *, decide: bool) -> list[Fact]:
-    """What the compiler made, launch by launch where both have as many, whatever they are called.
+    """Compare the compiler's results, launch by launch if both sides have as many launches.
 
-    Else what spills or lies on a stack is still told, of the kernel on either side that has most of
-    it, and the least occupancy on either side.
+    Otherwise compare the largest spills and stack use, and the lowest occupancy, of either side.
     """
     was, now = (side.run.compiled.get(side.case, []) for side in (base, new))
     if not was or not now:
@@ -245,9 +245,9 @@ def _spilled(made: Compiled) -> tuple[int, int]:
 
 
 def _local(was: Compiled, now: Compiled, new: Side, decide: bool) -> list[Fact]:
-    """What lies in local memory: spilled registers, arrays, what calls hand over.
+    """Compare local memory: spilled registers, arrays, and what calls pass on the stack.
 
-    Spilled registers lie on the stack, too: where both moved the same way, they tell of it.
+    Spilled registers are on the stack, too: if both moved in the same way, only they are reported.
     """
     at = place(new, now.local_at)
     spilled = _fact("spilled bytes", now, was.spill_bytes, now.spill_bytes, 1, decide, at)

@@ -20,7 +20,7 @@ from harness.errors import UsageError
 
 PREFIX = "git:"
 SECONDS = 120.0
-"""After which git is not waited for."""
+"""Deadline for git, in seconds."""
 _MOST_NAMED = 5
 
 
@@ -68,15 +68,18 @@ class Commit:
 
 
 def find(given: str, near: Path) -> Commit:
-    """The commit that `git:REF` names, in the repository that `near` lies in. Raises UsageError."""
+    """Find the commit that `git:REF` names, in the repository that contains `near`. Raises
+    UsageError."""
     name = given.removeprefix(PREFIX)
     if not given.startswith(PREFIX) or not name:
-        raise UsageError(f"{given!r} names no commit\n  write git: and a branch, tag or commit")
+        raise UsageError(
+            f"{given!r} names no commit\n  write git: followed by a branch, tag or commit"
+        )
     where = near if near.is_dir() else near.parent
     top = _git(where, "rev-parse", "--show-toplevel")
     if top.returncode:
         raise UsageError(
-            f"{given}: {where} is in no git repository that can be read: {_said(top)}\n"
+            f"{given}: {where} is not in a readable git repository: {_said(top)}\n"
             f"  compare two runs instead: {command('compare BASE NEW')}"
         )
     root = Path(os.fsdecode(top.stdout).rstrip("\n"))
@@ -95,7 +98,7 @@ def find(given: str, near: Path) -> Commit:
 
 
 def tracked(root: Path, below: str) -> list[str]:
-    """The files of a folder as they lie there now, without those that git ignores."""
+    """The files in a folder now, except those that git ignores."""
     listed = _git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--",
                   _spec(below))  # fmt: skip
     if listed.returncode:
@@ -124,12 +127,12 @@ def _inside(below: str) -> str:
 
 
 def _spec(path: str) -> str:
-    """As git takes a path literally, from the root."""
+    """Write a path so that git takes it literally, from the root."""
     return f":(top,literal){_inside(path)}"
 
 
 def _asked(root: Path, *command: str) -> str:
-    """What git prints; empty where it fails."""
+    """Git's output; empty if it fails."""
     ended = _git(root, *command)
     return os.fsdecode(ended.stdout).strip() if ended.returncode == 0 else ""
 

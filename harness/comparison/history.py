@@ -23,8 +23,8 @@ from harness.statistics.net_times import Group, group_of
 from harness.tables import Run
 
 PENALTY = 10.8
-"""What a further level must explain, in squared standard deviations: the point that a χ² of one
-degree of freedom exceeds once in a thousand. With many runs, three times their logarithm."""
+"""How much a further level must explain, in squared standard deviations: the value that a χ² with
+one degree of freedom exceeds once in a thousand. With many runs, three times their logarithm."""
 
 NORMAL = 1.4826
 """The standard deviation of normal numbers over the median of their absolute values."""
@@ -96,7 +96,7 @@ def history(runs: Sequence[Run]) -> History:
 
 
 def levels_of_times(points: Sequence[Point]) -> tuple[int, ...]:
-    """Where a new level of times begins."""
+    """The indices at which a new level of times begins."""
     if len(points) < 3:  # nothing says what two times scatter by
         return ()
     logs = np.log([p.value for p in points])

@@ -2,8 +2,8 @@
 
 Two sides are the same to a GPU if it loads the same (code, constants, initialised variables) and is
 launched in the same way on the same data: grid, block, cluster, shared memory, arguments, sizes,
-type and inputs. What an old journal lacks is taken from file hashes; what neither tells is unknown,
-and never counts as identical.
+type and inputs. For an old journal that lacks these, file hashes are used. What neither shows is
+unknown, and never counts as identical.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harness.journal.records import Compiled
 Code = Literal["identical", "changed", "unknown"]
 
 _NO_SOURCE = frozenset({"bench.yaml", "driver", "harness"})
-"""Of what a case is made from: what is no text that is compiled, and no compiler."""
+"""The parts of a case that are neither compiled sources nor the compiler."""
 
 
 def same_code(base: Side, new: Side) -> Code:
@@ -33,7 +33,8 @@ def same_code(base: Side, new: Side) -> Code:
 
 
 def is_changed(base: Side, new: Side, code: Code) -> bool:
-    """Whether anything differs that may cost something: not where all texts and launches agree."""
+    """Whether anything differs that may cost something; nothing does if all texts and launches
+    agree."""
     if code == "identical":
         return False
     return not (_same_sources(base, new) and _same_launches(base, new) and _same_inputs(base, new))
@@ -45,7 +46,7 @@ def _executed(made: Compiled) -> tuple[object, ...]:
 
 
 def _same_data(base: Side, new: Side) -> bool | None:
-    """Whether all else that is loaded is the same; None where nobody tells."""
+    """Whether everything else that is loaded is the same; None if it is not known."""
     was, now = (side.run.compiled[side.case] for side in (base, new))
     if all(made.loaded_sha256 for made in (*was, *now)):
         return [made.loaded_sha256 for made in was] == [made.loaded_sha256 for made in now]
@@ -65,20 +66,20 @@ def _same_launches(base: Side, new: Side) -> bool | None:
 
 
 def _same_inputs(base: Side, new: Side) -> bool:
-    """In one run both sides are held to today's problem.py."""
+    """Whether the inputs are the same. In one run, both sides use today's problem.py."""
     name = f"{new.planned.problem}/problem.py"
     was, now = (side.planned.made_from.get(name) for side in (base, new))
     return base.run is new.run or was == now
 
 
 def _same_sources(base: Side, new: Side) -> bool:
-    """Whether the same texts were compiled by the same compiler, as far as both sides tell."""
+    """Whether the same sources were compiled by the same compiler, as far as both sides say."""
     was, now = _sources(base), _sources(new)
     return bool(was) and was == now
 
 
 def _sources(side: Side) -> dict[str, str]:
-    """File or compiler → its hash or version, by one name on either side."""
+    """File or compiler → its hash or version, under the same name on both sides."""
     home = f"{suffix_of(side.run)}/"
     return {
         name.removeprefix(home) if home != "/" else name: known

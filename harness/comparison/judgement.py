@@ -26,10 +26,10 @@ FINE, CLOSED, UNTOLD = 0, 1, 3
 """Exit codes; 2 is a mistake on the command line."""
 
 MIN_EFFECT = 0.02
-"""The slowdown, as a part of the time, that a comparison is to find or exclude."""
+"""The slowdown, as a fraction of the time, that a comparison is to find or exclude."""
 
 ENOUGH = 0.5
-"""The part of the cases that were sound in the base that must be compared, or nobody can tell."""
+"""The share of the base's sound cases that must be compared; with fewer, nobody can tell."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Judgement:
     """Whether times are compared as ratios to each run's own baseline."""
     withheld: str
     untold: Sequence[str]
-    """Why nobody can tell; empty where one can."""
+    """Why nobody can tell; empty if the comparison is conclusive."""
     untold_cases: Mapping[str, str] = field(default_factory=dict)
     """Changed cases that were not compared exactly, by name, and why."""
     min_effect: float = MIN_EFFECT
@@ -69,7 +69,7 @@ class Judgement:
 
     @property
     def compared(self) -> list[Change]:
-        """Those that both sides ran, and of which something could be said."""
+        """The changes that both sides ran and that could be compared."""
         return [change for change in self.changes if change.kind not in changes.APART]
 
 
@@ -78,7 +78,7 @@ def judge(
 ) -> Judgement:
     """Compare two runs; the same run twice if it has both sides, interleaved.
 
-    min_effect: the slowdown, as a part of the time, that must be found or excluded.
+    min_effect: the slowdown, as a fraction of the time, that must be found or excluded.
     """
     in_rounds = base is new and bool(suffix_of(new))
     pairs = within(new) if in_rounds else between(base, new)
@@ -119,7 +119,7 @@ def judge(
 
 
 def _withheld(around: Setting, across_machines: bool) -> str:
-    """Why no time of one run may be held against one of the other."""
+    """Why no time of one run may be compared with one of the other."""
     if around.method:
         return "; ".join(f"{d.what}: {d.base} then, {d.new} now" for d in around.method)
     if around.machine and not across_machines:
@@ -155,7 +155,7 @@ def _untold(
 def _not_compared(
     new: Run, told: Sequence[Change], cases: Mapping[str, str], readings: Readings, in_rounds: bool
 ) -> Iterable[str]:
-    """Whatever changed and was not compared exactly, and budgets that nothing checked."""
+    """Find changes that were not compared exactly, and budgets that nothing checked."""
     beside = new.info.get("beside") or {}
     if in_rounds:
         yield from map(str, beside.get("not_compared") or ())
@@ -166,7 +166,7 @@ def _not_compared(
 
 
 def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
-    """Where most kernels changed by as much, and no unchanged code tells whose doing that is."""
+    """Report sizes at which most kernels moved alike, and no unchanged code shows the cause."""
     for (group, cache), level in looked.levels.items():
         if not level.witnesses and abs(math.expm1(level.moved)) > min_effect:
             longer = "longer" if level.moved > 0 else "less"
@@ -178,7 +178,7 @@ def _moved_as_a_whole(looked: Looked, min_effect: float) -> Iterator[str]:
 
 
 def _not_excluded(told: Sequence[Change], min_effect: float) -> Iterator[str]:
-    """Cases that may have become slower by what is to be found, though nothing is certain."""
+    """Cases that may have become slower by the amount to be found, although it is not certain."""
     hiding = [change for change in told if change.hides > min_effect]
     if hiding:
         worst = max(hiding, key=lambda change: change.hides)

@@ -38,7 +38,8 @@ class LineOfCode:
 def where(
     base: Side, new: Side, amount: Amount, shown: Quotient | None = None
 ) -> LineOfCode | None:
-    """Where an amount grew most; None where it grew on no line, or lines were not counted."""
+    """The line on which an amount grew most; None if it grew on no line, or lines were not
+    counted."""
     before, after = _of(base), _of(new)
     if not before or not after:
         return None
@@ -88,9 +89,9 @@ def _figure(line: SourceLine | None, shown: Quotient | None) -> float | None:
 
 
 def shortened(run: Run, file: str) -> str:
-    """What run.json calls the file, from the folder of problems on; else its last two parts.
+    """The file's path from the folder of problems on, as in run.json; else its last two parts.
 
-    The shortest name, which is the same for both sides of one run.
+    It is the shortest name, which is the same for both sides of one run.
     """
     known = [name for name in run.info.get("sources") or {} if f"/{file}".endswith(f"/{name}")]
     return min(known, key=len, default="/".join(PurePath(file).parts[-2:]))

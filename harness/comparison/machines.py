@@ -15,7 +15,7 @@ _ELSEWHERE = ("bus", "room")
 """Properties of a device that say where it is plugged in, and how full it was."""
 
 _ALSO = ("python", "numpy", "pandas")
-"""Versions that no kernel's time depends on."""
+"""Versions on which no kernel's time depends."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Setting:
 
 
 def setting(base: Run, new: Run) -> Setting:
-    """What two runs do not share. Their processors matter where a GPU's driver works on them."""
+    """How two runs' settings differ. Their processors matter if a GPU's driver works on them."""
     one, other = base.info, new.info
     machine = _device(one, other)
     context: list[Difference] = []
@@ -64,7 +64,7 @@ def setting(base: Run, new: Run) -> Setting:
 
 
 def clocks(base: Run, new: Run, group: Group) -> Difference | None:
-    """The multiprocessors' usual clocks at one size, where they differ by more than rounds may."""
+    """The multiprocessors' usual clocks at one size, if they differ by more than rounds may."""
     usual = [_usual_clock(run, group) for run in (base, new)]
     one, other = usual
     if not one or not other or abs(one - other) <= CLOCK_TOLERANCE * max(one, other):
@@ -84,7 +84,7 @@ def _usual_clock(run: Run, group: Group) -> float | None:
 
 
 def _device(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
-    """The name says most; the other properties are told where the names agree."""
+    """Report the device's name if it differs, else its other properties."""
     was, now = (info.get("device") or {} for info in (one, other))
     if was.get("name") != now.get("name"):
         return _compared("device", was.get("name"), now.get("name"))

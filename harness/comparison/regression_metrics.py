@@ -25,16 +25,16 @@ from harness.quantities import Gauge
 from harness.silicon.architectures import WARP_SIZE
 
 EXACT = frozenset({"measured", "machine-exact", "emulator-exact"})
-"""Origins of a value that is the same to the digit however often it is worked out."""
+"""Origins of values that are the same to the digit whenever they are computed."""
 
 _EMULATED = frozenset({"emulator-exact", "emulator-model"})
-"""Which way a value moved shows also where one side's is exact and the other's a model."""
+"""The direction of a change also shows if one side's value is exact and the other's a model."""
 
 
 def _warp_slots(readings: Readings, p: Planned) -> Answer:
-    """The part of the machine's warp slots that the grid fills at a time.
+    """The share of the machine's warp slots that the grid fills at a time.
 
-    Of the blocks that fit alone, fewer would be filled as soon as more fit.
+    A share of only the blocks that fit would fall whenever more of them fit.
     """
     keys = "machine-fill", "theoretical-occupancy"
     fill, occupancy = (evaluate(key, readings, p) for key in keys)
@@ -52,7 +52,7 @@ GAUGES: Sequence[Gauge] = [
         "launches",
     )
 ]  # fmt: skip
-"""In the order in which they are told."""
+"""The regression metrics, in the order in which they are reported."""
 
 _FINDERS: Mapping[str, Find] = {**FINDERS, "machine-fill": _warp_slots}
 """What is compared."""
@@ -86,7 +86,7 @@ _LINES: Mapping[str, Quotient] = {
 
 @dataclass(frozen=True)
 class Moved:
-    """A regression metric before and after; None on a side where the kernel does none of it.
+    """A regression metric before and after; None on a side whose kernel does none of it.
 
     decides: whether it closes a gate if it is worse.
     """
@@ -101,13 +101,13 @@ class Moved:
 
     @property
     def size(self) -> float:
-        """By how many times it moved; infinite from or to 0."""
+        """The factor by which it moved; infinite from or to 0."""
         few, many = sorted(abs(value) for value in _numbers(self.gauge, (self.base, self.new)))
         return many / few if few else float("inf")
 
     @property
     def provenance(self) -> Provenance:
-        """Of both; where only one side has a value, of that one."""
+        """The provenance of both values, or of the only one."""
         known = self.new or self.base
         assert known is not None
         return known.provenance
@@ -122,9 +122,9 @@ Values = Mapping[str, Both]
 
 
 def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: bool) -> list[Moved]:
-    """The gauges that both sides have a value of, and that differ; those that decide come first.
+    """The metrics for which both sides have a value and that differ, deciding ones first.
 
-    timed: whether both sides were, so that their times decide.
+    timed: whether both sides were timed, so that their times decide.
     """
     values = _values(base, new, readings)
     found = []
@@ -147,7 +147,7 @@ def moved(base: Side, new: Side, readings: tuple[Readings, Readings], timed: boo
 
 
 def unsure(base: Side, new: Side, readings: tuple[Readings, Readings]) -> list[Gauge]:
-    """The gauges that would decide and got worse, as far as a value tells that is not exact."""
+    """The metrics that decide and seem to have got worse, by values that are not exact."""
     values = _values(base, new, readings)
     return [
         gauge for gauge in GAUGES
@@ -158,7 +158,7 @@ def unsure(base: Side, new: Side, readings: tuple[Readings, Readings]) -> list[G
 
 
 def _values(base: Side, new: Side, readings: tuple[Readings, Readings]) -> Values:
-    """What both sides have a value of."""
+    """The values of the metrics that both sides have."""
     found: dict[str, Both] = {}
     for gauge in GAUGES:
         was = _value(gauge, readings[0], base)
@@ -169,7 +169,7 @@ def _values(base: Side, new: Side, readings: tuple[Readings, Readings]) -> Value
 
 
 def _value(gauge: Gauge, readings: Readings, side: Side) -> Reading | Missing | None:
-    """None where the kernel does none of it, and that counts as something."""
+    """None if the kernel does none of it, and that counts as something."""
     answer = _FINDERS[gauge.key](readings, side.planned)
     return None if answer == NOTHING and gauge.of_none is not None else answer
 
@@ -188,7 +188,7 @@ def _numbers(gauge: Gauge, both: Both) -> list[float]:
 
 
 def _way(gauge: Gauge, values: Values) -> int:
-    """1 where its value grew, −1 where it fell, 0 where it stayed or is not known."""
+    """1 if its value grew, −1 if it fell, 0 if it stayed or is not known."""
     both = values.get(gauge.key)
     if both is None or not (len(_origins(both)) == 1 or _origins(both) == _EMULATED):
         return 0
@@ -196,7 +196,7 @@ def _way(gauge: Gauge, values: Values) -> int:
 
 
 def _moved(gauge: Gauge, values: Values) -> int:
-    """The same, however the values were come by."""
+    """Compare two values of any provenance."""
     both = values.get(gauge.key)
     if both is None:
         return 0

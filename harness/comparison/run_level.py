@@ -25,17 +25,18 @@ from harness.comparison.pairs import Side
 from harness.statistics.intervals import Estimate, Key, Times, difference, estimate, over_placements
 
 FEWEST_VARIANTS = 6
-"""With fewer at a size their scatter tells nothing of a run's luck."""
+"""With fewer variants at a size, their scatter says nothing about a run's luck."""
 
 FEWEST_WITNESSES = 2
-"""Cases of code that did not change: so many tell a run's level from a change of the kernels."""
+"""The fewest cases of unchanged code that can distinguish a run's level from a change of the
+kernels."""
 
 _TRIMMED = 0.1
-"""The part of a case's placements that is left out at either end, from five on."""
+"""The share of a case's placements that is left out at either end, from five on."""
 
 _EFFICIENCY = 0.82
-"""Of `qn`, against the standard deviation of normal numbers: what its degrees of freedom are
-multiplied by."""
+"""The efficiency of `qn`, relative to the standard deviation of normally distributed numbers. Its
+degrees of freedom are multiplied by this."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def taken_off(
 ) -> tuple[dict[int, Estimate], Level]:
     """Changes at one size and cache state, without the run's level and with its luck allowed for.
 
-    pairs: number → base and new side. raw: the logarithm of new over base of each, as it stands.
+    pairs: number → base and new side. raw: the logarithm of new over base of each, as it is.
     unchanged: the numbers of those whose code is the same. With few variants `raw` comes back.
     """
     told_by = [number for number in raw if number in unchanged]
@@ -114,7 +115,8 @@ def _with(
 
 
 def trimmed(logs: Times) -> Estimate | None:
-    """The mean over placements without the outer ones: one that others disturbed has no say.
+    """The mean over placements without the outer ones, so that disturbed placements have no
+    influence.
 
     Yuen, "The two-sample trimmed t for unequal population variances", 1974.
     """
@@ -155,7 +157,7 @@ def beside_others(times: Mapping[str, Times]) -> dict[str, dict[Key, float]]:
 
 
 def _medians(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Of each column, without what is missing."""
+    """The median of each column, ignoring missing values."""
     if not values.size:
         return np.zeros(values.shape[1])
     found: npt.NDArray[np.float64] = np.nanmedian(values, axis=0)
@@ -163,7 +165,7 @@ def _medians(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def qn(values: Sequence[float]) -> float:
-    """A standard deviation that holds where up to half of the values are far off.
+    """Estimate a standard deviation that is robust if up to half of the values are far off.
 
     Rousseeuw and Croux, "Alternatives to the median absolute deviation", 1993, with the corrections
     for few values of Croux and Rousseeuw, 1992: a quantile of all differences between two values.

@@ -17,11 +17,12 @@ from harness.comparison.pairs import Side, suffix_of
 from harness.journal import run_files
 
 SECONDS = 20.0
-"""After which git is not waited for."""
+"""Deadline for git, in seconds."""
 
 
 def made_from(base: Side, new: Side) -> list[tuple[str, str, str]]:
-    """What decides a case's result and differs: a file, `nvcc`, `bench.yaml`; before and after."""
+    """What decides a case's result and differs: a file, `nvcc` or `bench.yaml`, before and
+    after."""
     was, now = base.planned.made_from, new.planned.made_from
     if base.run is new.run or not was or not now:
         return []
@@ -30,13 +31,13 @@ def made_from(base: Side, new: Side) -> list[tuple[str, str, str]]:
 
 
 def source_changed(base: Side, new: Side) -> bool | None:
-    """Whether the variant's own file differs; None where the journal does not tell."""
+    """Whether the variant's own file differs; None if the journal does not say."""
     hashes = [_hashes(side) for side in (base, new)]
     return hashes[0] != hashes[1] if all(hashes) else None
 
 
 def difference(base: Side, new: Side, folder: Path | None = None) -> Difference:
-    """The diff of the two sources. folder: kernels/, where the files lie."""
+    """The diff of the two sources. folder: kernels/, which contains the files."""
     here = Path("kernels")
     folder = folder or (here if here.is_dir() else REPOSITORY / "kernels")
     name = _name(new) or _name(base)

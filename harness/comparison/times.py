@@ -1,17 +1,21 @@
 """How each case's time changed, with its interval, and the verdict that the interval allows.
 
-Two runs share no rounds, so their times are compared as they stand: by Welch's t on the means over
-placements, each a process of its own. In one run that has both sides, times are compared within
-rounds, like everything else. All comparisons together are one family (Holm), whatever their
-problem, size, launch shape and cache state. So at most one judgement in twenty of a kernel against
-itself calls anything slower or faster (at a confidence of 95 %).
+In one run that has both sides, times are compared within rounds, like everything else. Two runs
+share no rounds, so their times are compared by Welch's t on the means over placements, each a
+process of its own. The effect of the run itself, on all cases and on each, is subtracted and
+allowed for (`run_level`), unless there are too few variants to estimate it.
 
-The effect of the run itself, on all cases and on each, is subtracted and allowed for (`run_level`).
-For a verdict, a change must be certain, it must exceed what counts as the same (`same_within`, or
-less if less was requested), and its whole interval must lie beyond the floor. The floor is the
-largest of three figures: the difference between the baseline's two batches within either run; the
-difference between the two runs for identical machine code; and, for runs of few variants, the
-smallest slowdown to be found (`min_effect`).
+All comparisons except those of identical machine code are one family (Holm), whatever their
+problem, size, launch shape and cache state. So if unchanged kernels are compared at a confidence of
+95 %, at most one comparison of runs in twenty calls anything slower or faster.
+
+A change is "same" if its whole interval is within `same_within` of 1, or within `min_effect` if
+that is less. It is "slower" or "faster" if it is certain within the family and its whole interval
+is beyond the floor. The floor is the largest of these figures: the difference between the
+baseline's two batches within either run; the difference between the two runs for identical machine
+code, if that difference is certain; and, with too few variants to estimate the run's effect,
+`min_effect` or, if there is too little unchanged code to compare with, the change of the median
+case, if that is larger (up to 10 %).
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from harness.statistics.intervals import Estimate, Interval, certain, difference
 from harness.statistics.net_times import Group, group_of
 
 Verdict = intervals.Verdict | Literal["identical", "not compared"]
-"""identical: the same machine code, whatever the clock said. not compared: see `reason`."""
+"""identical: the same machine code, whatever the times are. not compared: see `reason`."""
 
 Key = tuple[int, str]
 """A pair's number, and the cache state."""
@@ -38,8 +42,8 @@ Key = tuple[int, str]
 CACHES = ("cold", "warm")
 
 MOST_OF_A_RUN = 0.1
-"""A larger change is not the run's own, whatever tells: no run moved all kernels of a card at one
-clock by as much."""
+"""The largest change that is attributed to the run itself. No run was seen to move all kernels of a
+card by as much at the same clock."""
 
 At = tuple[Group, str]
 """A size, and the cache state."""
@@ -54,16 +58,16 @@ class TimeChange:
     """ns, with the interval that its own run gives it."""
     new: Interval
     ratio: Interval | None
-    """Of the new time to the base's: 1.02 takes 2 % longer. Across machines, of the times relative
-    to each run's own baseline. None where nothing may be compared."""
+    """The new time over the base's: 1.02 means 2 % longer. Across machines, both times are relative
+    to their own run's baseline. None if the two may not be compared."""
     verdict: Verdict
     reason: str = ""
     base_gbps: float | None = None
     new_gbps: float | None = None
     """Compulsory bytes over the time."""
     hides: float = 0.0
-    """The largest slowdown, as a part of the time, that is not excluded among all comparisons; 0
-    where nothing was compared."""
+    """The largest slowdown beyond the floor, as a fraction of the time, that is not excluded, at a
+    confidence that covers all comparisons. 0 if nothing was compared."""
 
 
 @dataclass(frozen=True)
@@ -73,20 +77,20 @@ class Looked:
     family: int = 0
     confidence: float | None = None
     floors: Mapping[At, float] | None = None
-    """Of each size and cache state, what a change must exceed; those of 0 are left out."""
+    """For each size and cache state, the figure that a change must exceed. Zeros are left out."""
     levels: Mapping[At, Level] = field(default_factory=dict)
-    """Of each size and cache state, what the new run moved as a whole. Empty within one run."""
+    """For each size and cache state, how the new run moved as a whole. Empty within one run."""
 
 
 def changes(
     pairs: Sequence[Pair], identical: frozenset[int], *, in_rounds: bool, relative: bool, why: str,
     min_effect: float,
 ) -> tuple[dict[int, list[TimeChange]], Looked]:  # fmt: skip
-    """Pair → its changes, by cache state, of the pairs that both sides timed.
+    """Map each pair that both sides timed to its changes, one per cache state.
 
-    identical: the pairs of the same machine code. in_rounds: one run has both sides. relative:
-    compare what each run says against its own baseline. why: why nothing may be compared at all.
-    min_effect: the slowdown, as a part of the time, that is to be found.
+    identical: the pairs with the same machine code. in_rounds: one run has both sides. relative:
+    compare each run's times relative to its own baseline. why: the reason if nothing may be
+    compared at all. min_effect: the slowdown to be found, as a fraction of the time.
     """
     timed = {
         (i, cache): (pair.base, pair.new)
@@ -149,7 +153,7 @@ def changes(
 
 
 def _same_library(base: Side, new: Side) -> bool:
-    """Whether both call a library, in the same versions of all packages."""
+    """Whether both sides call a library, with the same versions of all packages."""
     versions = [side.run.info.get("versions") or {} for side in (base, new)]
     return base.planned.is_library and new.planned.is_library and versions[0] == versions[1]
 
@@ -160,7 +164,7 @@ def _without_the_runs_own(
     estimates: Mapping[Key, Estimate],
     unchanged: frozenset[int],
 ) -> tuple[dict[Key, Estimate], dict[At, Level]]:
-    """The changes of two runs without what the new run moved as a whole; and what that was."""
+    """Remove the effect of the run itself from the changes; return what is left, and the effect."""
     by_size: dict[At, dict[int, Estimate]] = {}
     for key, found in estimates.items():
         by_size.setdefault((groups[key], key[1]), {})[key[0]] = found
@@ -174,7 +178,7 @@ def _without_the_runs_own(
 
 
 def _assumed(level: Level, min_effect: float) -> float:
-    """What a change must exceed where too few variants tell what the run adds to each."""
+    """What a change must exceed if there are too few variants to estimate the run's effect."""
     if level.luck is not None:
         return 0.0
     moved = 0.0 if level.witnesses else math.expm1(abs(level.moved))
@@ -189,7 +193,7 @@ def _sound(side: Side, cache: str) -> bool:
 def _withheld(
     base: Side, new: Side, in_rounds: bool, relative: bool, apart: Difference | None
 ) -> str:
-    """Why these two times may not be compared; empty where they may."""
+    """Why these two times may not be compared; empty if they may."""
     if in_rounds:
         return ""
     for name, side in (("base", base), ("new run", new)):
@@ -198,7 +202,7 @@ def _withheld(
     if relative:
         against = [(side.case, side.run.timings.baseline_of(side.case)) for side in (base, new)]
         if any(baseline in {None, case} for case, baseline in against):
-            return "it is what its own run is compared with"
+            return "it is the baseline of its own run"
         return ""
     return f"{apart.what}: {apart.base} then, {apart.new} now" if apart else ""
 
@@ -211,7 +215,7 @@ def _placements(side: Side) -> int:
 def _estimate(
     base: Side, new: Side, cache: str, *, in_rounds: bool, relative: bool
 ) -> Estimate | None:
-    """The logarithm of the new time over the base's."""
+    """Estimate the logarithm of the new time over the base's."""
     if in_rounds:
         return _within_rounds(base, new, cache)
     if relative:
@@ -223,7 +227,7 @@ def _estimate(
 
 
 def _within_rounds(base: Side, new: Side, cache: str) -> Estimate | None:
-    """Of the rounds that both sides have, each compared within itself."""
+    """Estimate the change from the rounds that both sides have, comparing within each round."""
     timings = new.run.timings
     now, was = timings.paired(new.case, base.case, cache)
     told = timings.log_speedup(base.case, new.case, cache)
@@ -258,7 +262,7 @@ def _floors(
     identical: frozenset[int],
     error: float,
 ) -> dict[At, float]:
-    """What equal kernels were seen to differ by: within either run, and from run to run."""
+    """How far equal kernels were seen to differ: within either run, and from run to run."""
     floors: dict[At, float] = {}
 
     def raise_to(at: At, value: float) -> None:

@@ -1,7 +1,7 @@
 """What nobody can tell about two runs: changes that were not compared exactly.
 
-An open gate says that nothing got worse. For a kernel that changed and was not counted, was counted
-only in PTX, or was not timed, nobody can say so; nor for a budget that nothing checked.
+An open gate says that nothing got worse. This cannot be said of a kernel that changed and was not
+counted, was counted only in PTX, or was not timed; nor of a budget that nothing checked.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from harness.tables import Run
 IN_PTX = "was counted in PTX alone, which differs from the machine code that a GPU executes"
 BY_A_MODEL = "was counted by a model of the hardware, as its warps wait for what others do"
 _SETTLED = frozenset({"newly faulty", "slower", "worse", "traded", "no longer run", "mended"})
-"""Kinds that are told by themselves, or of which there is no more to ask."""
+"""Kinds of change that are reported in their own right, or leave nothing to ask."""
 
 
 def cases(
     told: Iterable[Change], readings: tuple[Readings, Readings], timed: bool
 ) -> dict[str, str]:
-    """Changed cases of which nobody can tell, by name, and why.
+    """Find the changed cases that cannot be judged, by name, with the reason.
 
-    One size at which it was compared is enough for the others at which the same code is launched
-    and the same of it changed: large ones take the emulator too long.
+    If a case was compared at one size, that is enough for other sizes at which the same code is
+    launched and the same parts of it changed, because large sizes take the emulator too long.
     """
     groups: dict[object, list[Change]] = defaultdict(list)
     for change in told:
@@ -47,22 +47,24 @@ def cases(
 
 
 def changed(told: Iterable[Change], why: Mapping[str, str]) -> Iterator[str]:
-    """The same in sentences, one a variant and reason. why: what cases() found."""
+    """The same in sentences, one per variant and reason. why: the result of cases()."""
     reasons = Counter((_variant(c), why[c.name]) for c in told if c.name in why)
     for (variant, reason), count in reasons.items():
         yield f"{variant} changed, and {reason} ({how_many(count)})"
 
 
 def traded(told: Iterable[Change]) -> Iterator[str]:
-    """Variants of which some counts got better and others worse."""
+    """Variants with some counts that got better and others that got worse."""
     names = dict.fromkeys(_variant(change) for change in told if change.kind == "traded")
     for name in names:
         yield f"{name}: something got better and something else worse, and only a time weighs them"
 
 
 def gone(told: Sequence[Change], base: str) -> Iterator[str]:
-    """What only the base has, where both sides were to be compared in one run: variants, or cases
-    of variants that are still there."""
+    """What only the base has, if both sides were to be compared in one run.
+
+    These are variants, or cases of variants that still exist.
+    """
     there = {_variant(change) for change in told if change.pair.new}
     lost = [change for change in told if change.kind == "gone"]
     names = (c.name if _variant(c) in there else _variant(c) for c in lost)
@@ -71,9 +73,9 @@ def gone(told: Sequence[Change], base: str) -> Iterator[str]:
 
 
 def budgets_of(run: Run, readings: Readings) -> Iterator[str]:
-    """Budgets that no case of their variant could check, and that nobody said may stay unchecked.
+    """Find budgets that no case of their variant could check, unless they may stay unchecked.
 
-    Of a timed run only those are asked for that need no counters: there, times decide.
+    In a timed run, only budgets that need no counters are considered: there, times decide.
     """
     suffix = suffix_of(run)
     found: dict[tuple[str, str], list[budgets.Check]] = defaultdict(list)
@@ -102,7 +104,7 @@ def _asks(run: Run, check: budgets.Check) -> bool:
 
 
 def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -> str:
-    """Why a change of which the outcome is known tells nothing; empty where it does."""
+    """Why a change cannot be judged although its outcome is known; empty if it can."""
     if change.kind in _SETTLED:
         return ""
     if change.kind in APART or change.kind == "faulty in both":
@@ -130,7 +132,7 @@ def _why_not(change: Change, readings: tuple[Readings, Readings], timed: bool) -
 
 
 def _in_ptx(change: Change) -> str:
-    """With the reason why its machine code was not executed, where a side tells."""
+    """Add the reason why its machine code was not executed, if a side gives it."""
     for side in filter(None, (change.pair.new, change.pair.base)):
         p = side.planned
         for remark in side.run.remarks.get((p.problem, p.variant), []):
@@ -141,7 +143,7 @@ def _in_ptx(change: Change) -> str:
 
 
 def _alike(change: Change) -> object:
-    """What cases share of which one that was compared speaks for the others."""
+    """The key of cases that one compared case can represent."""
     p = _side(change).planned
     sides = [s for s in (change.pair.base, change.pair.new) if s]
     made: Sequence[object] = [

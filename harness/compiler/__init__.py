@@ -1,1 +1,1 @@
-"""A source → PTX, cubin and what the assembler says of it; cached by content."""
+"""Compile a source to PTX and cubin, with the assembler's report; cached by content."""

@@ -1,4 +1,4 @@
-"""What was compiled, kept by content: the source, its options, every header that it includes."""
+"""A cache of compiled files, keyed by content: the source, its options and all included headers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ _STOPPED = re.compile(
     "died due to signal|Killed signal|No space left on device|Disk quota exceeded|"
     "Input/output error|Cannot allocate memory|Failed to preprocess host compiler properties"
 )
-"""In what nvcc prints when a pass of its was killed, had no room for its file, or did not start."""
+"""Messages that nvcc prints if one of its passes was killed, had no room for its file, or did not
+start."""
 
 _SIGNALLED = 128
-"""A shell adds the number of a signal to it."""
+"""A shell reports a process that a signal killed as 128 plus the number of the signal."""
 
 About = dict[str, Any]
-"""What an entry's about.json says: `headers` and `files` with hashes, and what `make` adds."""
+"""The contents of an entry's about.json: `headers` and `files` with hashes, and what `make`
+adds."""
 
 
 def _folder(key: str) -> Path:
@@ -37,14 +39,14 @@ def _folder(key: str) -> Path:
 
 
 def has(key: str) -> bool:
-    """Whether anything is kept under it, be it outdated."""
+    """Whether the cache has an entry for the key, even an outdated one."""
     return _folder(key).is_dir()
 
 
 def entry_of(key: str, make: Callable[[Path], About]) -> tuple[Path, About, bool]:
-    """The folder of a key's results, what is known of them, and whether they were there before.
+    """Return a key's folder, what is recorded about it, and whether it was there before.
 
-    make: compiles into an empty folder, and says what is to be remembered; under `headers` the
+    make: compiles into an empty folder, and returns what is to be recorded. Its `headers` are the
     files on which the results depend.
     """
     entry = _folder(key)
@@ -72,7 +74,7 @@ def entry_of(key: str, make: Callable[[Path], About]) -> tuple[Path, About, bool
 
 
 def _current(entry: Path) -> About | None:
-    """What is known of an entry, unless a header or a file of its own has changed since."""
+    """Return what is recorded about an entry, or None if one of its files has changed."""
     try:
         about: About = json.loads((entry / "about.json").read_text())
         files = {Path(path): was for path, was in about["headers"].items()}
@@ -83,9 +85,10 @@ def _current(entry: Path) -> About | None:
 
 
 def dependencies(listed: Path, folders: Sequence[Path]) -> list[Path]:
-    """The files below `folders` in a rule for make, but for those beside it, which are ours.
+    """List the dependencies of a make rule that are below `folders`, but not beside the rule.
 
-    The toolkit's own headers change with its version, which is in the key.
+    Files beside the rule are the harness's own. The toolkit's headers change with its version,
+    which is part of the key.
     """
     names = listed.read_text().partition(": ")[2].replace("\\\n", " ").strip()
     below = [folder.resolve() for folder in folders]
@@ -98,7 +101,7 @@ def dependencies(listed: Path, folders: Sequence[Path]) -> list[Path]:
 
 
 def run(source: Path, command: Sequence[str]) -> str:
-    """What nvcc prints. Raises CompileError with it where nvcc rejects the source."""
+    """Run nvcc and return its output. Raises CompileError if nvcc rejects the source."""
     try:
         ended = children.output(command, DEADLINE_S)
     except children.LateError:

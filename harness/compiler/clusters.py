@@ -1,7 +1,7 @@
-"""The thread block clusters of a launch, written into a kernel's PTX.
+"""Declare the thread block clusters of a launch in the kernel's PTX.
 
-As nvcc writes them for __cluster_dims__: a plain launch of the kernel is then one in clusters, and
-no launch attribute is needed.
+The directives are those that nvcc writes for __cluster_dims__. A plain launch of the kernel then
+runs in clusters, without a launch attribute.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _ENTRY = r"\.entry\s+{}\s*\([^)]*\)[^{{;]*"
 
 
 def symbol_of(name: str, symbols: Iterable[str]) -> list[str]:
-    """The symbols that a plain kernel's name may stand for: itself, or its C++ mangling."""
+    """The symbols that a plain kernel name may refer to: the name itself, or its C++ mangling."""
     symbols = list(symbols)
     if name in symbols:
         return [name]
@@ -25,7 +25,7 @@ def symbol_of(name: str, symbols: Iterable[str]) -> list[str]:
 
 
 def plain_name(symbol: str) -> str:
-    """`_Z4minePKfPfj` → `mine`, `_ZN2ns3sumIfEEvPT_` → `ns::sum`: without arguments."""
+    """Demangle without arguments: `_Z4minePKfPfj` → `mine`, `_ZN2ns3sumIfEEvPT_` → `ns::sum`."""
     head = re.match(r"_Z(N?)", symbol)
     if head is None:
         return symbol
@@ -42,10 +42,10 @@ def plain_name(symbol: str) -> str:
 def declare(
     ptx: str, clusters: Iterable[tuple[str, Extents]], names: Mapping[str, str], source: str
 ) -> str:
-    """The PTX with the clusters that its kernels are launched in. Raises CompileError.
+    """Return the PTX with the clusters in which its kernels are launched. Raises CompileError.
 
-    clusters: each kernel that is launched in any, with the extents of each of its launches. names:
-    the symbols of kernels that are named as C++ does.
+    clusters: each kernel that is launched in clusters, with the extents of each of its launches.
+    names: the symbols of kernels that are named as in C++.
     """
     wanted: dict[str, set[Extents]] = {}
     for name, extents in clusters:

@@ -1,7 +1,7 @@
-"""A .cu file → PTX → cubin, with what the assembler says of each kernel; cached by content.
+"""Compile a .cu file to PTX and cubin, with the assembler's report per kernel; cached by content.
 
-There is one path: nvcc makes the PTX that the emulator executes, and assembles that same PTX into
-the cubin that the GPU runs.
+There is only one path: nvcc makes the PTX that the emulator executes, and the same PTX is assembled
+into the cubin that the GPU runs.
 """
 
 from __future__ import annotations
@@ -32,25 +32,27 @@ __all__ = [
 
 
 COMPILING = 512 << 20
-"""Bytes that nvcc may take for one file: 360 MB were seen, for one that includes all of CUB."""
+"""Memory, in bytes, to allow for nvcc on one file. The most seen was 360 MB, for a file that
+includes all of CUB."""
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What ptxas allots to one kernel. Bytes of shared memory are the static ones."""
+    """The resources that ptxas allocates to a kernel; of shared memory, the static bytes."""
 
     registers: int
     shared_bytes: int
     spill_bytes: int
     stack_bytes: int
     sass_sha256: str = ""
-    """Of the kernel's machine code alone, without names and line numbers."""
+    """The hash of the kernel's machine code, without names and line numbers."""
     local_at: str = ""
-    """`file:line` with most of what spills or lies on the stack; empty where nothing does."""
+    """The `file:line` with most of the spills and stack accesses; empty if there are none."""
     loaded_sha256: str = ""
-    """Of all that is loaded to run it: its machine code, constants and variables."""
+    """The hash of everything that is loaded to run the kernel: machine code, constants and
+    variables."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class Built:
 def build_all(
     units: Sequence[Unit], done: Callable[[Unit], None] = lambda unit: None
 ) -> dict[Unit, Built | CompileError]:
-    """Every distinct unit compiled, in parallel; a failure is a value and costs no other unit."""
+    """Compile every distinct unit in parallel; return failures as values."""
     return in_parallel(units, build, done)
 
 
@@ -87,7 +89,7 @@ def in_parallel(
     make: Callable[[Unit, Toolchain], Result],
     done: Callable[[Unit], None] = lambda unit: None,
 ) -> dict[Unit, Result | CompileError]:
-    """What becomes of every distinct unit, or why nothing does."""
+    """Build every distinct unit; return each one's result, or the reason for its failure."""
     compiler = toolchain.find()
     results: dict[Unit, Result | CompileError] = {}
     with ThreadPoolExecutor(max_workers=_at_a_time()) as pool:
@@ -107,7 +109,7 @@ def in_parallel(
 
 
 def _at_a_time() -> int:
-    """As many compilers as there are cores, and as have room in the machine's memory."""
+    """How many compilers to run at once: one per core, as far as the machine's memory allows."""
     cores, available = os.cpu_count() or 1, host_memory.available()
     return cores if available is None else max(1, min(cores, available // COMPILING))
 
@@ -116,12 +118,12 @@ _KEPT = "kernels, what is loaded, variables, local memory"
 
 
 def is_kept(one: Unit) -> bool:
-    """Whether it was compiled before, as far as its sources tell: a header may differ."""
+    """Whether the unit was compiled before with the same sources; headers may have changed."""
     return cache.has(one.key(toolchain.find(), _KEPT))
 
 
 def build(one: Unit, compiler: Toolchain | None = None) -> Built:
-    """The compiled unit, from the cache where nothing it depends on has changed.
+    """Compile the unit, or take it from the cache if nothing that it depends on has changed.
 
     Raises CompileError with nvcc's own message.
     """
@@ -181,7 +183,7 @@ def _compile(one: Unit, compiler: Toolchain, work: Path) -> cache.About:
 
 
 def resources(said: str) -> dict[str, Resources]:
-    """Each kernel's resources, from what `ptxas -v` prints."""
+    """Parse each kernel's resources from the output of `ptxas -v`."""
     found: dict[str, Resources] = {}
     for part in said.split("Compiling entry function '")[1:]:
         name = part.partition("'")[0]
@@ -200,13 +202,13 @@ def resources(said: str) -> dict[str, Resources]:
 
 
 def occupancy(found: Resources, step: Step, limits: Limits) -> Occupancy:
-    """How many blocks of a launch a multiprocessor holds, static and dynamic memory together."""
+    """How many blocks of a launch fit on a multiprocessor, with all shared memory counted."""
     shared = found.shared_bytes + step.shared_bytes
     return theoretical_occupancy(limits, step.threads_per_block, found.registers, shared)
 
 
 def kernel_name(name: str, built: Built, source: str) -> str:
-    """The kernel's symbol: the name itself, or what C++ made of it. Raises CompileError."""
+    """Return the kernel's symbol: the name itself, or its C++ mangling. Raises CompileError."""
     if name in built.names:
         return built.names[name]
     mangled = symbol_of(name, built.kernels)

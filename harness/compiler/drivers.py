@@ -1,8 +1,8 @@
 """This machine's NVIDIA driver and CUDA toolkit, and whether kernels can be timed with them.
 
-Nothing is downloaded or changed. A driver of CUDA 12 runs nothing that the compiler of CUDA 13
-makes (CUDA Compatibility, "Minor Version Compatibility"). `make setup` asks this with the system's
-Python, before anything is installed, so it uses the standard library only; `doctor` asks it, too.
+Nothing is downloaded or changed. A CUDA 12 driver cannot run what the CUDA 13 compiler produces
+(CUDA Compatibility, "Minor Version Compatibility"). `make setup` calls this with the system's
+Python, before anything is installed, so it uses only the standard library. `doctor` calls it, too.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 USUAL_ROOT = "/usr/local/cuda"
-"""Where NVIDIA's installers put a toolkit, on PATH or not."""
+"""The folder in which NVIDIA's installers put a toolkit, whether or not it is on PATH."""
 
 OLDEST_NVCC = (12, 4)
 
 
 class SetupError(Exception):
-    """What failed, why, and what to do: a line each.
+    """What failed, why, and what to do, on one line each.
 
-    settled: nothing is to be expected of another try before something has changed.
+    settled: trying again cannot help until something has changed.
     """
 
     def __init__(self, what: str, why: str, remedy: str, settled: bool = True) -> None:
@@ -38,7 +38,7 @@ class SetupError(Exception):
 
 @dataclass(frozen=True)
 class Toolkit:
-    """A CUDA toolkit of the machine's own: its nvcc, release and root folder."""
+    """A CUDA toolkit installed on the machine: its nvcc, release and root folder."""
 
     nvcc: str
     release: tuple[int, int]
@@ -46,7 +46,7 @@ class Toolkit:
 
 
 def _driver() -> ctypes.CDLL | None:
-    """Load the driver's library, from WSL's folder if need be; None where there is no driver."""
+    """Load the driver's library, from WSL's folder if necessary; None if there is no driver."""
     for name in ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"):
         with contextlib.suppress(OSError):
             return ctypes.CDLL(name)
@@ -54,7 +54,7 @@ def _driver() -> ctypes.CDLL | None:
 
 
 def driver() -> tuple[int, int] | None:
-    """The CUDA release that the driver runs, such as (12, 2); None where it does not tell."""
+    """The CUDA release that the driver supports, such as (12, 2); None if it does not say."""
     library, found = _driver(), ctypes.c_int(0)
     with contextlib.suppress(AttributeError):
         if library and library.cuDriverGetVersion(ctypes.byref(found)) == 0 and found.value:
@@ -63,7 +63,7 @@ def driver() -> tuple[int, int] | None:
 
 
 def driver_library() -> Path | None:
-    """The driver's library as a file."""
+    """The path of the driver's library."""
     if _driver() is None:
         return None
     found = re.search(r"(/\S*/libcuda\.so\S*)", Path("/proc/self/maps").read_text())
@@ -71,7 +71,7 @@ def driver_library() -> Path | None:
 
 
 def own(tool: str) -> str | None:
-    """Where this machine has a tool of the CUDA toolkit: the harness searches the same places."""
+    """Find a tool of the machine's CUDA toolkit, in the same places that the harness searches."""
     home = os.environ.get("CUDA_HOME")
     named = [os.environ.get(tool.upper()), home and str(Path(home) / "bin" / tool), tool,
              f"{USUAL_ROOT}/bin/{tool}"]  # fmt: skip
@@ -79,7 +79,7 @@ def own(tool: str) -> str | None:
 
 
 def toolkit() -> Toolkit | None:
-    """The toolkit that the machine's nvcc belongs to, also where that is a wrapper script."""
+    """The toolkit that the machine's nvcc belongs to, even if that nvcc is a wrapper script."""
     nvcc = own("nvcc")
     if nvcc is None:
         return None
@@ -96,7 +96,7 @@ def toolkit() -> Toolkit | None:
 
 
 def obstacle(cuda: tuple[int, int] | None, ours: Toolkit | None) -> SetupError | None:
-    """Why nothing can be timed here, told before anything is downloaded; None where it can."""
+    """Why nothing can be timed here, known before any download; None if timing is possible."""
     if cuda is None:
         return SetupError(
             "the GPU cannot be used: its driver does not load",
@@ -122,7 +122,7 @@ def obstacle(cuda: tuple[int, int] | None, ours: Toolkit | None) -> SetupError |
 
 
 def missing_for_building() -> SetupError | None:
-    """What the machine lacks for compiling PyCUDA."""
+    """What is missing on this machine for compiling PyCUDA."""
     if not (Path(sysconfig.get_path("include")) / "Python.h").exists():
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         return SetupError(

@@ -1,10 +1,11 @@
-"""A host function of a .cu file → a shared library, and its call with buffers and a stream.
+"""Compile a host function of a .cu file into a shared library; call it with buffers and a stream.
 
     int sum(const float* input, float* output, unsigned int n, cudaStream_t stream);
 
-Buffers arrive as pointers, numbers in the type that the parameter has, and last comes the stream on
-which everything is to be enqueued. 0 means success. Whatever the function needs besides (scratch
-memory of its own, say) it makes in its first call, which is never timed.
+Buffers are passed as pointers and numbers in the type of the parameter. The last argument is the
+stream on which everything is to be enqueued. Returning 0 means success. Anything else that the
+function needs, such as scratch memory of its own, it creates in its first call, which is never
+timed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Argument = str | int | float
 
 @dataclass(frozen=True)
 class HostLibrary:
-    """A compiled host function: the shared library that it is in, and by what it is known."""
+    """A compiled host function: its shared library, and the hash that identifies it."""
 
     path: Path
     source_sha256: str
@@ -39,7 +40,7 @@ class HostLibrary:
 
 
 def unit(case: Case, kernels: Path, arch: str) -> Unit:
-    """What must be compiled for a host case; its one name is the function's."""
+    """The unit to compile for a host case. Its only name is that of the function."""
     function = case.function.partition(":")[2]
     return replace(unit_of_kernels(case, kernels, arch), names=(function,))
 
@@ -49,12 +50,12 @@ def _key(one: Unit, compiler: Toolchain) -> str:
 
 
 def is_kept(one: Unit) -> bool:
-    """As compile.is_kept."""
+    """See compile.is_kept."""
     return cache.has(_key(one, toolchain.find()))
 
 
 def build(one: Unit, compiler: Toolchain | None = None) -> HostLibrary:
-    """The compiled library, from the cache where nothing it depends on has changed.
+    """Compile the library, or take it from the cache if nothing that it depends on has changed.
 
     Raises CompileError with nvcc's own message.
     """
@@ -102,7 +103,7 @@ class _Slot(ctypes.Union):
 class HostFunction:
     """A host function, loaded, with the arguments of one case.
 
-    Raises LaunchError where the arguments are not what its parameters take.
+    Raises LaunchError if the arguments do not match its parameters.
     """
 
     def __init__(self, path: Path, function: str, args: Sequence[Argument]) -> None:
@@ -118,7 +119,7 @@ class HostFunction:
         self._check()
 
     def __call__(self, addresses: Mapping[str, int], stream: int) -> None:
-        """Call it on buffers by their addresses. Raises LaunchError for what is not success."""
+        """Call it with the buffers' addresses. Raises LaunchError if it does not return success."""
         slots = (_Slot * len(self._kinds))()
         for slot, kind, argument in zip(slots, self._kinds, self._args, strict=False):
             if isinstance(argument, str):
@@ -151,7 +152,7 @@ class HostFunction:
 
 
 def _mismatch(kind: str, argument: Argument) -> str:
-    """Why a parameter cannot take an argument, or nothing."""
+    """Why a parameter cannot take an argument; empty if it can."""
     if isinstance(argument, str):
         return "" if kind == "p" else f"`{argument}` is a buffer, but it takes {_words(kind)}"
     if kind[0] == "f":
@@ -173,5 +174,5 @@ def _words(kind: str) -> str:
 
 
 def _wrapped(value: int) -> int:
-    """As the 64 bits of a signed integer, which is how slots hold the unsigned ones too."""
+    """Convert to a signed 64-bit integer with the same bits, because slots are signed."""
     return value - 2**64 if value >= 2**63 else value

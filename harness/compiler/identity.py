@@ -1,9 +1,9 @@
-"""What makes two compiled kernels the same to a GPU: all that is loaded to run them.
+"""What makes two compiled kernels identical to a GPU: everything that is loaded to run them.
 
-A kernel's instructions are not all of it. The same instructions with another table in constant
-memory, or another initial value of a variable, compute something else, and may take 64 times as
-long. So what counts is every section of the cubin that is loaded, with what its relocations point
-at; names, source lines and other kernels of the file do not.
+Comparing a kernel's instructions is not enough. The same instructions with another table in
+constant memory, or another initial value of a variable, compute something else, and may take 64
+times as long. So every section of the cubin that is loaded counts, with the targets of its
+relocations. Names, source lines and other kernels in the file do not count.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import Any
 
 _LOADED = 0x2
-"""SHF_ALLOC."""
+"""The section flag SHF_ALLOC of ELF."""
 _NO_BYTES = "SHT_NOBITS"
 _RELOCATIONS = ("SHT_REL", "SHT_RELA")
 _ATTRIBUTES = ".nv.info."
-"""Of a kernel: what the driver obeys when it launches it, such as a cluster's shape."""
+"""The prefix of the section with a kernel's launch attributes, such as the shape of its
+clusters."""
 
 
 def machine_code(cubin: Path) -> dict[str, str]:
-    """Kernel → SHA-256 of its SASS, without names and line numbers.
+    """Map each kernel to the SHA-256 of its SASS, without names and line numbers.
 
-    Empty where the file is not in the format that cubins have had so far.
+    Empty if the file is not in a format that cubins have had so far.
     """
     return {
         section.name.removeprefix(".text."): hashlib.sha256(section.data()).hexdigest()
@@ -35,9 +36,11 @@ def machine_code(cubin: Path) -> dict[str, str]:
 
 
 def loaded(cubin: Path, kernels: Collection[str]) -> dict[str, str]:
-    """Kernel → SHA-256 of all that is loaded to run it: code, constants, variables, attributes.
+    """Map each kernel to the SHA-256 of everything that is loaded to run it.
 
-    Empty where the file is not in the format that cubins have had so far.
+    That is its code, constants, variables and launch attributes.
+
+    Empty if the file is not in a format that cubins have had so far.
     """
     sections = _sections(cubin)
     owners = [_owner(section.name, kernels) for section in sections]
@@ -63,13 +66,13 @@ def _sections(cubin: Path) -> list[Any]:
 
 
 def _owner(section: str, kernels: Collection[str]) -> str:
-    """The kernel that a section belongs to alone; empty where it serves all of them."""
+    """The only kernel that a section belongs to; empty if it serves all of them."""
     last = section.rpartition(".")[2]
     return last if last in kernels else ""
 
 
 def _content(section: Any, sections: list[Any], owner: str) -> Iterator[bytes]:
-    """What of a section makes a difference, in parts; nothing where it is not loaded."""
+    """Yield the parts of a section that make a difference; nothing if it is not loaded."""
     kind = section.name.removesuffix(owner) if owner else ".".join(section.name.split(".")[:3])
     if section["sh_flags"] & _LOADED:
         yield kind.encode()
@@ -80,7 +83,7 @@ def _content(section: Any, sections: list[Any], owner: str) -> Iterator[bytes]:
         symbols = sections[section["sh_link"]]
         for entry in section.iter_relocations():
             symbol = symbols.get_symbol(entry["r_info_sym"])
-            # A variable is where it lies, whatever it is called; what lies elsewhere is a name.
+            # A variable counts by its address, not by its name; anything elsewhere, by its name.
             at = symbol["st_shndx"]
             to = (at, symbol["st_value"]) if isinstance(at, int) else symbol.name
             addend = entry["r_addend"] if entry.is_RELA() else 0

@@ -1,8 +1,8 @@
-"""Which source line of a kernel uses local memory most, from its machine code.
+"""Find the source line of a kernel that uses local memory most, from its machine code.
 
-The assembler says how many bytes spill or lie on a stack, and not where. Machine code does: local
-memory has instructions of its own, and `-lineinfo` gives each instruction its line. What is counted
-are the instructions that stand there, not how often they are executed.
+The assembler says how many bytes spill or are on the stack, but not where. Machine code shows it:
+local memory has instructions of its own, and `-lineinfo` gives each instruction its line.
+Instructions are counted as they appear in the code, not as often as they are executed.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 
 _INSTRUCTION = 16
-"""Bytes of a machine instruction since compute capability 7.0."""
+"""The size of a machine instruction in bytes, since compute capability 7.0."""
 
 _LOCAL = frozenset({0x387, 0x983})
-"""The opcodes of STL and LDL, the lowest 12 bits, since compute capability 7.0."""
+"""The opcodes of STL and LDL (the lowest 12 bits), since compute capability 7.0."""
 
 
 @dataclass(frozen=True)
 class _Lines:
-    """A kernel's line table: from each address on, `file:line`."""
+    """A kernel's line table: the `file:line` that applies from each address on."""
 
     addresses: list[int]
     places: list[str]
@@ -42,11 +42,11 @@ class _Lines:
 
 
 def places(cubin: Path) -> dict[str, str]:
-    """Kernel → `file:line` with the most loads and stores of local memory.
+    """Map each kernel to the `file:line` with the most loads and stores of local memory.
 
-    The assembler counts what is inlined to the line that calls it.
-    A kernel without any, or without lines, is left out; so are all of a file that is not in the
-    format that cubins have had so far.
+    Inlined code counts for the line that calls it, as in the assembler's line table. Kernels
+    without such instructions, or without lines, are left out. So are all kernels of a file that is
+    not in a format that cubins have had so far.
     """
     try:
         with cubin.open("rb") as file:
@@ -68,17 +68,17 @@ def _places(elf: ELFFile) -> Iterator[tuple[str, str]]:
 
 
 def _local(code: bytes) -> Iterator[int]:
-    """The addresses of loads and stores of local memory."""
+    """Yield the addresses of loads and stores of local memory."""
     for address in range(0, len(code), _INSTRUCTION):
         if int.from_bytes(code[address : address + 2], "little") & 0xFFF in _LOCAL:
             yield address
 
 
 def _line_tables(elf: ELFFile) -> dict[str, _Lines]:
-    """Kernel → its lines.
+    """Map each kernel to its lines.
 
-    Each kernel has a sequence of rows, which begins with an address that is relocated: the
-    relocations, in their order, say whose sequence is whose.
+    Each kernel has a sequence of rows that begins with a relocated address. The relocations, in
+    order, say which kernel each sequence belongs to.
     """
     section = elf.get_section_by_name(".debug_line")
     relocations = (  # the second up to compute capability 8
@@ -96,7 +96,7 @@ def _line_tables(elf: ELFFile) -> dict[str, _Lines]:
 
 
 def _sequences(content: bytes) -> Iterator[_Lines]:
-    """The rows of every line program, a sequence at a time."""
+    """Yield the rows of every line program, one sequence at a time."""
     structs = DWARFStructs(little_endian=True, dwarf_format=32, address_size=8, dwarf_version=2)
     stream, offset = io.BytesIO(content), 0
     while offset < len(content):

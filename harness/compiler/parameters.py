@@ -1,4 +1,4 @@
-"""What a compiled kernel takes, read from the head of its PTX."""
+"""A compiled kernel's parameters, read from the head of its PTX."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _PARAM = re.compile(
 
 @dataclass(frozen=True)
 class Parameter:
-    """A kernel parameter. type: its PTX type, such as u64, f32, or b8[24] of a structure."""
+    """A kernel parameter. type: its PTX type, such as u64, f32, or b8[24] for a structure."""
 
     name: str
     type: str
 
 
 def kernel_parameters(ptx: str) -> dict[str, list[Parameter]]:
-    """Kernel's symbol → its parameters, in order."""
+    """Map each kernel's symbol to its parameters, in order."""
     return {
         entry[1]: [Parameter(p[2], p[1] + (p[3] or "")) for p in _PARAM.finditer(entry[2])]
         for entry in _ENTRY.finditer(ptx)

@@ -1,9 +1,9 @@
-"""A Python function of a problem's folder, loaded and bound: what its parameters get, by name.
+"""Load a Python function of a problem's folder, and bind its parameters by name.
 
     def sum_with_triton(tensors, stream, n, blocks): ...
 
-`tensors` maps each buffer's name to a one-dimensional torch tensor on the same memory, `stream` is
-the handle of the CUDA stream on which everything is to be enqueued; any other parameter is a size,
+`tensors` maps each buffer's name to a one-dimensional torch tensor on the same memory. `stream` is
+the handle of the CUDA stream on which everything is to be enqueued. Any other parameter is a size,
 a launch key or a `let` of the matrix. torch is whatever the caller passes: nothing here imports it.
 
 A library's function may return its results in memory of its own, as its users get them: a tensor
@@ -31,7 +31,7 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 
 
 def load(folder: Path, function: str) -> Callable[..., Any]:
-    """The function of `file.py:function`, below the problem's folder. Raises LaunchError."""
+    """Load the function `file.py:function` from the problem's folder. Raises LaunchError."""
     file, _, name = function.partition(":")
     path = folder / file
     try:
@@ -46,9 +46,9 @@ def load(folder: Path, function: str) -> Callable[..., Any]:
 
 @cache
 def _module(path: Path, changed: int) -> ModuleType:
-    """The file as a module, once for as long as it does not change.
+    """Load the file as a module, and reuse the module until the file changes.
 
-    What compiles itself (a Triton kernel) keeps what it compiled in its module.
+    A function that compiles itself (a Triton kernel) keeps the result in its module.
     """
     module_name = f"kernels_{path.parent.name}_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
@@ -71,9 +71,9 @@ def bind(
     stream: int,
     by: Callable[..., Any] | None = None,
 ) -> Callable[[], Any]:
-    """A call without arguments. Raises LaunchError for a parameter that nothing fills.
+    """Bind all arguments and return the call. Raises LaunchError if a parameter has no value.
 
-    by: what is called in the function's place, such as what a compiler has made of it.
+    by: what to call instead of the function, such as a compiled version of it.
     """
     known = {**case.sizes, **case.launch, **case.let, "tensors": tensors, "stream": stream}
     wrong = []
@@ -116,11 +116,12 @@ def results(
     outputs: Sequence[str],
     plain: type | None = None,
 ) -> list[tuple[Any, Any]]:
-    """What is still to be copied: a buffer's tensor, and the one that holds its result.
+    """List the copies still to be made: pairs of a buffer's tensor and its result.
 
-    buffers: a tensor for each, by name. plain: torch.Tensor, of which a result must be one, as a
-    subclass may compute when it is copied. Raises LaunchError for what cannot be a result, among it
-    a view of a buffer: who returns one has computed nothing.
+    buffers: each buffer's tensor, by name. plain: torch.Tensor. A result must be exactly of this
+    class, because a subclass may compute when it is copied. Raises LaunchError for anything that
+    cannot be a result. That includes a view of a buffer: a function that returns one has computed
+    nothing.
     """
     if returned is None:
         return []
@@ -155,13 +156,13 @@ def results(
 
 
 def _alike(result: Any, buffer: Any) -> bool:
-    """Whether one type holds what the other does: a library may count in wider integers."""
+    """Whether the types are the same or both integers, as a library may count in wider ones."""
     floating = result.is_floating_point(), buffer.is_floating_point()
     return bool(result.dtype == buffer.dtype or not any(floating))
 
 
 def _check_memory(result: Any, name: str, case: Case, buffers: Mapping[str, Any]) -> None:
-    """It has memory of its own for every element."""
+    """Check that a result has memory of its own for every element."""
     memory = result.untyped_storage()
     for other, buffer in buffers.items():
         first = buffer.data_ptr()

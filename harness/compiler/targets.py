@@ -1,6 +1,6 @@
-"""Which architecture a card's code is compiled for: its own, or the best that this nvcc knows.
+"""Choose the architecture to compile a card's code for: its own, or the best that this nvcc knows.
 
-A cubin runs on its own compute capability and on later ones of the same major number; PTX runs on
+A cubin runs on its own compute capability and on later ones with the same major number. PTX runs on
 every later one, compiled by the driver (CUDA Programming Guide, "Binary Compatibility" and "PTX
 Compatibility").
 """
@@ -20,7 +20,7 @@ _ANSWER_S = 60
 
 @cache
 def known() -> tuple[str, ...]:
-    """The architectures that this nvcc writes machine code for, the oldest first.
+    """List the architectures for which this nvcc writes machine code, oldest first.
 
     Raises CompileError.
     """
@@ -36,15 +36,15 @@ def known() -> tuple[str, ...]:
 
 
 def best_for(capability: tuple[int, int], card: str) -> str:
-    """The newest architecture whose code the card runs, as machine code or compiled from PTX.
+    """Return the newest architecture whose machine code or PTX the card runs.
 
-    Raises BackendUnavailable for a card that is older than anything this nvcc writes for.
+    Raises BackendUnavailable for a card older than any that this nvcc supports.
     """
     return choose(capability, known(), card, toolchain.find().version)
 
 
 def choose(capability: tuple[int, int], names: Sequence[str], card: str, nvcc: str) -> str:
-    """Of these architectures, the newest that is not newer than the card."""
+    """Return the newest of these architectures that is not newer than the card."""
     # sm_90a is specific to one architecture, sm_100f to a family.
     everywhere = (name for name in names if name[-1].isdigit())
     plain = [name for name in everywhere if compute_capability(name) <= capability]

@@ -1,7 +1,7 @@
-"""Where the CUDA compiler is, and which one it is.
+"""Find the CUDA compiler, and its release.
 
-Looked for in NVCC, CUDA_HOME, PATH, /usr/local/cuda and then among this Python's installed wheels,
-so that a machine with no CUDA toolkit works and one that has a toolkit uses its own.
+It is searched for in NVCC, CUDA_HOME, PATH, /usr/local/cuda and then among this Python's installed
+wheels. So a machine without a CUDA toolkit works, and one with a toolkit uses its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Toolchain:
 
 
 def candidates() -> list[tuple[str, str]]:
-    """(path or command, where it was named), in the order in which they are tried."""
+    """List (path or command, where it was named) in the order in which they are tried."""
     named = []
     if nvcc := os.environ.get("NVCC"):
         named.append((nvcc, "NVCC"))
@@ -47,7 +47,7 @@ def candidates() -> list[tuple[str, str]]:
 
 @cache
 def find() -> Toolchain:
-    """The compiler to use. Raises CompileError when there is none, or it does not run."""
+    """Find the compiler to use. Raises CompileError if there is none, or it does not run."""
     for name, where in candidates():
         path = shutil.which(name)
         if path is None and where == "NVCC":  # what is asked for by name is not replaced

@@ -1,9 +1,9 @@
-"""torch.compile as its users call it, with what it makes kept on disk.
+"""torch.compile as its users call it, with the results cached on disk.
 
-A placement is a process of its own, and each would compile anew: half a minute for a row. So the
-caches lie beside those of nvcc, a sandboxed run having its own; a process that finds its kernels
-there is ready in a second or two. They also keep which of several launch shapes was the fastest, so
-that all placements time the same kernel.
+Each placement is a process of its own and would compile again, which takes half a minute per row.
+So torch's caches are placed beside those of nvcc (a sandboxed run has its own). A process that
+finds its kernels there is ready in a second or two. The caches also record which of several launch
+shapes was the fastest, so that all placements time the same kernel.
 """
 
 from __future__ import annotations
@@ -21,28 +21,29 @@ from harness.compiler.cache import CACHE
 from harness.errors import NotInstalled
 
 COMPILE_S = 300.0
-"""Deadline for what is compiled where no process has compiled it before."""
+"""Deadline, in seconds, for a first compilation that finds nothing in the cache."""
 
 LATE_IMPORTS = (
     "torch.distributed.tensor.experimental", "torch._inductor.codegen.cuda_combined_scheduling",
     "torch._inductor.fx_passes.quantization", "torch.export._trace",
     "torch._export.passes._node_metadata_hook",
 )  # fmt: skip
-"""What torch imports when it first compiles, read from a profile; half a second in each process."""
+"""The modules that torch imports at its first compilation, read from a profile. Importing them
+takes half a second in each process."""
 
 KEYS = (
     ("torch._inductor.codecache", "torch_key"),
     ("torch._inductor.runtime.triton_compat", "triton_key"),
 )
-"""Where torch works out the hashes of its own and of Triton's sources."""
+"""The functions in which torch computes the hashes of its own and of Triton's sources."""
 
 
 def settle() -> None:
-    """Where torch and Triton keep what they compile, and that they start no processes for it.
+    """Set the folders of torch's and Triton's caches, and prevent compile processes.
 
-    Their pool of compiling processes takes longer to start than one kernel to compile, and a fork
-    does not survive it. Nor does it survive the driver, which importing the compiler starts unless
-    torch asks NVML whether there is a GPU. What the user has set stays.
+    Their pool of compile processes takes longer to start than one kernel takes to compile, and it
+    does not survive a fork. Neither does the driver, which importing the compiler starts unless
+    torch asks NVML whether there is a GPU. Settings made by the user are left alone.
     """
     place = (CACHE / "torch").absolute()
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(place))
@@ -52,10 +53,11 @@ def settle() -> None:
 
 
 def work_out_keys() -> None:
-    """The hashes of torch's and Triton's own sources, by which their caches are kept.
+    """Compute the hashes of torch's and Triton's own sources, which are part of their cache keys.
 
-    Each process would work them out at its first compilation, in more than half a second; what is
-    forked afterwards has them. The names are no promise of torch's: without them it takes longer.
+    Otherwise each process would compute them at its first compilation, which takes more than half a
+    second; processes forked afterwards inherit them. The names are not part of torch's public
+    interface. Without them, compilation only takes longer.
     """
     for module, name in KEYS:
         with suppress(Exception):
@@ -63,7 +65,7 @@ def work_out_keys() -> None:
 
 
 def lacking() -> str:
-    """What torch.compile needs and is not there; empty where nothing is missing."""
+    """What torch.compile needs and is missing; empty if nothing is."""
     if importlib.util.find_spec("triton") is None:
         return "torch.compile needs Triton, which is not installed"
     if not (os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")):
@@ -73,9 +75,9 @@ def lacking() -> str:
 
 @cache
 def compiled(function: Callable[..., Any], torch: Any) -> Callable[..., Any]:
-    """The function as torch.compile has it: one graph, for the sizes that it is called with.
+    """Wrap the function in torch.compile: one graph, for the sizes with which it is called.
 
-    Compiled at its first call. torch: the package. Raises NotInstalled with what is missing.
+    It is compiled at its first call. torch: the package. Raises NotInstalled with what is missing.
     """
     if missing := lacking():
         raise NotInstalled(missing)

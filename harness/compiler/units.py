@@ -1,4 +1,4 @@
-"""One compilation: which files, in which order, with which options of nvcc."""
+"""One compilation: its files in order, and the options for nvcc."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VARIABLE = re.compile(rf"^(?:\.visible )?\.global .* {_SYMBOL}(\d+) = (\S+);\n"
 
 @dataclass(frozen=True)
 class Unit:
-    """One compilation: several cases of a variant share it."""
+    """One compilation, which several cases of a variant may share."""
 
     source: Path
     include: tuple[Path, ...]
@@ -28,14 +28,15 @@ class Unit:
     arch: str
     flags: tuple[str, ...] = ()
     sources: tuple[Path, ...] = ()
-    """Further files, included before the source."""
+    """Additional files, included before the source."""
     names: tuple[str, ...] = ()
-    """Kernels by names that only C++ understands: `ns::sums<256>`. They are instantiated."""
+    """Kernels given by C++ names, such as `ns::sums<256>`. They are instantiated."""
     clusters: tuple[tuple[str, tuple[int, int, int]], ...] = ()
-    """The extents of each launch of a kernel that is launched in thread block clusters."""
+    """Each kernel that is launched in thread block clusters, with the extents of each of its
+    launches."""
 
     def options(self) -> list[str]:
-        """What both steps of the compiler are told, but for what it is to make."""
+        """The options for both steps of the compiler, except for what to produce."""
         given = tuple(flag.lstrip("-") for flag in self.flags)
         ours = [flag for flag in FLAGS if not _replaced(flag, given)]
         return [
@@ -45,7 +46,7 @@ class Unit:
         ]  # fmt: skip
 
     def key(self, compiler: Toolchain, what: str) -> str:
-        """By which the results are kept; the headers are checked apart."""
+        """The cache key of the results. Headers are checked separately."""
         try:
             texts = [path.read_bytes().hex() for path in (*self.sources, self.source)]
         except OSError as error:
@@ -57,9 +58,9 @@ class Unit:
         )  # fmt: skip
 
     def file(self, work: Path, more: str = "") -> Path:
-        """What nvcc is to compile: the source, or one of ours that includes it and says more.
+        """The file for nvcc to compile: the source, or a generated file that includes it.
 
-        Lines and files in messages, PTX and machine code stay those of the user's own files.
+        Lines and files in messages, PTX and machine code remain those of the user's own files.
         """
         if not (self.sources or self.names or more):
             return self.source
@@ -77,7 +78,7 @@ class Unit:
         return path
 
     def take_symbols(self, ptx: Path) -> dict[str, str]:
-        """The names' symbols, and the PTX without the variables that held them."""
+        """Find the symbols of the names, and remove from the PTX the variables that held them."""
         found: dict[str, str] = {}
 
         def taken(line: re.Match[str]) -> str:
@@ -94,7 +95,7 @@ class Unit:
 
 
 def unit(case: Case, kernels: Path, arch: str) -> Unit:
-    """What must be compiled for a case; `kernels` is the folder that holds all problems."""
+    """The unit to compile for a case. `kernels` is the folder that holds all problems."""
     folder = kernels / case.problem
     defines = {"DTYPE": BY_NAME[case.dtype].cpp, **{k: str(v) for k, v in case.defines.items()}}
     names = dict.fromkeys(s.kernel for s in case.steps if "<" in s.kernel or "::" in s.kernel)
@@ -113,12 +114,12 @@ def unit(case: Case, kernels: Path, arch: str) -> Unit:
 
 
 def _plain(path: Path) -> Path:
-    """Without `..`, which a source beside the problem's folder has."""
+    """Remove `..` from a path, as in that of a source beside the problem's folder."""
     return Path(os.path.normpath(path))
 
 
 def explained(one: Unit, error: CompileError) -> CompileError:
-    """nvcc's message, with what to do about the mistakes that the harness knows of."""
+    """Add advice to nvcc's message for the mistakes that the harness knows."""
     if isinstance(error, CompilerStopped):
         return error
     text, dtype = str(error), dict(one.defines).get("DTYPE")
@@ -129,7 +130,7 @@ def explained(one: Unit, error: CompileError) -> CompileError:
 
 
 def _replaced(flag: str, given: tuple[str, ...]) -> bool:
-    """Whether the user's flags choose the standard or the level of optimisation themselves."""
+    """Whether the user's flags set the C++ standard or the optimisation level themselves."""
     return any(
         flag.lstrip("-").startswith(word) and any(each.startswith(word) for each in given)
         for word in ("std=", "O")

@@ -1,4 +1,4 @@
-"""The variables that a cubin keeps in device memory between launches."""
+"""The variables of a cubin that stay in device memory between launches."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
 _SECTIONS = (".nv.global", ".nv.global.init")
-"""Of `__device__` variables, without and with an initial value."""
+"""The sections of `__device__` variables, without and with an initial value."""
 
 
 def device_variables(cubin: Path) -> list[str]:
-    """The symbols of `__device__` variables; none where the file is in no format known."""
+    """List the symbols of `__device__` variables; empty if the file's format is not known."""
     try:
         with cubin.open("rb") as file:
             elf = ELFFile(file)

@@ -23,13 +23,13 @@ _IN_TEXT = re.compile(f"[{_ACTS}]")
 _IN_LINE = re.compile(f"[{_ACTS}\\t\\n]")
 
 _FORMULA = ("=", "+", "-", "@")
-"""What a formula begins with, behind spaces and in full width too."""
+"""The characters with which a formula begins, also after spaces and in full width."""
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML cannot hold."""
 
 _GAP = re.compile("[ \t\n]+")
-"""Not the narrow space between a number and its unit."""
+"""Blanks that are replaced: not the narrow space between a number and its unit."""
 
 _MENTION = re.compile(r"(?<=[@#])(?=\w)")
 
@@ -82,5 +82,5 @@ def markdown_code(said: str) -> str:
 
 
 def xml(said: str) -> str:
-    """Drop characters that XML cannot hold; whoever writes the file escapes its markup."""
+    """Replace characters that XML cannot hold. Markup is escaped by the writer of the file."""
     return _NOT_XML.sub("\ufffd", text(said))

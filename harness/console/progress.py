@@ -33,7 +33,8 @@ class _Inert(Console):
 
 # `x.cu:100:` is a place in a file and no emoji, and `a[0]` no markup.
 WIDTH = "HARNESS_WIDTH"
-"""Of the terminal that shows what is printed into a pipe, in the environment."""
+"""The environment variable with the width of the terminal that shows what is printed into a
+pipe."""
 
 console: Console = _Inert(highlight=False, soft_wrap=True, emoji=False, markup=False)
 if not console.is_terminal:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 NAME = "kernel-harness"
 CLONE = Path(__file__).resolve().parents[2]
-"""Where this is a clone; else the folder that packages are installed in."""
+"""The root of the clone; if this is not a clone, the folder in which packages are installed."""
 
 
 def is_clone() -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 
 def shown(value: object, most: int = 100) -> str:
-    """A value that somebody gave, as a message quotes it: in few letters, however long it is."""
+    """Quote a given value in a message, shortened if it is long."""
     if isinstance(value, int) and abs(value).bit_length() > 128:
         return f"an integer of {abs(value).bit_length()} bits"
     try:
@@ -24,7 +24,7 @@ def shown(value: object, most: int = 100) -> str:
 
 
 def cut(text: str, most: int = 100) -> str:
-    """What stands in a file, as a message quotes it."""
+    """Quote text from a file in a message, shortened if it is long."""
     return text if len(text) <= most else f"{text[: most - 2]} …"
 
 

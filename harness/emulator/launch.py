@@ -119,7 +119,7 @@ def variable(module: Module, name: str, dtype: Any = np.uint8) -> Array:
 
 
 def _contents(module: Module) -> dict[str, Array]:
-    """The bytes of all variables, as they start where nothing has been launched yet."""
+    """The bytes of all variables; their initial values if nothing has been launched yet."""
     arguments.check_module(module, "")
     contents = _device(module).variables
     module_variables.place(AddressSpace(), module, contents)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 _PREFIX = "harness-scratch-"
 _YOUNG_S = 60
-"""One that is younger may not be locked yet."""
+"""The age in seconds below which a folder may not be locked yet."""
 
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 

@@ -31,7 +31,7 @@ _LONGEST_KEY = 200
 _LONGEST_NUMBER = 100
 _DEEPEST = 20
 _OLD_NUMBER = re.compile(r"[-+]?(0[0-7_]+\Z|[^:]*:)")
-"""YAML 1.1 reads 0777 in base 8 and 1:30 in base 60, which few people mean."""
+"""Numbers that YAML 1.1 reads in an unexpected base: 0777 in base 8, and 1:30 in base 60."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def read(path: Path) -> Document:
     """Read the document in a file. Raises ConfigError with the line of whatever is refused."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise ConfigError(f"cannot read {path}: it is no file")
+            raise ConfigError(f"cannot read {path}: it is not a file")
         with path.open("rb") as file:
             raw = file.read(_LARGEST_FILE + 1)
     except OSError as error:
@@ -111,7 +111,9 @@ def read(path: Path) -> Document:
     except yaml.YAMLError as error:
         raise ConfigError(f"not YAML: {error}", str(path)) from None
     except (ValueError, OverflowError):  # PyYAML on "\U00110000", which no character has
-        raise ConfigError("not YAML: an escape that stands for no character", str(path)) from None
+        raise ConfigError(
+            "not YAML: an escape for a character that does not exist", str(path)
+        ) from None
     except RecursionError:
         raise ConfigError("nested too deeply", str(path)) from None
     lines: dict[tuple[Key, ...], int] = {}

@@ -133,7 +133,7 @@ class Profiled:
     cache_control: str
     clock_control: str
     chip: str
-    """Empty where the GPU's counters could not be listed beforehand."""
+    """Empty if the GPU's counters could not be listed beforehand."""
     asked: dict[str, str]
     reports: tuple[str, ...]
     """The files in the run's folder `profile`."""

@@ -24,10 +24,10 @@ from harness.journal.records import Record, from_json, to_json
 from harness.journal.storage import Appended
 
 _LONGEST_LINE = 1 << 22
-"""Bytes; a journal may come from a stranger, and a line of one that was written is far shorter."""
+"""The longest line in bytes. A journal may come from a stranger; genuine lines are far shorter."""
 
 DENSEST = 200
-"""Bytes of a journal for each of its compressed file; those that were written come to about 12."""
+"""The highest compression ratio of a journal that is accepted; genuine ones have about 12."""
 
 
 class Journal:
@@ -46,8 +46,8 @@ class Journal:
             from_json(body)
         except ValidationError as error:
             raise JournalError(
-                f"{self.path}: a record that could not be read again is not written"
-                f"{_first_of(error)}\n  what stands in it is whole"
+                f"{self.path}: a record that could not be read back was not written"
+                f"{_first_of(error)}\n  the journal itself is intact"
             ) from None
         self._file.append(f'{{"crc32":"{_checksum(body)}","record":{body}}}')
 
@@ -106,7 +106,9 @@ def _lines(path: Path) -> Iterator[bytes]:
             while line := file.readline(_LONGEST_LINE + 1):
                 most -= len(line)
                 if most < 0:
-                    raise JournalError(f"cannot read {path}: it unpacks to more than any journal")
+                    raise JournalError(
+                        f"cannot read {path}: it unpacks to more than any journal would"
+                    )
                 yield line
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or "it is not a whole gzip file"

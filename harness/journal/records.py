@@ -27,8 +27,8 @@ from harness.journal.numbers import Duration, Real, Whole
 Status = Literal["ok", "failed", "skipped"]
 Cache = Literal["cold", "warm"]
 Phase = Literal["test", "scrutiny", "before", "after"]
-"""When a launch was verified: at a test size, there once more in the emulator with an eye on how it
-came to its result, or at a timed size before or after timing."""
+"""When a launch was verified: at a test size, in the cheat check (again at a test size, in the
+emulator, to see how it gets its result), or at a timed size before or after timing."""
 
 
 def group_name(problem: str, dtype: str, sizes: Mapping[str, int]) -> str:
@@ -52,18 +52,17 @@ class Planned:
     is_library: bool
     kernels: tuple[str, ...] = ()
     builds_on: str = ""
-    """The variant of which this one is a step further; empty for a root of the ladder."""
+    """The variant that this one improves on by a step; empty for a root of the ladder."""
     made_from: dict[str, str] = field(default_factory=dict)
-    """What decides its result, file by file, and the hash or version of each; where one differs,
-    the case is done anew."""
+    """Everything that decides the result: each file or tool with its hash or version. If one
+    differs, the case is run again."""
     expect: dict[str, str] = field(default_factory=dict)
-    """What has to come of counting it: names and limits, as harness/budgets.py reads them."""
+    """The expected counts: names and limits, as harness/budgets.py reads them."""
     idea: str = ""
-    """What it says that it does better, one of `IDEAS` in harness/cases.py; of a trap, what it
-    spoils. Empty where nothing was said."""
+    """The variant's idea, one of `IDEAS` in harness/cases.py; for a trap, what it makes worse."""
     is_trap: bool = False
     written_bytes: Whole | None = None
-    """Of `bytes`; None in older runs, which recorded the sum alone."""
+    """The part of `bytes` that is written; None in older runs, which recorded only the sum."""
     reread_bytes: Whole = 0
     exponentials: Whole = 0
     launched: str = ""
@@ -95,13 +94,14 @@ class Compiled:
     """Theoretical: resident warps over the most that a multiprocessor holds."""
     occupancy_limiter: str
     sass_sha256: str = ""
-    """Of the kernel's machine code alone."""
+    """The hash of the kernel's machine code."""
     waves: Real | None = None
     """The grid's blocks over those that all multiprocessors hold at once, as ncu counts waves."""
     local_at: str = ""
-    """`file:line` with most of what spills or lies on the stack; empty where nothing does."""
+    """`file:line` with most of what spills or lies on the stack; empty if nothing does."""
     loaded_sha256: str = ""
-    """Of all that is loaded to run the kernel: its machine code, constants and variables."""
+    """The hash of everything that is loaded to run the kernel: machine code, constants and
+    variables."""
     kind: Literal["compiled"] = "compiled"
 
 
@@ -118,9 +118,9 @@ class Verified:
     draw: Whole
     ok: bool
     reason: str
-    """Empty where ok."""
+    """Empty if ok."""
     error: Real | None
-    """The largest |output − reference| over its bound; None where nothing could be compared."""
+    """The largest |output − reference| over its bound; None if nothing could be compared."""
     kind: Literal["verified"] = "verified"
 
 
@@ -165,7 +165,7 @@ class EventCost:
 
 @dataclass(frozen=True)
 class Conditions:
-    """The state of the GPU after a round; None where the driver reports nothing.
+    """The state of the GPU after a round; None if the driver reports nothing.
 
     others: the number of processes, besides our own, that compute on it.
     """
@@ -234,9 +234,9 @@ class Ceiling:
     how: str
     samples: tuple[Real, ...]
     case: str = ""
-    """Of the rounds in which other placements measured it again."""
+    """The case in the rounds in which other placements measured the ceiling again."""
     work: Real = 0.0
-    """Of one launch: bytes, flops or exponentials."""
+    """The work of one launch: bytes, flops or exponentials."""
     kind: Literal["ceiling"] = "ceiling"
 
 
@@ -248,9 +248,9 @@ class Outcome:
     status: Status
     reason: str = ""
     again: bool = False
-    """Nothing that the case itself is to blame for: a run that is resumed does it anew."""
+    """Whether the failure was not the case's fault, so that a resumed run tries it again."""
     limits: dict[str, float] = field(default_factory=dict)
-    """The limits of bench.yaml that ended it: with a higher one it is done anew."""
+    """The limits of bench.yaml that ended it; with a higher limit it is run again."""
     kind: Literal["outcome"] = "outcome"
 
 
@@ -281,7 +281,7 @@ class Renewed:
     """A mark that a case's earlier records no longer count; the journal itself is append-only.
 
     what: "case": all of it, for example because its source changed. "times": its rounds and
-    outcome, because others of its group are timed anew. "gone": all of it, because the matrix no
+    outcome, because others of its group are timed again. "gone": all of it, because the matrix no
     longer has the case.
     """
 

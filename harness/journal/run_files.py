@@ -19,23 +19,23 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 REPORTS = Path("reports")
-"""Where a run goes that no folder is named for, below where one stands."""
+"""The folder for runs without a named folder, below the current one."""
 LATEST = REPORTS / "latest"
 BASELINES = REPORTS / "baselines"
 
 LARGEST = 1 << 32
-"""Bytes of any file that is read from a run's folder, unless the caller says less."""
+"""The largest file that is read from a run's folder, in bytes, unless the caller sets less."""
 
 _PART = 1 << 20
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 _WHAT = {
     stat.S_IFLNK: "it is a link, and links in a run's folder are not followed",
-    stat.S_IFDIR: "it is no file, but a folder",
-    stat.S_IFIFO: "it is no file, but a pipe",
-    stat.S_IFSOCK: "it is no file, but a socket",
-    stat.S_IFCHR: "it is no file, but a device",
-    stat.S_IFBLK: "it is no file, but a device",
+    stat.S_IFDIR: "it is not a file, but a folder",
+    stat.S_IFIFO: "it is not a file, but a pipe",
+    stat.S_IFSOCK: "it is not a file, but a socket",
+    stat.S_IFCHR: "it is not a file, but a device",
+    stat.S_IFBLK: "it is not a file, but a device",
 }
 
 
@@ -193,7 +193,7 @@ def _parts(name: str) -> tuple[str, ...]:
     """Split a name into components. Raises OSError if it leads out of the folder."""
     found = PurePosixPath(name).parts
     if not found or any(each in ("..", "/", "//") or "\0" in each for each in found):
-        raise OSError(errno.EINVAL, "it does not lie in the run's folder", name)
+        raise OSError(errno.EINVAL, "it is not in the run's folder", name)
     return found
 
 

@@ -19,7 +19,7 @@ from harness.errors import JournalError
 from harness.journal import run_files
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS)
-"""From file systems that know no locks: two runs into one folder are then not noticed."""
+"""Errors of file systems without locks: there, two runs into one folder are not noticed."""
 
 IsWhole = Callable[[bytes], bool]
 
@@ -68,7 +68,7 @@ class Appended:
     def _check_length(self) -> None:
         if os.fstat(self._file).st_size != self._length:
             self._broken = (
-                f"{self._path} was changed by something else than this run: it counts for nothing\n"
+                f"{self._path} was changed by something other than this run, so it is not used\n"
                 "  find out what wrote into it, and run again with another --out"
             )
             raise JournalError(self._broken)

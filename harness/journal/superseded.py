@@ -58,7 +58,7 @@ def _ended_by(r: Renewed) -> list[Any]:
 
 
 def _needs(record: Record) -> list[Any]:
-    """The keys that must not have ended after a record, if it is to count."""
+    """The keys that must not have been ended after a record for it to count."""
     if isinstance(record, Planned):
         return [("planned", record.case), ("case", record.case)]
     if isinstance(record, Compiled | Counted | Uncounted | SourceLine | MachineCode):

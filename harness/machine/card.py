@@ -16,16 +16,17 @@ from harness.journal.records import Conditions
 from harness.processes import reaper
 
 _CLOSE = 0.99
-"""A clock or a power limit of less than this part of the highest is held back."""
+"""A clock or a power limit below this fraction of its maximum counts as reduced."""
 
 _MOVES = 0.97
-"""A run's clock has moved if its lowest is less than this part of its highest."""
+"""A run's clock has moved if its lowest value is below this fraction of its highest."""
 
 _KERNEL = Path("/proc/version")
 
 _EXPLAINS = ("SwPowerCap", "HwSlowdown", "HwThermalSlowdown", "SwThermalSlowdown",
              "HwPowerBrakeSlowdown", "SyncBoost")  # fmt: skip
-"""Reasons of the driver's for a clock below the highest; without one somebody has locked it."""
+"""The driver's reasons for a clock below the highest; without one, somebody has locked the
+clock."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Card:
     default_power_limit_w: float | None = None
     max_sm_clock_hz: int | None = None
     ecc_errors: int | None = None
-    """Uncorrected ones since the driver was loaded."""
+    """Uncorrected ECC errors since the driver was loaded."""
     others: tuple[str, ...] = ()
     has_display: bool | None = None
     """Whether a screen is drawn by it now."""
@@ -149,7 +150,7 @@ def computing(nvml: Any, handle: Any) -> list[Any]:
 
 
 def others(nvml: Any, handle: Any) -> int | None:
-    """Count the processes of others on the card; None if NVML does not tell.
+    """Count the processes on the card that are not the harness's own; None if NVML does not say.
 
     The run's own processes that wait for their next placement are not counted. In a container the
     numbers may be the host's; one of them is then assumed to be this process.

@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from harness.errors import UsageError
 
 FOLDER = Path("/tmp")
-"""One for all users and all their settings: TMPDIR may be a user's own."""
+"""The folder of the locks, the same for all users; TMPDIR may be a user's own."""
 
 _EVERYBODY = 0o666
 """A second user of the host has to be able to take the lock when the first has left it."""
@@ -32,7 +32,7 @@ def gpu_to_itself(gpu: str) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise UsageError(
-            f"{path}: {error.strerror}: whether another run uses the GPU cannot be told\n"
+            f"{path}: {error.strerror}: it cannot be determined whether another run uses the GPU\n"
             "  delete the file, or have its owner do so"
         ) from None
     try:

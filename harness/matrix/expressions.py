@@ -70,7 +70,7 @@ _BINARY: Mapping[type[ast.operator], Callable[[Value, Value], Value]] = {
     ast.Pow: _power,
 }
 _WHOLE = (ast.FloorDiv, ast.Mod)
-"""Operators that ask for integers, as ceil_div() and next_power_of_2() do."""
+"""Operators that require integers, like ceil_div() and next_power_of_2()."""
 _COMPARE: Mapping[type[ast.cmpop], Callable[[Value, Value], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -160,7 +160,7 @@ class Number(_Parsed):
     """An expression that may have a fraction: `0.5`, `1.0 / n`. Without `/` it is exact."""
 
     def evaluate(self, values: Mapping[str, Value]) -> Value:
-        """The value, an int where no fraction was involved. Raises ExpressionError."""
+        """The value, an int if no fraction was involved. Raises ExpressionError."""
         return self._evaluate(values)
 
 

@@ -24,7 +24,7 @@ def found(kernels: Path) -> list[str]:
 
 
 def include_folder(kernels: Path, problem: str, folder: str) -> Path | None:
-    """Where `include:` finds a folder: in the problem's folder, or in that of all problems."""
+    """Find a folder for `include:` in the problem's folder, or in that of all problems."""
     for path in (kernels / problem / folder, kernels / folder):
         if path.is_dir() and path.resolve().is_relative_to(kernels.resolve()):
             return path
@@ -61,13 +61,13 @@ def check(kernels: Path, problem: Problem) -> None:
 
 
 def inside(folder: Path, path: Path, at: YamlLocation) -> None:
-    """Refuse what leads out of a folder: what is compiled or run there was not looked at here."""
+    """Refuse a path that leads out of a folder, because the files there were not checked."""
     try:
         found = path.resolve()
     except (OSError, RuntimeError):  # links that lead in a circle
-        raise at.error(f"{path} is a link that leads nowhere") from None
+        raise at.error(f"{path} is a broken link") from None
     if not found.is_relative_to(folder.resolve()):
-        raise at.error(f"{path} leads out of {folder}", "put the file there, and no link")
+        raise at.error(f"{path} leads out of {folder}", "put the file itself there, not a link")
 
 
 def _file(folder: Path, name: str, at: YamlLocation) -> None:
@@ -82,7 +82,7 @@ def _file(folder: Path, name: str, at: YamlLocation) -> None:
 
 
 def _defines(path: Path, name: str, at: YamlLocation) -> None:
-    """Whether a Python file has a name at its top, told without running it."""
+    """Check that a Python file defines a name at its top level, without running it."""
     try:
         body = ast.parse(path.read_bytes()).body
     except (SyntaxError, ValueError):
@@ -104,7 +104,7 @@ def _bound(body: Iterable[ast.stmt]) -> Iterable[str]:
 
 
 def no_problems(kernels: Path, at: YamlLocation) -> ConfigError:
-    """Nothing to run, and what would be."""
+    """Create an error that says that there is nothing to run, and what to do."""
     remedy = (
         "a folder with a problem.py and a bench.yaml is one: "
         f"{command('new my_problem')} writes one that works\n"

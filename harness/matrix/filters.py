@@ -20,12 +20,12 @@ from harness.matrix.variants import Problem, Variant
 from harness.problem import Work, loading
 
 QUICK_BYTES = 256 * 2**20
-"""Compulsory traffic of the size that a quick run times, at most: beyond any L2 cache, and few
-milliseconds of memory traffic."""
+"""The most compulsory traffic, in bytes, of the size that a quick run times. It exceeds any L2
+cache, and takes only a few milliseconds of memory traffic."""
 QUICK_FLOPS = 2**37
-"""Its arithmetic, at most: the host works out the reference in float64."""
+"""Its maximum arithmetic, because the host computes the reference in float64."""
 QUICK_SECONDS = 15
-"""After which a quick run adds no more placements to a problem."""
+"""Seconds after which a quick run adds no more placements to a problem."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Choice:
     quick: bool = False
 
     def __str__(self) -> str:
-        """As it would be typed."""
+        """The options as they would be typed."""
         words = [
             f"--{name} {value}" for name, values in asdict(self).items()
             for value in (values if isinstance(values, (list, tuple)) else ())
@@ -55,11 +55,10 @@ def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
     """The matrix with the chosen problems, sizes, types and launch shapes, or quickly measured.
 
     `sizes.bench` of what is returned are those of the backend. A size that no chosen problem lists
-    is one of its own, in every problem of which it gives all names.
+    is added to every problem whose names it gives completely.
 
-    Of a baseline and of libraries, which others are compared with, the launch shapes stay where
-    none of theirs is chosen. Raises UsageError for a filter that leaves nothing, with what there
-    is.
+    A baseline or library, with which others are compared, keeps its launch shapes if none of them
+    is chosen. Raises UsageError for a filter that leaves nothing, with what there is.
     """
     sizes, launch = _wanted("--size", choice.size), _wanted("--launch", choice.launch)
     chosen = selection.problems(bench, choice.only)
@@ -70,7 +69,9 @@ def narrowed(bench: model.Bench, choice: Choice, backend: str) -> model.Bench:
     )
     for dtype in choice.dtype:
         if dtype not in BY_NAME:
-            raise UsageError(f"--dtype {dtype!r} is no element type{did_you_mean(dtype, BY_NAME)}")
+            raise UsageError(
+                f"--dtype {dtype!r} is not an element type{did_you_mean(dtype, BY_NAME)}"
+            )
     found = _kept(found, lambda p: _with_dtypes(p, choice.dtype), lambda: _dtypes_there(found))
     found = _kept(found, lambda p: _with_launch(p, launch), lambda: _launch_there(found, choice))
     bench = replace(bench, problems=found)
@@ -102,7 +103,7 @@ def _kept(
     narrow: Callable[[Problem], Problem | None],
     refusal: Callable[[], str],
 ) -> dict[str, Problem]:
-    """The problems of which anything is left."""
+    """The problems that have anything left."""
     found = {name: narrow(problem) for name, problem in every.items()}
     left = {name: problem for name, problem in found.items() if problem is not None}
     if not left:
@@ -115,7 +116,7 @@ def _has(shape: Mapping[str, int], wanted: Wanted) -> bool:
 
 
 def _of_backend(problem: Problem, backend: str) -> Problem:
-    """The problem with no sizes in `bench` but those that the backend makes cases of."""
+    """The problem with only those sizes in `bench` that the backend runs."""
     sizes = problem.sizes
     return replace(problem, sizes=replace(sizes, bench=sizes.of(backend), is_chosen=True))
 
@@ -128,7 +129,7 @@ def _frozen(sizes: Iterable[Shape]) -> Iterator[Frozen]:
 
 
 def _with_sizes(problem: Problem, wanted: Wanted, listed: Container[Frozen]) -> Problem | None:
-    """With the sizes of the matrix that are wanted, and those that are wanted and in no list."""
+    """Keep the sizes of the matrix that are wanted, and add those that are in no list."""
     names = list(problem.sizes.bench[0])
     left = [size for size in problem.sizes.bench if _has(size, wanted)]
     if set(names) == set(wanted):
@@ -147,7 +148,7 @@ def _with_dtypes(problem: Problem, wanted: Sequence[str]) -> Problem | None:
 
 
 def _with_launch(problem: Problem, wanted: Wanted) -> Problem | None:
-    """A variant without launch keys, such as a function, has nothing that a filter could choose."""
+    """Apply a launch filter. It cannot choose anything of a variant without launch keys."""
 
     def narrow(variant: Variant) -> Variant | None:
         left = tuple(s for s in variant.launch if not s or _has(s, wanted))
@@ -226,7 +227,8 @@ def _quickly(bench: model.Bench, backend: str) -> model.Bench:
 
 
 def _quick_size(bench: model.Bench, problem: Problem, most: int) -> Shape:
-    """The largest that moves at most so many bytes, and is soon verified, else the smallest."""
+    """The largest size that moves at most this many bytes and is soon verified, else the
+    smallest."""
     try:
         by_bytes = sorted(_with_work(bench, problem), key=lambda each: each[0].bytes)
     except ProblemError:  # plan.py says so, of each case

@@ -120,7 +120,7 @@ class _Merger:
         ))  # fmt: skip
 
     def _needs(self, own: written.Function) -> Needs:
-        """What the problem requires and what the variant does, both."""
+        """The requirements of the problem and of the variant together."""
         features: list[Feature] = []
         for each in (self.body.requires, own.requires):
             if each.compute_capability is not None:
@@ -147,7 +147,7 @@ class _Merger:
     def _steps(
         self, own: written.Variant, place: YamlLocation, places: dict[tuple[Key, ...], YamlLocation]
     ) -> tuple[MergedStep, ...]:
-        """A list says which steps there are; a mapping, or nothing, takes the default ones."""
+        """The steps: a list names them all; a mapping, or nothing, keeps the default ones."""
         defaults = self.defaults.steps
         at = place.at("steps")
         if isinstance(own.steps, list):
@@ -175,7 +175,8 @@ class _Merger:
         index: int,
         places: dict[tuple[Key, ...], YamlLocation],
     ) -> MergedStep:
-        """One of a list: the name of a default step, or a step that names its kernel."""
+        """Merge one entry of a list: the name of a default step, or a step that names its
+        kernel."""
         if isinstance(item, str):
             if item not in self.defaults.steps:
                 raise at.error(self._no_such_step(item))
@@ -191,7 +192,7 @@ class _Merger:
         )  # fmt: skip
         return (
             f"`{name}` is not one of the steps in defaults; {there}\n"
-            "  a step of its own stands in a list: steps: [{kernel: …, grid: …, block: …, args: …}]"
+            "  write a step of its own in a list: steps: [{kernel: …, grid: …, block: …, args: …}]"
         )
 
     def _step(
@@ -249,7 +250,7 @@ class _Merger:
                 )
 
     def _check_ladder(self, variants: Mapping[str, Variant]) -> None:
-        """What each variant builds on exists, and leads to a root."""
+        """Check that what each variant builds on exists and leads to a root."""
         for name in variants:
             seen = [name]
             while above := variants[seen[-1]].builds_on:
@@ -262,7 +263,8 @@ class _Merger:
                 seen.append(above)
 
     def _check_let(self, variants: Sequence[Variant]) -> None:
-        """A name that nothing uses is misspelt, most likely; a Python function may take any."""
+        """Refuse a name in `let` that nothing uses: it is probably misspelt. Python functions may
+        use any."""
         for variant in variants:
             used = variant.used_names() if variant.kind != "python" else set(variant.let)
             for name in variant.own_let:
@@ -274,16 +276,16 @@ class _Merger:
             self.taken |= {("let", name) for name in used if name not in variant.own_let}
 
     def _check_taken(self) -> None:
-        """A default that nobody takes is a mistake, or a line too many."""
+        """Refuse a default that no variant uses: it is a mistake, or superfluous."""
         for path in self._leaves():
             if path not in self.taken:
-                what = "each variant says its own"
+                what = "each variant has its own"
                 if path[0] == "let":
                     what = "nothing uses it"
                 elif path[0] == "steps" and len(path) == 2:
                     what = "no variant launches it"
                 raise self.place.at(*path).error(
-                    f"a default that no variant takes: {what}", "remove it, or correct its name"
+                    f"a default that no variant uses: {what}", "remove it, or correct its name"
                 )
 
     def _leaves(self) -> Sequence[tuple[Key, ...]]:
@@ -350,7 +352,7 @@ class _Values:
         return {**default, **own}
 
     def expect(self, defaults: bool) -> dict[str, Budget]:
-        """The budgets; those of the defaults are of kernels, not of functions or libraries."""
+        """The budgets; default budgets apply only to kernels, not to functions or libraries."""
         if isinstance(self._own, written.Variant):
             found = self.merged("expect") if defaults else self._own.expect
             for name in self._own.expect:
@@ -359,7 +361,7 @@ class _Values:
         return {}
 
     def common(self) -> dict[str, Any]:
-        """What functions have too."""
+        """The keys that functions have as well."""
         return {
             "dtypes": tuple(self.take("dtypes", ())),
             "let": self.merged("let"),
@@ -368,6 +370,6 @@ class _Values:
         }
 
     def compiled(self) -> dict[str, Any]:
-        """What nvcc is told."""
+        """The options for nvcc."""
         listed = {key: tuple(self.take(key, ())) for key in _ONLY_COMPILED if key != "defines"}
         return {"defines": self.merged("defines"), **listed}

@@ -40,9 +40,9 @@ class Bench:
 def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
     """The matrix. Raises ConfigError naming file, line, key and what would be right.
 
-    path: the file at the top; without one bench.yaml where one stands, if it is there, else the
-    defaults of timing and limits. kernels: the folder of problems; by default `kernels/` beside
-    the file.
+    path: the top-level file; by default bench.yaml in the current folder if it exists, else the
+    defaults of timing and limits. kernels: the folder of problems; by default `kernels/` beside the
+    file.
     """
     top, at, kernels = _top(path, kernels)
     if top.says("problems"):
@@ -60,7 +60,7 @@ def load(path: Path | None = None, kernels: Path | None = None) -> Bench:
 
 
 def _top(path: Path | None, kernels: Path | None) -> tuple[written.Top, YamlLocation, Path]:
-    """What concerns all problems, the place of it, and the folder of problems."""
+    """The settings for all problems, their location, and the folder of problems."""
     named = path is not None
     path = path or MATRIX
     document = strict_yaml.read(path) if named or path.exists() else Document(path, None, {})
@@ -76,7 +76,7 @@ def _problem(name: str, data: Any, place: YamlLocation) -> Problem:
 
 
 def _listed(said: Any, at: YamlLocation, kernels: Path) -> Iterator[tuple[str, Any, YamlLocation]]:
-    """What `problems:` names: the problem, its body, and where that stands."""
+    """The problems that `problems:` names, each with its body and location."""
     if not isinstance(said, dict | list) or not said:
         raise at.error(
             "write a list of names, or names with bodies",
@@ -105,7 +105,7 @@ def _own(kernels: Path, name: str, at: YamlLocation | None) -> tuple[Any, YamlLo
         there = files.found(kernels)
         raise at.error(
             f"{path} does not exist{did_you_mean(name, there)}",
-            "a problem's matrix stands there, or here, below its name",
+            "write a problem's matrix there, or here, below its name",
         )
     files.inside(kernels, path, at or YamlLocation(Document(path, None, {})))
     document = strict_yaml.read(path)
@@ -120,7 +120,7 @@ def _own(kernels: Path, name: str, at: YamlLocation | None) -> tuple[Any, YamlLo
 
 
 def _bound(problems: Mapping[str, Problem]) -> None:
-    """A matrix that nobody can mean is refused before it is worked out."""
+    """Refuse a matrix that is too large to be meant, before it is computed."""
     total = 0
     for problem in problems.values():
         total += problem.count()

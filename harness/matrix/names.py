@@ -15,13 +15,13 @@ MATRIX = Path("bench.yaml")
 
 
 def problems() -> list[str]:
-    """Those of the matrix where one stands."""
+    """The problems of the matrix in the current folder."""
     said = _top().get("problems")
     return list(map(str, said)) if isinstance(said, dict | list) else files.found(_kernels())
 
 
 def variants(problem: str) -> list[str]:
-    """Of one of them, and its libraries."""
+    """The variants of one problem, and its libraries."""
     said = _top().get("problems")
     body = said.get(problem) if isinstance(said, dict) else None
     if body is None and problem in problems():

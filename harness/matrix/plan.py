@@ -103,7 +103,7 @@ def cases_at(
     sizes: Iterable[Mapping[str, int]],
     backend: str = "emulator",
 ) -> list[Case]:
-    """The cases of one problem's variants at sizes of one's own."""
+    """The cases of one problem's variants at the given sizes."""
     found = bench.problems[problem]
     names = _buffers(found, loading.load(bench.kernels / problem))
     site = _Site(bench, found, device, backend, names)
@@ -157,7 +157,7 @@ class _Site:
                     yield self._refused(self._without_gpu(case))
 
     def _without_gpu(self, case: Case) -> Case:
-        """Skipped, where the emulator is what there is and the case is nothing for it."""
+        """The reason for skipping the case if only the emulator is available and cannot run it."""
         if case.skip or self.backend != "emulator":
             return case
         what = _NEEDS_A_GPU.get("library" if case.is_library else case.kind, "")
@@ -254,8 +254,10 @@ class _Resolver:
         )
 
     def _let(self) -> dict[str, Value]:
-        """What a Python function's parameters may name. A default that has no value here is none
-        of them."""
+        """The values that a Python function's parameters may name.
+
+        A default that has no value here is not one of them.
+        """
         found = {}
         for name in self.variant.let:
             try:
@@ -312,7 +314,7 @@ class _Resolver:
 
     @contextmanager
     def _placed(self, *at: Key) -> Iterator[None]:
-        """An expression's error says where it stands, unless it says already where another does."""
+        """Add an expression's location to its error, unless the error already names another."""
         try:
             yield
         except _PlacedError:
@@ -326,7 +328,7 @@ class _Resolver:
 
 
 def _lacking(case: Case, device: Device) -> Iterator[str]:
-    """What its launches ask for and the device does not have."""
+    """What its launches require and the device lacks."""
     no_clusters = variants.lacks(FEATURES["clusters"], device)
     for step in case.steps:
         reason = variants.too_much_shared(step.shared_bytes, device)

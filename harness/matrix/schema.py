@@ -23,7 +23,7 @@ class _Matrix(written.Top):
     """The top-level bench.yaml: the settings common to all problems."""
 
     problems: dict[Name, written.Problem | None] | list[Name] | None = None
-    """Which belong to the run; without it every folder of kernels/ that has a bench.yaml."""
+    """The problems of the run; by default, every folder of kernels/ that has a bench.yaml."""
 
 
 class _Schema(GenerateJsonSchema):
@@ -33,7 +33,7 @@ class _Schema(GenerateJsonSchema):
         return False
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
-        """Without what an editor would write in a form that the file does not have."""
+        """Leave out defaults that an editor would write in a form that the file does not have."""
         found = super().default_schema(schema)
         if not isinstance(found.get("default"), str | int | float) or found["default"] == "":
             found.pop("default", None)
@@ -67,7 +67,7 @@ def _inherited(model: str, key: str, told: dict[str, dict[str, str]]) -> str:
 
 
 def _told(source: str) -> dict[str, dict[str, str]]:
-    """Class → key → what the string below it says of it."""
+    """Class → key → the docstring below it."""
     found: dict[str, dict[str, str]] = {}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ClassDef):

@@ -19,7 +19,8 @@ _MOST_LISTED = 40
 
 
 def rows(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
-    """Problem → the variants and libraries whose names a pattern begins with; all without one.
+    """Problem → the variants and libraries whose names match the beginning of a pattern; all
+    without one.
 
     Raises UsageError for a pattern that matches none.
     """
@@ -31,7 +32,7 @@ def rows(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
 
 
 def matching(bench: model.Bench, patterns: Sequence[str]) -> dict[str, list[str]]:
-    """The same where a pattern may match nothing."""
+    """The same, but a pattern may match nothing."""
     starts = [pattern.split("/")[:2] for pattern in patterns]
     found: dict[str, list[str]] = {}
     for pair in _rows(bench):

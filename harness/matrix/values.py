@@ -28,7 +28,8 @@ MOST_SHAPES = 4096
 """More launch shapes or sizes than this in one problem is taken for a mistake."""
 
 LONGEST_NAME = 100
-"""Files and folders are called after it, and after several of them; most systems allow 255."""
+"""The longest name. Files and folders are named after several of them; most systems allow 255
+characters."""
 
 Shape = dict[str, int]
 """One combination of sizes, or of launch keys."""
@@ -48,7 +49,7 @@ _OURS = {
     ("-o", "-c", "-dc", "-ptx", "-cubin", "-fatbin", "-shared", "-E", "-M", "-MD", "-MF", "-run"),
     "the harness says what nvcc makes",
 )  # fmt: skip
-"""Options of nvcc that would change what is made, and what to do instead."""
+"""Options of nvcc that would change the kind of output, each with what to do instead."""
 
 
 def _expression(value: Any) -> Expression:
@@ -80,7 +81,7 @@ def _extents(value: Any) -> tuple[Expression, ...]:
 
 def name(value: str) -> str:
     if is_cut(value):
-        raise ValueError(f"`{value}` is the rest of a value that a comma cut\n  {QUOTE_IT}")
+        raise ValueError(f"`{value}` is the rest of a value that a comma split\n  {QUOTE_IT}")
     if not _NAME.match(value):
         raise ValueError("a name is a letter, then letters, digits and _")
     if len(value) > LONGEST_NAME:
@@ -132,7 +133,7 @@ def _axes(value: Any) -> tuple[Shape, ...]:
 
 
 def _column(key: str, rows: Any) -> list[Shape]:
-    """What stands under one key: a row of one number or of several in step."""
+    """The values of one key: a row of one number, or of several that belong together."""
     names = tuple(part.strip() for part in key.split(","))
     try:
         for each in names:
@@ -169,7 +170,7 @@ def _looks(value: Any) -> tuple[int, ...]:
     if not numbers or any(isinstance(n, bool) or not isinstance(n, int) for n in numbers):
         raise ValueError("write one or more whole numbers: [8, 16, 24]")
     if numbers[0] < 3 or numbers[-1] > 1000 or sorted(set(numbers)) != list(numbers):
-        raise ValueError("the numbers rise, from at least 3 to at most 1000")
+        raise ValueError("the numbers must increase, from at least 3 to at most 1000")
     return tuple(numbers)
 
 
@@ -223,8 +224,8 @@ def _budget(value: Any) -> Budget:
         limit = Number(text[len(relation) :].strip()).evaluate({})
     except ConfigError:
         raise ValueError(
-            f"`{value}` is no budget: write none, a number, or a comparison in quotation marks: "
-            f'"<= 4"; there are {", ".join(RELATIONS)}'
+            f"`{value}` is not a budget: write none, a number, or a comparison in quotation "
+            f'marks: "<= 4"; there are {", ".join(RELATIONS)}'
         ) from None
     return Budget(relation or "==", limit)
 
@@ -244,7 +245,7 @@ def _distinct(value: list[str]) -> list[str]:
 
 def _flag(value: Any) -> str:
     if not isinstance(value, str) or not value.startswith("-") or len(value) < 2:
-        raise ValueError(f"`{value}` is no option of nvcc; join an option's value to it with =")
+        raise ValueError(f"`{value}` is not an nvcc option; join an option and its value with =")
     word = "-" + value.lstrip("-").partition("=")[0]
     instead = _OURS.get(word) or (_OURS[value[:2]] if value[:2] in ("-D", "-I") else "")
     if instead:
@@ -301,7 +302,7 @@ class KernelName:
 
     @cached_property
     def _parts(self) -> list[str]:
-        """Text and the expressions in braces, by turns."""
+        """Text and expressions in braces, alternately."""
         return re.split(r"[{}]", self.text)
 
     @property
@@ -325,7 +326,7 @@ def _kernel(value: Any) -> KernelName:
 
 
 def _capability(value: Any) -> tuple[int, int]:
-    """Of 8.0, 8 and 0."""
+    """Parse a compute capability: 8.0 gives 8 and 0."""
     found = re.fullmatch(r"(\d{1,2})\.(\d)", str(value))
     if not found or isinstance(value, bool):
         raise ValueError("write a compute capability, such as 8.0")

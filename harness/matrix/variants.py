@@ -40,9 +40,9 @@ class Needs:
     """The hardware that a variant cannot run without."""
 
     features: tuple[Feature, ...] = ()
-    """One without words is a compute capability that the matrix gives as a number."""
+    """The required features; one without a name is a compute capability given as a number."""
     shared_bytes: int = 0
-    """Of a block, static and dynamic together."""
+    """Bytes per block, static and dynamic together."""
 
     def missing(self, device: Device) -> str:
         """The first thing that the device lacks, in words; empty if it has them all."""
@@ -84,7 +84,7 @@ class Variant:
     kind: Kind
     dtypes: tuple[str, ...]
     launch: tuple[Shape, ...] = ({},)
-    """Its launch shapes; one without keys where there is nothing to choose."""
+    """Its launch shapes; a single one without keys if there is nothing to choose."""
     source: str = ""
     function: str = ""
     args: tuple[str | int | float, ...] = ()
@@ -97,11 +97,11 @@ class Variant:
     sources: tuple[str, ...] = ()
     overwrites: tuple[str, ...] = ()
     expect: Mapping[str, Budget] = field(default_factory=dict)
-    """What has to come of counting it, by the names of harness/budgets.py."""
+    """The expected counts, by the names of harness/budgets.py."""
     needs: Needs = Needs()
     builds_on: str = ""
     idea: str = ""
-    """What it does better than what it builds on; of a trap, what it spoils."""
+    """What it does better than the variant that it builds on; for a trap, what it makes worse."""
     is_trap: bool = False
     as_library: bool = False
     compiled: bool = False
@@ -110,14 +110,14 @@ class Variant:
     )
 
     def place(self, *at: Key) -> YamlLocation:
-        """Where a value was written, or what it belongs to."""
+        """The place where a value was written, or that of what it belongs to."""
         for length in range(len(at), -1, -1):
             if at[:length] in self.places:
                 return self.places[at[:length]].at(*at[length:])
         raise KeyError(at)
 
     def used_names(self) -> set[str]:
-        """The names that its expressions use, by way of `let` too."""
+        """The names that its expressions use, directly or through `let`."""
         expressions: list[Expression | Number] = [*self.defines.values()]
         expressions += [self.when] if self.when else []
         texts = list(self.args)
@@ -143,7 +143,7 @@ class Variant:
 
 
 def _names(argument: str | int | float) -> frozenset[str]:
-    """Those in an argument: of an expression, or a buffer's."""
+    """The names in an argument: those of an expression, or a buffer's."""
     try:
         return Number(str(argument)).names
     except ExpressionError:  # plan.py says what is wrong with it
@@ -156,7 +156,7 @@ class Sizes:
     bench: tuple[Shape, ...]
     emulate: tuple[Shape, ...] = ()
     is_chosen: bool = False
-    """Whether `bench` is what somebody chose for the backend, rather than what a GPU times."""
+    """Whether `bench` was chosen for the backend, rather than being what a GPU times."""
 
     def of(self, backend: str) -> tuple[Shape, ...]:
         """The sizes of which it makes cases: what a GPU times can be too much for the emulator."""
@@ -175,12 +175,13 @@ class Problem:
     variants: Mapping[str, Variant]
     libraries: Mapping[str, Variant] = field(default_factory=dict)
     library: tuple[str, ...] = ()
-    """The rows of problem.py's library(): "torch", and "torch_compile" for the same compiled."""
+    """The rows of problem.py's library(): "torch", and "torch_compile" for the same under
+    torch.compile."""
     place: YamlLocation = field(repr=False, compare=False, kw_only=True)
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """Those of all variants."""
+        """The element types of all variants."""
         return tuple(dict.fromkeys(d for v in self.variants.values() for d in v.dtypes))
 
     def everything(self) -> Iterator[Variant]:

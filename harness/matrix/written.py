@@ -118,7 +118,8 @@ class Defaults(Common):
     """The values of every variant of a problem that does not override them."""
 
     steps: Changes = {}
-    """The launches by name, in order; the name is the kernel's where `kernel` is not given."""
+    """The launches by name, in order; the name is also the kernel's, unless `kernel` gives
+    another."""
     launch: Axes = ({},)
     expect: Budgets = {}
 
@@ -127,11 +128,11 @@ class Requires(Strict):
     """The hardware that a kernel cannot run without."""
 
     compute_capability: ACapability = None
-    """The least, such as 8.0."""
+    """The lowest compute capability, such as 8.0."""
     shared: Annotated[int, Field(ge=0)] = 0
     """Bytes of a block's shared memory, static and dynamic together."""
     features: list[AFeature] = []
-    """By the names of harness/silicon/features.py."""
+    """Features, by their names in harness/silicon/features.py."""
 
 
 class Function(Common):
@@ -141,14 +142,15 @@ class Function(Common):
     python: PythonFunction = ""
     host: HostFunction = ""
     args: Annotated[list[Argument], Field(max_length=100)] = []
-    """Of a host function: buffers of the problem by name, or expressions; the stream follows."""
+    """For a host function: buffers of the problem by name, or expressions; the stream follows
+    them."""
 
 
 class Library(Function):
     """A library to measure the variants against."""
 
     compiled: bool = False
-    """Of a Python function: torch.compile makes kernels of it."""
+    """For a Python function: torch.compile turns it into kernels."""
 
 
 class Variant(Function):
@@ -158,13 +160,13 @@ class Variant(Function):
     steps: Steps | None = None
     launch: Axes = ({},)
     expect: Budgets = {}
-    """What has to come of counting it; null lifts a default."""
+    """The expected counts; null removes a default."""
     builds_on: str = ""
-    """The variant of which this one is a step further."""
+    """The variant that this one improves on by a step."""
     idea: AnIdea = ""
-    """What it does better than that one, by the names of harness/cases.py."""
+    """What it does better than that variant: one of the ideas in harness/cases.py."""
     trap: AnIdea = ""
-    """In place of an idea: what it is there to spoil."""
+    """Instead of an idea: what it is meant to make worse."""
 
     @model_validator(mode="after")
     def _one_purpose(self) -> Variant:
@@ -179,7 +181,7 @@ class Sizes(Strict):
     bench: Axes
     """Sizes that are timed."""
     emulate: Axes = ()
-    """Sizes that the emulator counts, instead of those of bench and whatever its budget."""
+    """Sizes that the emulator counts instead of those of bench, whatever its budget."""
 
     @model_validator(mode="after")
     def _same_names(self) -> Sizes:
@@ -212,7 +214,7 @@ class Problem(Strict):
     launch: Axes = ({},)
     baseline: str
     requires: Requires = Requires()
-    """Of all its variants and libraries."""
+    """What all variants and libraries of the problem need."""
     library: OwnLibrary = ()
     """torch: problem.py's library(); torch_compile: the same, compiled by torch.compile."""
     libraries: dict[Name, Library] = {}
@@ -224,29 +226,32 @@ class Timing(Strict):
     """How much is measured; docs/measurement.md gives the reasons."""
 
     rounds: Rounds = "auto"
-    """Of each case; auto: as many as its interval needs."""
+    """The number of rounds of each case; auto: as many as its interval needs."""
     rounds_per_placement: Annotated[int, Field(ge=1, le=100)] = 3
     placements: Looks = (8, 16, 24)
-    """Processes after which one looks what is settled, and the most of them."""
+    """The numbers of processes after which a run checks which cases are settled; the last is the
+    most."""
     choosing: Annotated[int, Field(ge=0, le=20)] = 2
     """Placements before those, which only choose each variant's launch shape."""
     shared_processes: bool = False
-    """Whether a process makes one placement of each group of kernels, instead of one alone."""
+    """Whether a process makes one placement of every group of kernels, instead of only one
+    group."""
     batch: Annotated[int, Field(ge=1, le=100)] = 12
-    """Launches of a variant in a round, at most."""
+    """The most launches of a variant in a round."""
     interval: Annotated[float, Field(gt=0, lt=1)] = 0.005
-    """Half the width that a speed-up's interval should have, as a part of it."""
+    """Half the width that a speed-up's interval should have, as a fraction of the speed-up."""
     flush: Flush = "clean"
-    """What emptying the L2 cache leaves in it: nothing, or lines that must be written back."""
+    """The state in which flushing leaves the L2 cache: clean, or with lines that must be written
+    back."""
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
     same_within: Annotated[float, Field(ge=0, lt=1)] = 0.01
-    """Variants whose ratio is certainly this near to 1 are called the same."""
+    """Variants whose ratio is certainly this close to 1 are called the same."""
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 20_260_101
-    """Of the test inputs and of every random order; what is timed has inputs of its run alone."""
+    """The seed of the test inputs and of every random order; timed inputs are new in each run."""
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """Placements, those that choose left out, after which one may stop."""
+        """The numbers of placements after which a run may stop, without those that choose."""
         if self.rounds == "auto":
             return self.placements
         return (max(3, math.ceil(self.rounds / self.rounds_per_placement)),)
@@ -258,7 +263,7 @@ class Limits(Strict):
     qualify_s: Annotated[int, Field(ge=1, le=86_400)] = 120
     """Deadline for one variant's qualification."""
     launch_s: Annotated[int, Field(ge=1, le=86_400)] = 20
-    """Deadline for one launch at a timed size, and what is done around it."""
+    """Deadline for one launch at a timed size, including the work around it."""
     measure_s: Annotated[int, Field(ge=1, le=86_400)] = 60
     """Time after which no more placements are added to one problem at one size."""
     emulate_bytes: Positive = 16 * 2**20
@@ -290,11 +295,12 @@ _MODELS: tuple[tuple[tuple[str, ...], type[Strict]], ...] = (
     (("variants", "*", "requires"), Requires),
     (("variants", "*", "steps", "*"), WrittenStep),
 )
-"""Where in a file which keys may stand; at its top those of the model that it is read as."""
+"""The keys that are allowed at each place of a file; at its top, those of the model that it is read
+as."""
 
 
 def checked(model: type[Written], data: Any, place: YamlLocation) -> Written:
-    """The data as a model. Raises ConfigError with the place of each mistake, one a line."""
+    """Validate data as a model. Raises ConfigError with the place of each mistake, one per line."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -302,7 +308,7 @@ def checked(model: type[Written], data: Any, place: YamlLocation) -> Written:
 
 
 _MARKS = ("[key]", "<mapping>", "<list>", "<name>", "<step>")
-"""What stands in the places of pydantic's findings and is no key of the file."""
+"""Parts of the locations that pydantic reports which are not keys of the file."""
 
 
 def _explained(model: type[Strict], place: YamlLocation, error: ValidationError) -> ConfigError:
@@ -328,7 +334,7 @@ def _explained(model: type[Strict], place: YamlLocation, error: ValidationError)
 
 
 def _unknown(model: type[Strict], path: tuple[Key, ...]) -> str:
-    """Of a key that is not known: the nearest one, and those that may stand there."""
+    """For an unknown key: the nearest known one, and those that are allowed there."""
     name, above = str(path[-1]), path[:-1]
     if is_cut(name, "()<>"):
         return f"the rest of a value that a comma cut\n  {QUOTE_IT}"

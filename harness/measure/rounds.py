@@ -1,11 +1,12 @@
-"""Randomised rounds of one placement: every case once a round, in random order, the baseline twice.
+"""Randomised rounds of one placement: each case once per round, the baseline twice.
 
-Whatever drifts (clocks, temperature, a neighbour on the machine) then drifts over all cases alike,
-and the ratio of two cases within a round is free of it. The baseline's second batch measures what
-is left: by how much two runs of the same kernel differ.
+Any drift (clocks, temperature, a neighbour on the machine) then affects all cases alike, and the
+ratio of two cases within a round is free of it. The baseline's second batch measures what remains:
+how far two runs of the same kernel differ.
 
-A batch with a launch that was not right ends its case, by name; the others go on. Right is the
-verified result, bit by bit, or within its bounds where the case is seen to vary.
+If any launch of a batch is wrong, its case ends with a reason, and the others continue. A launch is
+right if its result equals the verified one bit for bit or, for a case that is seen to vary, if it
+is within its bounds.
 """
 
 from __future__ import annotations
@@ -33,25 +34,26 @@ from harness.compiler.torch_compile import COMPILE_S
 from harness.journal.records import Cache, Conditions, Outcome, Record, Round
 
 BATCH_NS = 2e6
-"""A batch is cut to about this long: a kernel of a millisecond needs no dozen launches."""
+"""A batch is limited to about this length: a kernel that takes a millisecond needs no dozen
+launches."""
 
 FEWEST = 3
-"""Launches of a batch at least, unless one alone is long."""
+"""The minimum number of launches in a batch, unless a single one is long."""
 
 ROUNDS_NS = 1e9
-"""A case takes part in as many of a placement's rounds as fit into this, and in one at least: what
-is so slow varies little, and the others wait for it."""
+"""A case takes part in as many rounds of a placement as fit into this time, but in at least one.
+Kernels that are so slow vary little, and the others would have to wait for them."""
 
 TRIES = 20
-"""Batches in which a case may show that its results vary within their bounds, once one of them was
-another than the verified one."""
+"""How many batches a case gets to show that its results vary within their bounds, once one result
+has differed from the verified one."""
 
 CACHES: tuple[Cache, ...] = ("cold", "warm")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A place in a round. right: what every launch of it is held to."""
+    """A place in a round. right: the verified result with which every launch is compared."""
 
     case: Case
     built: Built | None
@@ -61,7 +63,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Clock:
-    """The multiprocessors' clock at one moment, and why it is held back, as far as is known."""
+    """The multiprocessors' clock at one moment, and the known reasons for throttling."""
 
     sm_hz: int | None = None
     throttle: tuple[str, ...] = ()
@@ -69,20 +71,20 @@ class Clock:
 
 @dataclass(frozen=True)
 class Hooks:
-    """What the rounds tell and ask the world around them; the defaults do nothing."""
+    """The callbacks of the rounds; the defaults do nothing."""
 
     starting: Callable[[Case, float], None] = lambda case, seconds: None
-    """Called before each batch, with the time that it takes at most."""
+    """Called before each batch, with the most time that it may take."""
     clock: Callable[[], Clock] = Clock
     conditions: Callable[[int], Conditions | None] = lambda number: None
     bounds: Callable[[], None] | None = None
-    """Gives the workspace its bounds, which it has already where a case was known to vary."""
+    """Gives the workspace its bounds. It already has them if a case was known to vary."""
     launched: Callable[[Case, Sequence[Seen]], None] = lambda case, seen: None
-    """Called after each batch of which something is known, with what its launches came to."""
+    """Called after each batch whose results were recorded, with what was seen of its launches."""
     tampered: Callable[[], str] = lambda: ""
-    """What code of a case's has put in the place of the harness's own, since it was last asked."""
+    """Says which of the harness's own objects a case's code has replaced since the last call."""
     varies: Callable[[Case, Right], None] = lambda case, right: None
-    """Called for a case that is found to vary only now."""
+    """Called for a case whose results are only now found to vary."""
 
 
 def measure(
@@ -98,10 +100,11 @@ def measure(
     caches: Sequence[Cache] = CACHES,
     hooks: Hooks = Hooks(),
 ) -> Iterator[list[Record]]:
-    """The records of each round, once it is whole; so that one that is torn leaves no trace.
+    """Yield the records of each complete round, so that an interrupted one leaves no trace.
 
-    What fails is an Outcome among them. Before the first round every case is launched a few times,
-    which loads its code and tells how long a launch is; batches are cut accordingly.
+    A failure is an Outcome among them. Before the first round every case is launched a few times.
+    This loads its code and shows how long a launch takes; the length of a batch is chosen
+    accordingly.
     """
     placed = _Placement(workspace, batch, placement, flush, hooks)
     entries = [entry for entry in entries if placed.ready(entry)]
@@ -121,7 +124,7 @@ def measure(
 
 
 class _Placement:
-    """One process's part of a measurement: what it has learnt of its cases."""
+    """One process's part of a measurement, and what it has learnt about its cases."""
 
     def __init__(
         self, workspace: TimedWorkspace, batch: int, number: int, flush: Flush, hooks: Hooks
@@ -137,7 +140,7 @@ class _Placement:
         self.ended: list[Record] = []
 
     def ready(self, entry: Entry) -> bool:
-        """Launch a case until its code is loaded and its time known; whether it can be timed."""
+        """Launch a case to load its code and learn its time; return whether it can be timed."""
         case = entry.case
         if case.id in self.failed:
             return False
@@ -164,7 +167,7 @@ class _Placement:
         return rounds_before < self._rounds[entry.case.id]
 
     def batch(self, entry: Entry, cache: Cache, number: int, apart: bool) -> list[Record]:
-        """One batch, or nothing more of a case that has failed."""
+        """Time one batch; nothing for a case that has failed."""
         case, launches = entry.case, self._launches[entry.case.id]
         if case.id in self.failed:
             return []
@@ -201,10 +204,11 @@ class _Placement:
         return self._varying.get(entry.case.id, entry.right)
 
     def _is_seen_to_vary(self, entry: Entry, cache: Cache) -> bool:
-        """Whether a result is another one within its bounds, as no launch had been before.
+        """Whether a case's results vary within their bounds, though no launch had shown it.
 
-        The one that was noticed is gone. So the case is launched again until there is another, and
-        each is held to its bounds: a single one outside, or none, and the case stays wrong.
+        The result that differed is gone. So the case is launched again until another one differs,
+        and each is compared with its bounds. If one is out of bounds, or none differs, the case
+        remains wrong.
         """
         case, right = entry.case, self._right(entry)
         if right is None or right.varies or self._hooks.bounds is None:
@@ -223,7 +227,7 @@ class _Placement:
         return False
 
     def _judged(self, entry: Entry, cache: Cache, batch: Batch) -> list[Record]:
-        """The end of a case that was caught; nothing where all was right."""
+        """Return the Outcome of a case with a fault in this batch; nothing if all was right."""
         case = entry.case
         self._made[case.id] += len(batch.times_ns)
         if batch.seen:
@@ -249,9 +253,9 @@ class _Placement:
 
 
 DEADLINE_S = 20.0
-"""What a case may take before its launches have told how long they are."""
+"""The most time, in seconds, that a case may take before the length of its launches is known."""
 
 
 def _rounded(times: Sequence[float]) -> tuple[float, ...]:
-    """To a tenth of a nanosecond."""
+    """Round to a tenth of a nanosecond."""
     return tuple(round(ns, 1) for ns in times)

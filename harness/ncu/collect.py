@@ -33,21 +33,23 @@ from harness.ncu.tool import Ncu, Settings, command
 from harness.processes.children import Child
 
 PORTION = 64
-"""The most cases of one process: what a lost report can cost. To start one takes as long as 40."""
+"""The most cases per process, which is what a lost report can cost. Starting a process takes as
+long as 40 cases."""
 
 TRIES = 3
-"""Processes that one portion may take down before the rest of it is given up."""
+"""How many processes a portion may crash before the rest of it is given up."""
 
 _GRACE_S = 30.0
 """How long ncu may take to write its report after its worker was ended."""
 
 _POLL_S = 0.05
 _TAIL = 20_000
-"""Characters of what ncu printed that are looked at."""
+"""The number of characters of ncu's output that are examined."""
 
 
 def portions(cases: Iterable[Case], most: int = PORTION) -> list[tuple[Case, ...]]:
-    """Cases of one problem, those that share their inputs side by side; at most so many each."""
+    """Divide the cases into portions of at most this many. Each has cases of one problem, with
+    those that share inputs next to each other."""
     ordered = sorted(cases, key=lambda case: (case.problem, case.group))
     found = []
     for _, of_problem in groupby(ordered, key=lambda case: case.problem):
@@ -57,7 +59,7 @@ def portions(cases: Iterable[Case], most: int = PORTION) -> list[tuple[Case, ...
 
 
 def steps(case: Case) -> list[tuple[Step, str]]:
-    """Each step, and what its kernel is called; a function is one step of no known kernel."""
+    """Each step and its kernel's name; a function is one step without a known kernel."""
     if not case.steps:
         return [((case.id, 0), "")]
     return [((case.id, index), step.kernel) for index, step in enumerate(case.steps)]
@@ -83,8 +85,11 @@ def file_name(cases: Sequence[Case], part: int) -> str:
 
 
 def _without_part(found: Report, cases: Iterable[Case], at: str) -> Report:
-    """Without the case that ncu ended in, where it is a function, which launches as often as it
-    likes: the report may have some of its launches, and their sum is no figure of it."""
+    """Leave out the case in which ncu ended, if it is a function.
+
+    A function launches as often as it likes. The report may have only some of its launches, so
+    their sum is not a figure for it.
+    """
     cut = {step for case in cases if case.id == at and not case.steps for step, _ in steps(case)}
     return replace(found, steps={step: c for step, c in found.steps.items() if step not in cut})
 
@@ -111,7 +116,7 @@ class Collector:
     _hopeless: Failure | None = None
 
     def collect(self, job: Job) -> list[Failure]:
-        """Profile the job's cases. Empty where every one was read."""
+        """Profile the job's cases. Empty if every one was read."""
         if isinstance(self.ncu, Failure):
             self._hopeless = self.ncu
         rest, failures, tries = job.cases, list[Failure](), 0
@@ -146,7 +151,8 @@ class Collector:
         return failures
 
     def _narrowed(self, ending: Ending) -> bool:
-        """Whether ncu refused metrics by name: they are left out, and the rest is asked again."""
+        """Whether ncu refused metrics by name: they are left out, and the rest is requested
+        again."""
         refused = refused_metrics(ending.said)
         narrower = self.selection.without(refused, "not applicable: ncu has no such metric here")
         if len(narrower.ask) == len(self.selection.ask):
@@ -157,7 +163,7 @@ class Collector:
         return True
 
     def _read(self, report: Path, ending: Ending) -> tuple[Failure | None, Report | None]:
-        """What the file holds, and what went wrong; after a crash there may be both."""
+        """The file's contents, and what went wrong; after a crash there may be both."""
         failure = explain(ending)
         if not report.exists():
             return failure or no_report(ending), None
@@ -168,7 +174,7 @@ class Collector:
         return failure, found
 
     def _keep(self, case: Case, found: Report | None) -> bool:
-        """Hand on the case's figures, if the report has all of its steps."""
+        """Pass on the case's figures, if the report has all of its steps."""
         wanted = steps(case)
         if found is None or any(step not in found.steps for step, _ in wanted):
             return False
@@ -268,10 +274,10 @@ class _Process:
         return True
 
     def _end_worker(self) -> None:
-        """End the worker alone, so that ncu notices and writes what it has.
+        """End only the worker, so that ncu notices and writes what it has.
 
-        Its number may be another process's by now: one that was not started with our file is left
-        alone.
+        Its process id may be another process's by now: one that was not started with our file is
+        left alone.
         """
         with contextlib.suppress(OSError):
             started_with = Path(f"/proc/{self._worker}/cmdline").read_bytes().split(b"\0")
@@ -279,7 +285,7 @@ class _Process:
                 os.kill(self._worker, signal.SIGKILL)
 
     def _listen(self) -> None:
-        """What the worker has written since; a line that is not yet whole waits."""
+        """Read what the worker has written since; an incomplete line is left for later."""
         with self._lines.open("rb") as file:
             file.seek(self._read_up_to)
             new = file.read()

@@ -17,7 +17,7 @@ from harness.journal import run_files
 from harness.ncu.failures import Failure
 
 LARGEST = 1 << 31
-"""Bytes of a report that is read; one of hundreds of launches has tens of millions."""
+"""The largest report that is read, in bytes; one of hundreds of launches has tens of millions."""
 
 _MAGIC = b"NVR\0"
 # Field numbers in BlockHeader, ReportSessionDetails and VersionInfo.
@@ -39,7 +39,7 @@ class _CutOffError(Exception):
 
 
 def inspect(path: Path) -> Container | Failure:
-    """The report's framing, or in which way it is unreadable."""
+    """Read the report's framing, or say why it is unreadable."""
     try:
         content = run_files.read_named(path, LARGEST)
     except OSError as error:
@@ -94,7 +94,7 @@ def _version(session: bytes) -> str:
 
 
 def _size(content: bytes, at: int) -> tuple[int, int]:
-    """The four-byte little-endian length that stands before every message."""
+    """The four-byte little-endian length before every message."""
     return int.from_bytes(_slice(content, at, 4), "little"), at + 4
 
 
@@ -105,7 +105,7 @@ def _slice(content: bytes, at: int, size: int) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(field number, value) of a protocol buffer; numbers of fixed width are left as bytes."""
+    """Yield (field number, value) of a protocol buffer; fixed-width numbers are left as bytes."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)

@@ -42,12 +42,12 @@ class Failure:
 
     @property
     def is_absent(self) -> bool:
-        """There is no ncu, or what is named is none."""
+        """Whether there is no ncu, or the named program is not one."""
         return self.kind in ("absent", "broken")
 
     @property
     def hopeless(self) -> bool:
-        """No other case can fare better, so nothing more is tried."""
+        """Whether no other case can succeed either, so that nothing more is tried."""
         return self.kind in _HOPELESS
 
 
@@ -55,7 +55,7 @@ NO_KERNEL = Failure(
     "no kernel",
     "the function launched no kernel; the driver's own copies and fills have no counters",
 )
-"""No failure of the run: there is nothing to count."""
+"""Not a failure of the run: there is nothing to count."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class Ending:
 
     code: int | None
     said: str
-    """What ncu and the worker printed."""
+    """The output of ncu and of the worker."""
     at: str = ""
     """The case that was running, as the worker last said."""
     error: str = ""
-    """What the worker itself reported."""
+    """The error that the worker itself reported."""
     deadline_s: float = 0.0
 
 
@@ -78,7 +78,7 @@ def refused_metrics(said: str) -> set[str]:
 
 
 def explain(ending: Ending) -> Failure | None:
-    """What went wrong in a process of ncu, or None where it ended well."""
+    """Explain what went wrong in an ncu process; None if it ended successfully."""
     errors = _errors(ending.said)
     at = f" while profiling {ending.at}" if ending.at else ""
     if "ERR_NVGPUCTRPERM" in ending.said:
@@ -111,7 +111,7 @@ def ended_in(reason: str, case: str) -> bool:
 
 
 def no_report(ending: Ending) -> Failure:
-    """ncu ended well and wrote nothing."""
+    """Describe an ncu that ended successfully but wrote nothing."""
     said = _errors(ending.said) or ending.said[-_SHOWN:].strip() or "it printed nothing"
     return Failure("no report", f"ncu wrote no report: {said}")
 

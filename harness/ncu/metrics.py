@@ -20,7 +20,8 @@ from harness.ncu.derived import FORMULAS
 
 PATH = Path(__file__).with_name("metrics.yaml")
 ALWAYS = ("gpu__time_duration",)
-"""Collected with every set, so that ncu's duration stands beside the event times."""
+"""The metrics that are collected with every set, so that ncu's duration is known beside event
+times."""
 
 
 class _Strict(BaseModel):
@@ -47,12 +48,12 @@ class Metric(_Strict):
 
     @property
     def name(self) -> str:
-        """What its values are recorded under, whichever name the GPU has for it."""
+        """The name under which its values are recorded, whatever name the GPU has for it."""
         return self.ncu
 
     @property
     def names(self) -> tuple[str, ...]:
-        """As ncu may know it, in the order of preference."""
+        """The names that ncu may have for it, in order of preference."""
         return self.ncu, *(alternative.ncu for alternative in self.alternatives)
 
 
@@ -80,7 +81,7 @@ class Catalogue(_Strict):
     derived: dict[str, Derived]
 
     def by_name(self) -> dict[str, Metric | Derived]:
-        """Recorded name → what it is: for a page that explains its columns."""
+        """Recorded name → metric, for a page that explains its columns."""
         return {**{m.name: m for m in self.metrics.values()}, **self.derived}
 
 
@@ -97,7 +98,7 @@ class Selection:
     absent: Mapping[str, str]
 
     def names(self) -> list[str]:
-        """Every name under which a value or a reason is due."""
+        """Every name that must have a value or a reason."""
         keys = [*self.ask, *self.absent]
         return [self.catalogue.metrics[key].name for key in keys] + list(self.derived)
 
@@ -141,10 +142,10 @@ def catalogue(path: Path = PATH) -> Catalogue:
 def choose(
     sets: Sequence[str], available: Collection[str] | None, chip: str = "this GPU"
 ) -> Selection:
-    """The metrics of the sets named (all sets where none is).
+    """The metrics of the named sets (all sets if none is named).
 
-    available: base names that the GPU has; None where that is not known, and everything is asked
-    for. Raises UsageError for a set that does not exist.
+    available: base names that the GPU has; None if that is not known, and then everything is
+    requested. Raises UsageError for a set that does not exist.
     """
     found = catalogue()
     for name in sets:

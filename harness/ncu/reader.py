@@ -33,7 +33,7 @@ from harness.ncu.metrics import Catalogue, Metric, catalogue
 from harness.processes import children
 
 _READING_S = 300.0
-"""Deadline for a report; one of two hundred launches takes some ten seconds."""
+"""Deadline in seconds for a report; one of two hundred launches takes some ten seconds."""
 
 Step = tuple[str, int]
 """A case's id and the index of one of its steps."""
@@ -46,7 +46,7 @@ _UNITS: Mapping[str, Mapping[str, float]] = {
     },
     "ratio": {"%": 1e-2, "ratio": 1},
 }  # fmt: skip
-"""Base unit → ncu's units of it, decimal as in its CLI guide, "Metrics and Units"."""
+"""Base unit → ncu's multiples of it, decimal as in its CLI guide, "Metrics and Units"."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,10 @@ def read(path: Path, module: Any = None) -> Report | Failure:
 
 
 def read_apart(path: Path) -> Report | Failure:
-    """The same, by a process of its own.
+    """Read a report in a separate process.
 
-    What reads a report is a C++ library of NVIDIA's, made to be alone in a process. A crash of it
-    costs the figures of this file, and not the run.
+    A C++ library of NVIDIA's reads it, and is meant to run alone in its process. If it crashes,
+    only this file's figures are lost, not the run.
     """
     try:
         said = children.output([sys.executable, "-m", "harness.ncu.reader", str(path)], _READING_S)
@@ -243,7 +243,7 @@ def _value(launch: Any, metric: Metric) -> float | str:
 
 
 def _is_number(found: Any) -> bool:
-    """Whether the metric has a value: asked for one that it has not, as_double() answers 0."""
+    """Whether the metric has a value. If it has none, as_double() returns 0."""
     numeric = {
         found.ValueKind_FLOAT, found.ValueKind_DOUBLE,
         found.ValueKind_UINT32, found.ValueKind_UINT64,
@@ -252,10 +252,10 @@ def _is_number(found: Any) -> bool:
 
 
 def _scale(metric: Metric, name: str, unit: str) -> float | None:
-    """What turns ncu's unit into the metric's own; None where it is a unit of something else.
+    """The factor from ncu's unit to the metric's own; None if it is a unit of something else.
 
-    A report holds values in base units and names them where ncu_report knows the GPU; where it
-    does not, the name of the metric still says whether it is a percentage.
+    A report holds values in base units and names the units if ncu_report knows the GPU. If it does
+    not, the metric's name still says whether it is a percentage.
     """
     if metric.unit not in _UNITS:
         return 1.0  # a count: ncu's word for what is counted differs between releases

@@ -23,7 +23,7 @@ from harness.ncu.reader import Step, read_apart, records
 from harness.ncu.tool import Available, Settings, find, query
 
 FOLDER = "profile"
-"""In a run's folder: the .ncu-rep files, which open in NVIDIA's viewer."""
+"""The folder within a run's folder for the .ncu-rep files, which open in NVIDIA's viewer."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def profile(
     seen: Iterable[Record],
     keep: Callable[[Record], None],
 ) -> list[Failure]:
-    """Collect what `seen` (the journal so far) lacks. Empty where nothing is left out.
+    """Collect what `seen` (the journal so far) lacks. Empty if nothing is left out.
 
     job: makes the worker's job for cases of one problem. Raises UsageError for a set that does not
     exist, before anything runs.
@@ -88,11 +88,11 @@ def _selection(sets: Sequence[str], available: Available | None) -> Selection:
 
 
 def from_file(path: Path, uncounted: Collection[Uncounted] = ()) -> list[Record] | Failure:
-    """The records of a report that was collected elsewhere; needs neither ncu nor a GPU.
+    """Read the records of a report that was collected elsewhere; this needs neither ncu nor a GPU.
 
-    uncounted: what a run told of figures that it could not get. Those that the report has no value
-    for either get the report's reason, instead of one that another try has overtaken. Of a case
-    that ncu ended in the report may have some of the launches, and nothing is taken.
+    uncounted: the figures that a run could not get. If the report has no value for them either,
+    they get the report's reason in place of one from an earlier try. A case in which ncu ended is
+    left out, because the report may have only some of its launches.
     """
     found = read_apart(path)
     if isinstance(found, Failure):

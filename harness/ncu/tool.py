@@ -18,7 +18,7 @@ CacheControl = Literal["all", "none"]
 ClockControl = Literal["none", "base"]
 
 _ANSWER_S = 120
-"""Within which ncu must answer a question that launches nothing."""
+"""Deadline in seconds for ncu to answer a query that launches nothing."""
 
 _INSTALLED = ("/usr/local/cuda*/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 
@@ -53,7 +53,8 @@ class Settings:
 
 
 def find(named: str | None = None) -> Ncu | Failure:
-    """The ncu to use: the one named, else of NCU, PATH, CUDA_HOME or the usual folders."""
+    """Find the ncu to use: the one named, else that of NCU, PATH, CUDA_HOME or the usual
+    folders."""
     for name, where in _candidates(named):
         path = shutil.which(name)
         if path:
@@ -102,7 +103,8 @@ def _asked(path: str, where: str) -> Ncu | Failure:
 
 
 def query(ncu: Ncu, chip: str | None = None) -> Available | Failure:
-    """What can be counted, on the first GPU or on a chip such as "gh100" (which needs no GPU)."""
+    """The metrics that can be collected, on the first GPU or on a chip such as "gh100", without a
+    GPU."""
     which = ["--chips", chip] if chip else ["--devices", "0"]
     said = _output([ncu.path, "--query-metrics", *which])
     if isinstance(said, Failure):
@@ -111,7 +113,8 @@ def query(ncu: Ncu, chip: str | None = None) -> Available | Failure:
 
 
 def listed(said: str) -> Available | None:
-    """What `ncu --query-metrics` prints: a table whose first word is a counter's base name."""
+    """Parse the output of `ncu --query-metrics`: a table whose first column is a counter's base
+    name."""
     names = re.findall(r"^([\w.]+__\w+) +(?:Counter|Ratio|Throughput)\b", said, re.MULTILINE)
     heading = re.search(r"^(?:Chip|Device) (.+)$", said, re.MULTILINE)
     return (
@@ -122,7 +125,7 @@ def listed(said: str) -> Available | None:
 
 
 def _output(command: Sequence[str]) -> str | Failure:
-    """What a command prints, or why it does not."""
+    """A command's output, or the reason why there is none."""
     try:
         ended = children.output(command, _ANSWER_S)
     except children.LateError:

@@ -26,10 +26,10 @@ __all__ = [
 ]  # fmt: skip
 
 MOST_WORK = 2**63
-"""Above what the journal records of bytes and flops."""
+"""More bytes or flops than the journal can record."""
 
 ARITHMETIC = ("", "tf32")
-"""What a problem may say of its flops."""
+"""The kinds of arithmetic that a problem may state."""
 
 Array = npt.NDArray[Any]
 Role = Literal["input", "output", "scratch", "zeroed"]
@@ -51,12 +51,16 @@ class Buffer:
 
     def __post_init__(self) -> None:
         if not is_integer(self.count):
-            raise ProblemError(f"buffer {self.name} has {self.count!r} elements, no integer")
+            raise ProblemError(
+                f"buffer {self.name} has {self.count!r} elements, which is not an integer"
+            )
         if self.count < 1:
             raise ProblemError(f"buffer {self.name} has {self.count} elements; it needs at least 1")
         if self.role not in get_args(Role):
             known = ", ".join(get_args(Role))
-            raise ProblemError(f"buffer {self.name} has the role {self.role!r}; known are {known}")
+            raise ProblemError(
+                f"buffer {self.name} has the role {self.role!r}; known roles are {known}"
+            )
         try:
             numpy_dtype(self.dtype)
         except ProblemError as error:
@@ -109,34 +113,37 @@ class Problem(ABC):
     """One line for the report: what is computed."""
 
     arithmetic: str = ""
-    """What its flops are done in, where its type does not tell: "tf32", by tensor cores."""
+    """The arithmetic of its flops, if the type does not say it: "tf32" for tensor cores."""
 
     library_arithmetic: Mapping[str, str] = {}
-    """Type → what libraries do its flops in, where that is not what kernels do: "3 tf32"."""
+    """Type → the arithmetic that libraries use for it, if it differs from that of kernels: "3
+    tf32"."""
 
     no_roof: str = ""
-    """Why no limit of the machine is what its kernels are held to, in a clause; else empty."""
+    """Why no limit of the machine applies to its kernels, in a clause; else empty."""
 
     folder: Path = Path()
-    """Where its problem.py lies; told when it is loaded."""
+    """The folder of its problem.py; set when it is loaded."""
 
     timed_draw: int = 0
     """The draw of `inputs` that is timed and counted: a typical one."""
 
     timed_inputs: str = ""
-    """What that draw is, why it is typical, and whether speed depends on it; for the pages."""
+    """A description of that draw, why it is typical, and whether speed depends on it; for the
+    pages."""
 
     partly_read: Sequence[str] = ()
-    """Inputs of which a right kernel need not read every byte: an index says which, or a search
-    ends early. Every other input has to be read whole."""
+    """Inputs that a correct kernel need not read completely: an index selects the bytes, or a
+    search ends early. Every other input has to be read whole."""
 
     other_layouts: Sequence[str] = ()
-    """Inputs that hold what another one holds, in another order, for libraries whose users have it
-    so. A kernel reads the other one; `layouts` gives them."""
+    """Inputs that hold the values of another input in another order, for libraries whose users
+    store them that way. Kernels read the other input; `layouts` gives these."""
 
     readings: Mapping[str, str] = {}
-    """Outputs of one number that a kernel measures itself, such as cycles, each with its unit. What
-    several launches tell is recorded; the reference and its bound only say what is possible."""
+    """Outputs of one number that a kernel measures itself, such as cycles, each with its unit. The
+    values of several launches are recorded; the reference and its bound only say what is
+    possible."""
 
     changed_together: Mapping[str, int] = {}
     """Inputs whose numbers belong together, and how many in a row do, such as the 4 of a box; 0 for
@@ -163,14 +170,14 @@ class Problem(ABC):
     def layouts(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array]:
-        """Contents of the inputs in `other_layouts`, of those of the others."""
+        """Compute the contents of the inputs in `other_layouts` from those of the others."""
         return {}
 
     @abstractmethod
     def reference(
         self, sizes: Mapping[str, int], dtype: str, inputs: Mapping[str, Array]
     ) -> Mapping[str, Array]:
-        """Each output in float64; of integers of 64 bits, in those."""
+        """Compute each output in float64, or in 64-bit integers if it has that type."""
 
     @abstractmethod
     def tolerance(
@@ -178,7 +185,7 @@ class Problem(ABC):
     ) -> Mapping[str, Array | float]:
         """The largest acceptable |error| of each output, as the arithmetic bounds it.
 
-        0 where the result is exact.
+        0 if the result is exact.
         """
 
     @abstractmethod

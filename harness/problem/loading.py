@@ -19,10 +19,11 @@ from harness.problem import ARITHMETIC, MOST_WORK, Array, Buffer, Problem, Role,
 from harness.processes import deadline
 
 PLANNING_S = 60.0
-"""What importing a problem.py, and each call of its buffers() and work(), may take."""
+"""Deadline in seconds for importing a problem.py, and for each call of its buffers() and work()."""
 
 _PLANNED = ("buffers", "work")
-"""What is called to plan a run; the others are called in workers, which have deadlines."""
+"""The methods that are called to plan a run; the others are called in workers, which have
+deadlines."""
 
 _ENDLESS = f"not done within {PLANNING_S:g} s, and was stopped"
 
@@ -125,7 +126,7 @@ class Checked(Problem):
     def buffers(self, sizes: Mapping[str, int], dtype: str) -> Sequence[Buffer]:
         found = self._call("buffers", sizes, dtype)
         if not isinstance(found, Sequence) or not all(isinstance(b, Buffer) for b in found):
-            raise self._wrong("buffers", "it gives no list of Buffer(...)", (sizes, dtype))
+            raise self._wrong("buffers", "it does not return a list of Buffer(...)", (sizes, dtype))
         names = [buffer.name for buffer in found]
         if len(set(names)) < len(names):
             twice = f"it gives a name twice: {', '.join(map(str, names))}"
@@ -224,7 +225,8 @@ class Checked(Problem):
     def _wrong(
         self, what: str, problem: str, given: Sequence[Any], error: BaseException | None = None
     ) -> ProblemError:
-        """What is wrong, where, and for which case: `given` is what the method was called with."""
+        """Create an error: what is wrong, where, and in which case; `given` are the method's
+        arguments."""
         line = "" if error is None else line_in(self._path, error)
         sizes, dtype, *rest = given
         case = [f"{name} = {value}" for name, value in sizes.items()] + [str(dtype)]

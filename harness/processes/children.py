@@ -27,7 +27,7 @@ from harness.processes import reaper
 
 _REAPER = Path(reaper.__file__)
 _ROOM = 64
-"""Characters: a mark has 18, and as many more for each harness within a harness."""
+"""Characters of room for marks: a mark has 18, and 18 more for each harness within a harness."""
 
 
 class LateError(Exception):
@@ -125,7 +125,7 @@ class Group(ABC):
             os.close(handle)
 
     def kill(self, thoroughly: bool = False) -> None:
-        """Kill it and its group, from any thread; whoever waits for it sees its exit.
+        """Kill it and its group, from any thread; the thread that waits for it sees its exit.
 
         thoroughly: also kill processes that have left the group, which may hold one of our pipes
         open.
@@ -171,7 +171,7 @@ class Child(Group):
 
 
 def kill_until(done: Callable[[], bool]) -> None:
-    """Kill every child, present or new, until whoever waits for them has given up."""
+    """Kill every child, present or new, until `done` says that nothing waits for them any more."""
     while not done():
         with _family.lock:
             running = list(_family.running.values())
@@ -190,7 +190,7 @@ def stop_all() -> None:
 
 
 def begin_anew() -> None:
-    """Undo `stop_all`, for a process that goes on to another command, such as a test."""
+    """Undo `stop_all`, for a process that continues with another command, such as a test."""
     with _family.lock:
         _family.stopped = False
 

@@ -34,7 +34,7 @@ _LENGTH = struct.Struct("!I")
 _MOST_FILES = 2
 _PR_SET_PDEATHSIG = 1
 _ENV_START = 50
-"""The field of /proc/self/stat that says where the environment stands in memory; see proc(5)."""
+"""The field of /proc/self/stat with the address of the environment; see proc(5)."""
 
 
 class ServerEnded(Exception):

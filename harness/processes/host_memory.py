@@ -14,7 +14,7 @@ from pathlib import Path
 _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")
 _LEAST = 256 << 20
-"""A process gets at least so much more: below that it could not even say what is wrong."""
+"""A process gets at least this much more; with less, it could not even report what is wrong."""
 
 
 def available(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None:
@@ -28,7 +28,7 @@ def available(proc: Path = _PROC, cgroups: Path = _CGROUPS) -> int | None:
 
 
 def private(proc: Path = _PROC) -> int:
-    """The bytes that this process alone holds, without those a fork shares with its parent."""
+    """The bytes that only this process holds, without those that a fork shares with its parent."""
     lines = _fields(proc / "self/smaps_rollup")
     return lines.get("Private_Clean", 0) + lines.get("Private_Dirty", 0)
 

@@ -15,9 +15,9 @@ from harness.job import Job
 from harness.journal.records import Cache, Record, Round
 
 ONE_STATE = 64
-"""With so many launches, the probability that all of them are in one state is 2^-63."""
+"""With this many launches, the probability that all of them are in one state is 2^-63."""
 
-_FORGED = "its worker sent {}: something else than the harness wrote them"
+_FORGED = "its worker sent {}: something other than the harness wrote them"
 
 
 class Judge:

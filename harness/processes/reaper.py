@@ -18,7 +18,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 VARIABLE = "KERNEL_HARNESS_CHILD"
-"""In the environment of everything that the harness starts: by whom, and as which."""
+"""The environment variable of everything that the harness starts: which harness started it, and as
+what."""
 
 _PASSES = 100
 """A process that forks while it is looked for is found in the next pass."""

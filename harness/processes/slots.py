@@ -18,10 +18,11 @@ from harness.cases import Device
 from harness.processes import host_memory
 
 SPARE = 64 << 20
-"""Of the device, for each worker: the buffers of its test sizes, and code that it loads."""
+"""Device memory to allow for each worker: the buffers of its test sizes, and the code that it
+loads."""
 
 EMULATING = 512 << 20
-"""Of the machine: what a worker without a GPU takes at the sizes that are emulated by default."""
+"""Host memory that a worker without a GPU takes at the sizes that are emulated by default."""
 
 
 @dataclass
@@ -62,7 +63,7 @@ class Slots:
 
     @contextmanager
     def one(self, alone: bool = False) -> Iterator[Slot]:
-        """Hold a slot, as soon as one is free. alone: while nobody else holds one."""
+        """Hold a slot as soon as one is free. alone: only while no other slot is held."""
         slot = Slot()
         with self._changed:
             self._changed.wait_for(lambda: self._has_room(alone))
@@ -89,7 +90,8 @@ class Slots:
         return self._most is None or len(self._held) < self._most
 
     def shrink(self) -> None:
-        """Reduce the number by at least one, after a worker ran out of memory beside others."""
+        """Reduce the number by at least one, after a worker ran out of memory while others were
+        running."""
         with self._changed:
             self._most = max(1, min(self._most or len(self._held), len(self._held)) - 1)
             self.fitting = self._most

@@ -12,7 +12,7 @@ import sys
 from types import FrameType
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
-"""Signal → the exit code of a run that it ended; its journal can be gone on with."""
+"""Signal → the exit code of a run that it ended; such a run can be resumed from its journal."""
 STOPPED = frozenset(CODES.values())
 
 
@@ -25,7 +25,7 @@ class Stopped(BaseException):
 
 
 TOLD = (Stopped, KeyboardInterrupt)
-"""What to catch: without the harness's own command line Ctrl-C is Python's."""
+"""The exceptions to catch: without the harness's own command line, Python handles Ctrl-C."""
 
 
 def code_of(told: BaseException) -> int:
@@ -46,7 +46,7 @@ def _raise(number: int, frame: FrameType | None) -> None:
 
 
 def silence() -> None:
-    """Discard all further output: nobody reads it any more."""
+    """Discard all further output, because nothing reads it any more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)

@@ -32,10 +32,10 @@ _TAIL = 2000
 """Characters of a dead worker's own output that are worth showing."""
 
 STARTING_S = 60.0
-"""What a process may take to start, on a machine that is busy with others."""
+"""Deadline in seconds for a process to start on a busy machine."""
 
 DESCRIBE_S = 120
-"""Deadline for a device to say what it is."""
+"""Deadline in seconds for describing a device."""
 
 MOST_SERVERS = 3
 """Processes that workers are forked from: for a run without a GPU, for one on a GPU, and for what
@@ -44,7 +44,8 @@ torch.compile is part of."""
 _POLL_S = 0.05
 
 STAYS = "stays"
-"""With which a worker says that its job is done and that it waits for the path of another."""
+"""The line by which a worker says that its job is done and that it waits for the path of
+another."""
 
 ERRORS = ("error", "memory", "machine", "outside", "lost")
 """The words with which a worker says why it cannot go on; harness.worker says which is which."""
@@ -66,14 +67,15 @@ class Ended:
     killed: bool = False
     no_memory: bool = False
     part_too_small: bool = False
-    """Of the machine's memory it could have no more than it was given."""
+    """Whether it needed more of the machine's memory than it was given."""
     lost: bool = False
     crowded: bool = False
-    """Killed or without memory beside other workers, of which there are fewer from now on."""
+    """Whether it was killed or ran out of memory while other workers ran; from now on there are
+    fewer."""
     right: dict[str, Right] = field(default_factory=dict)
-    """Case id → what its verified results come to, of those that a preparing worker told."""
+    """Case id → the hashes of its verified results, as reported by a preparing worker."""
     failed: dict[str, str] = field(default_factory=dict)
-    """Case id → why what the worker reported of its launches does not count."""
+    """Case id → the reason why the worker's report of its launches does not count."""
     drawn: dict[int, dict[str, str]] = field(default_factory=dict)
     """Draw → file → hash, of what a drawing worker left."""
 
@@ -151,7 +153,7 @@ class Workers:
                 worker.kill()
 
     def stop(self) -> None:
-        """Kill all that still runs, for good: a worker that ends now is not at fault."""
+        """Kill everything that still runs; a worker that ends now is not at fault."""
         with self._lock:
             self.stopped = True
             for worker in self._running:
@@ -295,7 +297,8 @@ class _Worker:
         return self._judge.failed
 
     def kill(self) -> None:
-        """Kill the worker and its descendants; whoever listens to it sees that it has ended."""
+        """Kill the worker and its descendants; the thread that listens to it sees that it has
+        ended."""
         self._child.kill(thoroughly=True)
 
     def end(self, thoroughly: bool = True) -> None:

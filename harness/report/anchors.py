@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 _LONGEST = 180
-"""File systems allow 255 letters; something stands before, and after."""
+"""The longest slug: file systems allow 255 characters, and there is text before and after it."""
 
 
 def slug(text: str) -> str:
@@ -19,7 +19,7 @@ def slug(text: str) -> str:
 
 
 def distinct_slugs(names: Iterable[str]) -> dict[str, str]:
-    """A file name for each, with a number where nothing is left of a name or two come out alike."""
+    """A file name for each; with a number if nothing is left of a name, or two would be equal."""
     found: dict[str, str] = {}
     for name in dict.fromkeys(names):
         stem = slug(name) or "problem"

@@ -9,7 +9,7 @@ from harness.analysis.ladder import Ladder, Rung
 from harness.report import format as fmt
 
 MANY_KEYS = 3
-"""Sizes that differ in more keys than this are told apart by one of them."""
+"""Sizes that differ in more keys than this are distinguished by one of them."""
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,10 @@ class Choice:
 
 
 def choices(ladders: Sequence[Ladder]) -> list[Choice]:
-    """Of one problem and type: as few variants as will do, from the smallest size to the largest.
+    """Choose as few variants as possible for one problem and type, from the smallest size to the
+    largest.
 
-    A variant that the fastest cannot be told apart from does as well, so one that does at several
+    A variant that cannot be told apart from the fastest is as good, so one that is good at several
     sizes in a row is named once.
     """
     found: list[Choice] = []
@@ -45,9 +46,9 @@ def _does(ladder: Ladder, variant: str) -> bool:
 
 
 def which_when(ladders: Sequence[Ladder]) -> str:
-    """`n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a`; empty where one variant does at all sizes measured.
+    """`n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a`; empty if one variant is best at all measured sizes.
 
-    Between the two sizes nothing was measured, and nothing is said.
+    Nothing was measured between the two sizes, so nothing is said about them.
     """
     found = choices(ladders)
     if len(found) < 2:
@@ -68,7 +69,7 @@ def which_when(ladders: Sequence[Ladder]) -> str:
 
 
 def which_of_each_type(ranked: Sequence[Sequence[Ladder]]) -> list[str]:
-    """`Which when, float32: n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a.`, where the fastest changes with size."""
+    """`Which when, float32: n ≤ 2²⁰: v3a; n ≥ 2²⁸: v1a.`, if the fastest changes with size."""
     several = len(ranked) > 1
     return [
         f"Which when{f', {own[0].dtype}' if several else ''}: {told}."
@@ -78,7 +79,8 @@ def which_of_each_type(ranked: Sequence[Sequence[Ladder]]) -> list[str]:
 
 
 def _listed(found: Sequence[Choice], keys: Sequence[str]) -> str:
-    """Sizes that no one key orders, each with its variant; the one that most have stands last."""
+    """Sizes that no single key orders, each with its variant; the most frequent variant comes
+    last."""
     at: dict[str, list[str]] = {}
     for each in found:
         at.setdefault(each.rung.short, []).extend(_at(x, keys) for x in each.ladders)
@@ -92,7 +94,7 @@ def _listed(found: Sequence[Choice], keys: Sequence[str]) -> str:
 
 
 def _stretch(key: str, choice: Choice, first: bool, last: bool) -> str:
-    """`n ≤ 2²⁰`, `n = 2²⁴`, `2²² ≤ n ≤ 2²⁴`, `n ≥ 2²⁸`: no further than was measured inside."""
+    """`n ≤ 2²⁰`, `n = 2²⁴`, `2²² ≤ n ≤ 2²⁴`, `n ≥ 2²⁸`: within the measured range."""
     low, high = (fmt.count(x.sizes[key]) for x in (choice.ladders[0], choice.ladders[-1]))
     if first:
         return f"{key} ≤ {high}"

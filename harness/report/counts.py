@@ -17,7 +17,8 @@ ALIKE = "its variants are equal in all that was counted exactly"
 
 
 def sentences(found: Counts) -> Iterator[str]:
-    """A line for each variant that loses something or is a step: its worst line, what changed."""
+    """A line per variant that loses something or builds on another: its worst line, and what
+    changed."""
     told = False
     for rung in found.rungs:
         lost = "; ".join(map(str, rung.losses[:MOST]))
@@ -34,7 +35,7 @@ def sentences(found: Counts) -> Iterator[str]:
 
 
 def not_counted(run: Run, problem: str, dtype: str) -> str:
-    """That nothing was counted, and the first reason why; those of failures are told elsewhere."""
+    """Say that nothing was counted, with the first reason; failures are reported elsewhere."""
     failed = False
     for p in run.planned.values():
         outcome = run.outcomes[p.case]
@@ -48,7 +49,7 @@ def not_counted(run: Run, problem: str, dtype: str) -> str:
 
 
 def nothing(found: Counts) -> str:
-    """Of variants of which none loses anything worth telling, and none moved anything."""
+    """Say so if no variant loses anything worth reporting, and no change moved anything."""
     vague = [rung.short for rung in found.rungs if not found.is_exact(rung)]
     if vague:
         verb = "was" if len(vague) == 1 else "were"
@@ -71,7 +72,8 @@ def largest_change(found: Counts) -> str:
 
 
 def changed(found: Counts, rung: Rung) -> str:
-    """What moved most on the step to a variant: `over v1: … fell from 16.5× to 1.00×`; or empty."""
+    """The largest change on the step to a variant: `over v1: … fell from 16.5× to 1.00×`; or
+    empty."""
     if rung.step is None or rung.changed is None:
         return ""
     before = rung.step.before.variant

@@ -14,14 +14,14 @@ from harness.report.links import Links
 from harness.report.pages.problem import Maker, ProblemPage
 
 FEW = 4
-"""Pages that one process draws as soon as several do."""
+"""With this many pages or more per process, several processes draw them."""
 
 _given: list[Maker] = []
-"""What a process draws from; it was there before the process was forked."""
+"""The pages' makers that a process draws from; it existed before the process was forked."""
 
 
 def pages(maker: Maker, links: Mapping[str, Links]) -> list[ProblemPage]:
-    """The page of each problem, by the links that it is to have."""
+    """Yield each problem's page, with the links that it should have."""
     cores = min(len(os.sched_getaffinity(0)), len(links))
     if len(links) < FEW or cores < 2 or not _is_alone():
         return [maker.page(problem, own) for problem, own in links.items()]
@@ -35,7 +35,7 @@ def pages(maker: Maker, links: Mapping[str, Links]) -> list[ProblemPage]:
 
 
 def _is_alone() -> bool:
-    """Whether there is no other thread, of which a fork might have a lock that nobody opens."""
+    """Whether there is no other thread, whose locks would never be released in a fork."""
     return threading.active_count() == 1
 
 

@@ -36,7 +36,8 @@ def three(value: float) -> str:
 
 
 def power_of_two(value: int) -> str | None:
-    """2²⁰ for 1048576; None for what is no power of two, or small enough to read as it stands."""
+    """2²⁰ for 1048576; None for a number that is not a power of two, or is small enough to read as
+    it is."""
     if value < 2**14 or value & (value - 1):
         return None
     return "2" + str(value.bit_length() - 1).translate(_SUPERSCRIPT)
@@ -60,7 +61,8 @@ def amount(value: float) -> str:
 
 
 def assignments(values: Mapping[str, int]) -> str:
-    """Sizes or launch keys: `n = 2²⁸`, `m = 512, k = 64`; all digits, which tell them apart."""
+    """Sizes or launch keys: `n = 2²⁸`, `m = 512, k = 64`; with all digits, which distinguish
+    them."""
     return ", ".join(
         f"{name} = {power_of_two(value) or f'{value:,}'}" for name, value in values.items()
     )
@@ -76,7 +78,7 @@ _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
 def time_unit(ns: float) -> tuple[float, str]:
-    """The unit that a time reads best in: nanoseconds a unit, and its name."""
+    """The unit in which a time reads best: nanoseconds per unit, and its name."""
     return next((unit for unit in _TIMES if abs(ns) >= unit[0]), _TIMES[-1])
 
 
@@ -86,7 +88,8 @@ def time(ns: float) -> str:
 
 
 def half_width(value: Interval) -> float:
-    """Half of an interval's width as a part of the value: intervals are symmetric in logarithms."""
+    """Half an interval's width as a fraction of the value: intervals are symmetric in
+    logarithms."""
     return math.sqrt(value.high / value.low) - 1
 
 
@@ -113,27 +116,27 @@ def ratio(value: Interval) -> str:
 
 
 def verdict(said: str) -> str:
-    """The word that stands for a verdict: `the same`, `unclear`, `faster`."""
+    """The words for a verdict: `the same`, `unclear`, `faster`."""
     return "the same" if said == "same" else said
 
 
 def speedup(value: Interval, said: str) -> str:
-    """A speed-up alone, and where it is none, what it is: `11.1×`, `1.007× (the same)`."""
+    """A speed-up or, if it is none, what it is: `11.1×`, `1.007× (the same)`."""
     return times(value) + ("" if said in {"faster", "slower"} else f" ({verdict(said)})")
 
 
 def times(value: Interval) -> str:
-    """A speed-up alone: near 1, with as many digits as tell it and its interval from 1."""
+    """A speed-up; near 1, with enough digits to distinguish it and its interval from 1."""
     digits = _digits(value)
     return f"{three(value.value) if digits is None else f'{value.value:.{digits}f}'}×"
 
 
 _NEAR = 0.05
-"""Within so much of 1, three significant digits can hide which side of 1 a ratio lies on."""
+"""This close to 1, three significant digits can hide on which side of 1 a ratio is."""
 
 
 def _digits(value: Interval) -> int | None:
-    """Decimals for a ratio near 1; None where three significant digits suffice."""
+    """Decimals for a ratio near 1; None if three significant digits suffice."""
     if abs(value.value - 1) > _NEAR:
         return None
     for digits in (2, 3, 4):
@@ -145,7 +148,8 @@ def _digits(value: Interval) -> int | None:
 
 
 def slower(ratio_: Interval) -> str:
-    """How much longer the slower one takes, of how many times as fast it is: `0.2 % slower`."""
+    """How much longer the slower one takes, from how many times as fast the other is: `0.2 %
+    slower`."""
     longer = 1 / ratio_.value
     return f"{percent(100 * (longer - 1))} slower" if longer < 1.5 else f"{three(longer)}× slower"
 
@@ -157,7 +161,7 @@ def share(value: float, of: str = "") -> str:
 
 
 def percent(value: float) -> str:
-    """Of a number already in per cent: two digits below 1, none resolved below 0.01."""
+    """Format a number already in per cent: two digits below 1, nothing finer than 0.01."""
     if value == 0:
         return f"0{THIN}%"
     if abs(value) < 0.01:

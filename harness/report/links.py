@@ -34,14 +34,14 @@ class Links:
         return f"{self.root}problems/{slug}.html{f'#{anchor}' if anchor else ''}"
 
     def counter(self, metric: str) -> str:
-        """What a counter means."""
+        """The link to what a counter means."""
         return self.overview(counter_anchor(metric))
 
     @property
     def assets(self) -> str:
-        """The way to style, scripts and chart library; empty where the page is alone."""
+        """The path to style, scripts and chart library; empty for a page on its own."""
         return "" if self.root is None else f"{self.root}{self.shared}"
 
     def file(self, path: str) -> str:
-        """A file of the run's folder; empty where the page is alone."""
+        """A file of the run's folder; empty for a page on its own."""
         return "" if self.root is None else f"{self.root}{path}"

@@ -37,7 +37,8 @@ _HERE = Path(__file__).parent
 
 
 def write_pages(run: Run) -> Path:
-    """report.html, problems/, figures/ and assets/ in the run's folder; older ones there go."""
+    """Write report.html, problems/, figures/ and assets/ to the run's folder, and remove older
+    ones."""
     maker, slugs = _maker(run), _slugs(run)
     packed = is_packed(run.folder)
     shared = ASSETS if packed else Links.shared
@@ -101,7 +102,8 @@ def alone(template: str, run: Run, **context: Any) -> str:
 
 
 def _render(template: str, run: Run, links: Links, *, charts: bool = True, **context: Any) -> str:
-    """One page. What several pages need, such as the words for a verdict, every template has."""
+    """Render one page. Every template has what several pages need, such as the words for a
+    verdict."""
     alone = links.root is None
     script, library = _asset("page.js"), explore.library() if charts and run.is_timed else ""
     return (
@@ -126,14 +128,14 @@ def _render(template: str, run: Run, links: Links, *, charts: bool = True, **con
 
 
 def _breakable(name: str) -> Markup:
-    """A name that a line may break behind its underscores."""
+    """A name in which a line may break after underscores."""
     return Markup(str(Markup.escape(name)).replace("_", "_<wbr>"))
 
 
 def _policy(inline: Collection[str] | None) -> str:
-    """The Content-Security-Policy: scripts of this folder, or those of this file by their hash.
+    """The Content-Security-Policy: scripts from this folder, or those of this file by their hash.
 
-    Figures and the chart library set styles of elements; nothing that a run was given does.
+    Figures and the chart library set styles of elements; text from a run cannot.
     """
     if inline is None:
         scripts = "'self' file:"
@@ -157,12 +159,12 @@ def _figures(pages: Iterable[ProblemPage], over: Overview) -> Iterable[Figure]:
 
 
 def _keep_only(folder: Path, below: str, ending: str, wanted: Iterable[str]) -> None:
-    """Of generated files, those of this report: none stays that an earlier one left."""
+    """Keep only this report's generated files; remove those that an earlier report left."""
     run_files.keep_only(folder, below, ending, {PurePosixPath(name).name for name in wanted})
 
 
 def _write_assets(folder: Path, timed: bool, alone: bool) -> None:
-    """alone: no other run's pages need anything there."""
+    """alone: no other run's pages use anything there."""
     above, below = folder.parent, folder.name
     files = {"page.css": _style(), "page.js": _asset("page.js")}
     if timed:

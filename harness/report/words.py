@@ -70,11 +70,11 @@ COUNTERS = {
     **_of_atomics("global"),
     **_of_atomics("shared"),
 }
-"""What the emulator counts by names of its own; the rest is in harness/ncu/metrics.yaml."""
+"""Counters for which the emulator has names of its own; the rest is in harness/ncu/metrics.yaml."""
 
 
 def meaning(metric: str) -> Meaning:
-    """What a counter counts; one that is not known here keeps its own name and says so."""
+    """The meaning of a counter; an unknown one keeps its own name and says so."""
     found = _catalogued().get(base(metric))
     if found:
         return found
@@ -84,7 +84,7 @@ def meaning(metric: str) -> Meaning:
 
 @cache
 def _catalogued() -> dict[str, Meaning]:
-    """Base name → what metrics.yaml says of it."""
+    """Base name → its entry in metrics.yaml."""
     return {
         base(name): Meaning(metric.title, metric.meaning)
         for name, metric in catalogue().by_name().items()

@@ -38,7 +38,7 @@ class Compilation:
     ready: set[str] = field(default_factory=set)
     refused: dict[Shape, str] = field(default_factory=dict)
     stopped: set[Shape] = field(default_factory=set)
-    """Of those refused: for no fault of their sources."""
+    """The refused shapes whose sources are not at fault."""
 
 
 def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
@@ -78,9 +78,10 @@ def compile_all(cases: Iterable[Case], kernels: Path, arch: str) -> Compilation:
 
 
 def to_compile(cases: Iterable[Case], kernels: Path, arch: str) -> int:
-    """How many units of the cases were never compiled here, as far as one can tell beforehand.
+    """How many of the cases' units have never been compiled here, as far as can be told in
+    advance.
 
-    The engine counts for as many as take as long.
+    The engine counts as the number of units that take as long.
     """
     cases = list(cases)
     found = ENGINE_UNITS if cases and engine.is_to_compile() else 0
@@ -105,7 +106,7 @@ def built_again(cases: Iterable[Case], kernels: Path, arch: str) -> dict[str, Bu
 
 
 def described(case: Case, built: Built, device: Device) -> tuple[list[Compiled], str]:
-    """What the compiler made of each step; why one fits no multiprocessor, or nothing."""
+    """The compiler's results for each step; and why one fits on no multiprocessor, if so."""
     found, refusal = [], ""
     for index, step in enumerate(case.steps):
         made = built.kernels[compiler.kernel_name(step.kernel, built, case.source)]
@@ -149,5 +150,5 @@ def _units(
     cases: Iterable[Case], kind: str, unit: Callable[[Case, Path, str], Unit], kernels: Path,
     arch: str,
 ) -> dict[str, Unit]:  # fmt: skip
-    """What must be compiled for the cases of a kind, by their ids."""
+    """The units to compile for the cases of a kind, by their ids."""
     return {case.id: unit(case, kernels, arch) for case in cases if case.kind == kind}

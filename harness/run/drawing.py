@@ -28,18 +28,19 @@ from harness.worker.inputs import DRAWS
 from harness.worker.timing import DRAWING_S
 
 CORES = 4
-"""Of a machine, for each that draws: the others compile, verify, and feed the GPU."""
+"""Cores of the machine per drawing worker: the other cores compile, verify, and feed the GPU."""
 
 SHARE = 8
-"""What waits may take this part of the machine's free memory, and what draws as much."""
+"""Drawn inputs that wait may take one part in this many of the machine's free memory, and drawing
+as much again."""
 
 
 @dataclass(frozen=True)
 class Group:
     """The inputs and references of a group.
 
-    nbytes: of both draws, and of the references and bounds: their own, and those of the other state
-    of one.
+    nbytes: the size of both draws, their references and bounds, and those of one draw's other
+    state.
     """
 
     case: Case
@@ -47,7 +48,7 @@ class Group:
 
 
 def groups(cases: Iterable[Case], problems: Mapping[str, Problem]) -> list[Group]:
-    """Those of the cases, in their order, but for such whose references are no doubles."""
+    """The cases' groups, in order, except those whose references are not doubles."""
     found = []
     for case in {case.group: case for case in cases}.values():
         buffers = problems[case.problem].buffers(case.sizes, case.dtype)
@@ -84,7 +85,7 @@ class Drawing:
 
     @property
     def bytes_of_one(self) -> int:
-        """Of the machine's memory that one worker may take."""
+        """The bytes of the machine's memory that one worker may use."""
         return self._most // self._several
 
     def __enter__(self) -> Drawing:
@@ -124,8 +125,10 @@ class Drawing:
         return Drawn(folder, ended.drawn)
 
     def _is_over(self, group: Group) -> bool:
-        """Whether nobody waits for it any more, or somebody does for whom it comes too late: what
-        has the memory may be what is measured later."""
+        """Whether the group is no longer waited for, or is wanted now but does not fit.
+
+        Later groups may hold the memory that it needs.
+        """
         is_wanted = group.case.group == self._wanted and group.nbytes > self._left
         return self._ended or is_wanted
 
@@ -137,9 +140,9 @@ class Drawing:
 
     @contextmanager
     def of(self, name: str) -> Iterator[Drawn | None]:
-        """What was drawn of a group, until it is measured; None where that was too much or failed.
+        """What was drawn for a group, until it is measured; None if it was too much or failed.
 
-        One that has not begun is not waited for.
+        A drawing that has not begun is not waited for.
         """
         with self._changed:
             self._wanted = name

@@ -13,7 +13,7 @@ from harness.worker.inputs import Inputs
 
 
 def emulate(bench: model.Bench, case: Case, arch: str, jobs: int = 1) -> Execution:
-    """What PTX and machine code come to together, or PTX alone where that has to do."""
+    """Merge the results of PTX and machine code, or return those of PTX if there are no others."""
     ptx, machine = by_front_end(bench, case, arch, jobs)
     if ptx.faults:
         return ptx
@@ -23,9 +23,9 @@ def emulate(bench: model.Bench, case: Case, arch: str, jobs: int = 1) -> Executi
 def by_front_end(
     bench: model.Bench, case: Case, arch: str, jobs: int = 1, draw: int | None = None
 ) -> tuple[Execution, Execution | str]:
-    """What a case's PTX comes to, and its machine code, or why that was not executed.
+    """Execute a case's PTX, and its machine code, or say why that was not executed.
 
-    draw: of the inputs; that which is timed, unless another is named.
+    draw: the draw of the inputs; by default the timed one.
     """
     problem = loading.load(bench.kernels / case.problem)
     built = compiler.build(compiler.unit(case, bench.kernels, arch))

@@ -78,7 +78,7 @@ class LocalExecutor:
     def _several(
         self, runner: TaskRunner, items: Sequence[WorkItem], advance: Callable[[str], None]
     ) -> dict[str, str]:
-        """At a time: nothing is timed here."""
+        """Carry out several items at a time; nothing is timed here."""
         found = {}
         with ThreadPoolExecutor(max_workers=self._cores.total) as pool:
             self._cores.expect(len(items))

@@ -75,7 +75,7 @@ class Folder:
 
     @contextmanager
     def or_leave_none(self) -> Iterator[None]:
-        """A run that is refused before it begins leaves no empty folder."""
+        """Remove the empty folder of a run that is refused before it begins."""
         try:
             yield
         except HarnessError:
@@ -84,7 +84,7 @@ class Folder:
             raise
 
     def open(self, runner: Runner, card: Card | None = None) -> None:
-        """Write run.json as it stands before anything runs."""
+        """Write run.json before anything runs."""
         self._info = {**_about(runner, self.choice), "started": self._started}
         if self._beside:
             self._info["beside"] = self._beside
@@ -108,13 +108,13 @@ class Folder:
         self._write()
 
     def point_latest(self) -> None:
-        """reports/latest → the run, when it lies in reports/."""
+        """Point reports/latest to the run, if it is in reports/."""
         point_latest(self.path)
 
     def _go_on(
         self, path: Path, bench: model.Bench, backend: str, device: Device, only_profiling: bool
     ) -> None:
-        """Go on with what is there, as far as this command chooses it."""
+        """Continue an existing run, as far as this command chooses it."""
         run = tables.load(path)
         before = run.info
         if "choice" not in before:
@@ -153,9 +153,9 @@ class Folder:
 
 
 def point_latest(path: Path) -> None:
-    """reports/latest → a run's folder, when it lies in reports/ and that can be written to.
+    """Point reports/latest to a run's folder, if that is in reports/, which must be writable.
 
-    In a sandbox it cannot be, and who made the sandbox does it.
+    In a sandbox it is not; the process outside sets the link then.
     """
     if path.resolve().parent == REPORTS.resolve() and os.access(REPORTS, os.W_OK):
         LATEST.unlink(missing_ok=True)
@@ -163,7 +163,8 @@ def point_latest(path: Path) -> None:
 
 
 def fresh(started: datetime) -> Path:
-    """A new folder for a run that names none, of its own for each of those started together."""
+    """A new folder for a run that names none; runs started at the same moment get different
+    ones."""
     name = started.strftime("%Y%m%d-%H%M%S")
     REPORTS.mkdir(parents=True, exist_ok=True)
     number = 1
@@ -185,7 +186,7 @@ def another(path: Path, differences: list[str]) -> UsageError:
 
 
 def _commit(beside: Mapping[str, Any] | None) -> tuple[Any, ...]:
-    """What makes it the same comparison: not what today's files left out of it."""
+    """The identity of the comparison, without what today's files left out of it."""
     return tuple((beside or {}).get(key) for key in ("base", "commit", "suffix"))
 
 
@@ -200,7 +201,7 @@ def _differences(
     before: Mapping[str, Any], backend: str, device: Device, bench: model.Bench, theirs: Choice,
     ours: Choice,
 ) -> Iterator[str]:  # fmt: skip
-    """What differs so that results of both cannot stand side by side."""
+    """The differences because of which the two results cannot be compared."""
     was, now = dict(before["device"]), json.loads(json.dumps(asdict(device)))
     for key in ("bus", "room"):  # another card of the kind will do, however full it is
         now.pop(key)
@@ -239,7 +240,7 @@ def _tuple(value: Any) -> Any:
 
 
 def _about(runner: Runner, choice: Choice) -> dict[str, Any]:
-    """run.json as it stands before anything runs."""
+    """The contents of run.json before anything runs."""
     bench, device = runner.bench, runner.device
     return {
         "id": runner.folder.name,

@@ -22,22 +22,22 @@ from harness.journal import storage
 from harness.matrix.written import Timing
 
 COMPILE_S, VERIFY_S, CEILINGS_S, COUNT_S, REPORT_S = 3.0, 5.0, 8.0, 1.5, 0.5
-"""What a unit, a variant, the ceilings, a profiled case and a group's page took on 16 cores with an
-H100; the first two on one of the cores."""
+"""The seconds that a unit, a variant, the ceilings, a profiled case and a group's page took on 16
+cores with an H100; the first two on one of the cores."""
 PROCESS_S, SHARED_S, CASE_S = 1.3, 0.3, 0.03
-"""The same of a placement: in a process of its own, in one that was there, and of each case."""
+"""The same for a placement: in a process of its own, in an existing one, and per case."""
 
 ROUGH = 0.25
-"""A forecast is rough if more than this part of it comes from the rates alone."""
+"""A forecast is rough if more than this share of it comes from the rates alone."""
 UPDATE_S = 30.0
-"""Between two words on how long it will still take."""
+"""Seconds between two messages about the remaining time."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class ForecastStep:
-    """seconds: by the rates, on one core."""
+    """seconds: an estimate from the rates, on one core."""
 
     stage: str
     name: str
@@ -75,7 +75,8 @@ def file() -> Path:
 
 
 def load(machine: str) -> Durations:
-    """What is remembered of a machine; nothing where the file is not there or not ours."""
+    """Load what is remembered about a machine; nothing if the file does not exist or is not
+    ours."""
     found = Durations()
     with suppress(OSError, ValueError, TypeError, LookupError, AttributeError):
         for stage, steps in json.loads(file().read_text())[machine].items():
@@ -85,7 +86,7 @@ def load(machine: str) -> Durations:
 
 
 def save(machine: str, durations: Durations) -> None:
-    """Beside what is remembered of other machines."""
+    """Save this machine's durations, keeping those of other machines."""
     try:
         everything = dict(json.loads(file().read_text()))
     except (OSError, ValueError, TypeError):
@@ -116,7 +117,7 @@ class Forecast:
         self._took: dict[str, float] = {}
         self._left = dict(self._steps)
         self._done: dict[str, list[tuple[float, float]]] = defaultdict(list)
-        """Stage → of each step that is done, what it took and what was expected."""
+        """Stage → for each finished step, the time that it took and the time expected."""
         self._expected = {key: durations.of(step) for key, step in self._steps.items()}
         by_rates = sum(
             self._wall(key) for key, step in self._steps.items() if not durations.has(step)
@@ -141,7 +142,7 @@ class Forecast:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """What happens within is this stage. Its steps are done after it, told or not."""
+        """Time a stage. At its end its steps are done, whether or not they were reported."""
         began = self._clock()
         yield
         took = self._took[name] = self._clock() - began
@@ -156,7 +157,7 @@ class Forecast:
             self._update(at_least_s=0)
 
     def took(self, stage: str, name: str, seconds: float) -> None:
-        """A step is done; from any thread."""
+        """Note that a step is done; may be called from any thread."""
         step = self._left.pop((stage, name), None)
         if step:
             self._done[stage].append((seconds, self._expected[stage, name]))
@@ -165,8 +166,11 @@ class Forecast:
 
     @property
     def left(self) -> float:
-        """Seconds that it will still take: steps of a stage that is going on take longer or less
-        than was expected as those before them did."""
+        """Estimate the remaining seconds.
+
+        Steps of the current stage are assumed to deviate from expectations as those before them
+        did.
+        """
         found = 0.0
         for key in list(self._left):
             done = self._done[key[0]]
@@ -183,7 +187,7 @@ class Forecast:
         self._say(f"after {words(now - self._began)}: about {words(self.left)} left")
 
     def end(self) -> None:
-        """Say what it took beside what was said."""
+        """Say how long it took, and how long it was said to take."""
         if self._steps:
             took = self._clock() - self._began
             said = f"said {words(self.total)}{', roughly' if self.is_rough else ''}"
@@ -191,14 +195,14 @@ class Forecast:
 
 
 def nothing() -> Forecast:
-    """Of a run that nobody asks how long it takes."""
+    """A forecast for a run that does not need one."""
     return Forecast((), Durations(), {}, lambda line: None)
 
 
 def steps(
     cases: Sequence[Case], units: int, timing: Timing | None, counted: int = 0
 ) -> Iterator[ForecastStep]:
-    """Of a run of these cases. units: to be compiled. timing: None where nothing is timed.
+    """The steps of a run of these cases. units: to be compiled. timing: None if nothing is timed.
 
     counted: cases that are profiled.
     """
@@ -220,7 +224,7 @@ def steps(
 
 
 def words(seconds: float) -> str:
-    """As people say it: `40 s`, `2 min 40 s`, `1 h 5 min`."""
+    """A duration in words: `40 s`, `2 min 40 s`, `1 h 5 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{max(1, whole)} s"

@@ -41,7 +41,7 @@ class JournalState:
         self.verified: dict[Shape, list[Verified]] = defaultdict(list)
         """At test sizes."""
         self.next_placement: dict[str, int] = defaultdict(int)
-        """By the group."""
+        """The next placement of each group."""
         self._rounds: dict[str, list[Round]] = defaultdict(list)
         self._event_costs: dict[str, list[EventCost]] = defaultdict(list)
 
@@ -74,15 +74,17 @@ class JournalState:
 
     @property
     def is_read(self) -> bool:
-        """Whether Nsight Compute read any counter: what the emulator counts stands beside none."""
+        """Whether Nsight Compute read any counter; the emulator's counts are never mixed with its
+        readings."""
         return any(isinstance(r, Counted) and r.provenance == "ncu" for r in self.counts)
 
     def is_emulated(self, case: str) -> bool:
-        """Whether counters of the emulator stand for a timed case."""
+        """Whether a timed case has counters from the emulator."""
         return case in self.emulated and bool(self.emulated[case].counted)
 
     def about(self, cases: Sequence[Case]) -> list[Record]:
-        """What a piece with these cases goes on from: all of its group, and the ceilings."""
+        """The records that a work item with these cases continues from: all of its group, and the
+        ceilings."""
         groups = {case.group for case in cases}
         planned = [p for group in groups for p in self.in_group(group)]
         rounds = [r for p in planned for r in self._rounds.get(p.case, ())]
@@ -94,7 +96,7 @@ class JournalState:
         return [p for case, p in self.planned.items() if self._groups.get(case) == group]
 
     def timings(self, cases: Sequence[Case], timing: Mapping[str, Any]) -> Timings:
-        """What the rounds of these cases say so far. timing: as run.json has it."""
+        """The timings of these cases so far. timing: as in run.json."""
         wanted = {case.id for case in cases}
         planned = {name: p for name, p in self.planned.items() if name in wanted}
         outcomes = {name: Outcome(name, "ok") for name in planned}

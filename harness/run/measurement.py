@@ -1,9 +1,9 @@
 """Time one group: prepare its cases once, then run placements until everything is settled.
 
-A placement is a worker process with its own context, memory and code. After some placements comes a
-look: a check of which cases are settled. Only the others get more placements. If a case breaks its
-worker, the others lose only a restart: each case has its own deadline, and the one to blame is left
-out.
+A placement is a worker process with its own context, memory and code. After some placements the run
+takes a look: it checks which cases are settled. Only the others get more placements. If a case
+breaks its worker, the others lose only a restart: each case has its own deadline, and the one to
+blame is left out.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from harness.processes.workers import Ended
 from harness.run.surroundings import Surroundings
 
 RAM = Path("/dev/shm")
-"""Where inputs wait for their placements, if there is room."""
+"""The folder in which inputs wait for their placements, if there is room."""
 
 NO_MEMORY = "skipped for all variants, as there is no memory for this size"
 
 NO_MEMORY_OF_ITS_OWN = "skipped, as there is no memory for what it needs at this size"
 
 HOST_BYTES_PER_S = 200e6
-"""At which the host prepares what is verified and compares it, at least: part of it on one core."""
+"""The lowest rate at which the host prepares and compares what is verified, partly on one core."""
 
 ATTEMPTS = 3
-"""Workers in a row that may end for no reason that points to a case."""
+"""How many workers in a row may end without a reason that points to a case."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class Effort:
     looks: tuple[int, ...]
     choosing: int
     rounds: int
-    """Of a placement."""
+    """The rounds of a placement."""
     batch: int
     interval: float
     seconds: float
-    """After which nothing more is added."""
+    """Seconds after which no more placements are added."""
     caches: tuple[str, ...] = ("cold", "warm")
     shared: bool = False
     """Whether a process makes a placement of other groups, too."""
@@ -70,15 +70,15 @@ class Measurement:
     baseline: str
     effort: Effort
     first_placement: int = 0
-    """Where a run that is resumed goes on."""
+    """The placement at which a resumed run continues."""
     needed_bytes: int = 0
     drawn: Drawn | None = None
-    """What was drawn ahead."""
+    """The inputs that were drawn in advance."""
     clock: Callable[[], float] = time.monotonic
     _right: dict[str, Right] = field(default_factory=dict)
     _sound: int = 0
     _throttled: int = 0
-    """Placements of which every round was."""
+    """The number of placements that were throttled in every round."""
 
     @property
     def _is_unstable(self) -> bool:
@@ -122,8 +122,8 @@ class Measurement:
     def _blame(self, cases: Sequence[Case], ended: Ended, attempts: int) -> int:
         """Fail the case that ended a worker; without one, all of them after a few attempts.
 
-        A size that there is no memory for is skipped for all, so that comparisons stay whole.
-        Returns how many workers in a row have ended for no known reason.
+        If there is not enough memory for a size, it is skipped for all variants, so that
+        comparisons stay complete. Returns how many workers in a row have ended for no known reason.
         """
         if not ended.reason:
             return 0
@@ -181,21 +181,24 @@ class Measurement:
         return ended
 
     def _seat(self, name: str) -> str:
-        """Of the process that does the like for all groups; none where each has its own.
+        """The seat of a process that measures all groups; empty if each group has its own process.
 
-        What a variant's own code leaves behind in a process must not meet another group. Kernels
-        run on the device, and a library is the problem's; a group with other functions is alone.
+        What a variant's own code leaves behind in a process must not affect another group. Kernels
+        run on the device, and a library is the problem's own. A group with other functions gets its
+        own process.
         """
         is_harmless = all(case.kind == "kernel" or case.is_library for case in self.cases)
         return name if self.effort.shared and is_harmless else ""
 
     def _reference(self, cases: Iterable[Case]) -> str:
-        """Who is timed twice a round: the baseline, or the first sound variant in its place."""
+        """The variant that is timed twice per round: the baseline, or the first sound variant in
+        its place."""
         variants = [case.variant for case in cases if not case.is_library]
         return self.baseline if self.baseline in variants else next(iter(variants), "")
 
     def _unsettled(self) -> list[Case]:
-        """The cases that more placements would tell more of, and what they are compared with."""
+        """The cases about which more placements would tell more, and those that they are compared
+        with."""
         rest = self._open()
         timings = self.run.timings(rest)
         found = {
@@ -210,7 +213,7 @@ class Measurement:
 
 @contextmanager
 def room(needed: int) -> Iterator[Path]:
-    """A folder for the time being: in memory where that has room to spare, else on disk."""
+    """A temporary folder: in memory if there is room to spare, else on disk."""
     free = [shutil.disk_usage(RAM).free] if RAM.is_dir() else [0]
     if (available := host_memory.available()) is not None:
         free.append(available)

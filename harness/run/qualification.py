@@ -33,14 +33,15 @@ class Qualification:
     uncounted: Mapping[str, str] = field(default_factory=dict)
     _failed: dict[Shape, str] = field(default_factory=dict)
     _late: set[Shape] = field(default_factory=set)
-    """Of those that failed: by the deadline."""
+    """The shapes that failed by missing the deadline."""
     _again: set[Shape] = field(default_factory=set)
-    """Of those that failed: for nothing that they are to blame for."""
+    """The shapes that failed through no fault of their own."""
 
     def carry_out(self) -> str:
-        """What became of it, in a word or two. A launch shape that fails has its outcome after it.
+        """Carry it out; return the result in a word or two.
 
-        A launch shape that takes the worker down leaves the others to another worker.
+        A launch shape that fails has its outcome afterwards. If it crashes the worker, another
+        worker takes the remaining shapes.
         """
         name = "/".join((self.cases[0].problem, self.cases[0].variant))
         if not self._verify():
@@ -57,7 +58,7 @@ class Qualification:
         return next((f"FAILED: {why.splitlines()[0]}" for why in self._failed.values()), "ok")
 
     def _verify(self) -> bool:
-        """Whether it came to an end; False where the run was stopped."""
+        """Return whether it finished; False if the run was stopped."""
         rest, attempts = list(self.cases), 0
         while rest:
             shapes = {case.shape for case in rest}
@@ -109,9 +110,9 @@ def judge(
     counted: Iterable[Case],
     seen: Sequence[Verified],
 ) -> Judged:
-    """What a variant's verified launches say; the good shapes are in neither list.
+    """Judge a variant's launch shapes by its verified launches; good shapes are in neither list.
 
-    cases: what is to be judged. tests, counted: what was to be verified. seen: what was.
+    cases: what is judged. tests, counted: what should be verified. seen: what was.
     """
     wrong = _first_failures(seen)
     expected = Counter(test.shape for test in tests for _ in DRAWS)
@@ -129,9 +130,10 @@ def judge(
 
 
 def guilty(judged: Judged, ran: Iterable[Case], ended: Ended) -> dict[Shape, str]:
-    """Whose fault it is that a worker ended early: the shape that was running, or else all of them.
+    """The shapes to blame for a worker that ended early: the one that was running, or else all of
+    them.
 
-    The others can be verified by another worker.
+    Another worker can verify the rest.
     """
     if not judged.unfinished:
         return {}
@@ -146,7 +148,7 @@ def shape_of(v: Verified) -> Shape:
 
 
 def _first_failures(seen: Iterable[Verified]) -> dict[Shape, str]:
-    """The first wrong result of each shape, and what the emulator saw of how it came about."""
+    """The first wrong result of each shape, with what the emulator saw of its cause."""
     found: dict[Shape, str] = {}
     for v in seen:
         if v.ok:

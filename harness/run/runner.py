@@ -139,7 +139,7 @@ class Runner:
                 self.workers.stop()
 
     def _foreseen(self) -> forecast.Forecast:
-        """Of what is still to be done; nothing where other machines do it."""
+        """Forecast what is still to be done; nothing if other machines do it."""
         if not isinstance(self._executor, LocalExecutor):
             return forecast.nothing()
         to_do = self._open(self.cases)
@@ -160,11 +160,11 @@ class Runner:
 
     @property
     def _machine(self) -> str:
-        """By which what it took is remembered."""
+        """The key under which durations are remembered."""
         return f"{self.device.name}, {self.backend}"
 
     def end_forecast(self) -> None:
-        """When all is told: say what it took, and remember it."""
+        """At the end, say how long it took, and remember it."""
         self.forecast.end()
         forecast.save(self._machine, self.forecast.durations)
 
@@ -185,7 +185,7 @@ class Runner:
         )
 
     def _to_time(self) -> set[str]:
-        """The chosen cases that a clock is held to, unless they fail before."""
+        """The chosen cases that are timed, unless they fail before."""
         if not self.is_timed:
             return set()
         return {case.id for case in self.chosen if not (case.skip or case.refusal)}
@@ -218,7 +218,7 @@ class Runner:
         return "" if self.is_timed else planning.over_budget(case, self.bench, self.plan)
 
     def _drawing(self) -> AbstractContextManager[drawing.Drawing | None]:
-        """Of what is to be measured on this machine, on some of its cores."""
+        """Draw in advance for what is measured on this machine, on some of its cores."""
         several = (
             self._executor.cores // drawing.CORES
             if isinstance(self._executor, LocalExecutor)
@@ -237,7 +237,7 @@ class Runner:
         return found
 
     def _tests_of(self, cases: Iterable[Case]) -> list[Case]:
-        """The tests that these cases are verified by, as far as they can run here."""
+        """The tests that verify these cases, if they can run here."""
         shapes = {case.shape for case in cases}
         return [t for t in self.tests if t.shape in shapes and not t.skip and not t.refusal]
 
@@ -259,7 +259,7 @@ class Runner:
                     self._task_runner.finish(case, "failed", refusal)
 
     def _qualify(self) -> None:
-        """Each variant alone, several at a time: nothing is timed here."""
+        """Qualify each variant by itself, several at a time: nothing is timed here."""
         by_variant: dict[tuple[str, str], list[Case]] = defaultdict(list)
         for case in self._open(self.cases):
             if not case.is_library and not self._is_qualified(case):
@@ -274,7 +274,7 @@ class Runner:
     def _is_qualified(self, case: Case) -> bool:
         """Whether the journal says that all of its tests were right.
 
-        On the emulator a case of which that is so has its outcome, unless the journal lost it.
+        On the emulator such a case has its outcome, unless the journal lost it.
         """
         if not self.is_timed or f"qualify {case.problem}/{case.variant}" not in self._known.stages:
             return False
@@ -310,7 +310,8 @@ class Runner:
             )
 
     def _profile(self, wanted: profiling.ProfileOptions) -> None:
-        """What ncu counts, of every case that is right; a resumed run compiled none of them."""
+        """Collect ncu's counters for every correct case; a resumed run has compiled none of
+        them."""
         sound = [case for case in self.chosen if self._known.outcomes[case.id].status == "ok"]
         again = built_again(sound, self.bench.kernels, self.device.arch)
         self._task_runner.built.update(again)
@@ -323,7 +324,8 @@ class Runner:
             self._count_in_the_emulator(sound)
 
     def _count_in_the_emulator(self, sound: Sequence[Case]) -> None:
-        """What ncu may not read. Where every kernel has counters so, nothing is missing."""
+        """Count in the emulator what ncu may not read. If every kernel gets counters, nothing is
+        missing."""
         emulation.count(
             emulation.TimedRun(
                 self._task_runner.setting, self._matrix, self.problems, self._executor, self._known,
@@ -337,7 +339,7 @@ class Runner:
 
     @property
     def _names_no_ncu(self) -> bool:
-        """Whether the command line names an ncu: that it is none is a mistake of the command."""
+        """Whether the command line names an ncu. If it does not work, the command is wrong."""
         return bool(self.wanted and self.wanted.ncu and self.unread and self.unread.is_absent)
 
 

@@ -2,7 +2,7 @@
 
 A case is redone if anything that decides its result differs: a source or header, problem.py, the
 matrix's entry for it, the compiler, the part of the harness that makes the result and, for timed
-cases, the driver. Comparisons are made within rounds, so if one case of a group is timed anew, the
+cases, the driver. Comparisons are made within rounds, so if one case of a group is timed again, the
 group's others are too; their verification results stay.
 """
 
@@ -28,10 +28,10 @@ from harness.matrix import model
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*(?:[<\"]([^>\"\n]+)[>\"]|\w)", re.MULTILINE)
 _HEADERS = (".cuh", ".cu", ".h", ".hpp", ".inl")
 _PYTHON = ("torch", "triton")
-"""Packages of which a Python function's speed is made."""
+"""Packages that affect the speed of a Python function."""
 _VERSIONS = ("nvcc", "driver", *_PYTHON)
 _SHORT = 16
-"""Characters of a hash: one that differs by chance alone is nothing to fear."""
+"""The number of characters of a hash that are kept, enough to make a coincidence implausible."""
 
 
 HARNESS = Path(__file__).parents[1]
@@ -48,12 +48,12 @@ _CODE = (".py", ".cu", ".cuh", ".cpp", ".h")
 
 @cache
 def harness_hash(is_timed: bool) -> str:
-    """Of the harness's own files that make a result: those that compile, launch, time, count and
+    """Hash the harness's own files that affect a result: those that compile, launch, time, count,
     verify.
 
-    What only plans, reads, compares or draws is not among them: it works on what stands in the
-    journal. A timed run's scrutiny happens in the emulator, too; that decides whether a case is
-    sound and not how long it takes, so a change there does not make its times stale.
+    Files that only plan, read, compare or draw are not included, because they work on what is in
+    the journal. A timed run's cheat check also runs in the emulator. It decides whether a case is
+    sound, not how long it takes, so changes there do not make times out of date.
     """
     found = hashlib.sha256()
     for file in harness_files(is_timed):
@@ -123,7 +123,7 @@ class Origins:
         return found
 
     def _with_headers(self, source: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
-        """The file and all that it includes of ours, whatever is defined; those of the toolkit
+        """The file and everything of ours that it includes, under any macros. The toolkit's headers
         change with its version."""
         key = source, folders
         if key not in self._included:
@@ -172,7 +172,7 @@ def _includes(path: Path, folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def _name(path: Path, kernels: Path) -> str:
-    """As people know it: below the folder of all problems, where it lies there."""
+    """The path as users know it: relative to the folder of all problems, if it is below that."""
     full = path.resolve()
     below = full.is_relative_to(kernels.resolve())
     return str(full.relative_to(kernels.resolve())) if below else str(full)
@@ -199,11 +199,11 @@ def changes(
     timed: Collection[str],
     limits: Mapping[str, float],
 ) -> list[Renewed]:
-    """What has to be done anew. Nothing where the folder is empty.
+    """Determine what has to be repeated; nothing if the folder is empty.
 
     plan: every case of the run, as it is now. known: the records that count so far. chosen: the
-    cases that are worked on. timed: of these, the ones that a clock is held to. limits: those of
-    bench.yaml, as they are now.
+    cases that are worked on. timed: those of them that are timed. limits: those of bench.yaml, as
+    they are now.
     """
     before: dict[str, Planned] = {}
     ended: dict[str, Outcome] = {}
@@ -234,7 +234,7 @@ def changes(
 
 
 def differences(before: Planned, now: Planned) -> str:
-    """What a case's result was made from otherwise, in a clause; empty where nothing differs."""
+    """How the sources of a case's result differ, in a clause; empty if nothing differs."""
     keys = dict.fromkeys((*before.made_from, *now.made_from))
     changed = [key for key in keys if before.made_from.get(key) != now.made_from.get(key)]
     if len(changed) == 1 and changed[0] in _VERSIONS:
@@ -244,7 +244,7 @@ def differences(before: Planned, now: Planned) -> str:
 
 
 def _another_try(was: Outcome | None, limits: Mapping[str, float]) -> str:
-    """Why a case whose sources are as they were deserves one, or nothing."""
+    """Why a case with unchanged sources is tried again; empty if it is not."""
     if was is None:
         return ""
     raised = [f"{name} {then:g} → {limits[name]:g}" for name, then in was.limits.items()
@@ -255,7 +255,7 @@ def _another_try(was: Outcome | None, limits: Mapping[str, float]) -> str:
 
 
 def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:
-    """What is done anew and why, in lines for the terminal."""
+    """What is repeated and why, in lines for the terminal."""
     by_reason: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for each in renewed:
         if each.what != "times":
@@ -270,7 +270,7 @@ def said(renewed: Sequence[Renewed], kept: int) -> Iterator[str]:
 
 
 def renewed(p: Planned, what: str, reason: str) -> Renewed:
-    """The record that what stands before it counts no more; see Renewed."""
+    """The record that invalidates those before it; see Renewed."""
     return Renewed(
         p.case, p.problem, p.variant, p.dtype, p.sizes, p.launch, what, reason,  # type: ignore[arg-type]
     )  # fmt: skip

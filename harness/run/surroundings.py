@@ -18,7 +18,7 @@ Keep = Callable[[Record], None]
 class Surroundings(Protocol):
     @property
     def is_timed(self) -> bool:
-        """Whether the backend tells the time."""
+        """Whether the backend can time launches."""
         ...
 
     @property
@@ -29,7 +29,7 @@ class Surroundings(Protocol):
         ...
 
     def do(self, job: Job, more_s: float = 0) -> Ended:
-        """more_s: what each step may take beyond `limits.launch_s`."""
+        """more_s: the seconds that each step may take beyond `limits.launch_s`."""
         ...
 
     def qualify(self, job: Job, keep: Keep) -> Ended: ...
@@ -50,9 +50,9 @@ class Surroundings(Protocol):
         again: bool = False,
         limits: Sequence[str] = (),
     ) -> None:
-        """Give the case its outcome. again, limits: when a resumed run does it anew."""
+        """Give the case its outcome. again, limits: when a resumed run repeats it."""
         ...
 
     def timings(self, cases: Sequence[Case]) -> Timings:
-        """Return what the rounds of these cases say so far."""
+        """Return the timings of these cases so far."""
         ...

@@ -38,7 +38,8 @@ CEILINGS_S = 120
 
 @dataclass(frozen=True)
 class RunSettings:
-    """The settings that all work items of a run share. fresh: of this run alone; see Job."""
+    """The settings that all work items of a run share. fresh: a number unique to this run; see
+    Job."""
 
     backend: str
     device: Device
@@ -49,7 +50,7 @@ class RunSettings:
 
     @property
     def is_timed(self) -> bool:
-        """Whether the backend tells the time."""
+        """Whether the backend can time launches."""
         return self.backend != "emulator"
 
 
@@ -68,14 +69,14 @@ class WorkItem:
     name: str
     cases: tuple[Case, ...] = ()
     tests: tuple[Case, ...] = ()
-    """Of a qualification: the test sizes that can be run."""
+    """For a qualification: the test sizes that can be run."""
     uncounted: Mapping[str, str] = field(default_factory=dict)
-    """Of a qualification: case → why the emulator does not count it."""
+    """For a qualification: case → why the emulator does not count it."""
     baseline: str = ""
     needed_bytes: int = 0
-    """Of a measurement: what its inputs take on disk while it lasts."""
+    """For a measurement: the disk space that its inputs take while it lasts, in bytes."""
     works: Mapping[str, Work] = field(default_factory=dict)
-    """Of what is counted: group → its work model."""
+    """For cases that are counted: group → its work model."""
 
 
 class TaskRunner:
@@ -97,16 +98,18 @@ class TaskRunner:
         self.slots = on_this_machine(setting.device)
         self._keep = keep
         self.took: Callable[[WorkItem, float], None] = lambda item, seconds: None
-        """Told what each piece took, in seconds."""
+        """Called with the time that each work item took, in seconds."""
         self.drawing: Drawing | None = None
-        """Of the groups that are measured here; None where each is drawn when its turn comes."""
+        """Draws in advance for the groups that are measured here; None if each is drawn when its
+        turn comes."""
         self._probed: set[str] = set()
         """Seats whose processes have measured the ceilings."""
         self.keeps_processes = False
-        """Whether workers may wait for the next piece; whoever says so dismisses them."""
+        """Whether workers may wait for the next work item; the code that sets this also dismisses
+        them."""
 
     def carry_out(self, item: WorkItem, cores: int = 1) -> str:
-        """What became of it, in a word or two. Raises DeviceLost."""
+        """Carry it out; return the result in a word or two. Raises DeviceLost."""
         began = monotonic()
         said = self._carry_out(item, cores)
         self.took(item, monotonic() - began)
@@ -123,7 +126,7 @@ class TaskRunner:
         return how_many(len(item.cases))
 
     def hand_to(self, keep: Keep) -> None:
-        """From here on, what is found is another's to keep."""
+        """Pass all further records to `keep`."""
         self._keep = keep
 
     def _measure(self, item: WorkItem) -> None:
@@ -165,12 +168,12 @@ class TaskRunner:
         self, case: Case, status: str, reason: str = "", again: bool = False,
         limits: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """again, limits: when a resumed run is to do it anew; see Outcome."""
+        """again, limits: when a resumed run repeats it; see Outcome."""
         values = {name: float(getattr(self.setting.limits, name)) for name in limits}
         self.keep(Outcome(case.id, status, reason, again, values))  # type: ignore[arg-type]
 
     def timings(self, cases: Sequence[Case]) -> Timings:
-        """What the rounds of these cases say so far."""
+        """The timings of these cases so far."""
         return self.known.timings(cases, timing_of(self.setting.timing))
 
     def qualify(self, job: Job, keep: Callable[[Record], None]) -> Ended:
@@ -180,10 +183,10 @@ class TaskRunner:
         return self.with_the_device(job, self.setting.limits.launch_s + more_s, self.keep)
 
     def with_the_device(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
-        """Do a job. Raises DeviceLost where it ended because the GPU is at fault, and no case.
+        """Do a job. Raises DeviceLost if it ended because of the GPU and not of a case.
 
-        A GPU that falls off its bus may look like a fault or an endless loop of whatever ran on it
-        just then; so before anybody is blamed, it is asked whether it is still there.
+        A GPU that falls off its bus may look like a fault or an endless loop of the kernel that was
+        running. So before a case is blamed, the code checks whether the GPU still responds.
         """
         ended = self._beside_others(job, deadline_s, keep)
         if not ended.reason or not self.is_timed or self.workers.stopped:
@@ -199,9 +202,9 @@ class TaskRunner:
     def _beside_others(self, job: Job, deadline_s: float, keep: Callable[[Record], None]) -> Ended:
         """Do a job as soon as there is a slot for its worker.
 
-        One that finds no memory beside others makes room for fewer of them; one whose part of the
-        machine's memory was too small waits until it can have all. If it had not begun, it is begun
-        anew; else whoever asked for it knows what is still to be done.
+        If a worker finds no memory while others run, there are fewer workers from then on. If its
+        share of the machine's memory was too small, it waits until it can have all. A job that had
+        not begun is started again; otherwise the caller knows what is still to be done.
         """
         alone = False
         while True:
@@ -239,7 +242,7 @@ class TaskRunner:
         return ""
 
     def job(self, task: str, **more: object) -> Job:
-        """A worker's job on these cases, with what was compiled for them."""
+        """A worker's job on these cases, with their compiled files."""
         setting = self.setting
         job = Job(
             task=task,  # type: ignore[arg-type]
@@ -260,5 +263,5 @@ class TaskRunner:
 
 
 def timing_of(timing: Timing) -> dict[str, Any]:
-    """How it was measured, for run.json and for whoever reads the rounds."""
+    """How it was measured, for run.json and for readers of the rounds."""
     return {**timing.model_dump(mode="json"), "looks": len(timing.looks)}

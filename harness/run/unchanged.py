@@ -22,10 +22,10 @@ Pair = tuple[str, str]
 
 
 def variants(both: Bench, suffix: str, base: Bench, pairs: Iterable[Pair]) -> list[Pair]:
-    """Of the pairs, those that are made from the same.
+    """The pairs whose two sides are made from the same files.
 
     both: the matrix with today's variants and, named with the suffix, the other side's, whose files
-    lie in a folder of that name. base: the other side's own matrix.
+    are in a folder of that name. base: the other side's own matrix.
     """
     # Which files are included does not depend on the device, and nothing is compiled here.
     device = emulated_device(DEFAULT_ARCH)
@@ -46,7 +46,7 @@ def variants(both: Bench, suffix: str, base: Bench, pairs: Iterable[Pair]) -> li
 
 
 def _said(variant: Variant) -> Variant:
-    """What decides the machine code, its launches and what they are held to: not the place in a
+    """What decides the machine code, its launches and its checks: not the variant's place in a
     ladder."""
     return replace(variant, builds_on="", idea="", is_trap=False, places={})
 

@@ -80,7 +80,7 @@ class Architecture(Limits):
     """One compute capability, its limits, and a representative product."""
 
     name: str
-    """As nvcc's `-arch` takes it, for example `sm_90`."""
+    """The name that nvcc's `-arch` takes, for example `sm_90`."""
     compute_capability: tuple[int, int]
     family: str
     representative: Representative
@@ -241,10 +241,11 @@ _KNOWN = (
 )
 
 ARCHITECTURES = MappingProxyType({known.name: known for known in _KNOWN})
-"""By name, in order of compute capability."""
+"""The architectures by name, in order of compute capability."""
 
 MOST_SHARED_BYTES = max(known.max_shared_bytes_per_block for known in _KNOWN)
-"""What a block may have on the card that allows most. More is a mistake, not a lack."""
+"""The most shared memory of a block on any card. More than this is a mistake in the matrix, not a
+limit of the card."""
 
 
 def is_known(name: str) -> bool:
@@ -272,21 +273,22 @@ def architecture(name: str) -> Architecture:
 
 
 def compute_capability(name: str) -> tuple[int, int]:
-    """Of `sm_90a`, 9 and 0: by the name, whether the table has a row for it or not.
+    """Parse a compute capability: `sm_90a` gives 9 and 0, whether or not the table has a row for
+    it.
 
-    Raises `UnknownArchitectureError` for what is no architecture's name.
+    Raises `UnknownArchitectureError` for anything that is not an architecture's name.
     """
     found = re.fullmatch(r"(?:sm|compute)_(\d+)(\d)[af]?", name)
     if not found:
-        raise UnknownArchitectureError(f"{name!r} is no architecture; one is called sm_90, say")
+        raise UnknownArchitectureError(f"{name!r} is not an architecture; write it as sm_90")
     return int(found[1]), int(found[2])
 
 
 def nearest(capability: tuple[int, int]) -> Architecture:
-    """The facts that stand in for a compute capability: its own, or those of the newest before it.
+    """The facts to use for a compute capability: its own, or those of the newest before it.
 
-    For a card that is newer than this table. What the driver tells of it comes first; only what no
-    driver tells, such as the granularity in which registers are handed out, is taken from here.
+    This is for cards newer than this table. What the driver reports about it comes first. Only what
+    no driver reports, such as the granularity of register allocation, is taken from here.
     """
     before = [known for known in _KNOWN if known.compute_capability <= capability]
     return max(before or _KNOWN[:1], key=lambda known: known.compute_capability)

@@ -31,5 +31,5 @@ FEATURES = MappingProxyType({
 
 
 def dotted(capability: Capability) -> str:
-    """As NVIDIA writes it: 8.0."""
+    """The capability in NVIDIA's notation: 8.0."""
     return f"{capability[0]}.{capability[1]}"

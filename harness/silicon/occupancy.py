@@ -26,8 +26,8 @@ class Occupancy:
     ratio: float
     """`active_warps` over the most that a multiprocessor holds, 0 to 1."""
     limiter: Limiter
-    """The resource that ends first; where several end together, the first of warps, blocks,
-    registers, shared memory."""
+    """The resource that runs out first. If several do, the first of warps, blocks, registers,
+    shared memory."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Waves:
     """Rounds that the machine needs, the last one included."""
     blocks_per_wave: int
     tail_fill: float
-    """How full the last round is, over 0 to 1: 1 when it is as full as the others."""
+    """How full the last round is, above 0 and up to 1, which is as full as the others."""
 
     @property
     def efficiency(self) -> float:
-        """The part of the machine's block slots, over all rounds, that has a block."""
+        """The share of the machine's block slots, over all rounds, that hold a block."""
         return (self.count - 1 + self.tail_fill) / self.count
 
 
@@ -81,7 +81,7 @@ def theoretical_occupancy(
 
 
 def waves(grid_blocks: int, blocks_per_sm: int, sm_count: int) -> Waves:
-    """The rounds in which a machine of `sm_count` multiprocessors works off a grid."""
+    """The rounds in which a machine of `sm_count` multiprocessors executes a grid."""
     if grid_blocks < 1 or blocks_per_sm < 1 or sm_count < 1:
         raise ValueError("a grid, and the room for it, is at least one block on one multiprocessor")
     per_wave = blocks_per_sm * sm_count
@@ -91,7 +91,8 @@ def waves(grid_blocks: int, blocks_per_sm: int, sm_count: int) -> Waves:
 
 
 def _blocks_by_registers(limits: Limits, warps: int, registers_per_thread: int) -> int:
-    """Registers are handed out to whole warps, from the part of the file of a sub-partition."""
+    """The blocks that the registers allow; registers are allocated per warp, within a
+    sub-partition."""
     if registers_per_thread == 0:
         return limits.max_blocks_per_sm
     if registers_per_thread > limits.max_registers_per_thread:
@@ -105,7 +106,8 @@ def _blocks_by_registers(limits: Limits, warps: int, registers_per_thread: int) 
 
 
 def _blocks_by_shared_memory(limits: Limits, shared_bytes_per_block: int) -> int:
-    """A block also holds what the system reserves in it, which matters for small blocks."""
+    """The blocks that shared memory allows; each also holds the system's part, which matters if it
+    is small."""
     if shared_bytes_per_block > limits.max_shared_bytes_per_block:
         return 0
     per_block = _round_up(

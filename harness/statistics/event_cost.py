@@ -18,20 +18,20 @@ from harness.journal.records import Ceiling, EventCost, Record
 from harness.statistics.intervals import batch_time
 
 LAUNCHES = 24
-"""Of the kernel that times itself, in each placement and state of the cache."""
+"""How often the kernel that times itself is launched, in each placement and state of the cache."""
 
 IN_AND_OUT_NS = 770.0
-"""CUPTI's duration of a self-timed kernel that reads, less what it says itself: the time before its
-first instruction and after its last. 672 to 832 ns on an H200, 800 to 832 on an H100 (driver 580,
-cold caches, 16 KiB to 64 MiB)."""
+"""CUPTI's duration of a self-timed kernel that reads, less the time that it reports: the time
+before its first instruction and after its last. 672 to 832 ns on an H200, 800 to 832 on an H100
+(driver 580, cold caches, 16 KiB to 64 MiB)."""
 
 IN_DOUBT_NS = 250.0
 """The largest error that is left in a cost. Launches of one kernel and of two were within 153 ns of
 CUPTI's durations of the same launches (reports/h200/timing/cupti.csv)."""
 
 EMPTY_NS = 720.0
-"""CUPTI's duration of an empty kernel: 580 to 860 ns on the same cards. For a run of before costs
-were measured, whose empty kernel between two events is known."""
+"""CUPTI's duration of an empty kernel: 580 to 860 ns on the same cards. It is used for runs from
+before costs were measured, whose empty kernel between two events is known."""
 
 EMPTY_IN_DOUBT_NS = 250.0
 

@@ -28,19 +28,19 @@ Name = TypeVar("Name")
 Verdict = Literal["faster", "slower", "same", "unclear", "invalid"]
 
 Key = tuple[int, ...]
-"""Placement and round, and which of several batches that a round has."""
+"""Placement and round, and the number of the batch if a round has several."""
 
 Times = Mapping[Key, float]
 """A batch's time, ns, for each placement and round."""
 
 FEWEST = 3
-"""An interval needs at least so many placements, or rounds where there is one placement."""
+"""An interval needs at least this many placements, or rounds if there is only one placement."""
 
 FEWEST_TICKS = 8
-"""Different samples from which the step of the clock is read."""
+"""The number of different samples from which the clock's step can be read."""
 
 _TRIMMED = 0.1
-"""The part of a batch's launches that is left out at either end."""
+"""The share of a batch's launches that is left out at either end."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Estimate:
     units: int
     resolution: float = 0.0
     degrees: float | None = None
-    """Degrees of freedom where they do not follow from the units: of a difference of two means."""
+    """Degrees of freedom if they do not follow from the units: for a difference of two means."""
     bias: float = 0.0
 
     @property
@@ -143,10 +143,8 @@ def estimate(logs: Times, resolution: float = 0.0, bias: float = 0.0) -> Estimat
 
 
 def time_of(times: Times, hidden: float = 0.0, in_doubt_ns: float = 0.0) -> Estimate | None:
-    """The logarithm of a time, ns. hidden: the error that the clock's steps hide (`hidden_by`).
-
-    in_doubt_ns: the error in either direction that remains however often one measures.
-    """
+    """Estimate the logarithm of a time in ns. hidden: the error that the clock's steps hide
+    (`hidden_by`)."""
     if any(not (math.isfinite(t) and t > 0) for t in times.values()):
         return None
     bias = in_doubt_ns * fmean(1 / t for t in times.values()) if times else 0.0

@@ -16,7 +16,7 @@ from harness.journal.records import Ceiling
 from harness.statistics.intervals import Interval
 
 NEAR = 0.01
-"""A share of writes that is no further off than this has the name of the mix."""
+"""A share of writes that differs by no more than this gets the name of the mix."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ MIXES = (
     Mix(1, 4, "mix_1_4_bandwidth"),
     Mix(0, 1, "write_bandwidth"),
 )
-"""By what they write, the least first."""
+"""The mixes, in order of increasing share of writes."""
 
 _NAMES = {"read_bandwidth": "reading", "copy_bandwidth": "copying", "write_bandwidth": "writing"}
 
@@ -67,7 +67,7 @@ class Least:
 
     ns: Interval
     mixes: tuple[Mix, ...]
-    """One, or the two between which the traffic lies."""
+    """One mix, or the two between which the traffic is."""
 
     @property
     def note(self) -> str:

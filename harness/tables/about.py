@@ -72,7 +72,7 @@ class _About(_Part):
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What the file says. Raises OSError, or ValueError that names what is wrong with it."""
+    """Read the file. Raises OSError, or ValueError that names what is wrong with it."""
     content = run_files.read(path.parent, path.name, _LARGEST_FILE)
     try:
         _About.model_validate_json(content)

@@ -32,7 +32,7 @@ def is_above(folder: Path) -> bool:
 
 
 def begin(folder: Path, names: Sequence[str]) -> dict[str, Path]:
-    """Name → the folder of its run, made where it is new; those that are there stay."""
+    """Name → the folder of its run, which is created if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     there = _read(folder) if is_above(folder) else {}
     for name in names:
@@ -51,21 +51,21 @@ def _free(slug: str, taken: dict[str, str]) -> str:
 
 
 def _read(folder: Path) -> dict[str, str]:
-    """Name → folder, as the file says. Raises JournalError for what is none of ours."""
+    """Read name → folder from the file. Raises JournalError if the harness did not write it."""
     try:
         said = json.loads(run_files.read(folder, FILE, _LARGEST))["cards"]
         found = {str(name): str(each) for name, each in said.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise JournalError(
-            f"{folder / FILE} cannot be read; delete the folder, or mend it"
+            f"{folder / FILE} cannot be read; delete the folder, or repair it"
         ) from None
     if any(Path(each).name != each or each in ("", ".", "..") for each in found.values()):
-        raise JournalError(f"{folder / FILE}: it names a folder that does not lie beside it")
+        raise JournalError(f"{folder / FILE}: it names a folder that is not beside it")
     return found
 
 
 def load_all(folder: Path) -> dict[str, Run]:
-    """Card → its run, of those that have begun."""
+    """Card → its run, for runs that have begun."""
     found = {name: folder / each for name, each in _read(folder).items()}
     return {name: load(path) for name, path in found.items() if (path / "run.json").exists()}
 
@@ -74,7 +74,7 @@ def load_one(folder: Path, card: str) -> Run:
     """The run on one kind of card. Raises JournalError that names those there are."""
     runs = _read(folder) if is_above(folder) else {}
     if card not in runs:
-        known = ", ".join(runs) or "one kind of card alone; leave `card` out"
+        known = ", ".join(runs) or "only one kind of card; omit `card`"
         raise JournalError(
             f"{folder} has no run on {card}{did_you_mean(card, list(runs))}\n  it has {known}"
         )
@@ -82,7 +82,7 @@ def load_one(folder: Path, card: str) -> Run:
 
 
 def results(runs: dict[str, Run]) -> pd.DataFrame:
-    """As results.csv of each, with the card before all else."""
+    """Stack the results.csv of every card, with the card in the first column."""
     return _stacked({card: run.results.drop(columns="above_ceiling") for card, run in runs.items()})
 
 
@@ -99,9 +99,9 @@ def _stacked(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def winners(runs: dict[str, Run]) -> pd.DataFrame:
-    """One row per comparison and card: who is fastest there, cold, and whether all cards agree.
+    """One row per comparison and card: which is fastest there, cold, and whether all cards agree.
 
-    A tie has no winner of its own: `tied` lists who is not shown to be slower.
+    A tie has no single winner: `tied` lists those that are not shown to be slower.
     """
     import pandas as pd
 

@@ -29,7 +29,7 @@ def load(folder: str | Path) -> Run:
         why = error.strerror if isinstance(error, OSError) else error
         if (folder / "cards.json").is_file():
             raise JournalError(
-                f"{folder} holds a run per kind of card, and this takes one of them\n"
+                f"{folder} holds a run per kind of card, and this takes only one\n"
                 f"  name it: {', '.join(str(path.parent) for path in _below(folder))}"
             ) from None
         raise JournalError(
@@ -44,7 +44,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _near(folder: Path) -> str:
-    """The runs beside a folder that is not there, as far as their names are like its own."""
+    """The runs beside a folder that does not exist whose names are similar to its own."""
     try:
         there = [str(path.parent) for path in folder.parent.glob("*/run.json")]
         return did_you_mean(str(folder), there) if not folder.exists() else ""
@@ -65,7 +65,7 @@ def write(run: Run) -> None:
 
 
 def _gzip(content: bytes, name: str) -> bytes:
-    """The same bytes for the same table each time."""
+    """Compress a table, reproducibly byte for byte."""
     stored = io.BytesIO()
     with gzip.GzipFile(name, "wb", fileobj=stored, mtime=0) as file:
         file.write(content)
@@ -73,12 +73,13 @@ def _gzip(content: bytes, name: str) -> bytes:
 
 
 def csv(table: pd.DataFrame) -> str:
-    """As every CSV has it: no text that acts where it is shown, numbers to 10 digits."""
+    """Write a table as CSV, without text that a spreadsheet would execute, and numbers to 10
+    digits."""
     return str(inert_table(table).to_csv(index=False, float_format=number))
 
 
 def inert_table(table: pd.DataFrame) -> pd.DataFrame:
-    """With no text that a spreadsheet or a terminal would act on, in a heading or a cell."""
+    """Escape all text that a spreadsheet or a terminal would act on, in headings and cells."""
     from pandas.api.types import is_numeric_dtype
 
     safe = table.rename(columns=escaping.cell)
@@ -89,5 +90,5 @@ def inert_table(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def number(value: Any) -> str:
-    """As the tables have it: whole, or to 10 digits."""
+    """Format a number as an integer, or to 10 digits."""
     return str(int(value)) if value == int(value) else f"{value:.10g}"

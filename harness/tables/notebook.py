@@ -45,7 +45,7 @@ def ladder(
 
 
 def _group(run: RunTables, problem: str, dtype: str | None, sizes: Mapping[str, int]) -> Group:
-    """The largest of the groups asked for that has a sound case; of the first type."""
+    """The largest requested group that has a sound case; of the first type."""
     groups = run.timings.groups
     found = [
         group
@@ -78,7 +78,7 @@ def html(run: RunTables) -> str:
 
 
 def _told(run: RunTables) -> str:
-    """What was run on what, and where to look next."""
+    """Say what was run, on which machine, and where to look next."""
     device = (run.info.get("device") or {}).get("name") or "an unknown device"
     problems = list(dict.fromkeys(p.problem for p in run.planned.values()))
     ended = Counter(outcome.status for outcome in run.outcomes.values())
@@ -91,7 +91,7 @@ def _told(run: RunTables) -> str:
 
 
 def _brief(run: RunTables) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each problem's ladder at its largest size, in the columns that a person reads first."""
+    """Each problem's ladder at its largest size, with the most useful columns first."""
     names = _TIMED if run.is_timed else _COUNTED
     for problem, dtype in dict.fromkeys(group[:2] for group in run.timings.groups):
         found = ladder(run, problem, dtype, "cold", {})
@@ -105,5 +105,5 @@ def _brief(run: RunTables) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _four(value: Any) -> str:
-    """Four digits, or nothing."""
+    """Format with four digits, or as an empty text."""
     return "" if math.isnan(value) else f"{float(value):,.4g}"

@@ -24,10 +24,10 @@ from harness.tables import about
 JOURNAL, COUNTERS = "journal.jsonl", "counters.csv"
 ENDING = ".gz"
 _FOLDERS = re.compile(r"""(?<![^\s='"])/(?:\S*/)?(?=\S)""")
-"""Of an absolute path in a command line all but its last part."""
+"""Everything but the last part of an absolute path in a command line."""
 
 ASSETS = "../assets/"
-"""Where the pages of packed runs have what they share, seen from a run's folder."""
+"""The folder that the pages of packed runs share, relative to a run's folder."""
 
 
 def is_packed(folder: Path) -> bool:
@@ -40,9 +40,9 @@ def named(folder: Path, name: str) -> Path:
 
 
 def pack(run: Path, target: Path, problem: str = "") -> None:
-    """Write what a run is told by into another folder, or the same. Raises OSError.
+    """Write a run's essential files into another folder, or the same one. Raises OSError.
 
-    problem: of a run of several, what concerns this one alone, as if it had been chosen by --only.
+    problem: pack only this problem of several, as if it had been chosen by --only.
     """
     info = about.read(run / "run.json")
     content = run_files.read(run, named(run, JOURNAL).name)
@@ -68,7 +68,8 @@ def pack(run: Path, target: Path, problem: str = "") -> None:
 
 
 def unpack(folder: Path) -> None:
-    """So that records can be added; a run that is not packed stays as it is. Raises OSError."""
+    """Unpack a run so that records can be added; one that is not packed is unchanged. Raises
+    OSError."""
     if is_packed(folder):
         packed = run_files.read(folder, JOURNAL + ENDING)
         replace(folder / JOURNAL, _unpacked(packed, folder))
@@ -77,7 +78,8 @@ def unpack(folder: Path) -> None:
 
 
 def _unpacked(content: bytes, folder: Path) -> bytes:
-    """Raises OSError for what is no whole gzip file, or unpacks to more than any journal."""
+    """Unpack a gzip file. Raises OSError if it is incomplete, or unpacks to more than any
+    journal."""
     path, most = str(folder / (JOURNAL + ENDING)), DENSEST * len(content)
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
@@ -85,7 +87,7 @@ def _unpacked(content: bytes, folder: Path) -> bytes:
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise OSError(errno.EINVAL, "it is not a whole gzip file", path) from None
     if len(found) > most:
-        raise OSError(errno.EFBIG, "it unpacks to more than any journal", path)
+        raise OSError(errno.EFBIG, "it unpacks to more than any journal would", path)
     return found
 
 

@@ -47,7 +47,7 @@ def _row(run: RunRecords, p: Planned, cache: str) -> dict[str, Any]:
 
 
 def _where(run: RunRecords, p: Planned) -> dict[str, Any]:
-    """The hosts and GPUs that a run on several of them had the case worked on by."""
+    """The hosts and GPUs that worked on the case, in a run on several of them."""
     found = run.located.get(p.case, [])
     hosts, gpus = dict.fromkeys(r.host for r in found), dict.fromkeys(r.gpu for r in found)
     return {"host": " ".join(hosts) or None, "gpu": " ".join(filter(None, gpus)) or None}
@@ -103,7 +103,7 @@ _LAST = [
     "roof",
 ]  # fmt: skip
 _WHERE = ["host", "gpu"]
-"""Of a run that was spread over several machines alone."""
+"""Columns that only a run spread over several machines has."""
 
 
 def _ordered(table: pd.DataFrame) -> pd.DataFrame:

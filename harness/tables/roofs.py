@@ -20,9 +20,10 @@ from harness.tables.run_records import RunRecords
 from harness.tables.stated_work import mapping, said_of, whole
 
 OVER = (
-    "over 100 %: a roof is what the best of our own kernels reached, and no law. It may have tried "
-    "no launch shape so good, stand between two mixes that were measured, or lie over buffers of "
-    "another size: what is written last need not have left the L2 cache when a kernel ends"
+    "over 100 %: a roof is not a physical limit, but the most that our own kernels reached. They "
+    "may not have tried as good a launch shape; the roof may be interpolated between two measured "
+    "mixes of reads and writes; or it was measured on buffers of another size, and the last bytes "
+    "written need not have left the L2 cache when a kernel ends"
 )
 
 _RATES: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -36,7 +37,8 @@ _RATES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("tensor_rate", "FP16 tensor cores"),  # in older runs
     ),
 }
-"""Arithmetic → its ceilings, the first that was measured being it, and what they are called."""
+"""Arithmetic → its possible ceilings, of which the first that was measured counts, with their
+names."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +46,16 @@ class Roof:
     """One limit, as the least time it allows a case."""
 
     name: str
-    """`copying`, `FP32`: what the share is of."""
+    """`copying`, `FP32`: the name of the roof."""
     least: Interval
     """ns."""
     is_traffic: bool
     note: str = ""
-    """What the figure does not say of itself, in a clause."""
+    """What the figure leaves out, in a clause."""
 
     @property
     def bound(self) -> str:
-        """`copy ceiling`: what the line in a figure is called."""
+        """`copy ceiling`: the name of the line in a figure."""
         return f"{_SHORT.get(self.name, self.name)} ceiling"
 
     @property
@@ -70,7 +72,7 @@ _SHORT = {
 
 
 def roof_of(run: RunRecords, p: Planned) -> Roof | None:
-    """The lowest roof; None where nothing that it needs was measured, or the problem has none."""
+    """The lowest roof; None if nothing that it needs was measured, or the problem has none."""
     if without(run, p.problem):
         return None
     found = list(roofs_of(run, p))
@@ -78,7 +80,7 @@ def roof_of(run: RunRecords, p: Planned) -> Roof | None:
 
 
 def without(run: RunRecords, problem: str) -> str:
-    """Why a problem has no roof, by its own word; empty where it has one."""
+    """Why a problem has no roof, in its own words; empty if it has one."""
     return str(said_of(run.info, problem).get("no_roof") or "")
 
 
@@ -98,7 +100,7 @@ def roofs_of(run: RunRecords, p: Planned) -> Iterator[Roof]:
 def arithmetic_rate(
     run: RunRecords, problem: str, dtype: str, by_library: bool = False
 ) -> tuple[str, Ceiling] | None:
-    """What a problem's arithmetic is called and its ceiling; None where there is none."""
+    """The name of a problem's arithmetic and its ceiling; None if there is none."""
     arithmetic = run.arithmetic(problem, dtype, by_library)
     known = _RATES.get(arithmetic, ())
     found = next(((name, run.ceilings[key]) for key, name in known if key in run.ceilings), None)
@@ -113,12 +115,12 @@ def _traffic(run: RunRecords, p: Planned) -> Roof | None:
     if not p.bytes:
         return None
     if p.written_bytes is None or p.written_bytes > p.bytes:
-        note = "what is written was not recorded"
+        note = "the bytes written were not recorded"
         return Roof("reading", _ns(p.bytes, reading), True, note) if reading else None
     again = max(0, p.reread_bytes - on_chip_bytes(run.info)) if p.reread_bytes else 0
     read = p.bytes - p.written_bytes + again
     name = mixes.name_of(read, p.written_bytes)
-    twice = "what the chip cannot hold read twice" if again else ""
+    twice = "data that does not fit on the chip is read twice" if again else ""
     if least := mixes.least(run.ceilings, read, p.written_bytes):
         return Roof(name, least.ns, True, ", ".join(filter(None, (twice, least.note))))
     if reading is None:
@@ -129,7 +131,7 @@ def _traffic(run: RunRecords, p: Planned) -> Roof | None:
 
 
 def on_chip_bytes(info: Mapping[str, Any]) -> int:
-    """What a GPU holds at most outside of its memory: L2 cache, registers and shared memory."""
+    """The bytes that a GPU can hold outside its memory: L2 cache, registers and shared memory."""
     device = mapping(info.get("device"))
     limits = mapping(device.get("own_limits"))
     try:

@@ -70,7 +70,7 @@ class RunRecords:
 
     @cached_property
     def located(self) -> dict[str, list[Located]]:
-        """Case → where it was measured, or counted; empty where all was done on one machine."""
+        """Case → where it was measured, or counted; empty if all was done on one machine."""
         found: dict[str, dict[str, list[Located]]] = defaultdict(lambda: defaultdict(list))
         for record in self.of(Located):
             found[record.case][record.stage].append(record)
@@ -78,17 +78,17 @@ class RunRecords:
 
     @cached_property
     def emulated(self) -> dict[str, Emulated]:
-        """Timed case → where its counters come from, if the emulator counted it or was to."""
+        """Timed case → the source of its counters, if the emulator counted it or was meant to."""
         return {record.case: record for record in self.of(Emulated)}
 
     def counted_as(self, case: str) -> str:
-        """The case whose counters stand for this one: itself, or one that is quicker to emulate."""
+        """The case whose counters represent this one: itself, or one that is quicker to emulate."""
         found = self.emulated.get(case)
         return found.counted if found and found.counted else case
 
     @cached_property
     def lines(self) -> dict[str, list[SourceLine]]:
-        """Case → what each line of its source cost, where lines were counted."""
+        """Case → the cost of each line of its source, if lines were counted."""
         found: dict[str, list[SourceLine]] = defaultdict(list)
         for record in self.of(SourceLine):
             found[record.case].append(record)
@@ -96,7 +96,7 @@ class RunRecords:
 
     @cached_property
     def machine_code(self) -> dict[str, list[MachineCode]]:
-        """Case → the machine instructions of each of its steps, where they were executed here."""
+        """Case → the machine instructions of each of its steps, if they were executed here."""
         steps: dict[str, dict[int, MachineCode]] = defaultdict(dict)
         for record in self.of(MachineCode):
             steps[record.case][record.step] = record
@@ -104,7 +104,7 @@ class RunRecords:
 
     @cached_property
     def ceilings(self) -> dict[str, Ceiling]:
-        """Each as all placements saw it, where they measured it again."""
+        """The ceilings, each over all placements if they measured it again."""
         probes: dict[str, list[Round]] = defaultdict(list)
         for record in self.of(Round):
             if record.case not in self.planned:
@@ -130,11 +130,11 @@ class RunRecords:
         return Timings(self.records, self.planned, self.outcomes, self.info["timing"])
 
     def time(self, case: str, cache: str = "cold") -> Interval | None:
-        """The case's time with its interval, ns; None where it was not timed, or too little."""
+        """The case's time with its interval, ns; None if it was not timed, or too little."""
         return self.timings.time(case, cache)
 
     def arithmetic(self, problem: str, dtype: str, by_library: bool = False) -> str:
-        """What a problem's flops are done in: its type, unless it says otherwise."""
+        """The arithmetic of a problem's flops: its type, unless it says otherwise."""
         about = (self.info.get("problems") or {}).get(problem) or {}
         own = (about.get("library_arithmetic") or {}).get(dtype) if by_library else ""
         return str(own or about.get("arithmetic") or dtype)
@@ -149,7 +149,7 @@ class RunRecords:
 
     @cached_property
     def remarks(self) -> dict[tuple[str, str], list[Remark]]:
-        """(problem, variant) → what a reader must know of it."""
+        """(problem, variant) → remarks for the reader."""
         found: dict[tuple[str, str], list[Remark]] = defaultdict(list)
         for record in self.of(Remark):
             if record not in found[record.problem, record.variant]:
@@ -176,7 +176,7 @@ class RunRecords:
         return any(p.builds_on for p in self.planned.values())
 
     def main_step(self, case: str) -> int:
-        """The step that takes longest; without times the one of most instructions; else 0."""
+        """The step that takes longest; without times, the one with most instructions; else 0."""
         times = self.timings.step_times(case, "cold")
         if times:
             return max(range(len(times)), key=times.__getitem__)
@@ -194,7 +194,7 @@ class RunRecords:
 
 
 _LINES = ("reason", "text")
-"""What may have several lines; all other texts are names."""
+"""The fields that may have several lines; all other texts are names."""
 
 
 def _inert(record: Record) -> Record:
@@ -207,7 +207,7 @@ def _inert(record: Record) -> Record:
 
 
 def _without_superseded(records: Sequence[Record]) -> list[Record]:
-    """Of each counter, and of each line, the last figure: a resumed run may tell it again."""
+    """Keep the last figure of each counter and of each line: a resumed run may record it again."""
     last: dict[tuple[str | int, ...], Record] = {}
     for record in records:
         if isinstance(record, Counted | Uncounted):
@@ -224,7 +224,7 @@ def _without_superseded(records: Sequence[Record]) -> list[Record]:
 def _of_one_origin(records: Sequence[Record]) -> list[Record]:
     """Keep either ncu's readings or the emulator's counts of a timed run, never some of each.
 
-    Counts of a case that is not the run's own are kept only while they stand for one that is.
+    Counts of a case outside the run are kept only while they represent one of its cases.
     """
     if not any(isinstance(r, Round) for r in records):
         return list(records)

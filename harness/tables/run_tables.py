@@ -20,7 +20,7 @@ class RunTables(RunRecords):
     """The records of one run, and each table of them under its name."""
 
     def roof(self, p: Planned) -> roofs.Roof | None:
-        """The lowest of the limits that a case's work meets; None where none was measured."""
+        """The lowest of the limits that a case's work meets; None if none was measured."""
         return roofs.roof_of(self, p)
 
     @cached_property
@@ -39,10 +39,11 @@ class RunTables(RunRecords):
 
     @cached_property
     def durations(self) -> pd.DataFrame:
-        """A case's time by events (cold) beside ncu's duration of all its steps, ns.
+        """A case's time by events (cold) and ncu's duration of all its steps, in ns.
 
-        disagrees: they differ by over 10 % though the launch takes over 50 µs. ncu launches alone,
-        at clocks that one launch does not raise, so short launches differ and mean nothing.
+        disagrees: they differ by over 10 % although the launch takes over 50 µs. ncu launches one
+        kernel at a time, at clocks that a single launch does not raise, so differences of short
+        launches mean nothing.
         """
         from harness.tables import frames
 

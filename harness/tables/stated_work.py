@@ -10,9 +10,9 @@ from harness.journal.records import Planned
 
 
 def completed(info: Mapping[str, Any], p: Planned) -> Planned:
-    """The case with what run.json says of its work and the record, which is older, does not.
+    """Complete an older record of a case with what run.json says about its work.
 
-    Of a case with as many bytes only: else it is of another work model.
+    This applies only if the bytes are the same; otherwise run.json has another work model.
     """
     work = mapping(mapping(said_of(info, p.problem).get("work")).get(p.group))
     written = work.get("written_bytes")
@@ -27,12 +27,12 @@ def completed(info: Mapping[str, Any], p: Planned) -> Planned:
 
 
 def said_of(info: Mapping[str, Any], problem: str) -> Mapping[str, Any]:
-    """What run.json says of a problem."""
+    """The entry in run.json about a problem."""
     return mapping((info.get("problems") or {}).get(problem))
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """run.json may be a stranger's: what should be a mapping and is none is empty."""
+    """A mapping from run.json, which may be a stranger's; empty if it is not a mapping."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -1,4 +1,4 @@
-"""What a group's cases compute with: random inputs, the float64 reference, and its bound."""
+"""The data that a group's cases share: random inputs, the float64 reference, and its bound."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ from harness.problem import Buffer, Problem, numpy_dtype
 from harness.worker.verify import Check, check
 
 DRAWS = (0, 1)
-"""Every test is run on two draws of inputs, which a problem may make different in kind."""
+"""The two draws of inputs on which every test is run. A problem may make them different in kind."""
 
 
 def draws_when_timed(problem: Problem) -> tuple[int, int]:
-    """What a size that is timed is verified on: the typical draw, then another one."""
+    """The draws on which a timed size is verified: the typical one, then another."""
     return problem.timed_draw, next(d for d in reversed(DRAWS) if d != problem.timed_draw)
 
 
 def generator(seed: int, *key: Any) -> np.random.Generator:
-    """Random numbers that depend on the seed and on what they are for, and on nothing else."""
+    """Create a random generator that depends only on the seed and on what it is used for."""
     return np.random.default_rng([seed, zlib.crc32(repr(key).encode())])
 
 
 class Inputs:
     """One draw of a group's inputs, with the float64 reference and its bound.
 
-    fresh: a number of this run alone, or 0 for inputs that are the same in every run.
+    fresh: a number unique to this run, or 0 for inputs that are the same in every run.
     """
 
     def __init__(self, problem: Problem, case: Case, seed: int, draw: int, fresh: int = 0) -> None:
@@ -59,7 +59,7 @@ class Inputs:
 
     @classmethod
     def kept(cls, scratch: Scratch, buffers: Sequence[Buffer], draw: int) -> Inputs:
-        """Those that another process has drawn."""
+        """Load the inputs that another process has drawn."""
         found = cls.__new__(cls)
         found.draw, found.is_changed, found._usable = draw, False, False
         found.values = scratch.inputs(buffers)
@@ -68,7 +68,7 @@ class Inputs:
         return found
 
     def changed(self, problem: Problem, case: Case, changes: Mapping[str, Change]) -> Inputs:
-        """The same draw with other values in some places, and what is right for them."""
+        """The same draw with new values in some places, and what is right for them."""
         other = self._with(changes)
         other.reference = problem.reference(case.sizes, case.dtype, other.values)
         other.tolerance = problem.tolerance(case.sizes, case.dtype, other.values)
@@ -77,7 +77,7 @@ class Inputs:
     def with_kept_changes(
         self, scratch: Scratch, buffers: Sequence[Buffer], changes: Mapping[str, Change]
     ) -> Inputs:
-        """The same, where another process has worked out what is right."""
+        """The same, with the reference and bound that another process has computed."""
         other = self._with(changes)
         other.reference = scratch.doubles(f"{OTHER}reference", buffers)
         other.tolerance = scratch.doubles(f"{OTHER}bound", buffers)
@@ -106,15 +106,16 @@ class Inputs:
     def verify_on_device(
         self, workspace: TimedWorkspace, case: Case, built: Built | None, phase: Phase
     ) -> Verified:
-        """The same, as far as possible without reading back what may be gigabytes.
+        """Verify as far as possible without reading back what may be gigabytes.
 
-        The workspace must have this draw's bounds. The host looks at the first case, with which it
-        finds the reference and the bounds usable, and at whatever the device finds wrong, which it
-        can describe: another launch, and right only if both were.
+        The workspace must have this draw's bounds. The host checks the first case, which shows that
+        the reference and the bound are usable. It also checks whatever the device finds wrong,
+        because it can describe the fault. This takes another launch, and the case is right only if
+        both were.
         """
         found: float | str | None = None
         if self._usable:
-            with suppress(LaunchError):  # which `verify` meets again
+            with suppress(LaunchError):  # `verify` raises it again
                 found = workspace.error(case, built, self.draw)
         if isinstance(found, float):
             return self._verified(case, phase, Check(True, error=found))
@@ -131,7 +132,7 @@ class Inputs:
 
 
 def with_changes(values: Mapping[str, Array], changes: Mapping[str, Change]) -> dict[str, Array]:
-    """The inputs with other numbers in some places."""
+    """Return the inputs with the changes applied."""
     return {
         name: _with(array, changes[name]) if name in changes else array
         for name, array in values.items()
@@ -145,7 +146,7 @@ def _with(array: Array, change: Change) -> Array:
 
 
 def by_group(cases: Iterable[Case]) -> Iterable[list[Case]]:
-    """Cases that share a problem, dtype and sizes, and so their inputs."""
+    """Group the cases that share a problem, dtype and sizes, and therefore their inputs."""
     groups: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
         groups[case.group].append(case)
@@ -153,21 +154,21 @@ def by_group(cases: Iterable[Case]) -> Iterable[list[Case]]:
 
 
 OTHER = "other-"
-"""Before the name of what belongs to the inputs' other state."""
+"""The prefix of files that belong to the inputs' other state."""
 
 
 class Scratch:
-    """A group's inputs on disk, as the worker that verified leaves them for those that time.
+    """A group's inputs on disk, left by the worker that verified for those that time.
 
-    As bytes, because NumPy's own files know no type that it has not; read by mapping, so that no
-    process holds a copy.
+    They are stored as bytes, because NumPy's own format has no entry for types such as bfloat16,
+    and are read by mapping, so that no process holds a copy.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def hashes(self) -> dict[str, str]:
-        """File → the hash of what it holds: what a parent compares it with later."""
+        """Map each file to the hash of its contents, with which a parent compares it later."""
         files = sorted(self._folder.glob("*.npy"))
         return {f.name: hashlib.sha256(np.memmap(f, np.uint8, "r").data).hexdigest() for f in files}
 
@@ -185,7 +186,7 @@ class Scratch:
         }
 
     def keep_changes(self, changes: Mapping[str, Change]) -> None:
-        """What the inputs' other state differs by; nothing where there is none."""
+        """Store the changes that make the inputs' other state; empty if there is no other state."""
         for path in self._folder.glob("places-*.npy"):
             path.unlink()
         self.keep("places", {name: change.where for name, change in changes.items()})
@@ -193,7 +194,7 @@ class Scratch:
         self.keep("changes", {"known": np.array([bool(changes)])})
 
     def has_changes(self) -> bool:
-        """Whether somebody has chosen them, or found that there are none."""
+        """Whether the changes have been chosen, or it was found that there are none."""
         return self._path("changes", "known").exists()
 
     def changes(self, buffers: Sequence[Buffer]) -> dict[str, Change]:
@@ -207,7 +208,7 @@ class Scratch:
         }
 
     def keep_bounds(self, inputs: Inputs, of: str = "") -> None:
-        """What each output is held to: its reference, and the bound of its error.
+        """Store the reference and the error bound with which each output is compared.
 
         of: OTHER for those of the inputs' other state.
         """
@@ -225,7 +226,7 @@ class Scratch:
         return all(self._path(f"{of}bound", name).exists() for name in outputs)
 
     def doubles(self, kind: str, buffers: Sequence[Buffer]) -> dict[str, Array]:
-        """References or bounds: float64, of each output."""
+        """Load the references or bounds of each output, in float64."""
         return {
             b.name: np.load(self._path(kind, b.name), mmap_mode="r").view(np.float64)
             for b in buffers

@@ -1,4 +1,4 @@
-"""What a worker does with one variant alone: verify it small, and without a GPU count it."""
+"""Qualify one variant: verify it at small sizes and, without a GPU, count it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from harness.worker.cheat_check import scrutinise
 from harness.worker.inputs import DRAWS, Inputs, by_group
 
 _TELLS_NO_CAUSE = " is wrong", " was never written"
-"""Reasons of a failure that leave open what the kernel is up to: the emulator may know."""
+"""Reasons for a failure that do not say what the kernel does wrong; the emulator may know."""
 
 
 MOST_LINES, LONGEST_LINE = 4, 200
-"""Of what kernels print, that are told."""
+"""How many lines of the kernels' output are reported, and how many characters of each."""
 
 
 def qualify(job: Job, backend: Backend, tell: Telling) -> None:
-    """Verify every test case; then, where nothing is timed, verify and count the bench cases.
+    """Verify every test case; then, if nothing is timed, verify and count the bench cases.
 
-    A launch shape is given up at its first failure: one reason is enough.
+    A launch shape is abandoned at its first failure: one reason is enough.
     """
     tell.now("", COMPILING_S)
     engine.load()
@@ -63,7 +63,7 @@ def qualify(job: Job, backend: Backend, tell: Telling) -> None:
 
 
 def _printed(case: Case, calls: Sequence[str]) -> Remark:
-    """What a variant's kernels print, at the first test size at which they print anything."""
+    """Report what a variant's kernels print, at the first test size where they do."""
     lines = "".join(calls).splitlines()
     shown = " | ".join(escaping.line(line)[:LONGEST_LINE] for line in lines[:MOST_LINES])
     more = f" | … {len(lines) - MOST_LINES:,} lines more" if len(lines) > MOST_LINES else ""
@@ -73,14 +73,14 @@ def _printed(case: Case, calls: Sequence[str]) -> Remark:
 
 
 def _stand_in(device: Device) -> str:
-    """The architecture by whose facts the device's code is looked at in the emulator."""
+    """The architecture that the emulator uses for the device: its own, or the nearest known."""
     return device.arch if is_known(device.arch) else nearest(device.compute_capability).name
 
 
 def _scrutinise(
     job: Job, problem: Problem, cases: Sequence[Case], arch: str, tell: Telling
 ) -> set[Shape]:
-    """Look for shortcuts that results alone do not show; the launch shapes that take one."""
+    """Find the launch shapes that take a shortcut which does not show in the results."""
     refused: set[Shape] = set()
     for dtype in dict.fromkeys(case.dtype for case in cases):
         tests = [case for case in cases if case.dtype == dtype]

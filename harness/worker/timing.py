@@ -1,9 +1,9 @@
-"""What a worker does on a device that tells the time: prepare a group, and time it in a placement.
+"""Prepare a group on a device that can time launches, and time it in a placement.
 
-One process prepares: it verifies every case at the size that is timed, on two draws of inputs, says
-what right results come to, and leaves the first draw's inputs on disk. Any number of processes then
-time: each has a context and memory of its own, takes the inputs from there, and holds every launch
-to what was verified.
+One process prepares: it verifies every case at the timed size, on two draws of inputs, records the
+hashes of correct results, and leaves the first draw's inputs on disk. Any number of processes then
+time. Each has a context and memory of its own, loads the inputs from disk, and compares every
+launch with what was verified.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from harness.worker.own_code import OwnCode
 from harness.worker.states import other_state
 
 _READ = 5
-"""Launches of which a kernel's own readings are told."""
+"""How many launches a kernel's own readings are taken from."""
 _NAMED = 4
-"""Kernels of a library's call that are told by name."""
+"""How many of the kernels in a library's call are listed by name."""
 CHANGED = ", with a few numbers of its inputs changed"
-"""Said of who is right for the typical inputs, and not for their other state. Inputs of which not
-every number may take another's place are named in `changed_together` of problem.py."""
+"""Said of a case that is right for the typical inputs but not for their other state. If not every
+number of an input may take the place of another, problem.py says so in `changed_together`."""
 
 DRAWING_S = 600.0
-"""Inputs and references of the largest size take a processor a while."""
+"""Deadline in seconds for drawing: inputs and references of the largest size take a while."""
 
 
 def draw(job: Job, tell: Telling) -> None:
-    """Leave a group's inputs and references on disk, before its cases are prepared."""
+    """Write a group's inputs and references to disk, before its cases are prepared."""
     first = job.cases[0]
     problem = loading.load(job.kernels / first.problem)
     tell.now("", DRAWING_S)
@@ -61,7 +61,7 @@ def draw(job: Job, tell: Telling) -> None:
 
 
 def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
-    """Verify a group's cases at the size that is timed; who fails gets its outcome here."""
+    """Verify a group's cases at the timed size, and record the outcome of those that fail."""
     first = job.cases[0]
     problem = loading.load(job.kernels / first.problem)
     buffers = problem.buffers(first.sizes, first.dtype)
@@ -86,7 +86,7 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
                 if _is_right(job, workspace, case, inputs, found, told if inputs is other else tell)
             ]  # fmt: skip
             if inputs is other and len(sound) > 1 and not still:
-                # None is right: these inputs cannot be changed so, as sorted ones. It is said.
+                # No case is right, so these inputs (sorted ones, say) cannot be changed like this.
                 other = None
                 scratch.keep_changes({})
                 continue
@@ -112,7 +112,7 @@ def prepare(job: Job, backend: TimingBackend, tell: Telling) -> None:
 
 
 class Held:
-    """Keeps the records of a worker to itself until it is sure that they count."""
+    """Holds back a worker's records until it is certain that they count."""
 
     def __init__(self, tell: Telling) -> None:
         self._tell, self._records = tell, list[Record]()
@@ -130,7 +130,7 @@ class Held:
 def _other_state(
     problem: Problem, case: Case, typical: Inputs, buffers: Sequence[Buffer], scratch: Scratch
 ) -> Inputs | None:
-    """The inputs' other state, if there is one; chosen unless a worker before this one has."""
+    """The inputs' other state, or None. It is chosen here unless an earlier worker did."""
     if not scratch.has_changes():
         found = other_state(problem, case, typical)
         changes, other = found or ({}, None)
@@ -153,7 +153,7 @@ def _scratch(job: Job, draw: int) -> Scratch:
 
 
 def _there_or_drawn(job: Job, buffers: Sequence[Buffer], draw: int) -> Inputs:
-    """What was drawn ahead, if it is what whoever asks was told of then; else drawn now."""
+    """Load what was drawn ahead, if its hashes are those reported then; else draw now."""
     scratch, told = _scratch(job, draw), job.drawn.get(draw)
     if told and scratch.hashes() == told:
         return Inputs.kept(scratch, buffers, draw)
@@ -162,7 +162,7 @@ def _there_or_drawn(job: Job, buffers: Sequence[Buffer], draw: int) -> Inputs:
 
 
 def _drawn(job: Job, case: Case, draw: int) -> Inputs:
-    """By a problem of its own, which may hold state: the draws are made side by side."""
+    """Draw with a separate instance of the problem, as draws are made in parallel."""
     return Inputs(loading.load(job.kernels / case.problem), case, job.seed, draw, job.fresh)
 
 
@@ -174,7 +174,7 @@ def _is_right(
     found: dict[str, list[Right]],
     tell: Telling,
 ) -> bool:
-    """Whether a case is right on these inputs; what its results come to is added to `found`."""
+    """Check whether a case is right on these inputs; add its results' hashes to `found`."""
     tell.now(case.id, COMPILE_S if case.compiled else None)
     try:
         verified = inputs.verify_on_device(workspace, case, job.built.get(case.id), "before")
@@ -198,7 +198,7 @@ def _is_right(
 def _tell_readings(
     job: Job, problem: Problem, workspace: TimedWorkspace, case: Case, tell: Telling
 ) -> None:
-    """What kernels measure themselves, of several launches."""
+    """Record what kernels measure themselves, over several launches."""
     if not problem.readings:
         return
     tell.now(case.id)
@@ -210,7 +210,10 @@ def _tell_readings(
 
 
 def _tell_what_runs(workspace: TimedWorkspace, case: Case, tell: Telling) -> None:
-    """Which of its kernels a library chooses for a size, last of all: tracing disturbs."""
+    """Record which kernels a library runs at a size.
+
+    This comes last, because tracing disturbs timing.
+    """
     tell.now(case.id, COMPILE_S)
     names = workspace.kernels(case)
     if names:
@@ -280,12 +283,12 @@ def time_placement(job: Job, backend: TimingBackend, tell: Telling) -> None:
 
 
 def _event_costs(job: Job, backend: TimingBackend) -> Iterator[EventCost]:
-    """What two events around a launch cost in this process; nothing where no memory is left."""
+    """Measure the cost of two events around a launch; nothing if memory is short."""
     for cache in CACHES:
         try:
             samples = backend.event_costs(cache, event_cost.LAUNCHES)
         except OutOfMemory:
-            return  # the other placements' cost stands for it
+            return  # the cost in the other placements is used instead
         rounded = tuple(round(ns, 1) for ns in samples)
         yield EventCost(job.cases[0].group, cache, job.placement, rounded)
 
@@ -297,7 +300,7 @@ def _give_bounds(
     scratch: Scratch,
     tell: Telling,
 ) -> None:
-    """What results are held to on the device; worked out here if no case was known to vary."""
+    """Set the bounds for checks on the device; compute them here if no case was known to vary."""
     changes = scratch.changes(buffers)
     if not scratch.has_bounds(buffers):
         tell.now("", DRAWING_S)
@@ -312,13 +315,13 @@ def _give_bounds(
 
 
 def _probe(job: Job, backend: TimingBackend, tell: Telling) -> None:
-    """The ceilings once more, in this process: what a card can do depends on the placement too."""
+    """Measure the ceilings again in this process, because they depend on the placement too."""
     tell.now("ceilings", 120)
     try:
         for record in ceilings.probe(backend, job.probes, job.placement):
             tell.record(record)
     except LaunchError:
-        return  # no memory for them beside nothing else: the run's own ceilings stand
+        return  # not enough memory even without buffers: the run's own ceilings apply
 
 
 def measure_ceilings(job: Job, backend: TimingBackend, tell: Telling) -> None:
@@ -328,7 +331,7 @@ def measure_ceilings(job: Job, backend: TimingBackend, tell: Telling) -> None:
 
 
 def profile(job: Job, backend: TimingBackend, tell: Telling) -> None:
-    """Every step of every case once, each in the NVTX range by which ncu's figures are found."""
+    """Launch every step of every case once, each in its own NVTX range, for ncu."""
     for group in by_group(job.cases):
         _profile_group(job, group, backend, tell)
 

@@ -1,4 +1,4 @@
-"""Outputs against the float64 reference. NaN never passes, and every failure has its own name."""
+"""Compare outputs with the float64 reference. NaN never passes; each failure has its own name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Check:
 def check(
     execution: Execution, reference: Mapping[str, Array], tolerance: Mapping[str, Array | float]
 ) -> Check:
-    """Whether a verified launch computed what the problem defines, and broke nothing on the way."""
+    """Check that a verified launch computed what the problem defines, and had no faults."""
     if execution.faults:
         return Check(False, "; ".join(execution.faults))
     if not reference.keys() == tolerance.keys() == execution.outputs.keys():
@@ -81,14 +81,14 @@ def _compare(name: str, execution: Execution, expected: Array, bound: Array | fl
 
 
 def _values(output: Array) -> npt.NDArray[np.float64]:
-    """The elements as numbers. Of a bool its byte: NumPy takes any that is not 0 for True."""
+    """The elements as numbers. A bool gives its byte: NumPy takes any non-zero byte for True."""
     return (output.view(np.uint8) if output.dtype == np.bool_ else output).astype(np.float64)
 
 
 def _differences(
     output: Array, values: npt.NDArray[np.float64], exact: Array
 ) -> npt.NDArray[np.float64]:
-    """|output − reference|; between integers of 64 bits it is taken before it is rounded."""
+    """|output − reference|; for 64-bit integers it is taken before anything is rounded."""
     whole = output.dtype.kind in "iu" and output.itemsize == 8 and exact.dtype.kind in "iu"
     if whole and np.can_cast(exact.dtype, output.dtype):
         low, high = np.minimum(output, exact), np.maximum(output, exact)
@@ -100,14 +100,14 @@ def _differences(
 def _over_bound(
     difference: npt.NDArray[np.float64], limit: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """The error as a share of its bound; where the bound is 0, nothing or infinity."""
+    """The error as a fraction of its bound. If the bound is 0, it is 0 or infinity."""
     exact = np.where(difference == 0, 0.0, np.inf)  # written so that NaN is wrong
     with np.errstate(over="ignore", invalid="ignore"):
         return np.divide(difference, limit, out=exact, where=limit > 0)
 
 
 def _is_poison(output: Array, pattern: int) -> npt.NDArray[np.bool_]:
-    """Which elements hold what they were filled with: four bytes, over and over."""
+    """Which elements still hold the pattern of four bytes with which they were filled."""
     found = output.view(np.uint8)
     filled = np.resize(np.frombuffer(pattern.to_bytes(4, "little"), np.uint8), found.size)
     return np.all((found == filled).reshape(output.size, -1), axis=1)

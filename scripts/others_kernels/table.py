@@ -149,20 +149,20 @@ def _results_apart(
         out.append(
             f"`{name}`: {len(off)} of {SAMPLES} values differ, by {max(off):.1e} at most"
             if off
-            else f"`{name}`: others differ than the {len(pairs)} values that are kept"
+            else f"`{name}`: differs, but not in the {len(pairs)} values that are kept"
         )
     return out
 
 
 def _same(ours: float, theirs: float) -> bool:
-    """No number is like another: the bits of a NaN are not modelled."""
+    """Whether two values are equal; any two NaNs are, because their bits are not modelled."""
     return ours == theirs or (np.isnan(ours) and np.isnan(theirs))
 
 
 def _compare_with_ptx(held: Held, launcher: Launcher, machine: Results) -> None:
     ptx = launcher.from_ptx()
     if ptx.report.faults:
-        held.from_ptx = f"{ptx.report.faults[0].kind}, said"
+        held.from_ptx = f"the fault `{ptx.report.faults[0].kind}`"
         return
     worst = 0.0
     for name, own in machine.buffers.items():
@@ -190,7 +190,7 @@ def table(all_held: Sequence[Held]) -> str:
 
 def _summary(all_held: Sequence[Held]) -> str:
     repositories = {held.launch.source.repository for held in all_held}
-    head = f"{len(all_held)} launches of {len(repositories)} repositories."
+    head = f"{len(all_held)} launches of kernels from {len(repositories)} repositories."
     readings = sum(map(_readings, all_held))
     if not readings:
         return f"{head} No GPU has read them yet."

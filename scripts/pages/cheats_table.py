@@ -1,6 +1,6 @@
 """Write the tables of cheats in docs/measurement.md from tests/cheats/*endings.yaml.
 
-    python scripts/pages/cheats_table.py            rewrite what stands between the markers
+    python scripts/pages/cheats_table.py            rewrite the text between the markers
     python scripts/pages/cheats_table.py --check    exit 1 if it is out of date
 
 The tests of tests/cheats hold the same files against what happens.

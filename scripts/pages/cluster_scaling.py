@@ -1,10 +1,10 @@
-"""How a sweep scales with workers that emulate, and what a piece costs beside its own work.
+"""Measure how a sweep scales with workers that emulate, and the overhead of a work item.
 
     python scripts/pages/cluster_scaling.py [--only reduce_sum] [--size n=2**20]
 
-Writes the table of docs/cluster.md. Every row is a run of its own with `--cluster local:N`, a core
-per worker, compiled before; its time is that of the stage that counts. What a piece costs is that
-of pieces in which nothing is left to do: sent, begun, written down, fetched and settled.
+Writes the table of docs/cluster.md. Every row is a separate run with `--cluster local:N`, one core
+per worker, compiled beforehand; its time is that of the stage that counts. The overhead is measured
+on work items in which nothing is left to do: sent, begun, recorded, fetched and settled.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--size", default="n=2**20")
     parser.add_argument("--launch", default="block=256")
     parser.add_argument("--workers", type=int, nargs="+", default=WORKERS)
-    parser.add_argument("--pieces", type=int, default=100)
+    parser.add_argument("--items", type=int, default=100)
     parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args(arguments)
     chosen = ["--only", options.only, "--size", options.size, "--launch", options.launch]
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as scratch:
         _run(chosen, Path(scratch) / "warm", "local:1")
-        alone, pieces = _run(chosen, Path(scratch) / "alone", None)
+        alone, items = _run(chosen, Path(scratch) / "alone", None)
         spread = {n: _run(chosen, Path(scratch) / str(n), f"local:{n}")[0] for n in options.workers}
-    costs = {n: 1000 * _cost(options.pieces, n) for n in (1, max(options.workers))}
+    costs = {n: 1000 * _cost(options.items, n) for n in (1, max(options.workers))}
     lines = [
         "| workers | s | × one worker |", "|--:|--:|--:|",
         *(f"| {n} | {s:.1f} | {spread[1] / s:.2f} |" for n, s in spread.items() if 1 in spread),
         "",
-        f"{pieces} variants of {options.only} at {options.size}, counted; one process without a "
-        f"cluster, a core: {alone:.1f} s. A piece costs {costs[1]:.0f} ms beside its own work with "
-        f"one worker, and {costs[max(costs)]:.0f} ms with {max(costs)} at a time.",
+        f"{items} variants of {options.only} at {options.size}, counted; one process on one core "
+        f"without a cluster takes {alone:.1f} s. Each work item adds an overhead of "
+        f"{costs[1]:.0f} ms with one worker, and {costs[max(costs)]:.0f} ms with {max(costs)} at a "
+        "time.",
         "",
-        f"`scripts/pages/cluster_scaling.py`, commit {_commit()}, {environment.describe()['cpu']}: "
-        f"there are {environment.cores()} cores, which more workers share, and the load average "
-        f"was {load:.1f} when it began: with one above 0, more workers also "
-        "get more of the cores that others use.",
+        f"`scripts/pages/cluster_scaling.py`, commit {_commit()}, {environment.describe()['cpu']}. "
+        f"The workers share {environment.cores()} cores. The load average was {load:.1f} when it "
+        "began; above 0, more workers also take a larger share of the cores from other programs.",
     ]  # fmt: skip
     print("\n".join(lines))
     return sections.keep(options.page, {"scaling": "\n".join(lines)}, False, "")
@@ -76,7 +76,7 @@ def _commit() -> str:
 
 
 def _run(chosen: Sequence[str], folder: Path, cluster: str | None) -> tuple[float, int]:
-    """Seconds of the stage that counts, and the pieces that it had."""
+    """Return the seconds of the stage that counts, and how many work items it had."""
     where = ["--cluster", cluster, "--jobs", cluster.partition(":")[2]] if cluster else ["--jobs=1"]
     command = [sys.executable, "-m", "harness", "run", "--backend", "emulator", *chosen, *where]
     ended = subprocess.run(
@@ -96,9 +96,9 @@ class _Book:
         self._known.note(record)
 
 
-def _cost(pieces: int, workers: int) -> float:
-    """Seconds per piece with nothing left to do, of so many at a time."""
-    cases = [Case("nothing", "v0", "float32", {"n": n}) for n in range(pieces)]
+def _cost(items: int, workers: int) -> float:
+    """Return the seconds per work item with nothing left to do, with so many workers."""
+    cases = [Case("nothing", "v0", "float32", {"n": n}) for n in range(items)]
     known = JournalState({case.id: case.group for case in cases})
     for c in cases:
         known.note(Planned(c.id, c.problem, c.variant, c.dtype, c.sizes, {}, 0, 0, True, False))
@@ -111,7 +111,7 @@ def _cost(pieces: int, workers: int) -> float:
         work = [WorkItem("measure", case.group, (case,)) for case in cases]
         begun = time.perf_counter()
         DaskExecutor(crew, kind).carry_out("nothing", site, work)
-        seconds = (time.perf_counter() - begun) / pieces
+        seconds = (time.perf_counter() - begun) / items
         crew.ask(remote.forget, crew.attempt, of=crew.everybody())
         return seconds
 

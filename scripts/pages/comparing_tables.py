@@ -1,6 +1,6 @@
 """Write the tables of docs/comparing.md and docs/ci.md: gauges, and how often the gate is right.
 
-    python scripts/pages/comparing_tables.py            rewrite what stands between the markers
+    python scripts/pages/comparing_tables.py            rewrite the text between the markers
     python scripts/pages/comparing_tables.py --check    exit 1 if it is out of date
 
 From harness/comparison/regression_metrics.py, reports/simulated/gate.csv, which

@@ -1,6 +1,6 @@
 """Write docs/measurement.md's table of which code made which committed run, or check that it is so.
 
-    python scripts/pages/evidence_table.py            rewrite what stands between the markers
+    python scripts/pages/evidence_table.py            rewrite the text between the markers
     python scripts/pages/evidence_table.py --check    exit 1 if it is out of date
 
 A run's journal has the hash of every file that its cases are made from, and one of the harness's

@@ -1,11 +1,11 @@
-"""Write the table of what the emulator counts beside what Nsight Compute read on a GPU.
+"""Write the table that compares the emulator's counters with Nsight Compute's on a GPU.
 
     python scripts/pages/fidelity_table.py            rewrite docs/fidelity.md between the markers
     python scripts/pages/fidelity_table.py --check    exit 1 if it is out of date
 
-`fidelity_readings.py` compares, and tests/test_fidelity.py fails where it finds a difference that
-tests/fidelity/exceptions.yaml does not explain. Longer cases, which take minutes, have a table of
-their own that no test makes anew.
+`fidelity_readings.py` compares; tests/test_fidelity.py fails if it finds a difference that
+tests/fidelity/exceptions.yaml does not explain. Longer cases, which take minutes, have a separate
+table that no test recomputes.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ from fidelity_readings import (
     known,
 )
 
+PREDICATED_ON = "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio"
 LABELS = OF_MEMORY | {
     "smsp__inst_executed.sum": "warp instructions",
     "smsp__thread_inst_executed.sum": "thread instructions",
     "smsp__thread_inst_executed_pred_on.sum": "of them predicated on",
-    "smsp__thread_inst_executed_per_inst_executed.ratio": "threads an instruction",
-    "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio": "acting threads an instruction",
+    "smsp__thread_inst_executed_per_inst_executed.ratio": "threads per instruction",
+    PREDICATED_ON: "predicated-on threads per instruction",
     "launch__registers_per_thread": "registers",
     "sm__maximum_warps_per_active_cycle_pct": "theoretical occupancy",
     "launch__waves_per_multiprocessor": "waves",
@@ -52,7 +53,7 @@ LABELS = OF_MEMORY | {
 IN_COLUMNS = (
     "smsp__inst_executed.sum",
     "smsp__thread_inst_executed_pred_on.sum",
-    "smsp__thread_inst_executed_pred_on_per_inst_executed.ratio",
+    PREDICATED_ON,
 )
 """The ptx-level counters that have a column of their own."""
 
@@ -72,21 +73,21 @@ class Section:
         same = sum(each.equal for each in compiled)
         return (
             f"{len(self.launches):,} launches of {len(variants)} variants. {self._equal(MACHINE)} "
-            f"{self._equal(EXACT)} Of the figures of registers, occupancy and waves {same:,} of "
-            f"{len(compiled):,} are.\n\n{self.traffic()}"
+            f"{self._equal(EXACT)} {same:,} of {len(compiled):,} figures for registers, occupancy "
+            f"and waves are equal.\n\n{self.traffic()}"
         )
 
     def _equal(self, provenance: str) -> str:
         every = [each for launch in self.launches for each in launch.of(provenance)]
         digit = sum(each.equal and each.ours == each.theirs for each in every)
         noisy = sum(each.equal for each in every) - digit
-        within = f", {noisy:,} store sectors within 0.5 %" if noisy else ""
+        within = f", and {noisy:,} store sectors within 0.5 %" if noisy else ""
         return (
             f"{digit:,} of {len(every):,} `{provenance}` readings are equal to the digit{within}."
         )
 
     def traffic(self) -> str:
-        """What memory delivered beside the least that it had to."""
+        """Compare the bytes that memory delivered with the least that it had to."""
         pairs = [launch.read for launch in self.launches if launch.read is not None]
         rest = [(theirs - ours - code, ours) for ours, code, theirs in pairs]
         over = sorted(more for more, _ in rest if 0 <= more <= PARAMETER_BYTES)
@@ -100,15 +101,15 @@ class Section:
                 f"launches, which read up to {largest:,.0f} bytes: parameters and constants."
             )
             + (
-                f" In {len(beyond)} it is {_percent(min(beyond))} to {_percent(max(beyond))} "
-                "more: memory delivers two sectors where one is asked for by itself, and again "
-                "what later writes have displaced from the L2 cache; and spilled registers are "
-                "read back."
+                f" In {len(beyond)} launches it is {_percent(min(beyond))} to "
+                f"{_percent(max(beyond))} more: memory delivers two sectors when a single one is "
+                "requested, and delivers sectors again that later writes have evicted from the L2 "
+                "cache; and spilled registers are read back."
                 if beyond
                 else ""
             )
             + (
-                f" In {less} it is less: a launch finds in the L2 cache what it has written itself."
+                f" In {less} launches it is less: a launch finds its own writes in the L2 cache."
                 if less
                 else ""
             )
@@ -147,8 +148,8 @@ class Section:
 
     def by_launch(self) -> str:
         lines = [
-            "Ours / ncu's where they differ; the last three columns are `ptx-level`: ours against "
-            "ncu's.",
+            "Where the two differ, our value / ncu's. The last three columns are `ptx-level`: the "
+            "difference of our value from ncu's.",
             "",
             "| kernel | launch | machine code | PTX, exact | PTX, model | registers, occupancy | "
             + " | ".join(_label(metric) for metric in IN_COLUMNS)

@@ -1,10 +1,10 @@
-"""Write docs/results.md's table from the runs committed in reports/h200/, or check that it is so.
+"""Write docs/results.md's table from the runs committed in reports/h200/, or check it.
 
-    python scripts/pages/results_table.py            rewrite what stands between the markers
+    python scripts/pages/results_table.py            rewrite the text between the markers
     python scripts/pages/results_table.py --check    exit 1 if it is out of date
 
 One row per problem and type, at its largest size with a cold L2 cache: the first variant, the
-fastest one, the library. Every number is in the run that the row leads to.
+fastest one, the library. Every number is in the run that the row links to.
 """
 
 from __future__ import annotations
@@ -88,15 +88,19 @@ def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
         measured[_occasion(run.info)] += sorted(types)
     yield ""
     yield (
-        f"Times are with a cold L2 cache, ± half the width of their interval, {_confidence(runs)}\n"
+        "Times were measured with a cold L2 cache. ± is half the width of the confidence interval, "
+        f"{_confidence(runs)}\n"
     )
     docs = Path(os.path.relpath(ROOT / "docs", relative_to))
     page = docs / WHAT_THEY_ARE
-    yield f"`× library` is against the fastest of [the libraries]({page}), named before it.\n"
+    yield (
+        f"`× library` compares with the fastest of [the libraries]({page}), which the column "
+        "before it names.\n"
+    )
     if any_older:
         yield (
-            f"{OLDER} Measured before the files of its inputs or libraries changed, and not anew "
-            "yet: most of these ratios will fall.\n"
+            f"{OLDER} The files that define its inputs or libraries have changed since it was "
+            "measured. Most of these ratios will be lower when it is measured again.\n"
         )
     yield from _roofs(shown, docs)
     yield "Measured on"
@@ -105,12 +109,12 @@ def section(runs: Sequence[Run], relative_to: Path) -> Iterator[str]:
 
 
 def _roofs(shown: Sequence[Ladder], docs: Path) -> Iterator[str]:
-    """What "of ceiling" is of, and for which rows it needs a word more."""
+    """Explain "of ceiling", and list the rows whose roof needs a remark."""
     yield (
-        "Of ceiling: of the lowest roof that applies, measured in the same run "
-        f"([what roofs there are]({docs / 'measurement.md'}#how-near-to-the-limit)). 2:1 traffic "
-        "reads two bytes for each that it writes. Which when: of the sizes measured; empty where "
-        "one variant does at all of them.\n"
+        "`of ceiling` is the share of the lowest roof that applies, measured in the same run "
+        f"([which roofs there are]({docs / 'measurement.md'}#how-near-to-the-limit)). 2:1 traffic "
+        "reads two bytes for each byte that it writes. `which when` says which variant is fastest "
+        "at which of the measured sizes; it is empty if one variant is fastest at all of them.\n"
     )
     notes: dict[str, dict[str, None]] = defaultdict(dict)
     for ladder in shown:
@@ -125,14 +129,17 @@ def _roofs(shown: Sequence[Ladder], docs: Path) -> Iterator[str]:
 
 
 def _confidence(runs: Sequence[Run]) -> str:
-    """Of one interval, and why it is more than the run's own."""
+    """Describe the confidence of an interval, and why it exceeds the run's setting."""
     said = " or ".join(f"{each:.3g} %" for each in sorted({
         100 * run.timings.confidence for run in runs
     }))  # fmt: skip
-    text = f"which has a confidence of {said}"
+    text = f"whose level is {said}"
     if all(run.timings.looks == 1 for run in runs):
         return f"{text}."
-    return f"{text}: where a run could stop at several looks, the error is split between them."
+    return (
+        f"{text}: if a run checked several times whether to stop, the error rate is split between "
+        "these checks."
+    )
 
 
 def _cells(ladder: Ladder) -> list[str]:
@@ -171,7 +178,7 @@ def origin(info: dict[str, Any], folder: Path, relative_to: Path) -> str:
 
 
 def _occasion(info: Any) -> str:
-    """On what device, when, and at what commit."""
+    """Name the device, the date and the commit."""
     commit = info.get("commit") or {}
     parts = [(info.get("device") or {}).get("name", "a GPU")]
     if info.get("started"):

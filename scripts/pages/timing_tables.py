@@ -1,6 +1,6 @@
 """Write the tables of docs/measurement.md that say how good the timing is, from committed figures.
 
-    python scripts/pages/timing_tables.py            rewrite what stands between the markers
+    python scripts/pages/timing_tables.py            rewrite the text between the markers
     python scripts/pages/timing_tables.py --check    exit 1 if it is out of date
 
 Reads reports/h200/timing/*.csv, and made.json for the commit and machine of each.

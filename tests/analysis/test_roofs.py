@@ -92,7 +92,7 @@ def test_what_was_not_measured_is_not_made_up() -> None:
     assert roof.named == "reading (1:4 traffic was not measured)"
     assert roof.least.value == pytest.approx(1e9 * BYTES / 4.6e12)
     unknown = roof_of(ALL, written_bytes=None)
-    assert unknown.named == "reading (what is written was not recorded)"
+    assert unknown.named == "reading (the bytes written were not recorded)"
     assert roof_of({}, written_bytes=0) is None
     assert roof_of({"copy_bandwidth": 4e12}, written_bytes=0) is None
 

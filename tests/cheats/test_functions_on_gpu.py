@@ -82,4 +82,4 @@ def test_an_honest_function_that_looks_like_a_cheat_is_timed(run: tables.Run, na
 def test_a_run_into_whose_journal_a_function_writes_counts_for_nothing(tmp_path: Path) -> None:
     ended = run_of(tmp_path / "run", ["--only", "sum/honest", "--only", f"sum/{JOURNAL}"])
     assert ended.returncode != 0
-    assert "was changed by something else than this run" in ended.stdout + ended.stderr
+    assert "was changed by something other than this run" in ended.stdout + ended.stderr

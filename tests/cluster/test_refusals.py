@@ -41,7 +41,7 @@ def test_without_distributed_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 def test_it_goes_with_neither_a_sandbox_nor_watching(other: str) -> None:
     ended = CliRunner().invoke(app, ["run", "--cluster", "local", other])
     assert isinstance(ended.exception, UsageError)
-    assert "--cluster goes with neither" in str(ended.exception)
+    assert "--cluster cannot be combined with" in str(ended.exception)
 
 
 def test_other_sources_are_told_file_by_file(ground: Ground) -> None:

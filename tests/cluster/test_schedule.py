@@ -27,7 +27,7 @@ def largest_first(loads: Sequence[float], works: Sequence[float]) -> float:
     return max(sums)
 
 
-def test_five_pieces_on_two_cards_end_sooner_than_the_largest_first() -> None:
+def test_five_work_items_on_two_cards_end_sooner_than_the_largest_first() -> None:
     works = [78.4, 62.6, 60.7, 37.0, 28.0]  # seconds, of reduce_sum and copy on an H200
     assert largest_first([0, 0], works) == pytest.approx(143.4)
     assert ends([0, 0], works, planned([0, 0], works)) == pytest.approx(139.1)
@@ -38,7 +38,7 @@ def test_what_a_worker_is_still_at_counts() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_no_plan_of_a_few_pieces_ends_sooner(seed: int) -> None:
+def test_no_plan_of_a_few_work_items_ends_sooner(seed: int) -> None:
     draw = random.Random(seed)
     loads = [draw.choice([0.0, draw.random()]) for _ in range(draw.randint(1, 3))]
     works = sorted((draw.random() for _ in range(draw.randint(1, 6))), reverse=True)

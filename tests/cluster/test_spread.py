@@ -62,7 +62,7 @@ def test_a_worker_with_another_harness_is_refused_by_hash_and_named(
     with pytest.raises(UsageError) as refused:
         ground.run("out", three.address)
     said = str(refused.value)
-    assert "3 of 3 workers have something else than this client" in said
+    assert "3 of 3 workers differ from this client" in said
     assert "the harness differs: run/runner.py (" in said
     assert "there, 0123456789 here)" in said
     assert f"({next(iter(three.addresses))})" in said

@@ -86,7 +86,7 @@ def test_files_are_kept_by_what_they_hold(run: Path) -> None:
     store.take(ATTEMPT, {name: b"code"})
     assert store.lacking(ATTEMPT, [name]) == []
     assert store.path_of(ATTEMPT, name).read_bytes() == b"code"
-    with pytest.raises(ValueError, match="did not arrive whole"):
+    with pytest.raises(ValueError, match="did not arrive complete"):
         store.take(ATTEMPT, {name: b"other code"})
 
 

@@ -148,7 +148,7 @@ def stage(double: Callable[..., Case], device: Device, tmp_path: Path) -> Stage:
     return Stage([double(n=1024), double(n=2048)], device, tmp_path)
 
 
-def test_every_piece_is_done_once_and_its_records_arrive(stage: Stage) -> None:
+def test_every_work_item_is_done_once_and_its_records_arrive(stage: Stage) -> None:
     found = stage.run(fine, "a", "b")
     assert list(found.values()) == ["1 case", "1 case"]
     assert sorted(name for name, _ in stage.pool.given) == ["a", "b"]
@@ -165,7 +165,7 @@ def test_many_cases_begin_before_few_of_a_larger_size(stage: Stage) -> None:
     assert [name for _, name in stage.pool.given] == [many.group, few.group]
 
 
-def test_a_piece_waits_for_the_worker_with_whom_all_end_sooner(
+def test_a_work_item_waits_for_the_worker_with_whom_all_end_sooner(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A case takes a second. The largest first would end after 143: 78 + 37 + 28, and 63 + 61."""

@@ -326,7 +326,7 @@ def test_uncommitted_kernels_are_refused_by_name_unless_they_may(repository: Pat
     ("prepare", "expected"),
     [
         (lambda: None, "there is no such branch, tag or commit"),
-        (lambda: shutil.rmtree(".git"), "is in no git repository"),
+        (lambda: shutil.rmtree(".git"), "is not in a readable git repository"),
     ],
 )
 def test_a_commit_that_is_not_there_is_refused(
@@ -365,15 +365,15 @@ def test_a_commits_matrix_that_cannot_be_used_is_refused_with_its_line(repositor
     commit(repository)
     edit(source("bench.yaml"), "base_line: v0", "baseline: v0")
     commit(repository)
-    assert refused(beside(given="git:HEAD~1"), "the matrix of git:HEAD~1 is none for this harness "
-                   "git:HEAD~1:kernels/double/bench.yaml:")  # fmt: skip
+    assert refused(beside(given="git:HEAD~1"), "the matrix of git:HEAD~1 cannot be used by this "
+                   "harness git:HEAD~1:kernels/double/bench.yaml:")  # fmt: skip
     assert not (repository / "run").exists()
 
 
 def test_a_variant_that_is_named_as_the_commits_are_is_refused(repository: Path) -> None:
     edit(source("bench.yaml"), "  v2: {builds_on: v1}", "  v2__base: {source: v2.cu}")
     commit(repository)
-    assert refused(beside(), "variants.v2__base: a name ends in __base")
+    assert refused(beside(), "variants.v2__base: a name must not end in __base")
 
 
 def test_the_gate_closes_on_a_bank_conflict_and_names_its_line(repository: Path) -> None:

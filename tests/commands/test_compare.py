@@ -166,7 +166,7 @@ def test_runs_of_two_architectures_tell_nothing_and_exit_with_3(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["{base}"], "has one side only; name the run to compare it with"),
+        (["{base}"], "has only one side; name the run to compare it with"),
         (["{base}", "nowhere"], "nowhere is neither a run's folder nor a baseline"),
         (["git:main"], "make compare BASE=git:main"),
         (["{base}", "{base}", "--json", "/nowhere/x.json"], "there is no folder /nowhere"),

@@ -130,7 +130,7 @@ def test_where_no_sandbox_can_be_made_nothing_runs(folder: Path, bwrap: Path) ->
     ended = started(folder, str(bwrap), "run", "--sandbox")
     out, err = ended.communicate(timeout=120)
     assert ended.returncode == 2
-    assert "bubblewrap cannot make a sandbox on this machine" in out
+    assert "bubblewrap cannot create a sandbox on this machine" in out
     assert "bwrap: no namespaces here" in err
     assert list((folder / "reports").glob("*")) == []
 
@@ -180,7 +180,7 @@ def test_a_name_that_no_baseline_can_have_is_refused_before_anything_runs(
     ended = started(folder, str(bwrap), "profile", "--sandbox", *given)
     out, err = ended.communicate(timeout=120)
     assert ended.returncode == 2, err
-    assert "--save-baseline 'a/b': a name is up to 100 letters" in out
+    assert "--save-baseline 'a/b': a name has up to 100 letters" in out
     assert not (bwrap.parent / "notes.json").exists()
 
 
@@ -344,7 +344,7 @@ def test_no_link_is_made_writable(folder: Path, bwrap: Path, given: list[str]) -
     out, err = ended.communicate(timeout=120)
     assert ended.returncode == 2, err
     assert f"--sandbox: {folder / 'link'} is a link" in out
-    assert f"name the real place: {folder / 'mine'}" in out
+    assert f"name the real path: {folder / 'mine'}" in out
     assert not (bwrap.parent / "notes.json").exists()
     assert list((folder / "mine").iterdir()) == []
 

@@ -65,7 +65,7 @@ def test_what_was_kept_stays_where_the_new_run_cannot_be_read(run: Path) -> None
 )
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/etc", "../x", "-x", "a b", "x" * 101])
 def test_a_name_that_could_lead_elsewhere_is_refused(run: Path, name: str) -> None:
-    with pytest.raises(UsageError, match="a name is up to 100 letters"):
+    with pytest.raises(UsageError, match="a name has up to 100 letters"):
         baselines.save(run, name)
     assert not Path("reports/baselines").exists()
 

@@ -46,7 +46,7 @@ def test_an_empty_name_is_refused(repository: Path) -> None:
 
 
 def test_a_folder_in_no_repository_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is in no git repository"):
+    with pytest.raises(UsageError, match="is not in a readable git repository"):
         find("git:main", tmp_path)
 
 

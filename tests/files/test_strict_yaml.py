@@ -198,7 +198,7 @@ def test_the_largest_file_is_read_or_refused_within_a_second(tmp_path: Path, fil
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(ConfigError, match="it is no file"):
+        with pytest.raises(ConfigError, match="it is not a file"):
             strict_yaml.read(path)
 
 

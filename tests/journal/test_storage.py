@@ -105,7 +105,7 @@ def test_a_line_that_something_else_wrote_into_the_journal_is_noticed(
     journal.append(RECORDS[2])
     with path.open("a") as file:
         file.write(path.read_text().splitlines()[0] + "\n")
-    with pytest.raises(JournalError, match="was changed by something else than this run"):
+    with pytest.raises(JournalError, match="was changed by something other than this run"):
         journal.close() if ends else journal.append(RECORDS[3])
     if not ends:
         journal.close()
@@ -132,7 +132,7 @@ def test_an_error_at_the_end_is_told(path: Path, monkeypatch: pytest.MonkeyPatch
 def test_what_could_not_be_read_again_is_not_written(path: Path) -> None:
     large = replace(PLANNED, sizes={"n": 2**63})
     with Journal(path) as journal:
-        with pytest.raises(JournalError, match="could not be read again is not written: sizes"):
+        with pytest.raises(JournalError, match="could not be read back was not written: sizes"):
             journal.append(large)
         journal.append(RECORDS[2])
     assert list(read_journal(path)) == RECORDS[:3]

@@ -110,6 +110,6 @@ def test_a_lock_file_that_may_only_be_read_is_enough(tmp_path: Path) -> None:
 )
 def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / f"kernel-harness-{UUID}.lock").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UsageError, match="whether another run uses the GPU cannot be told"):
+    with pytest.raises(UsageError, match="whether another run uses the GPU"):
         gpu_to_itself(UUID).__enter__()
     assert not (tmp_path / "elsewhere").exists()

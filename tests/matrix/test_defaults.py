@@ -168,7 +168,7 @@ def test_a_variant_says_its_idea_or_that_it_is_a_trap_and_where(own: Own) -> Non
         ("    let: {blocks: 7}", "    let: {bloks: 7}", "20: variants.v2.let.bloks",
          "nothing uses `bloks`; did you mean blocks?"),
         ('  let: {blocks: "ceil_div(n, block)"}', '  let: {blocks: "n", other: 1}',
-         "6: defaults.let.other", "a default that no variant takes: nothing uses it"),
+         "6: defaults.let.other", "a default that no variant uses: nothing uses it"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_the_defaults_is_refused_with_its_line(
@@ -185,7 +185,7 @@ def test_a_default_that_every_variant_replaces_is_refused(own: Own) -> None:
                "    source: v0.cu\n    steps: [{kernel: twice, shared: 2}]\n  v2:")  # fmt: skip
     message = refusal(path)
     assert message.startswith(f"{path}:9: defaults.steps.twice.shared: a default that no variant")
-    assert "each variant says its own" in message
+    assert "each variant has its own" in message
 
 
 def test_a_default_step_that_no_variant_launches_is_refused(own: Own) -> None:

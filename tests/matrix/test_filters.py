@@ -142,7 +142,10 @@ def test_filters_and_only_hold_together(bench: model.Bench, device: Device) -> N
         (Choice(size=("n=",)), "write a name and values: --size n=2**20,2**24"),
         (Choice(size=("n=2+",)), "`2+` is not an expression"),
         (Choice(launch=("block=256",)), "--launch block=256 matches nothing; there are block = 64"),
-        (Choice(dtype=("flaot32",)), "--dtype 'flaot32' is no element type; did you mean float32?"),
+        (
+            Choice(dtype=("flaot32",)),
+            "--dtype 'flaot32' is not an element type; did you mean float32?",
+        ),
         (Choice(dtype=("int8",)), "--dtype matches nothing; there are float32, float64"),
     ],
 )

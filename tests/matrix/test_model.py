@@ -258,7 +258,7 @@ def test_an_expression_that_yaml_cut_at_its_comma_is_to_be_quoted(
 
 def test_a_key_that_is_the_rest_of_a_cut_value_is_called_so(edited: Edited) -> None:
     path = edited("source: v0.cu", "let: {a: 1, block): 2}")
-    assert f"{V0}.let.block): `block)` is the rest of a value that a comma cut" in refusal(path)
+    assert f"{V0}.let.block): `block)` is the rest of a value that a comma split" in refusal(path)
     path = edited("let: {a: 1, block): 2}", "source: v0.cu")
     path = edited("          - kernel: twice\n            grid: ceil_div(n, block)\n",
                   "          - {kernel: twice<float, 4>, grid: 1, block: 1, args: []}\n"
@@ -284,9 +284,9 @@ def test_a_key_that_is_the_rest_of_a_cut_value_is_called_so(edited: Edited) -> N
         ("-o", "the harness says what nvcc makes"),
         ("--ptx", "the harness says what nvcc makes"),
         ("-rdc=true", "one unit is compiled at a time"),
-        ("32", "is no option of nvcc; join an option's value to it with ="),
-        ("other.cu", "is no option of nvcc"),
-        ("-", "is no option of nvcc"),
+        ("32", "is not an nvcc option; join an option and its value with ="),
+        ("other.cu", "is not an nvcc option"),
+        ("-", "is not an nvcc option"),
     ],
 )
 def test_a_flag_that_changes_what_is_made_is_refused_with_what_to_do(

@@ -94,7 +94,7 @@ def test_a_problem_within_the_matrix_at_the_top_is_held_to_the_same() -> None:
 def test_an_editor_is_told_what_a_key_is() -> None:
     schema = json.loads((SCHEMAS / "problem.schema.json").read_text())
     keys = schema["$defs"]["Variant"]["properties"]
-    assert keys["builds_on"]["description"] == "The variant of which this one is a step further."
+    assert keys["builds_on"]["description"] == ("The variant that this one improves on by a step.")
     assert keys["let"]["description"] == "Names for expressions that other keys use."
     assert "default" not in keys["launch"], "in a file it has another form"
 

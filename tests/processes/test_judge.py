@@ -67,7 +67,7 @@ def test_a_second_record_of_a_round_is_forged(judge: Judge, case: Case) -> None:
     judge.launched(case.id, SOUND * 2)
     assert judge.takes(a_round(case.id))
     assert not judge.takes(a_round(case.id))
-    assert "something else than the harness wrote" in judge.failed[case.id]
+    assert "something other than the harness wrote" in judge.failed[case.id]
 
 
 def test_times_of_launches_that_were_not_reported_are_forged(judge: Judge, case: Case) -> None:

@@ -65,7 +65,7 @@ def test_the_pages_of_results_and_kernels_mark_the_runs_with_older_yardsticks() 
         (ROOT / name).read_text() for name in ("docs/results.md", "docs/generated/kernels.md")
     )
     marked = [line for line in results.splitlines() if "×† |" in line]
-    assert bool(marked) == ("† Measured before the files" in results)
+    assert bool(marked) == ("† The files that define its inputs" in results)
     if marked:
         assert "not measured anew yet" in page
 

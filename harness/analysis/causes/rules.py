@@ -26,13 +26,13 @@ from dataclasses import dataclass, field
 from harness.quantities import QUANTITIES
 
 SHARE = 0.5
-"""What part of the time's change, as a logarithm, a quantity's own change must reach."""
+"""The share of the time's change, as a logarithm, that a quantity's own change must reach."""
 
 WORTH = 0.1
-"""What part of the time saved the amount saved must take at the machine's peak."""
+"""The share of the time saved that the amount saved must take at the machine's peak."""
 
 WAITED = 0.2
-"""What part of the time saved must be waits that the quantity can have saved."""
+"""The share of the time saved that must consist of waits that the quantity can have saved."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Pair:
     fast: float
 
     def times(self, good: str) -> float:
-        """How many times better the faster case is; below 1 where it is worse."""
+        """How many times better the faster case is; below 1 if it is worse."""
         if self.slow == self.fast:
             return 1.0
         over, under = (self.slow, self.fast) if good == "lower" else (self.fast, self.slow)
@@ -61,9 +61,9 @@ class Saving:
     speedup: float
     ns: float
     peaks: Mapping[str, float]
-    """Quantity → how many of it the machine manages in a nanosecond."""
+    """Quantity → how many of it the machine can do per nanosecond."""
     waits: Mapping[str, Pair] = field(default_factory=dict)
-    """Class of time_spent.py → nanoseconds; empty where warps were not sampled."""
+    """Class of time_spent.py → nanoseconds; empty if warps were not sampled."""
     at_roof: bool = False
     """Whether a unit on the way to memory limited the slower case."""
 
@@ -79,25 +79,28 @@ class Rule:
     key: str
     quantity: str
     threshold: float
-    """By how many times the quantity must be better in the faster case."""
+    """The factor by which the quantity must be better in the faster case."""
     matters: float
-    """From this level on (of the slower case where lower is better, else of the faster)."""
+    """The level from which it matters: of the slower case if lower is better, else of the
+    faster."""
     cause: str
     ideas: tuple[str, ...] = ()
-    """Those of harness/cases.py that it bears out."""
+    """The ideas of harness/cases.py that the rule confirms."""
     needs: tuple[tuple[str, float], ...] = ()
     outdoes: tuple[str, ...] = ()
-    """Quantities, lower being better, that must have improved by less: else they are the cause."""
+    """Quantities, lower being better, that must have improved by less; otherwise they are the
+    cause."""
     proportional: bool = True
-    """Whether the change must come near the time's: not where the quantity is a part of a whole."""
+    """Whether the change must be nearly as large as the time's; not if the quantity is part of a
+    whole."""
     amount: str = ""
-    """The quantity whose saving must be worth a part of the time; empty where no peak is known."""
+    """The quantity whose saving must account for a share of the time; empty if no peak is known."""
     waits: tuple[str, ...] = ()
-    """The waits that it bears on, as harness/analysis/causes/time_spent.py calls them."""
+    """The waits that it affects, by their names in harness/analysis/causes/time_spent.py."""
     only_waits: bool = False
-    """Whether nothing but waits can show it."""
+    """Whether only waits can show it."""
     below_roof: bool = False
-    """Whether it is no help to a case that a unit on the way to memory limits."""
+    """Whether the cause does not help a case that is limited by a unit on the way to memory."""
     way: str = ""
 
     @property
@@ -143,14 +146,14 @@ class Rule:
         )
 
     def worth(self, pairs: Mapping[str, Pair], saving: Saving) -> float | None:
-        """What part of the time saved the amount saved takes at the machine's peak."""
+        """The share of the time saved that the amount saved takes at the machine's peak."""
         if self.amount not in pairs or self.amount not in saving.peaks:
             return None
         saved = pairs[self.amount].slow - pairs[self.amount].fast
         return saved / saving.peaks[self.amount] / saving.ns
 
     def waited(self, pairs: Mapping[str, Pair], saving: Saving) -> float | None:
-        """What part of the time saved are waits that it can have saved."""
+        """The share of the time saved that consists of waits that it can have saved."""
         known = [saving.waits[name] for name in self.waits if name in saving.waits]
         if not known:
             return None
@@ -159,7 +162,7 @@ class Rule:
         return saved / saving.ns
 
     def price(self, pairs: Mapping[str, Pair], saving: Saving) -> float:
-        """What it is ranked by."""
+        """The key by which causes are ranked."""
         return max(self.worth(pairs, saving) or 0.0, self.waited(pairs, saving) or 0.0)
 
 
@@ -241,7 +244,7 @@ FILL = (
 RULES = MISTAKES + PRICED + FILL
 
 LAUNCH_SHARE = (0.5, 2.0)
-"""A launch saved explains what was saved where that is within these times of what it had cost."""
+"""A saved launch explains the time saved if that is within these factors of the launch's cost."""
 
 
 def causes(pairs: Mapping[str, Pair], saving: Saving, among: Sequence[Rule] = RULES) -> list[Rule]:

@@ -47,7 +47,7 @@ WORDS: Mapping[str, str] = {
     "barrier": "barriers", "pipe": "an arithmetic pipe", "latency": "the instruction before",
     "ready": "their turn to issue", "fetch": "instructions and constants", "other": "other things",
 }  # fmt: skip
-"""What warps wait for, in a sentence."""
+"""The waits, each in a sentence."""
 
 UNITS: Mapping[str, str] = {
     **{q.key: q.roof.of for q in QUANTITIES.values() if q.roof.of},
@@ -56,14 +56,16 @@ UNITS: Mapping[str, str] = {
 """Quantity of work → the unit that does it; for arithmetic the flops of all types together."""
 TO_MEMORY = ("dram-bytes", "l2-bytes", "sectors", "requests")
 NEAR = 0.8
-"""From this part of a unit's peak on it may be what limits a kernel: more in flight is no help."""
+"""The share of a unit's peak from which the unit may be the limit: more work in flight does not
+help."""
 BUSIER = 1.05
-"""By how many times busier it is elsewhere if it was not."""
+"""The factor by which a unit must be busier in the other case for it not to have been the limit."""
 
 TENSOR = 0.03
-"""From this part of a kernel's instructions on, those of the tensor pipe are matrix products."""
+"""If the tensor pipe has at least this share of a kernel's instructions, they are matrix
+products."""
 _KNOWN = 0.9
-"""The part of the time whose launches must have been sampled."""
+"""The launches that were sampled must account for at least this share of the time."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,15 @@ class Spent:
     busy: Mapping[str, float] = field(default_factory=dict)
     """Quantity of `UNITS` → the least time of its unit."""
     waits: Mapping[str, float] = field(default_factory=dict)
-    """Class of `REASONS` → its part of the time; empty where warps were not sampled."""
+    """Class of `REASONS` → its share of the time; empty if warps were not sampled."""
 
     def part(self, unit: str) -> float:
-        """What part of its peak a unit works at."""
+        """The share of its peak at which a unit works."""
         return self.busy.get(unit, 0.0) / self.ns
 
     def held_by_memory(self, other: Spent) -> bool:
-        """Whether a unit on the way to memory is near its peak, and hardly busier in the other."""
+        """Whether a unit on the way to memory is near its peak, and not much busier in the other
+        case."""
         return any(
             self.part(unit) >= NEAR and other.part(unit) < BUSIER * self.part(unit)
             for unit in TO_MEMORY
@@ -89,7 +92,7 @@ class Spent:
 
     @property
     def limit(self) -> tuple[str, float] | None:
-        """What the case is nearest to the roof of, in words, and what part of the roof."""
+        """The unit whose roof the case is nearest to, in words, and the share of that roof."""
         if not self.busy or not self.ns:
             return None
         key = max(self.busy, key=lambda each: self.busy[each])
@@ -97,7 +100,7 @@ class Spent:
 
     @property
     def longest_wait(self) -> tuple[str, float] | None:
-        """What warps wait for most, in words, and what part of the time."""
+        """The most frequent wait, in words, and its share of the time."""
         if not self.waits or not self.ns:
             return None
         name = max(self.waits, key=lambda each: self.waits[each])
@@ -122,7 +125,7 @@ def spent(readings: Readings, p: Planned, peaks: Mapping[str, float]) -> Spent |
 
 def _arithmetic(readings: Readings, p: Planned) -> float:
     """The least time of the flops counted, each type at its measured rate; of tensor cores, whose
-    flops are not counted, that of the problem's own count. 0 where neither is known."""
+    flops are not counted, that of the problem's own count. 0 if neither is known."""
     ceilings, least = readings.run.ceilings, 0.0
     on_tensor_cores = evaluate("tensor-share", readings, p)
     if isinstance(on_tensor_cores, Reading) and on_tensor_cores.value >= TENSOR:
@@ -136,7 +139,8 @@ def _arithmetic(readings: Readings, p: Planned) -> float:
 
 
 def _shares(readings: Readings, p: Planned) -> Mapping[str, float]:
-    """What part of the time each class of waits takes: of each launch, weighted by its duration."""
+    """The share of the time that each class of waits takes, per launch, weighted by its
+    duration."""
     found, known, every = dict.fromkeys(REASONS, 0.0), 0.0, 0.0
     steps = readings.steps(p.case)
     for step in steps:
@@ -155,6 +159,6 @@ def _shares(readings: Readings, p: Planned) -> Mapping[str, float]:
 
 
 def _waiting(readings: Readings, case: str, step: int, reasons: tuple[str, ...]) -> float:
-    """Warps that wait for these, per instruction issued; none where that was not sampled."""
+    """Warps that wait for these, per instruction issued; none if that was not sampled."""
     read = [readings.at(case, step, STALL.format(reason)) for reason in reasons]
     return sum(each.value for each in read if isinstance(each, Reading) and each.judges)

@@ -24,7 +24,7 @@ from harness.tables import Run
 NOTABLE = 0.05
 """A quantity that moved by less than this part is not among those that moved most."""
 _APPEARED = 10.0
-"""What a change from or to zero ranks as, times."""
+"""The factor as which a change from or to zero ranks."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Change:
 
     @property
     def pair(self) -> tuple[float, float] | None:
-        """Both values, where both exist and were counted in the same way."""
+        """Both values, if both exist and were counted in the same way."""
         b, a = self.before, self.after
         if isinstance(b, Missing) or isinstance(a, Missing):
             return None
@@ -46,7 +46,7 @@ class Change:
 
     @property
     def judges(self) -> bool:
-        """Whether a cause may rest on it: not on what was modelled or counted in PTX."""
+        """Whether a cause may rest on it; not if it was modelled or counted in PTX."""
         return self.pair is not None and isinstance(self.before, Reading) and self.before.judges
 
     @property
@@ -57,12 +57,13 @@ class Change:
 
     @property
     def matters(self) -> bool:
-        """Whether the change, as a difference, is at least what the quantity's own scale asks."""
+        """Whether the absolute change is large enough on the quantity's own scale."""
         return self.pair is not None and abs(self.pair[1] - self.pair[0]) >= self.quantity.least
 
     @property
     def moved(self) -> float:
-        """By how many times, whichever way, as a logarithm; 0 where nothing is known."""
+        """The factor by which it moved in either direction, as a logarithm; 0 if nothing is
+        known."""
         if self.pair is None or self.pair[0] == self.pair[1]:
             return 0.0
         before, after = self.pair
@@ -99,7 +100,7 @@ class Finding:
     causes: Sequence[Cause] = ()
     other_way: Sequence[Cause] = ()
     shown: frozenset[str] = frozenset()
-    """The ideas that could have been found, as far as their quantities are known."""
+    """The ideas that could have been found, given the quantities that are known."""
 
 
 @dataclass(frozen=True)
@@ -109,15 +110,15 @@ class LadderStep:
     before: Planned
     after: Planned
     speed: Comparison | None
-    """How many times faster the later one is; None where nothing was timed."""
+    """How many times faster the later one is; None if nothing was timed."""
     changes: Sequence[Change]
     finding: Finding
     identical: bool
     """Whether both run the same machine code."""
     moved: Sequence[Change]
-    """What moved most, the causes' quantities first."""
+    """The changes that moved most, the causes' quantities first."""
     spent: tuple[Spent | None, Spent | None] = (None, None)
-    """Where the time of each goes."""
+    """Where the time goes in each of the two cases."""
 
     @property
     def same_shape(self) -> bool:
@@ -125,7 +126,7 @@ class LadderStep:
 
     @property
     def idea(self) -> str:
-        """What the later case says that it is for, beside what it builds on; empty for any other
+        """The idea that the later case states, if it builds on the other; empty for any other
         step."""
         return self.after.idea if self.before.variant == self.after.builds_on else ""
 
@@ -136,7 +137,7 @@ class LadderStep:
         yes: it is among what made it faster, or of a trap, slower. no: something else is. Where it
         is slower, or a trap faster: outweighed, if it is better at what it says, and something else
         costs more; no gain, if it is no better at that; against, if that is what made it slower.
-        Empty where nothing was stated or found, or no counter could have shown the idea.
+        Empty if nothing was stated or found, or no counter could have shown the idea.
         """
         idea, finding = self.idea, self.finding
         if idea in ("", "none") or not finding.causes or idea not in finding.shown:
@@ -188,7 +189,7 @@ class Explainer:
         ]
 
     def shapes(self, group: Group) -> list[LadderStep]:
-        """Each variant's slowest launch shape against its best, where they are told apart."""
+        """Compare each variant's slowest launch shape with its best, if they can be told apart."""
         timings = self.run.timings
         found = []
         for p in timings.shown(group) if self.run.is_timed else ():
@@ -201,7 +202,7 @@ class Explainer:
         return found
 
     def _usable(self, p: Planned) -> bool:
-        """Timed with an interval, or in a run without times, counted."""
+        """Whether it was timed with an interval or, in a run without times, counted."""
         if self.run.is_timed:
             return self.run.time(p.case) is not None
         return p.case in self.readings.counted
@@ -246,12 +247,12 @@ class Explainer:
         return rules.Saving(factor, self._saved(slow, fast), self._peaks, waits, at_roof)
 
     def _saved(self, slow: Planned, fast: Planned) -> float:
-        """Nanoseconds."""
+        """The time saved, in ns."""
         times = [self.run.time(p.case) for p in (slow, fast)]
         return times[0].value - times[1].value if times[0] and times[1] else math.inf
 
     def _launches(self, slow: Planned, fast: Planned) -> list[Cause]:
-        """Whether what was saved is about what launches beside the longest had cost."""
+        """Whether the time saved is about that of the launches other than the longest."""
         if not slow.kernels or not fast.kernels:
             return []  # what a Python or a host function launches is not known
         steps, fewer = (self.run.timings.step_times(p.case, "cold") for p in (slow, fast))
@@ -272,8 +273,10 @@ class Explainer:
 
 
 def untimed(judged: Mapping[str, tuple[float, float]]) -> Finding:
-    """What the later case was relieved of, and what it does more of. judged: quantity → before and
-    after, of what was counted exactly, whether read or emulated."""
+    """Find what the later case does less of, and what it does more of.
+
+    judged: quantity → before and after, of exact counts, whether read or emulated.
+    """
     pairs = {key: rules.Pair(*pair) for key, pair in judged.items()}
     turned = {key: pair.turned for key, pair in pairs.items()}
     relieved, in_return = (_named(rules.relieved(each)) for each in (pairs, turned))
@@ -289,9 +292,9 @@ def _named(held: Sequence[rules.Rule]) -> list[Cause]:
 
 
 def most_moved(changes: Sequence[Change], causes: Sequence[str], most: int = 3) -> list[Change]:
-    """Those that moved most, the causes' first, then what can be relied on; one per family.
+    """The changes that moved most: causes first, then reliable ones; one per family.
 
-    What only follows from the time is not among them, nor what stays too small to matter.
+    Changes that only follow from the time are left out, and so are those too small to matter.
     """
     able = [c for c in changes if c.quantity.kind != "consequence" and c.matters]
     rank: Mapping[str, int] = {key: i - len(causes) for i, key in enumerate(causes)}
@@ -309,8 +312,8 @@ def most_moved(changes: Sequence[Change], causes: Sequence[str], most: int = 3) 
 def identical(run: Run, before: Planned, after: Planned) -> bool:
     """Whether both cases run the same machine code, kernel by kernel.
 
-    By the hash of each kernel's machine code where the journal has one, else by that of the whole
-    compiled file, which differs with the file's name and so can only miss an identity.
+    This compares the hash of each kernel's machine code if the journal has one, else that of the
+    whole compiled file. The latter depends on the file's name, so it can only miss an identity.
     """
     pairs = []
     for p in (before, after):

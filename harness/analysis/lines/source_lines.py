@@ -35,7 +35,7 @@ COLUMNS = (
     ("ideal", "The passes that would be needed without bank conflicts."),
     ("lanes per address", "Lanes of one warp whose atomics meet on an address, on average."),
 )  # fmt: skip
-"""What stands before the source: name and meaning. Those that no line has are left out."""
+"""The columns before the source: name and meaning. Columns that no line has are left out."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ class AnnotatedLine:
 
 
 def annotated(source: str, costs: Mapping[int, SourceLine]) -> list[AnnotatedLine]:
-    """The lines of a file from the first that costs something to the last, with what stands out."""
+    """The lines of a file from the first that costs something to the last, with the costly ones
+    marked."""
     total = sum(cost.warps for cost in costs.values())
     return [
         AnnotatedLine(n, text, costs.get(n), _marks(costs[n], total) if n in costs else ())
@@ -94,7 +95,8 @@ def by_file(lines: Iterable[SourceLine], step: int) -> dict[str, dict[int, Sourc
 
 
 NARROW = 120
-"""Columns of a terminal below which figures are shortened, so that the source has room at 80."""
+"""The width of a terminal below which figures are shortened, so that at 80 columns there is room
+for the source."""
 
 
 def table(
@@ -103,7 +105,7 @@ def table(
     width: int = NARROW,
     machine: Mapping[int, Sequence[MachineInstruction]] | None = None,
 ) -> Table:
-    """The lines for a terminal of so many columns, each with its machine instructions below it."""
+    """The lines for a terminal of this width, each followed by its machine instructions."""
     rows = list(lines)
     is_wide = width >= NARROW
     shown_as, headings = (cells, _SHORT) if is_wide else (_short_cells, _SHORT | _SHORTER)
@@ -134,7 +136,7 @@ _SHORT = {
 """Headings that leave room for the source."""
 
 _SHORTER = {"diverged": "di-\nverged"}
-"""Those that are cut at 80 columns only, as their figures are."""
+"""The column titles that are split at 80 columns, because their figures are that short."""
 
 
 def used(lines: Sequence[AnnotatedLine]) -> list[int]:
@@ -144,7 +146,7 @@ def used(lines: Sequence[AnnotatedLine]) -> list[int]:
 
 
 def cells(cost: SourceLine | None) -> tuple[str, ...]:
-    """What stands before the source, a text for each of COLUMNS; empty where there is nothing."""
+    """The cells before the source, a text for each of COLUMNS; empty if there is nothing."""
     if cost is None:
         return ("",) * len(COLUMNS)
     diverged = f"{cost.diverged:,} of {cost.branches:,}" if cost.diverged else ""
@@ -197,7 +199,7 @@ def _source(line: AnnotatedLine) -> Text:
 
 
 def read(file: str) -> str:
-    """The file's text; empty where it is not there any more. What is not UTF-8 is replaced."""
+    """The file's text; empty if it is not there any more. What is not UTF-8 is replaced."""
     try:
         return Path(file).read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -18,7 +18,7 @@ from harness.tables import Run
 
 REPOSITORY = Path(__file__).parents[3]
 LARGEST = 1 << 24
-"""Bytes of a source that is shown."""
+"""The largest source that is shown, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Source:
 
 
 def as_it_was(run: Run, name: str, folder: Path | None = None) -> Source:
-    """The source of that name in run.json, if it still has the hash that it had."""
+    """The source of that name in run.json, if its hash is still the same."""
     content = _content(run, name, folder)
     if content is None:
         return Source(missing=f"{name} is not here")
@@ -75,7 +75,7 @@ def _path(run: Run, p: Planned) -> str | None:
 
 
 def _content(run: Run, name: str, folder: Path | None) -> bytes | None:
-    """run.json may come from a stranger, and may name any file."""
+    """Read a source's content; run.json may come from a stranger, and may name any file."""
     if not folder and run.info.get("beside"):  # which has both sides' sources in its own folder
         try:
             return run_files.read(run.folder, f"kernels/{name}", LARGEST)

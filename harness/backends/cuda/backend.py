@@ -29,7 +29,7 @@ _A = cuda.device_attribute
 
 
 class CudaBackend:
-    """One GPU's primary context, which torch shares, and one stream for everything."""
+    """One GPU's primary context, which torch shares, and a single stream for everything."""
 
     name = "cuda"
 
@@ -60,7 +60,7 @@ class CudaBackend:
             ) from None
 
     def free_bytes(self) -> int:
-        """Of the device's memory, at this moment."""
+        """The device memory that is free at this moment."""
         return int(cuda.mem_get_info()[0])
 
     def workspace(
@@ -88,7 +88,7 @@ class CudaBackend:
             torch.cuda.empty_cache()
 
     def close(self) -> None:
-        """Leave the context as PyCUDA wants it, or the process aborts at exit."""
+        """Leave the context as PyCUDA expects; otherwise the process aborts at exit."""
         with contextlib.suppress(cuda.Error):
             self._control.close()
             self._modules.clear()
@@ -99,7 +99,7 @@ _NO_CONTEXT = "the device has no memory left for another process of ours: others
 
 
 def _describe(device: Any, arch: str | None) -> Device:
-    """What the driver tells of a card. Raises BackendUnavailable where nvcc writes nothing for it.
+    """Describe a card as its driver does. Raises BackendUnavailable if nvcc lacks support.
 
     arch: what code is compiled for; None for the best that this nvcc knows for this card.
     """
@@ -124,7 +124,7 @@ def _describe(device: Any, arch: str | None) -> Device:
 
 
 def _limits(get: Any, capability: tuple[int, int]) -> Limits:
-    """The driver's word for all that it tells; the rest as of the nearest architecture known."""
+    """The limits that the driver reports; the rest are those of the nearest known architecture."""
     known = nearest(capability)
     return Limits(
         max_threads_per_sm=get(_A.MAX_THREADS_PER_MULTIPROCESSOR),

@@ -1,4 +1,4 @@
-"""How a case is launched: its kernels, or a call of somebody else's code on the same stream."""
+"""How a case is launched: its kernels, or a call of other code on the same stream."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Call = Callable[[], Any]
 """Enqueues one step."""
 
 _MOST_STATIC_SHARED = 48 << 10
-"""Dynamic shared memory beyond this must be asked for."""
+"""Dynamic shared memory beyond this must be requested explicitly."""
 
 
 class Modules:
-    """Compiled files as they are loaded, each once, with the values of their own variables."""
+    """Compiled files, each loaded once, with the initial values of their own variables."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -40,7 +40,7 @@ class Modules:
         return self._loaded[built.cubin_sha256]
 
     def host_function(self, case: Case, kernels: Path) -> HostFunction:
-        """A host case's function from its library, which the run has compiled before."""
+        """Load a host case's function from its library, which the run has already compiled."""
         library = host.build(host.unit(case, kernels, self._device.arch))
         return HostFunction(library.path, case.function, case.args)
 
@@ -62,7 +62,7 @@ class Module:
         for name in built.variables:
             try:
                 address, nbytes = self._module.get_global(name)
-            except cuda.LogicError:  # of internal linkage in a way that the driver does not name
+            except cuda.LogicError:  # it has internal linkage, so the driver has no name for it
                 continue
             copy = cuda.mem_alloc(nbytes)
             cuda.memcpy_dtod(copy, address, nbytes)
@@ -101,10 +101,10 @@ def kernel_call(
 
 
 class LibraryCall:
-    """A call of a library as its users make it: its result may lie in memory of its own.
+    """A call of a library as its users make it, with results that may be in memory of its own.
 
-    `deliver` copies that into the buffers, after the time is taken; `discard` lets go of it, so
-    that the next call gets the same memory.
+    `deliver` copies the results into the buffers after the time is taken; `discard` releases them,
+    so that the next call gets the same memory.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class LibraryCall:
             self._returned = self._call()
 
     def deliver(self) -> None:
-        """Enqueued: what is not in the buffers yet. Its memory is spoilt for the next call."""
+        """Enqueue copies of results that are not in the buffers yet, and spoil the originals."""
         found = python_call.results(
             self._returned, self._case, self._views, self._outputs, self._torch.Tensor
         )
@@ -138,14 +138,14 @@ class LibraryCall:
 
 
 def deliver(steps: Iterable[Call]) -> None:
-    """Enqueued: results that libraries have returned, into the buffers."""
+    """Enqueue copies of the results that libraries have returned into the buffers."""
     for step in steps:
         if isinstance(step, LibraryCall):
             step.deliver()
 
 
 def discard(steps: Iterable[Call]) -> None:
-    """Results that nobody looks at."""
+    """Release results that nobody needs."""
     for step in steps:
         if isinstance(step, LibraryCall):
             step.discard()
@@ -158,9 +158,9 @@ def function_call(
     memory: Mapping[str, Allocation],
     stream: Any,
 ) -> Call:
-    """A Python function, a host function or problem.py's library(), on the same memory.
+    """Bind a Python function, a host function or problem.py's library() to the same memory.
 
-    Raises NotInstalled for what needs a package that is not there.
+    Raises NotInstalled if it needs a package that is not installed.
     """
     if problem is None:
         raise LaunchError(f"{case.id}: no problem that its function belongs to")
@@ -184,7 +184,7 @@ def function_call(
 
 
 def tensors(memory: Mapping[str, Allocation]) -> dict[str, Any]:
-    """A one-dimensional torch tensor for every buffer, in its memory."""
+    """Create a one-dimensional torch tensor for every buffer, in the buffer's memory."""
     import torch
 
     return {

@@ -1,7 +1,7 @@
-"""Which kernels a call of somebody else's code launches, by name: what a library chose to run.
+"""Name the kernels that a call of other code launches, to see what a library chose to run.
 
-CUPTI tells, through torch's profiler. Tracing slows what it traces, and may do so for as long as a
-process lives, so a process that times does not ask.
+CUPTI reports them, through torch's profiler. Tracing slows what it traces, possibly for the rest of
+the process's life, so processes that time do not use it.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 _LONGEST = 100
-"""Of a name, as it is told; what is behind it are sizes of tiles."""
+"""The longest name that is reported; what follows beyond it are sizes of tiles."""
 
 
 def kernels(call: Callable[[], Any], synchronize: Callable[[], None]) -> tuple[str, ...]:
-    """The device's work in its order, each name once; empty where torch or CUPTI is not there."""
+    """List the device's work in order, each name once; empty if torch or CUPTI is not available."""
     try:
         from torch.autograd import DeviceType
         from torch.profiler import ProfilerActivity, profile
@@ -32,7 +32,7 @@ def kernels(call: Callable[[], Any], synchronize: Callable[[], None]) -> tuple[s
 
 
 def name_of(signature: str) -> str:
-    """A kernel's name without what it returns, its template arguments and its parameters.
+    """Strip a kernel's return type, template arguments and parameters from its name.
 
     `void cudnn::winograd::tiles<float, 4>(Params)` → `cudnn::winograd::tiles`.
     """

@@ -1,4 +1,4 @@
-"""Buffers in device memory: each starts where a plain allocation would, guarded on either side."""
+"""Buffers in device memory, each where a plain allocation would start, guarded on both sides."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GUARD = 0xA5
 
 
 class Region(NamedTuple):
-    """A stretch of device memory, as watch.cu takes it."""
+    """A range of device memory, in the form that watch.cu takes."""
 
     start: int
     nbytes: int
@@ -23,7 +23,7 @@ class Region(NamedTuple):
 
 
 class Allocation:
-    """A buffer in device memory, at `address`; `guards` lie before and after it."""
+    """A buffer in device memory, at `address`, with `guards` before and after it."""
 
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
@@ -60,7 +60,7 @@ class Allocation:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """So that torch computes in the same memory: as bytes, whatever the type."""
+        """Let torch use the same memory, as bytes, whatever the type."""
         return {
             "shape": (self.buffer.nbytes,),
             "typestr": "|u1",
@@ -73,7 +73,7 @@ class Allocation:
 
 
 def _allocated(nbytes: int) -> Any:
-    """Device memory; what torch keeps for later calls of a library is given back if it must be."""
+    """Allocate device memory; if there is too little, release what torch caches for later calls."""
     try:
         return cuda.mem_alloc(nbytes)
     except cuda.MemoryError:

@@ -1,4 +1,4 @@
-"""What results are held to on the device: references and bounds, uploaded when first asked for."""
+"""References and bounds for checking results on the device, uploaded when first needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness.backends.cuda.watch import Bounds, Watch
 
 
 class References:
-    """A float64 reference and a bound for each output of a workspace, in each of its states."""
+    """The float64 references and bounds of a workspace's outputs, per state of its inputs."""
 
     def __init__(self, watch: Watch, memory: Mapping[str, Allocation]) -> None:
         self._watch, self._memory = watch, memory
@@ -27,9 +27,9 @@ class References:
         self._given[is_other] = reference, bound
 
     def error(self, is_other: bool = False) -> float | str:
-        """Of the results that stand in the outputs now the worst error, as a share of its bound.
+        """Return the worst error of the results now in the outputs, as a fraction of its bound.
 
-        Or how many elements of an output are out of bounds.
+        If elements of an output are out of bounds, says how many instead.
         """
         worst = 0.0
         references, allowed = self._given[True] if is_other else self._given.get(False, ({}, {}))
@@ -45,7 +45,7 @@ class References:
         return worst
 
     def violated(self, is_other: bool = False) -> str:
-        """How many of the results that stand in the outputs now are out of bounds, or nothing."""
+        """Say how many of the results now in the outputs are out of bounds; empty if none is."""
         found = self.error(is_other)
         return found if isinstance(found, str) else ""
 

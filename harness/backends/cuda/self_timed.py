@@ -1,4 +1,4 @@
-"""What two events show beyond the time that a kernel says it takes (measure/event_cost.py)."""
+"""How much two events show beyond the time that a kernel reports (statistics/event_cost.py)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from harness.journal.records import Cache
 
 SOURCE = Path(__file__).with_suffix(".cu")
 VALUES_BYTES = 2**22
-"""What the kernel reads: a few microseconds, like the kernels for which the events matter."""
+"""How much the kernel reads: it takes a few microseconds, like the kernels that the cost matters
+for."""
 BLOCKS_PER_SM, THREADS = 8, 256
 _KERNELS: dict[Cache, int] = {"cold": 4, "warm": 3}
-"""Enqueued for a launch: the one that holds, the flush's two or a warm-up, and itself."""
+"""The kernels enqueued per launch: the one that holds the stream, the flush's two or a warm-up, and
+the kernel itself."""
 
 
 class SelfTimed:
@@ -35,7 +37,7 @@ class SelfTimed:
         self._marks = np.zeros((self._blocks, 2), np.uint64)
 
     def beyond(self, cache: Cache, launches: int) -> tuple[float, ...]:
-        """Nanoseconds of so many launches, after one more that loads the code."""
+        """Return the difference in ns for so many launches, after one that loads the code."""
         memory = [cuda.mem_alloc(n) for n in (self._marks.nbytes, VALUES_BYTES, 4)]
         try:
             cuda.memset_d8(memory[1], 0, VALUES_BYTES)

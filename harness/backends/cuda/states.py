@@ -1,8 +1,9 @@
-"""The inputs' two states, and a sample of results at a launch's end: states.cu on the host's side.
+"""The inputs' two states, and a sample of results at a launch's end: the host's side of states.cu.
 
-Which state a launch finds is a bit of the operating system's randomness, drawn for each. It is
-written after the cache is emptied, right before the first event, so that nobody on another stream
-has time to work on it ahead. The sample is of random places, drawn anew for each workspace.
+A random bit from the operating system, drawn for each launch, decides which state the launch finds.
+The state is written after the cache is flushed, right before the first event, so that another
+stream has no time to work on it ahead. The sample is at random places, drawn again for each
+workspace.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from harness.compiler.compile import Unit
 
 SOURCE = Path(__file__).with_suffix(".cu")
 SAMPLES = 1024
-"""Places of all results together that are looked at."""
+"""How many places are sampled, over all results together."""
 MOST_LAUNCHES = 4096
-"""Of a batch."""
+"""The most launches in a batch."""
 KERNELS = 2
-"""Around each launch, for the sample."""
+"""How many kernels the sample takes around each launch."""
 _THREADS = 256
 _TRIES = 9
 _PLACE = np.dtype([("at", "u8"), ("bytes", "u8")])
@@ -53,7 +54,7 @@ class StateKernels:
 
 
 class States:
-    """The other state of a workspace's inputs; none at all where nothing is changed."""
+    """The other state of a workspace's inputs; does nothing if there are no changes."""
 
     def __init__(
         self, kernels: StateKernels, memory: Mapping[str, Allocation],
@@ -73,15 +74,15 @@ class States:
 
     @property
     def kernels(self) -> int:
-        """That a change of state takes."""
+        """How many kernels a change of state takes."""
         return int(bool(self._memory))
 
     def draw(self) -> bool:
-        """Which state the next launch finds: whether it is the other one."""
+        """Draw the state that the next launch finds; return whether it is the other one."""
         return bool(self._memory) and bool(secrets.randbits(1))
 
     def enter(self, is_other: bool) -> None:
-        """Enqueued: the inputs are in a state."""
+        """Enqueue the change of the inputs to a state."""
         if self._memory:
             self._kernels.set.prepared_async_call(
                 (-(-self._count // _THREADS), 1), (_THREADS, 1, 1), self._kernels.stream,
@@ -95,7 +96,7 @@ class States:
 
 
 class Samples:
-    """Random places of the results: what they hold at a launch's end, and whether that stays."""
+    """The results at random places at a launch's end, and whether they change later."""
 
     def __init__(self, kernels: StateKernels, results: Sequence[Allocation]) -> None:
         self._kernels = kernels
@@ -120,14 +121,14 @@ class Samples:
             ]
 
     def begin(self, launches: int) -> None:
-        """Enqueued: of so many launches none is known to have changed later."""
+        """Enqueue resetting the marks of this many launches to "not changed later"."""
         if launches > MOST_LAUNCHES:
             raise ValueError(f"more than {MOST_LAUNCHES} launches at once")
         if self._memory:
             cuda.memset_d32_async(int(self._memory[2]), 0, launches, self._kernels.stream)
 
     def keep(self) -> None:
-        """Enqueued right after a launch."""
+        """Enqueue a copy of the sample, right after a launch."""
         if self._memory:
             places, kept, _ = self._memory
             self._kernels.keep.prepared_async_call(
@@ -135,7 +136,7 @@ class Samples:
             )
 
     def compare(self, launch: int) -> None:
-        """Enqueued when nothing runs on the device any more: with what the launch had left."""
+        """Enqueue a comparison with the launch's sample, once the device is idle."""
         if self._memory:
             places, kept, changed = self._memory
             self._kernels.compare.prepared_async_call(
@@ -144,7 +145,7 @@ class Samples:
             )  # fmt: skip
 
     def late(self, launches: int) -> set[int]:
-        """The numbers of those whose results changed after their end."""
+        """The indices of launches whose results changed after their end."""
         if not self._memory:
             return set()
         self._kernels.stream.synchronize()
@@ -158,7 +159,7 @@ class Samples:
 
 
 class Idle:
-    """How long the device works on after the end of a stream."""
+    """How long the device keeps working after the end of a stream."""
 
     def __init__(self, stream: Any) -> None:
         self._for_nothing = 0.0
@@ -166,7 +167,7 @@ class Idle:
         self._for_nothing = median(self.wait_ns() for _ in range(_TRIES))
 
     def wait_ns(self) -> float:
-        """Until the device is idle; beyond what the host takes to see that it is."""
+        """Wait for the device to be idle; return the time beyond that of an idle device."""
         began = time.perf_counter_ns()
         cuda.Context.synchronize()
         return time.perf_counter_ns() - began - self._for_nothing
@@ -180,5 +181,5 @@ def _places(start: int, size: int, where: Array) -> Array:
 
 
 def _bits(values: Array) -> Array:
-    """Numbers as the low bits of 64."""
+    """Return the bits of each number in the low part of a 64-bit integer."""
     return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").astype(np.uint64)

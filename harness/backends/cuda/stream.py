@@ -1,4 +1,4 @@
-"""The stream everything runs in: held while a launch is enqueued, its caches emptied."""
+"""The stream that everything runs in: held while a launch is enqueued, and its caches flushed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ SOURCE = Path(__file__).with_name("stream_control.cu")
 
 
 class NotHeldError(LaunchError):
-    """What was to be enqueued waits for the device itself, so it cannot be enqueued at once."""
+    """The work to be enqueued waits for the device itself, so it cannot all be enqueued at once."""
 
 
 class StreamControl:
-    """Holds the stream, and empties the L2 cache."""
+    """Holds the stream, and flushes the L2 cache."""
 
     def __init__(self, stream: Any, device: Device) -> None:
         self.stream = stream
@@ -47,10 +47,10 @@ class StreamControl:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """What is enqueued inside starts only after the last of it is enqueued; waits for its end.
+        """Start the work enqueued inside only once all of it is enqueued; then wait for its end.
 
-        Enqueue one timed launch at a time: a launch with a dozen others behind it in the queue
-        takes up to a microsecond longer than the last ones, whatever it does.
+        Enqueue one timed launch at a time. If a dozen others are behind it in the queue, a launch
+        takes up to a microsecond longer than the last ones do, whatever it computes.
         """
         self._flag[:] = 0
         self._hold.prepared_async_call(
@@ -66,12 +66,12 @@ class StreamControl:
             raise NotHeldError(f"it took over {HOLD_SECONDS} s to enqueue: it was not held")
 
     def pass_turns(self, number: int) -> None:
-        """Enqueued: so many kernels that do nothing (turns.py says what for)."""
+        """Enqueue this many kernels that do nothing (launch_phase.py says why)."""
         for _ in range(number):
             self._pass.prepared_async_call((1, 1), (1, 1, 1), self.stream)
 
     def flush_l2(self, how: Flush = "clean") -> None:
-        """Empty the L2 cache: stream_control.cu says why in two steps."""
+        """Flush the L2 cache; stream_control.cu says why in two steps."""
         if how == "dirty":
             cuda.memset_d32_async(int(self._dirty), 0, self._l2_words, self.stream)
             return

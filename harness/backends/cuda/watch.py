@@ -1,4 +1,4 @@
-"""Filling, hashing and comparing device memory: watch.cu from the host's side."""
+"""Fill, hash and compare device memory: the host's side of watch.cu."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _JUDGED = np.dtype([("wrong", "u4"), ("worst", "f4")])
 
 
 class Regions:
-    """Several stretches of memory, described on the device once; empty ones are left out."""
+    """Several ranges of memory, described on the device once; empty ones are left out."""
 
     def __init__(self, regions: Sequence[Region]) -> None:
         self.count = len(regions)
@@ -54,14 +54,14 @@ class Watch:
         self._judged = cuda.mem_alloc(_JUDGED.itemsize)
 
     def fill(self, regions: Regions, pattern: int) -> None:
-        """Enqueued: every region holds the pattern, four bytes, or zeros where it must be zero."""
+        """Enqueue filling every region with the pattern, or with zeros if it must be zero."""
         if regions.count:
             self._fill.prepared_async_call(
                 self._grid(regions), _BLOCK, self._stream, regions.table, pattern
             )
 
     def note(self, regions: Regions) -> None:
-        """Enqueued: a hash per region, to be read with the next `noted`."""
+        """Enqueue one hash per region, to be read with the next `noted`."""
         if not regions.count:
             self._rows.append(0)
             return
@@ -74,11 +74,11 @@ class Watch:
         self._rows.append(regions.count)
 
     def forget(self) -> None:
-        """The last one noted, of a launch that does not count."""
+        """Drop the last hashes noted, those of a launch that does not count."""
         self._used -= self._rows.pop()
 
     def noted(self) -> list[tuple[int, ...]]:
-        """The hashes noted since the last time, in order."""
+        """Return the hashes noted since the last call, in order."""
         if self._used:
             cuda.memcpy_dtoh_async(self._host, self._hashes, self._stream)
         self._stream.synchronize()
@@ -90,17 +90,17 @@ class Watch:
         return found
 
     def hashes(self, *several: Regions) -> list[tuple[int, ...]]:
-        """A hash per region, now."""
+        """Hash every region now."""
         for regions in several:
             self.note(regions)
         return self.noted()
 
     def noise(self, address: int, count: int) -> None:
-        """Random floats into memory that is only moved."""
+        """Fill memory that is only moved with random floats."""
         self._noise.prepared_call((self._most_blocks, 1), _BLOCK, address, count)
 
     def judged(self, output: Allocation, bounds: Bounds) -> tuple[int, float]:
-        """How many results are wrong, and the worst error as a share of what its bound allows."""
+        """Return how many results are wrong, and the worst error as a fraction of its bound."""
         kernel = self._module.get_function(f"judge_{output.buffer.dtype}").prepare("PPPIQP")
         cuda.memset_d32_async(int(self._judged), 0, 2, self._stream)
         kernel.prepared_async_call(
@@ -117,7 +117,7 @@ class Watch:
 
 
 class Bounds:
-    """What an output's results are held to, on the device: float64, one bound or one per result."""
+    """An output's reference and bounds on the device, in float64: one bound, or one per result."""
 
     def __init__(self, reference: Array, bound: Array | float) -> None:
         limits = np.atleast_1d(np.asarray(bound, np.float64))

@@ -1,10 +1,10 @@
 """A problem's buffers in device memory: verified launches, timed launches, and launches to profile.
 
-A timed launch is also a right one. Outside its two events its outputs and scratch are poisoned, its
-module's variables and overwritten inputs put back, and its inputs are in one of two states by
-chance. Right after its end its results are sampled and hashed, and compared with the verified ones
-of that state, bit by bit; when the device is idle the sample must still be the same. After every
-batch the inputs and the guards around all buffers are hashed too.
+A timed launch is also checked. Before the first of its two events, outputs and scratch are
+poisoned, the module's variables and overwritten inputs are restored, and the inputs are put into
+one of two states at random. Right after the last event, the results are sampled and hashed, and
+compared bit for bit with the verified ones for that state. When the device is idle, the sample must
+still be the same. After every batch, the inputs and the guards around all buffers are hashed too.
 """
 
 from __future__ import annotations
@@ -57,14 +57,15 @@ from harness.journal.records import Cache
 from harness.problem import Buffer, Problem, Role
 
 _CACHES: tuple[Cache, ...] = ("cold", "warm", "cold", "warm", "cold")
-"""Of the launches that are compared to see whether a result varies from launch to launch. One that
-does so half of the time is missed in one of 32 draws, and there are two."""
+"""The launches that are compared to see whether a result varies from launch to launch. A result
+that differs half of the time is missed in one of 32 draws, and there are two draws."""
 
 _AROUND: Mapping[Cache, int] = {"cold": 5, "warm": 3}
-"""Kernels around a timed launch: one holds, one poisons, one hashes, and a clean flush has two."""
+"""The kernels around a timed launch: one holds, one poisons, one hashes, and a clean flush takes
+two."""
 
 _BEYOND_DOUBLES = ("int64", "uint64")
-"""Types whose numbers a double may round: the host compares them."""
+"""Types whose numbers a double may round, so that the host has to compare them."""
 
 _OUTSIDE = "a kernel wrote {} the buffer `{}`"
 
@@ -145,12 +146,12 @@ class CudaWorkspace:
         self._states = States(self._state_kernels, self._memory, self._inputs, changes)
 
     def noise(self, name: str) -> None:
-        """Random floats in a buffer whose contents do not matter."""
+        """Fill a buffer whose contents do not matter with random floats."""
         memory = self._memory[name]
         self._watch.noise(memory.address, memory.buffer.nbytes // 4)
 
     def audit(self) -> str:
-        """What has changed that must not have, put back; empty where nothing has."""
+        """Report what has changed and must not have, and restore it; empty if nothing has."""
         faults: list[str] = []
         inputs_are, guards = self._watch.hashes(self._input_regions, self._guards)
         if self._inputs and inputs_are != self._inputs_were:
@@ -183,13 +184,13 @@ class CudaWorkspace:
             return "; ".join(faults)
         try:
             return self._references.error()
-        except cuda.MemoryError:  # none for the references: the host has some
+        except cuda.MemoryError:  # too little for the references: the host compares instead
             return None
 
     def _run(
         self, case: Case, built: Built | None, draw: int, roles: Sequence[Role]
     ) -> tuple[dict[str, Array], tuple[str, ...]]:
-        """One launch: the buffers of these roles as it left them, and what it did wrong besides."""
+        """Launch once; return the buffers of these roles afterwards, and what else went wrong."""
         steps, module = self._calls(case, built), self._module(built)
         with self._faults_of(case), nvtx.annotate(case.id, domain=NVTX_DOMAIN):
             self._watch.fill(self._to_fill, poison(draw))
@@ -209,9 +210,9 @@ class CudaWorkspace:
         return after, faults
 
     def right(self, case: Case, built: Built | None) -> Right | str:
-        """What the case's results come to, right after a launch that was verified.
+        """Hash the case's results, right after a verified launch.
 
-        Or why they are not right every time.
+        Returns the reason instead if they are not right every time.
         """
         [first] = self._watch.hashes(self._outputs)
         right, varies = Right(first), False
@@ -227,7 +228,7 @@ class CudaWorkspace:
         return self.audit() or right
 
     def ready(self, case: Case, built: Built | None, right: Right) -> str:
-        """Launch once, not held, so that code is loaded; why that was not right, or nothing."""
+        """Launch once, unheld, to load code; return why the result was wrong, if it was."""
         steps, module = self._calls(case, built), self._module(built)
         if not right.held:
             self._unheld.add(case.id)
@@ -278,13 +279,14 @@ class CudaWorkspace:
         flush: Flush = "clean",
         right: Right | None = None,
     ) -> Launched:
-        """So many launches; each result is held to its bounds where it varies.
+        """Launch this many times; if results vary, compare each with its bounds.
 
-        The inputs are in either state where both are verified, and in their own afterwards.
+        The inputs are in either state if both are verified, and in their original state afterwards.
 
-        A first one is not among them, unless it is long: right after other code and a pause it
-        takes a microsecond more than those that follow, up to 10 % on an H200. The others take all
-        turns in the queue alike, whatever their number of kernels (`turns.py`).
+        An additional first launch does not count, unless it is long. Right after other code and a
+        pause, it takes a microsecond longer than those that follow, up to 10 % on an H200. The
+        others go through all phases of the queue evenly, whatever their number of kernels
+        (`launch_phase.py`).
         """
         steps, module = self._calls(case, built), self._module(built)
         warm_up = self._calls(case, built, twins=True) if cache == "warm" else []
@@ -325,12 +327,12 @@ class CudaWorkspace:
         flush: Flush,
         is_other: bool = False,
     ) -> list[float]:
-        """One launch: nanoseconds of all steps together, or with `apart` of each.
+        """Time one launch: the nanoseconds of all steps together or, with `apart`, of each.
 
-        A warm one follows another launch, which had outputs and scratch of its own, so that those
-        of the timed one are still poisoned, and inputs in a state of its own, so that its answer is
-        of no use. What a library returns in memory of its own is copied into the outputs after the
-        last event. Results are looked at without going back to the host first.
+        A warm launch follows another launch. That one has outputs and scratch of its own, so those
+        of the timed launch are still poisoned, and a state of the inputs of its own, so its answer
+        is of no use. What a library returns in memory of its own is copied into the outputs after
+        the last event. Results are sampled and hashed without going back to the host first.
         """
         marks = [cuda.Event() for _ in range(len(steps) + 1 if apart else 2)]
         held = self._control.held() if case.id not in self._unheld else contextlib.nullcontext()
@@ -361,20 +363,20 @@ class CudaWorkspace:
             if case.kind == "kernel":
                 raise
             self._watch.forget()
-            # Its code waits for the device: it is timed with the host's part in it, which is said.
+            # Its code waits for the device, so its time includes the host's part; a remark says so.
             self._unheld.add(case.id)
             return self._timed(case, steps, warm_up, module, apart, flush, is_other)
         self._stream.synchronize()
         return [1e6 * later.time_since(earlier) for earlier, later in pairwise(marks)]
 
     def _fresh(self, case: Case, module: Module | None) -> None:
-        """Enqueued: the state that every launch starts from, with other poison than the last."""
+        """Enqueue the state in which every launch starts, with poison unlike the last."""
         self._launches += 1
         self._watch.fill(self._to_fill, poison(self._launches))
         self._restore(case, module)
 
     def _restore(self, case: Case, module: Module | None) -> None:
-        """Enqueued: the inputs that the case overwrites, and its module's variables, as before."""
+        """Enqueue restoring the inputs that the case overwrites, and its module's variables."""
         for name in case.overwrites:
             memory = self._memory[name]
             if name not in self._pristine:
@@ -391,7 +393,7 @@ class CudaWorkspace:
     def profile(self, case: Case, built: Built | None, ranges: Sequence[str]) -> None:
         """Launch every step once, each alone inside its NVTX range, given by name.
 
-        What a profiler must not count stays outside: the restored inputs and the poison.
+        What a profiler must not count is done outside the range: restoring inputs, and poisoning.
         """
         steps, module = self._calls(case, built), self._module(built)
         with self._faults_of(case):
@@ -420,8 +422,8 @@ class CudaWorkspace:
     def _calls(self, case: Case, built: Built | None, twins: bool = False) -> list[Call]:
         """The case's steps, on the buffers or on the twins of those that it writes.
 
-        A function is bound once and called once before anything is made of it: the first call may
-        compile, try algorithms, and wait for memory, which no launch that is held can do.
+        A function is bound once, and called once before anything else uses it. The first call may
+        compile, try algorithms, and wait for memory, none of which a launch that is held can do.
         """
         memory = self._twins if twins else self._memory
         if built is None:
@@ -439,7 +441,7 @@ class CudaWorkspace:
 
     @contextlib.contextmanager
     def _faults_of(self, case: Case) -> Iterator[None]:
-        """The driver's errors are faults of the case; after one, nothing more can be launched."""
+        """Turn the driver's errors into faults of the case; nothing can be launched after one."""
         try:
             yield
         except cuda.MemoryError:
@@ -485,5 +487,5 @@ def _no_memory_for(case: Case) -> str:
 
 
 def _words(error: Exception) -> str:
-    """The driver's error without PyCUDA's repetition."""
+    """Return the driver's error without what PyCUDA repeats."""
     return str(error).splitlines()[0].rpartition("failed: ")[2]

@@ -1,6 +1,6 @@
 """Shell completion of options, once `kernel-harness --install-completion` has been run.
 
-A faulty matrix is no error here: nothing is offered then.
+A faulty matrix is not an error here: it only means that nothing is offered.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class MatrixOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Where a run goes, on how many cores, and what it says at its end."""
+    """The options for a run's folder, its cores, and its output at the end."""
 
     out: options.Out = None
     jobs: options.Jobs = 0

@@ -34,11 +34,11 @@ def report(
     ] = LATEST,
     ncu: Annotated[
         list[Path],
-        typer.Option("--ncu", help="A .ncu-rep whose figures go into the journal. Repeatable."),
+        typer.Option("--ncu", help="A .ncu-rep whose figures to add to the journal. Repeatable."),
     ] = [],  # noqa: B006
     single_file: Annotated[
         bool,
-        typer.Option("--single-file", help="All pages in one file, to send or to attach."),
+        typer.Option("--single-file", help="Write all pages to one file, to send or to attach."),
     ] = False,
     quiet: Quiet = False,
     as_json: AsJson = None,
@@ -53,17 +53,17 @@ def report(
 def pack(
     folder: Annotated[Path, typer.Argument(help="A run's folder.", autocompletion=completion.runs)],
     target: Annotated[
-        Path, typer.Argument(help="Where the packed run goes; what pages share goes beside it.")
+        Path, typer.Argument(help="The packed run's folder; files that pages share go beside it.")
     ],
-    only: Annotated[str, typer.Option("--only", help="Of several problems, this one alone.")] = "",
+    only: Annotated[str, typer.Option("--only", help="Pack only this problem of several.")] = "",
     force: Annotated[
-        bool, typer.Option("--force", help="Replace the run that the target has.")
+        bool, typer.Option("--force", help="Replace the run that is in the target.")
     ] = False,
 ) -> None:
-    """Keep a run in a repository: its journal compressed, and pages that share their assets.
+    """Pack a run for a repository, with its journal compressed and pages that share their assets.
 
-    The run itself stays. Left out are the reports of Nsight Compute: their figures are in the
-    journal.
+    The run itself is not changed. Reports of Nsight Compute are left out, because their figures are
+    in the journal.
     """
     from harness.commands import pack as packing
 
@@ -74,7 +74,7 @@ def compare(
     base: Annotated[
         str,
         typer.Argument(
-            help="The run's folder to compare with; or a run that has both sides, alone.",
+            help="The folder of the run to compare with; or, alone, a run that has both sides.",
             autocompletion=completion.runs,
         ),
     ],
@@ -87,11 +87,11 @@ def compare(
         bool,
         typer.Option(
             "--across-machines",
-            help="Compare runs of different machines by what each says against its own baseline.",
+            help="Compare runs from different machines, each relative to its own baseline.",
         ),
     ] = False,
     min_effect: MinEffect = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print the answer alone.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the answer.")] = False,
     as_json: ComparisonJson = None,
     as_markdown: ComparisonMarkdown = None,
     as_junit: ComparisonJunit = None,
@@ -100,9 +100,9 @@ def compare(
         typer.Option("--out", help="The page; by default comparison.html in the new run's folder."),
     ] = None,
 ) -> None:
-    """What became slower, worse or faulty from one run to another, and what changed beside it.
+    """Show what became slower, worse or faulty from one run to another, and what else changed.
 
-    Exit code 0, and with --gate: 0: nothing is slower, worse or newly faulty. 1: something is.
+    Exit code 0 or, with --gate: 0: nothing is slower, worse or newly faulty. 1: something is.
     2: the command is wrong. 3: nobody can tell.
     """
     from harness.commands import compare as made
@@ -118,10 +118,10 @@ def compare(
 def trend(
     runs: Annotated[
         list[Path],
-        typer.Argument(help="The folders of two runs or more.", autocompletion=completion.runs),
+        typer.Argument(help="The folders of two or more runs.", autocompletion=completion.runs),
     ],
     out: Annotated[
-        Path, typer.Option("--out", help="A folder for trend.html, trend.csv and the figures.")
+        Path, typer.Option("--out", help="The folder for trend.html, trend.csv and the figures.")
     ] = REPORTS / "trend",
 ) -> None:
     """Show each variant's time or exact counters from run to run, and mark new levels."""

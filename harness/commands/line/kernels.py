@@ -10,12 +10,14 @@ from harness.commands.line.groups import MatrixOptions, takes_groups
 from harness.commands.line.options import Arch, Config, Jobs, Kernels
 
 MachineCode = Annotated[
-    bool, typer.Option("--machine-code", help="Show each line's machine instructions, too.")
+    bool, typer.Option("--machine-code", help="Also show each line's machine instructions.")
 ]
 Smallest = Annotated[
     bool,
     typer.Option(
-        "--smallest", help="Of a case with a fault: the least sizes and threads that still have it."
+        "--smallest",
+        help="If the case has a fault, find the smallest sizes and fewest threads "
+        "that still show it.",
     ),
 ]
 
@@ -32,7 +34,9 @@ def list_cases(
     matrix: MatrixOptions,
     whole: Annotated[
         bool,
-        typer.Option("--resolved", help="Each variant as merged, each value with its line."),
+        typer.Option(
+            "--resolved", help="Show each variant after merging, each value with its line."
+        ),
     ] = False,
 ) -> None:
     """Show every case of the matrix and what it would launch."""
@@ -44,7 +48,7 @@ def list_cases(
 
 
 def annotate(
-    pattern: Annotated[str, typer.Argument(help="A case, or the start of its name.")],
+    pattern: Annotated[str, typer.Argument(help="A case, or the beginning of its name.")],
     config_path: Config = None,
     kernels: Kernels = None,
     arch: Arch = None,
@@ -52,7 +56,7 @@ def annotate(
     machine_code: MachineCode = False,
     smallest: Smallest = False,
 ) -> None:
-    """Emulate one case and show its source, with what each line cost."""
+    """Emulate one case and show its source, with the cost of each line."""
     from harness.commands import annotate as shown
 
     raise typer.Exit(
@@ -61,18 +65,18 @@ def annotate(
 
 
 def new(
-    problem: Annotated[str, typer.Argument(help="What it is called: a new folder's name.")],
+    problem: Annotated[str, typer.Argument(help="The problem's name, and that of its new folder.")],
     config_path: Config = None,
     kernels: Kernels = None,
 ) -> None:
-    """Write a problem with two variants that work, to be changed, and test it on the emulator."""
+    """Create a problem with two working variants to start from, and test it on the emulator."""
     from harness.commands import new as skeleton
 
     skeleton.new(problem, config_path, kernels)
 
 
 def doctor() -> None:
-    """Say what is installed and usable here, and what to do about what is not."""
+    """Show what is installed and usable here, and how to fix what is not."""
     from harness.commands import doctor as examined
 
     examined.show()

@@ -12,28 +12,30 @@ from harness.commands.line import completion
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", help="The matrix; bench.yaml where you stand, if it is there."),
+    typer.Option("--config", help="The matrix; by default bench.yaml in the current folder."),
 ]
 Kernels = Annotated[
     Path | None,
-    typer.Option("--kernels", help="The folder of problems; kernels/ beside the matrix."),
+    typer.Option(
+        "--kernels", help="The folder of problems; by default kernels/ beside the matrix."
+    ),
 ]
 Backend = Annotated[
     Literal["auto", "cuda", "emulator"],
-    typer.Option(help="auto: the GPU where there is one, else the emulator."),
+    typer.Option(help="auto: the GPU if there is one, else the emulator."),
 ]
 Only = Annotated[
     list[str],
     typer.Option(
-        "--only", help="A case as `list` prints it, or its beginning up to a /; * and ? match "
-        "within a part. Repeatable.", autocompletion=completion.cases,
+        "--only", help="Only this case, as printed by `list`, or all that begin like this up to a "
+        "/. * and ? match within a part. Repeatable.", autocompletion=completion.cases,
     ),
 ]  # fmt: skip
 Size = Annotated[
     list[str],
     typer.Option(
-        "--size", help="Only sizes with this value: n=2**24, or n=2**20,2**24. With one for each "
-        "name, as in m=256,n=256,k=64, any size. Repeatable.",
+        "--size", help="Only sizes with this value: n=2**24, or n=2**20,2**24. With a value for "
+        "every name, as in m=256,n=256,k=64, any size. Repeatable.",
     ),
 ]  # fmt: skip
 Dtype = Annotated[
@@ -50,15 +52,15 @@ Launch = Annotated[
 ]  # fmt: skip
 Quick = Annotated[
     bool,
-    typer.Option("--quick", help="A rough answer in seconds: one size, few rounds."),
+    typer.Option("--quick", help="Get a rough answer in seconds: one size, few rounds."),
 ]
 Arch = Annotated[
-    str | None, typer.Option(help="Compile for, and emulate, this architecture, such as sm_80.")
+    str | None, typer.Option(help="Compile for and emulate this architecture, such as sm_80.")
 ]
 Jobs = Annotated[
     int,
     typer.Option(
-        "--jobs", min=0, help="Cores that workers and emulated launches share; 0: all.",
+        "--jobs", min=0, help="How many cores workers and emulated launches share; 0: all.",
     ),
 ]  # fmt: skip
 
@@ -66,29 +68,29 @@ Jobs = Annotated[
 def _folder(text: str) -> Path:
     """Refuse an empty path, which is what a script passes when its variable is not set."""
     if not text.strip():
-        raise typer.BadParameter("it is empty; name a folder, or leave the option out")
+        raise typer.BadParameter("it is empty; name a folder, or omit the option")
     return Path(text)
 
 
 Out = Annotated[
     Path | None,
     typer.Option(
-        parser=_folder, metavar="PATH", help="The run's folder, by default a new one in reports/ "
-        "where you stand. In one that has results, only what changed is done anew.",
+        parser=_folder, metavar="PATH", help="The run's folder; by default a new one in reports/ "
+        "in the current folder. If it has results, only what is out of date is repeated.",
     ),
 ]  # fmt: skip
 SaveBaseline = Annotated[
     str | None,
     typer.Option(
-        "--save-baseline", metavar="NAME", help="Then keep the run in reports/baselines under this "
-        "name, which `compare` takes for a run.",
+        "--save-baseline", metavar="NAME", help="Afterwards keep the run in reports/baselines "
+        "under this name, for `compare`.",
     ),
 ]  # fmt: skip
 Sandbox = Annotated[
     bool,
     typer.Option(
-        "--sandbox", help="Inside bubblewrap: no network, nothing written but the run's folder; "
-        "for kernels that you do not trust.",
+        "--sandbox", help="Run inside bubblewrap, without network and with only the run's folder "
+        "writable; for kernels that you do not trust.",
     ),
 ]  # fmt: skip
 CacheControl = Literal["all", "none"]
@@ -96,11 +98,13 @@ ClockControl = Literal["none", "base"]
 Cluster = Annotated[
     str | None,
     typer.Option(
-        "--cluster", metavar="WHERE", help="Spread over Dask workers: local (one per GPU of this "
+        "--cluster", metavar="WHERE", help="Run on Dask workers: local (one per GPU of this "
         "host, or per group of cores), local:4, or a scheduler such as tcp://host:8786.",
     ),
 ]  # fmt: skip
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print no table of results at the end.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", help="Do not print the table of results at the end.")
+]
 AsJson = Annotated[
     Path | None, typer.Option("--json", help="Write the results to this file as JSON.")
 ]
@@ -114,13 +118,13 @@ ComparisonMarkdown = Annotated[
     Path | None, typer.Option("--markdown", help="Write a comment for a pull request.")
 ]
 ComparisonJunit = Annotated[
-    Path | None, typer.Option("--junit", help="Write JUnit XML: a test case for each pair.")
+    Path | None, typer.Option("--junit", help="Write JUnit XML, with a test case per pair.")
 ]
 Gate = Annotated[
     bool,
     typer.Option(
-        "--gate", help="Exit with 1 where something is slower, worse or newly faulty, and with 3 "
-        "where nobody can tell.",
+        "--gate", help="Exit with 1 if anything is slower, worse or newly faulty, and with 3 if "
+        "nobody can tell.",
     ),
 ]  # fmt: skip
 
@@ -133,7 +137,7 @@ def _share(given: str | float) -> float:
     except ValueError:
         found = math.nan
     if not 0 < found < 1:
-        raise typer.BadParameter(f"{text} is no part of a time; write 2% or 0.02")
+        raise typer.BadParameter(f"{text} is not a share between 0 and 1; write 2% or 0.02")
     return found
 
 
@@ -141,7 +145,7 @@ MinEffect = Annotated[
     float | None,
     typer.Option(
         "--min-effect", parser=_share, metavar="SHARE",
-        help="The slowdown that is to be found or excluded, by default 2%; where neither is "
-        "certain nobody can tell.",
+        help="The slowdown to be found or excluded, by default 2%. If it can be neither, nobody "
+        "can tell.",
     ),
 ]  # fmt: skip

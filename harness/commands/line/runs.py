@@ -56,7 +56,9 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         cluster: Cluster = None,
         watch: Annotated[
             bool,
-            typer.Option("--watch", help="Then wait, and run again what a saved file changes."),
+            typer.Option(
+                "--watch", help="Afterwards wait, and run again what a saved file affects."
+            ),
         ] = False,
     ) -> None:
         """Compile, verify and time (or emulate) the matrix, and write the report.
@@ -81,11 +83,11 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
             list[str],
             typer.Option(
                 "--metrics",
-                help="A set of metrics; repeatable. All by default. Of a GPU only.",
+                help="A set of metrics; by default all. GPU only. Repeatable.",
             ),
         ] = [],  # noqa: B006
         ncu: Annotated[
-            str | None, typer.Option(help="Nsight Compute's ncu, if not on PATH.")
+            str | None, typer.Option(help="The path of Nsight Compute's ncu, if it is not on PATH.")
         ] = None,
         cache_control: Annotated[
             CacheControl, typer.Option(help="all: empty the caches before every pass.")
@@ -96,9 +98,10 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
     ) -> None:
         """Run the matrix, then every sound case under Nsight Compute once; or emulate and count.
 
-        With --out of a run that has ended, only what ncu has not told yet is collected, of the
-        cases that the filters choose. Where ncu is missing or forbidden, the emulator counts what
-        was timed. Exit codes as `run`; 1 also where a kernel has no counters, or --ncu names none.
+        With --out of a finished run, only counters that ncu has not collected yet are collected,
+        for the cases that the filters choose. If ncu is missing or forbidden, the emulator counts
+        what was timed. Exit codes as for `run`; also 1 if a kernel has no counters, or if --ncu
+        names no ncu.
         """
         from harness.commands.runs import running
         from harness.ncu.stage import ProfileOptions
@@ -112,7 +115,7 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
     @takes_groups
     def beside_commit(
         base: Annotated[
-            str, typer.Argument(help="git: and a branch, tag or commit, such as git:main.")
+            str, typer.Argument(help="git: with a branch, tag or commit, such as git:main.")
         ],
         matrix: MatrixOptions,
         out: Out = None,
@@ -126,7 +129,7 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         uncommitted: Annotated[
             bool,
             typer.Option(
-                "--uncommitted", help="Take kernels with uncommitted changes as they are."
+                "--uncommitted", help="Allow uncommitted changes, and use the kernels as they are."
             ),
         ] = False,
         gate: Gate = False,
@@ -139,7 +142,8 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         """Build and run a commit's kernels beside today's, in one run, and compare the two.
 
         Both sides are measured in the same rounds, with today's problem.py, sizes and settings; the
-        commit's variants end in __base. Exit codes as `run`; with --gate as `compare --gate`.
+        names of the commit's variants end in __base. Exit codes as for `run`; with --gate, as for
+        `compare --gate`.
         """
         from harness.commands import compare
         from harness.commands.runs import beside

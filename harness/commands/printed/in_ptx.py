@@ -1,4 +1,4 @@
-"""Messages, first and last, for when only PTX and not machine code can be counted."""
+"""Messages at the start and at the end, for runs that can count only PTX and not machine code."""
 
 from __future__ import annotations
 

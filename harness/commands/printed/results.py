@@ -32,7 +32,7 @@ from harness.tables import Run
 from harness.tables.roofs import Roof
 
 FEW = 3
-"""So many ladders are shown whole."""
+"""Up to this many ladders are shown completely."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class OutputOptions:
 
 
 def tell(run: Run, wanted: OutputOptions) -> None:
-    """Print and write the results. Raises UsageError where a file cannot be written."""
+    """Print and write the results. Raises UsageError if a file cannot be written."""
     found = ladders(run)
     told = counted.counts(Explainer(Readings(run)))
     shown = sheets(run, found, told)

@@ -40,7 +40,7 @@ class Sheet:
 
 
 GAP = 2
-"""Blanks between two columns."""
+"""The number of spaces between two columns."""
 
 
 def rich(sheet: Sheet, width: int) -> Table:

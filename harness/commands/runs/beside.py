@@ -100,8 +100,8 @@ def _say_uncommitted(commit: Commit, paths: list[Path], allowed: bool) -> None:
     text = f"uncommitted changes: {commits.named(found)}"
     if not allowed:
         raise UsageError(
-            f"{text}\n  commit them, so that the comparison is one of two commits, or compare the "
-            "files as they are with --uncommitted"
+            f"{text}\n  commit them to compare two commits, or compare the files as they are with "
+            "--uncommitted"
         )
     console.print(f"today's side has {text}", markup=False)
 

@@ -69,7 +69,7 @@ def _on_each_kind(
         known = ", ".join(kind.name for kind in pool.kinds)
         raise UsageError(
             f"{folder} holds a run on one kind of card, and the workers have several: {known}\n"
-            "  name another folder with --out, or start workers with one kind of card alone"
+            "  name another folder with --out, or start workers with only one kind of card"
         )
     names = distinct_names(pool.kinds)
     below = cards.begin(folder, names)

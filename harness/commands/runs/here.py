@@ -29,8 +29,8 @@ def carry_out(request: RunRequest) -> tuple[int, Path]:
         console.print(warning, markup=False)
     if request.wanted and request.wanted.sets and backend == "emulator":
         raise UsageError(
-            "--metrics chooses what ncu counts on a GPU; the emulator always counts all it can\n"
-            "  leave --metrics out, or run where there is a GPU"
+            "--metrics chooses what ncu counts on a GPU; the emulator always counts what it can\n"
+            "  omit --metrics, or run where there is a GPU"
         )
     executor = LocalExecutor(request.jobs or environment.cores())
     if backend != "cuda":

@@ -33,22 +33,23 @@ _MACHINES = {
     "aarch64": _Machine(0xC00000B7, 198, 199, 425),
 }
 _X32 = 0x40000000
-"""Added to numbers of calls by 32-bit pointers on x86-64; no such number exists elsewhere."""
+"""The flag in the numbers of x32 system calls on x86-64; no other system has such numbers."""
 
 _FAMILIES = (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 _PAIRS = (socket.SOCK_STREAM, socket.SOCK_SEQPACKET)
 _KIND = 0xF
-"""Of a socket's type; the other bits are flags."""
+"""The bits of a socket's type; the others are flags."""
 
 # linux/bpf_common.h, linux/seccomp.h
 _LOAD, _AND, _RETURN = 0x20, 0x54, 0x06
 _EQUAL, _AT_LEAST = 0x15, 0x35
 _NUMBER, _ARCH, _FIRST, _SECOND = 0, 4, 16, 24
-"""Offsets in struct seccomp_data; of arguments the lower half, on little-endian machines."""
+"""Offsets in struct seccomp_data; for arguments, that of the lower half on little-endian
+machines."""
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 
 _Line = tuple[int, int, str, str]
-"""Code, operand, and where it goes on if it holds and if not; "" is the next line."""
+"""Code, operand, and the labels to jump to if it is true and if not; "" is the next line."""
 
 
 def rules() -> bytes:
@@ -57,7 +58,7 @@ def rules() -> bytes:
     if machine is None:
         raise UsageError(
             f"--sandbox knows no system calls of {platform.machine()}, only of "
-            f"{' and '.join(_MACHINES)}\n  run without --sandbox what you trust"
+            f"{' and '.join(_MACHINES)}\n  run only code that you trust without --sandbox"
         )
     return _assembled(_lines(machine))
 

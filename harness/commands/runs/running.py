@@ -21,8 +21,8 @@ def run(
     """Carry out `run` and return the exit code."""
     if request.cluster and (in_sandbox or watch):
         raise UsageError(
-            "--cluster goes with neither --sandbox nor --watch: workers are processes of their "
-            "own, which a sandbox here does not hold\n  leave one of the two out"
+            "--cluster cannot be combined with --sandbox or --watch: workers are separate "
+            "processes, which a sandbox here does not contain\n  omit one of the two"
         )
     if in_sandbox:
         return _kept(request, baseline, sandbox.run)[0]

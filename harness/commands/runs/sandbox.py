@@ -40,13 +40,14 @@ from harness.run.folder import fresh, point_latest
 
 REPOSITORY = Path(__file__).parents[3]
 _HOME = "/tmp/harness-home"
-"""Inside, for the caches of libraries."""
+"""The folder inside the sandbox for the caches of libraries."""
 _MEMORY_SHARE = 0.75
-"""Of this machine's memory, that one process may have for its data."""
+"""The share of the machine's memory that one process may use for its data."""
 _MORE_THREADS = 4096
-"""Beyond those that the user has already; the kernel counts threads as processes."""
+"""The most threads beyond those that the user already has; the kernel counts threads as
+processes."""
 _LONGEST_LINE = 1 << 16
-"""Of what is printed inside, as it is shown at once."""
+"""The longest line of output from inside that is passed on at once."""
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -119,8 +120,8 @@ def _real(path: Path) -> Path:
                 continue
         if os.getuid() == 0 or here.lstat().st_uid != 0:
             raise UsageError(
-                f"--sandbox: {here} is a link, which may lead anywhere by the time it is followed\n"
-                f"  name the real place: {os.path.realpath(path)}"
+                f"--sandbox: {here} is a link, whose target may change before it is followed\n"
+                f"  name the real path: {os.path.realpath(path)}"
             )
         here = here.resolve()
     return here
@@ -186,9 +187,9 @@ def _ended(inside: subprocess.Popen[bytes], told: int) -> int:
     if not said:
         inside.wait()
         raise UsageError(
-            "bubblewrap cannot make a sandbox on this machine; what it says stands above\n"
+            "bubblewrap cannot create a sandbox on this machine; its message is above\n"
             "  it needs user namespaces (sysctl kernel.unprivileged_userns_clone, user.max_user_"
-            "namespaces), or run without --sandbox what you trust"
+            "namespaces), or run only code that you trust without --sandbox"
         )
     return _wait(inside, int(json.loads(said)["child-pid"]))
 

@@ -15,7 +15,7 @@ from harness.processes.stopping import STOPPED, TOLD, code_of
 
 POLL_S = 0.3
 _SETTLED_S = 0.2
-"""A file that was saved this long ago is taken to be whole."""
+"""A file that was saved this long ago is considered complete."""
 
 Seen = Mapping[Path, int]
 """File → when it was changed, ns."""

@@ -22,7 +22,7 @@ from harness.run.runner import Runner
 
 ROUGH = "--quick: one size per problem and few rounds; take its figures for rough ones"
 DRAWING_S = 10.0
-"""That the report of a run which was told to stop may take."""
+"""The seconds that the report may take after a run was told to stop."""
 _BLAMELESS = "the GPU failed, and no kernel is blamed; when it is back: the same command with --out"
 _CLUSTER_GONE = "no kernel is blamed; when it is back: the same command with --out"
 

@@ -33,18 +33,18 @@ class CHeader:
         return self.ffi.dlopen(None)
 
     def new(self, struct_: str, **fields: Any) -> Any:
-        """One of them, which lives as long as somebody holds it."""
+        """Create one of them, which exists as long as something refers to it."""
         return self.ffi.new(f"{struct_} *", fields)
 
     def at(self, array: NDArray[Any]) -> Any:
-        """Where its elements are, for any field or parameter that is a pointer."""
+        """The address of its elements, for any field or parameter that is a pointer."""
         return self.ffi.cast("void *", array.ctypes.data)
 
     def fields(self, struct_: str) -> tuple[str, ...]:
         return tuple(name for name, _ in self.ffi.typeof(struct_).fields)
 
     def dtype(self, struct_: str) -> np.dtype[Any]:
-        """Of arrays of a struct; a pointer is a number there."""
+        """The dtype for arrays of a struct, in which pointers are numbers."""
         return self._dtype(self.ffi.typeof(struct_))
 
     def _dtype(self, of: Any) -> np.dtype[Any]:
@@ -60,7 +60,8 @@ class CHeader:
         return np.dtype(f"{'u' if unsigned else 'i'}{self.ffi.sizeof(of)}")
 
     def packer(self, struct_: str) -> struct.Struct:
-        """For a struct of plain numbers and pointers, whose fields are set all at once."""
+        """Return a packer for a struct of plain numbers and pointers, whose fields are set all at
+        once."""
         dtype = self.dtype(struct_)
         codes = "".join(field[0].char for field in (dtype.fields or {}).values())
         packed = struct.Struct("@" + codes)

@@ -26,7 +26,7 @@ FLAGS = (
 )  # fmt: skip
 
 COMPILING_S = 600.0
-"""What that takes at most on busy cores: it is not to be taken off another deadline."""
+"""Deadline for compiling on busy cores, which is not counted against other deadlines."""
 
 
 def compiled(name: str, header: CHeader, *folders: Path) -> Any | str:
@@ -100,7 +100,7 @@ def _build(compiler: str, path: Path, sources: Sequence[Path], folders: Sequence
 
 
 def _flags() -> tuple[str, ...]:
-    """Ours, and after them what CXXFLAGS adds: sanitizers, for instance."""
+    """The compiler flags: ours, followed by those in CXXFLAGS, such as sanitizers."""
     return (*FLAGS, *shlex.split(os.environ.get("CXXFLAGS", "")))
 
 
@@ -109,13 +109,13 @@ def _run(*command: str) -> None:
 
 
 def cache_folder() -> Path:
-    """Where libraries are kept: `$XDG_CACHE_HOME` or `~/.cache`."""
+    """The folder for compiled libraries: in `$XDG_CACHE_HOME` or `~/.cache`."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "kernel-harness"
 
 
 def _processor() -> str:
-    """What `-march=native` depends on."""
+    """The processor's features, on which `-march=native` depends."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -126,7 +126,7 @@ def _processor() -> str:
 
 
 def names_of(header: CHeader, lookup: Callable[[int, Any], int]) -> dict[str, int]:
-    """Name → index, by a function of the library's that gives names until there is none."""
+    """Name → index, from a function of the library that returns one name after another."""
     names: dict[str, int] = {}
     name = header.ffi.new("const char **")
     while lookup(len(names), name):

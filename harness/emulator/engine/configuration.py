@@ -50,7 +50,7 @@ class Requested(NamedTuple):
 
 
 def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfiguration:
-    """Raises LaunchError for what the architecture does not allow.
+    """Raises LaunchError if the architecture does not allow it.
 
     What a program was launched with last is not checked again.
     """
@@ -62,7 +62,7 @@ def configure(program: Program, kernel: Kernel, asked: Requested) -> LaunchConfi
 
 
 def _key(asked: Requested) -> list[tuple[type, Any]]:
-    """Equal for what is equal in all its types, too: True is no 1."""
+    """Return a key that is equal only for values of equal types, too: True is not 1."""
     parts = [*_extents(asked.grid), None, *_extents(asked.block), *asked[2:]]
     return [*zip(map(type, parts), parts, strict=True)]
 
@@ -122,7 +122,7 @@ def _directives(program: Program, kernel: Kernel) -> CompiledFor:
 
 
 def _resident(threads: int, limits: Architecture) -> int:
-    """How many blocks the architecture's representative device holds, as far as threads go."""
+    """How many blocks the architecture's representative device holds, by threads."""
     of_an_sm = min(limits.max_threads_per_sm // threads, limits.max_blocks_per_sm)
     return max(1, of_an_sm) * limits.representative.sm_count
 
@@ -135,7 +135,7 @@ def _limits(arch: str) -> Architecture:
 
 
 def _fitting(program: Program, threads: int, shared_bytes: int, checks: bool) -> int:
-    """How many blocks may execute together by the memory that they take."""
+    """How many blocks may execute together, given the memory that they take."""
     local = threads * program.local_bytes
     if checks:
         local += local * _ORIGIN_BYTES // grain(program, "local")

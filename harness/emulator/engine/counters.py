@@ -27,7 +27,7 @@ from harness.emulator.results.counters import (
 )
 
 MEASURED_SHARED_ATOMICS = frozenset({"add", "max", "cas"})
-"""Those whose wavefronts readings settle; the others are modelled as these."""
+"""The shared atomics whose wavefronts hardware readings determine; others are modelled on these."""
 _VECTORS = frozenset({"v2", "v4", "v8"})
 
 
@@ -94,10 +94,10 @@ def uncounted(program: Program, instructions: tuple[InstructionCount, ...]) -> U
 def _of_branches(
     program: Program, counts: RawCounts, instructions: tuple[InstructionCount, ...]
 ) -> Iterator[Counter]:
-    """Warps that executed a branch, and those of them whose lanes parted.
+    """Count the warps that executed a branch, and those whose lanes diverged there.
 
-    As in machine code, where this was read on an H200, a jump without a condition, a call and a
-    return from one are branches on which all lanes agree; the kernel's own return is none.
+    As in machine code, by readings on an H200, an unconditional jump, a call and its return are
+    branches on which all lanes agree; the kernel's own return is not a branch.
     """
     choices = sum(each.branches for each in instructions)
     jumps = sum(counts.block_warps[number] for number in program.once(_jumps))
@@ -145,10 +145,10 @@ def _of_arithmetic(instructions: tuple[InstructionCount, ...]) -> Iterator[Count
 
 
 def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]:
-    """How the lanes of a warp meet on addresses.
+    """Count how the lanes of a warp collide on addresses.
 
-    It follows from the addresses alone, but of PTX instructions: machine code may add up the lanes
-    of a warp before one of them goes to memory.
+    Only the addresses determine it. But these are PTX instructions: machine code may combine the
+    lanes of a warp before one of them goes to memory.
     """
     of_shared = [i for i in instructions if i.atomic_lanes and i.shared_requests]
     of_global = [i for i in instructions if i.atomic_lanes and not i.shared_requests]
@@ -163,7 +163,7 @@ def _of_atomics(instructions: tuple[InstructionCount, ...]) -> Iterator[Counter]
 
 
 def _of_sectors(buffers: Iterable[Allocation]) -> Iterator[Counter]:
-    """Sectors of global memory that the launch touched at all, however often."""
+    """Sectors of global memory that the launch touched, each counted once."""
     touched = [each.touched() for each in buffers]
     yield Counter("distinct_sectors_read", sum(read for read, _ in touched), "sector", MODEL)
     yield Counter("distinct_sectors_written", sum(out for _, out in touched), "sector", MODEL)
@@ -217,7 +217,7 @@ def _is_of_single_halves(opcode: str) -> bool:
 def _kind(op: Op, program: Program) -> str:
     """ld, st, atom or red; an atomic whose result is never read is a reduction, as in SASS.
 
-    Compare-and-swap, exchange, the addition of halves and what acquires have no such form.
+    Compare-and-swap, exchange, additions of halves and acquiring atomics have no such form.
     """
     if op.name != "atom" or op.variant[1] in ("cas", "exch") or "." in op.variant[1]:
         return op.name
@@ -231,7 +231,7 @@ def _kind(op: Op, program: Program) -> str:
 def _shared_provenance(
     program: Program, instructions: tuple[InstructionCount, ...]
 ) -> tuple[Provenance, Provenance]:
-    """Exact unless an executed shared access has no rule read off hardware."""
+    """The provenance: exact, unless an executed shared access has no rule derived from hardware."""
     cost: Provenance = EXACT
     ideal: Provenance = EXACT
     if any(i.shared_wavefronts and _has_no_reading(i.opcode) for i in instructions):

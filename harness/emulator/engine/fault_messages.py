@@ -48,12 +48,13 @@ class Place:
         return f"thread {index_of(number, self.block)}"
 
     def block_of(self, number: int) -> str:
-        """Another block at the beginning of a sentence's part; nothing for the same one."""
+        """Name another block at the beginning of a clause; empty for the same one."""
         return "" if number < 0 else f"block {index_of(number, self.grid)}, "
 
 
 def told(what: int, site: int, details: Sequence[int], place: Place) -> tuple[str, str]:
-    """The kind of a fault and its message. `what` numbers `What` of `machine/interface.h`."""
+    """The kind of a fault and its message. `what` is a value of the enum `What` in
+    `machine/interface.h`."""
     kind, words = _VERDICTS[what]
     return kind, words(place, site, *details)
 
@@ -76,7 +77,7 @@ def _misaligned(
 
 
 def _nearest(p: Place, address: int) -> int:
-    """The buffer whose part of the address space it is, or which is next to that."""
+    """The buffer in whose part of the address space it is, or next to whose part."""
     return min(max((address >> SLOT_BITS) - 1, 0), len(p.memory.allocations) - 1)
 
 
@@ -258,7 +259,7 @@ def _stack(p: Place, site: int, size: int) -> str:
 
 
 def _held(p: Place, handle: int) -> str:
-    """What a handle stands for, by the name of its argument."""
+    """Describe a handle by the name of its argument."""
     number = handle - FIRST_HANDLE
     if not 0 <= number < len(p.memory.textures):
         return f"{handle & (1 << 64) - 1:#x}, which is no texture or surface of the launch"

@@ -9,7 +9,7 @@ from harness.emulator.results.faults import Dim3, Fault
 def fault_at(
     location: Location | None, kind: str, message: str, block: Dim3, thread: Dim3
 ) -> Fault:
-    """A fault of the instruction that stands there."""
+    """Create a fault of the instruction at that location."""
     file, line = (location.file, location.line) if location else ("", 0)
     return Fault(kind, message, file, line, block, thread)
 

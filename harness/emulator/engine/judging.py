@@ -39,7 +39,8 @@ def run(
 ) -> Outcome:  # fmt: skip
     """Execute all blocks, or until something goes wrong.
 
-    `variables`: observe every byte; so many of the first buffers are variables of the module.
+    `variables`: if given, observe every byte; it is the number of buffers, the first ones, that are
+    variables of the module.
     """
     laid = Laid(program, configuration, memory, params, jobs=1)
     observed = () if variables is None else tuple(_unobserved(memory, variables))
@@ -145,7 +146,8 @@ class _Run:
 
 
 def _together(program: Program, configuration: LaunchConfiguration, register_bytes: int) -> int:
-    """How many blocks execute together: fewer than they may where their registers take too much."""
+    """How many blocks execute together: fewer than allowed if their registers take too much
+    memory."""
     if program.once(waiting_loops).heads or synchronises_grid(program):
         return configuration.chunk_blocks
     warps = -(-configuration.threads // layout.LANES)
@@ -153,7 +155,7 @@ def _together(program: Program, configuration: LaunchConfiguration, register_byt
 
 
 def _traits(program: Program) -> list[int]:
-    """What the judge has to know of each instruction."""
+    """The properties of each instruction that the judge needs."""
     are_fences, speculative = program.once(fences), program.once(speculative_loads)
     traits = [
         layout.IS_FENCE * fence

@@ -22,7 +22,7 @@ OBSERVED = HEADER.fields("Observed")
 _COUNTS = HEADER.fields("Counts")
 BY_SITE = _COUNTS[: _COUNTS.index("block_warps")]
 BY_BLOCK = _COUNTS[len(BY_SITE) :]
-"""What is counted, in 64 bits each: for all sites, or all basic blocks, and then the next."""
+"""The counts, in 64 bits each: one kind for all sites or all basic blocks, then the next kind."""
 
 
 def __getattr__(name: str) -> int:

@@ -50,7 +50,7 @@ _NOT_RESTORED = (
 
 
 class GivenUp(Exception):
-    """The machine has doubts; the buffers are as they were before the launch."""
+    """The fast run was abandoned; the buffers are as they were before the launch."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def loaded() -> Machine:
 
 
 def only_judged(program: Program, configuration: LaunchConfiguration) -> str:
-    """Why a launch is the judge's from the beginning; empty if the fast run may try it.
+    """Why only the judge can run a launch; empty if the fast run may try it.
 
     Raises LaunchError without an engine, and UnknownInstruction for what it cannot execute.
     """
@@ -209,7 +209,7 @@ def _launch(program: Program, configuration: LaunchConfiguration, jobs: int) -> 
 
 
 def _of_program(program: Program) -> Any:
-    """A launch with all that is the same for each of its launches."""
+    """Create a launch with everything that is the same for all launches of the program."""
     encoded = program.once(_encoded)
     arrays = {
         name: getattr(encoded, name)

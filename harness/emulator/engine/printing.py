@@ -21,7 +21,7 @@ _DIRECTIVE = re.compile(
 )
 
 Peek = Callable[[int, int, int], bytes]
-"""Up to so many bytes at a generic address, as a lane sees them: (lane, address, count)."""
+"""Reads up to `count` bytes at a generic address, as a lane sees them: (lane, address, count)."""
 
 
 class Printer:
@@ -34,7 +34,8 @@ class Printer:
         self._characters = 0
 
     def print(self, block: int, lane: int, format_: int, arguments: int) -> int:
-        """One call of a lane; the number of its arguments, -1 if that was too much."""
+        """Print one call of a lane; return the number of its arguments, or -1 if that was too
+        much."""
         if len(self.printed) >= MOST_PRINTED:
             self.too_much = f"the launch printed more than {MOST_PRINTED} times"
             return -1
@@ -55,7 +56,7 @@ class Printer:
 
 
 def assertion(peek: Peek, lane: int, message: int, function: int) -> str:
-    """What is said of an assertion that failed."""
+    """The message for a failed assertion."""
     texts = [string(peek, lane, where) for where in (message, function)]
     return f"assertion `{texts[0]}` failed in {texts[1]}"
 

@@ -33,16 +33,16 @@ class RawCounts:
     wavefronts_ideal: list[int]
     atomic_lanes: list[int]
     atomic_addresses: list[int]
-    """Distinct ones, summed over warps."""
+    """The number of distinct addresses, summed over warps."""
     atomic_most_lanes: list[int]
-    """Of one warp on one address."""
+    """The most lanes of one warp on one address."""
     mixed: list[int]
     """Requests whose lanes go to several memories."""
     block_warps: list[int]
     block_lanes: list[int]
     taken_lanes: list[int]
     diverged_warps: list[int]
-    """Whose lanes left in several directions."""
+    """Warps whose lanes left in several directions."""
 
 
 class JobCounts:
@@ -56,7 +56,7 @@ class JobCounts:
 
     @cached_property
     def summed(self) -> RawCounts:
-        """Sums over jobs, or what is the most."""
+        """Combine the jobs' counts: sums, or maxima."""
         by_job = self._held.reshape(-1, self.apart)
         totals, most = by_job.sum(0).tolist(), by_job.max(0).tolist()
         counts = {name: totals[at] for name, at in self._places.items()}
@@ -67,7 +67,7 @@ class JobCounts:
 
 
 def _places(program: Program) -> dict[str, slice]:
-    """Where a job's counts of each kind lie."""
+    """The range of each kind of count within a job's counts."""
     sizes = dict.fromkeys(layout.BY_SITE, len(program.sites))
     sizes |= dict.fromkeys(layout.BY_BLOCK, len(program.blocks))
     ends = accumulate(sizes.values())

@@ -39,7 +39,7 @@ class LaunchReport:
     observed: tuple[Observed, ...] = field(default=(), repr=False, compare=False)
     """Every buffer byte by byte, if the launch was asked to observe."""
     remarks: tuple[Remark, ...] = ()
-    """What was let pass though nothing orders it."""
+    """Accesses that were let pass although nothing orders them."""
 
     @cached_property
     def instructions(self) -> tuple[InstructionCount, ...]:
@@ -55,7 +55,7 @@ class LaunchReport:
 
     @property
     def uncounted(self) -> Uncounted:
-        """What it has no counter of, and why."""
+        """The counters that it does not have, and why."""
         return counters.uncounted(self._program, self.instructions)
 
     @property
@@ -74,7 +74,7 @@ class LaunchReport:
         return dict(sorted(((k, v) for k, v in mix.items() if v), key=lambda kv: (-kv[1], kv[0])))
 
     def place(self, first: int) -> str:
-        """`file:line` of an entry in Observed's arrays; empty for 0, or where it is not known."""
+        """`file:line` of an entry in Observed's arrays; empty for 0, or if it is not known."""
         location = self._program.sites[first - 1].location if first else None
         return str(location) if location else ""
 

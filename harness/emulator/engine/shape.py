@@ -54,7 +54,8 @@ class Shape:
 def checked(
     code: CompiledFor, limits: Architecture, grid: Any, block: Any, dynamic: Any, budget: Any
 ) -> Shape:
-    """The shape that a caller asks for; dynamic: bytes of shared memory. Raises LaunchError."""
+    """The shape that a caller requests; dynamic: bytes of dynamic shared memory. Raises
+    LaunchError."""
     grid = arguments.dim3("grid", grid, limits.max_grid)
     block = arguments.dim3("block", block, limits.max_block)
     threads = math.prod(block)

@@ -36,10 +36,10 @@ class Allocation:
     address: int
     writable: bool = True
     written: Array | None = None
-    """By byte, 0 where nothing has written it; None for a buffer that came with its contents."""
+    """For each byte, 0 if nothing has written it; None for a buffer that came with its contents."""
     sectors: Array | None = None
-    """Of the reads, then of the writes of a launch: 1 for each 32-byte sector that a global access
-    went to. An atomic, also one whose result nobody wants, reads and writes."""
+    """For a launch's reads, then for its writes: 1 for each 32-byte sector that a global access
+    touched. An atomic both reads and writes, even if its result is not used."""
 
     @property
     def size(self) -> int:
@@ -58,7 +58,7 @@ class Allocation:
 
 
 def address_of_slot(slot: int) -> int:
-    """Where the buffer of that number starts."""
+    """The address at which the buffer with that number starts."""
     return ((slot + 1) << SLOT_BITS) + (1 << (SLOT_BITS - 1))
 
 
@@ -68,7 +68,7 @@ class AddressSpace:
     def __init__(self) -> None:
         self.allocations: list[Allocation] = []
         self.textures: list[tuple[str, Described]] = []
-        """What a message calls each, and what it is."""
+        """Each texture's name in messages, and its description."""
 
     def add(
         self, name: str, data: Array, writable: bool = True, address: int | None = None
@@ -85,9 +85,9 @@ class AddressSpace:
         return allocation
 
     def map_sectors(self) -> list[int]:
-        """Empty maps of the sectors of every buffer; the address of each.
+        """Create empty maps of the sectors of every buffer; return the address of each.
 
-        They are one array, pages of which that nothing touches cost no memory.
+        They are one array, so pages that nothing touches cost no memory.
         """
         sizes = [2 * allocation.sector_count for allocation in self.allocations]
         maps = np.zeros(sum(sizes), np.uint8)

@@ -145,7 +145,7 @@ def _pack(
 def _place(
     label: str, where: str, array: Array, memory: AddressSpace, placed: dict[tuple[int, int], int]
 ) -> int:
-    """The address of an array; one that is given twice is one buffer."""
+    """The address of an array; one that is passed twice is one buffer."""
     if array.dtype.hasobject:
         raise LaunchError(f"{where} holds Python objects; pass an array of numbers")
     if not array.flags.c_contiguous:
@@ -202,7 +202,7 @@ def written_allocations(program: Program, memory: AddressSpace, params: bytes) -
 
 
 def _written(program: Program) -> tuple[frozenset[str], tuple[int, ...]]:
-    """The names of what a kernel may write, and where among the parameters pointers to it lie."""
+    """The names of the buffers that a kernel may write, and the positions of pointers to them."""
     names, starts = written_buffers(program) | {WORKSPACE}, program.param_offsets()
     parts = (name.rpartition("+") for name in names)
     return names, tuple(starts[name] + int(offset) for name, _, offset in parts if name in starts)

@@ -24,12 +24,12 @@ KINDS = ("1d", "2d", "3d", "layered 1d", "layered 2d", "cube")
 MODES = ("clamp", "border", "wrap", "mirror")
 FORMATS = tuple(map(np.dtype, ("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4")))
 FIRST_HANDLE = 1 << 48
-"""Of a launch's textures and surfaces, in the order of its arguments."""
+"""The first handle of a launch's textures and surfaces, which are numbered in argument order."""
 _AXES = {"1d": 1, "2d": 2, "3d": 3, "layered 1d": 2, "layered 2d": 3, "cube": 3}
 _FILTERED = {"1d": 1, "layered 1d": 1, "2d": 2, "layered 2d": 2, "cube": 2}
 """Axes whose coordinates have an address mode."""
 _MOST = 1 << 17
-"""Texels along an axis; of a line that is memory in a row as many as there is room for."""
+"""The most texels along an axis; a one-dimensional texture of linear memory has as many as fit."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Texture:
     fractions: bool = False
 
     def described(self, label: str) -> Described:
-        """Raises LaunchError for what no texture can be."""
+        """Describe a texture. Raises LaunchError if it cannot be one."""
         given = self.address
         modes = [given] * _FILTERED.get(self.kind, 3) if isinstance(given, str) else [*given]
         modes += ["clamp"] * (3 - len(modes))
@@ -86,7 +86,7 @@ class Surface:
     channels: int = 1
 
     def described(self, label: str) -> Described:
-        """Raises LaunchError for what no surface can be."""
+        """Describe a surface. Raises LaunchError if it cannot be one."""
         if self.kind == "cube" or not (isinstance(self.texels, np.ndarray)
                                        and self.texels.flags.writeable):  # fmt: skip
             raise LaunchError(f"{label}: a surface is an array that may be written, and no cube")

@@ -21,7 +21,8 @@ from harness.emulator.ptx.syntax import TYPE_SIZES
 Array = NDArray[Any]
 
 PLAIN, VOLATILE, ATOMIC, BLOCK_ATOMIC = 0, 1, 2, 3
-"""The last: atomic for the threads of its block alone, in memory that other blocks see."""
+"""The kinds of access. The last is atomic only for the threads of its block, in memory that other
+blocks see."""
 
 
 _STRONG = {"relaxed", "acquire", "release", "acq_rel", "sc"}
@@ -38,7 +39,7 @@ def access_kind(opcode: str) -> int:
 
 
 def kind_of(program: Program, op: Op) -> int:
-    """The same of an operation: an instruction may become several."""
+    """The kind of an operation's access; an instruction may become several operations."""
     opcode = program.sites[op.site].opcode
     if op.name == "st" and of_mbarriers(opcode):
         return PLAIN  # what is atomic is how it tells the mbarrier
@@ -48,13 +49,14 @@ def kind_of(program: Program, op: Op) -> int:
 
 
 def of_mbarriers(opcode: str) -> bool:
-    """Whether an instruction is about an mbarrier, or tells one when what it moves is there."""
+    """Whether an instruction acts on an mbarrier, or signals one when the data that it moves
+    arrives."""
     names = ("mbarrier.", "cp.", "st.async", "red.async")
     return opcode.startswith(names) and "mbarrier" in opcode
 
 
 def fences(program: Program) -> list[bool]:
-    """For each site whether it is a fence, too, if it is an atomic access."""
+    """For each site that is an atomic access, whether it is also a fence."""
     return [_orders(site.opcode) for site in program.sites]
 
 
@@ -74,9 +76,9 @@ def grain(program: Program, space: str) -> int:
 
 
 def granule(program: Program, space: str) -> int:
-    """The widest unit of a state space, in bytes, that no access splits: that of the fast run's.
+    """The widest unit of a state space, in bytes, that no access splits; the fast run uses it.
 
-    A vector is one access, aligned to its whole width.
+    A vector is one access, aligned to its full width.
     """
     return program.once(_granules)[space]
 
@@ -97,7 +99,7 @@ def _granules(program: Program) -> dict[str, int]:
 
 
 def _least(program: Program, size: Callable[[Op], int]) -> dict[str, int]:
-    """The smallest of all accesses to a state space; of generic ones to each."""
+    """The smallest access to a state space; generic accesses count for every space."""
     found: dict[str, list[int]] = {space: [] for space in ("global", "shared", "local")}
     for block in program.blocks:
         for op in block.ops:
@@ -108,7 +110,7 @@ def _least(program: Program, size: Callable[[Op], int]) -> dict[str, int]:
 
 
 def _elements(op: Op) -> int:
-    """Of a vector that is loaded or stored; an atomic takes its own one by one."""
+    """The number of elements of a vector load or store; an atomic takes its elements one by one."""
     if op.name == "ld":
         return len(op.result_types)
     return len(op.sources) - 2 if op.name == "st" else 1
@@ -119,7 +121,7 @@ def _word(op: Op) -> str:
 
 
 def atomic_bytes(op: Op) -> int:
-    """How many bytes an atomic is about; one of 128 bits has its halves for operands."""
+    """How many bytes an atomic accesses; one of 128 bits has its halves as operands."""
     return TYPE_SIZES[op.source_types[2]] * max(1, len(op.result_types))
 
 
@@ -130,9 +132,9 @@ _BY_BITS = ("and", "or", "xor")
 def atomic_rule(program: Program, op: Op, *, wanted: bool) -> str:
     """How the machine code serves an atomic: one of the rules above, or its operation.
 
-    A shared addition of 1 whose result nobody reads has a form of its own. On an address that is
-    the same for all threads, the lanes of a warp are combined and one of them goes to memory. Of a
-    vector's elements the first is counted for all. `wanted`: whether somebody reads the result.
+    A shared addition of 1 whose result is not read has a form of its own. On an address that is the
+    same for all threads, the lanes of a warp are combined and one of them goes to memory. The first
+    element of a vector counts for all. `wanted`: whether the result is read.
     """
     if len(op.variant) == 3:
         return UNCOUNTED if op.variant[2] == "0" else VECTOR + op.variant[2]
@@ -151,7 +153,7 @@ def _is_one(program: Program, op: Op) -> bool:
 
 
 def _combines(program: Program, op: Op, *, wanted: bool) -> bool:
-    """As ptxas 13.0 does for sm_80 and sm_90, by its machine code."""
+    """Whether ptxas 13.0 combines the lanes, as its machine code for sm_80 and sm_90 shows."""
     space, operation = op.variant
     type_ = op.source_types[2]
     if space not in ("global", "shared") or type_[0] not in "us" or type_[1:] == "16":

@@ -31,21 +31,22 @@ class AllocationTranslator:
         return self.decoder.declare(f"{FREE} before {site}", "u64")
 
     def keep_free(self, callee: Function, site: int, guarded: int | None) -> None:
-        """Before a call: which part of the stack is free, to be so again behind it."""
+        """Before a call, record which part of the stack is free, to restore it afterwards."""
         if takes_memory(callee):
             free = self.decoder.declare(FREE, "u64")
             op = self.decoder.stack_op("mov", self.free_before(site), free, site=site)
             self.code.append((op, guarded))
 
     def release(self, after: str, site: int, guarded: int | None) -> None:
-        """Before a return: what the function took is free again."""
+        """Before a return, free what the function took."""
         if after in self.releases:
             free = self.decoder.declare(FREE, "u64")
             op = self.decoder.stack_op("mov", free, self.releases[after], site=site)
             self.code.append((op, guarded))
 
     def begin_stack(self, *, beside_recursion: bool) -> None:
-        """At the kernel's first instruction, if it or a function takes memory: all is free."""
+        """Mark all memory as free at the kernel's first instruction, if the kernel or a function
+        uses any."""
         if FREE not in self.decoder.registers:
             return
         if beside_recursion:

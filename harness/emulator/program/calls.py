@@ -90,7 +90,7 @@ class CallTranslator(AllocationTranslator):
         return f"#{self.labels}"
 
     def declare_registers(self, function: Function, prefix: str) -> None:
-        """Those of 128 bits are two registers each."""
+        """Declare a function's registers; one of 128 bits becomes two."""
         for name, kind in function.registers.items():
             if TYPE_SIZES[kind] <= 8:
                 self.decoder.declare(prefix + name, kind)
@@ -150,7 +150,7 @@ class CallTranslator(AllocationTranslator):
         self.code.append(Mark(after))
 
     def _passable(self, param: Param, actual: str) -> bool:
-        """Whether a variable or register of the caller can stand for a parameter."""
+        """Whether a variable or register of the caller can be used as a parameter."""
         if actual in self.variables:
             variable = self.variables[actual]
             in_memory = variable.space == "local"
@@ -376,7 +376,7 @@ class CallTranslator(AllocationTranslator):
 
 
 def _in_memory(variable: Param | Variable) -> bool:
-    """Structs that are passed, and arrays in local memory."""
+    """Keep structs that are passed, and arrays, in local memory."""
     if isinstance(variable, Param):
         return variable.type == "b8"
     return variable.space == "local" or (variable.space == "param" and variable.type == "b8")

@@ -4,8 +4,8 @@ Nsight Compute counts thread instructions by machine opcode: FADD, FMUL and FFMA
 D and H. By readings on an H200, a thread instruction counts once whether it works on one half or on
 two, a subtraction is an addition, and bf16 counts under H. The same rules apply here. Divisions,
 roots and functions (`div`, `sqrt`, `rcp`, `ex2`, …), comparisons, `min`, `max`, `neg` and
-conversions are no such instruction in PTX and count nothing, although machine code implements some
-of them with FADD, FMUL and FFMA.
+conversions are not such instructions in PTX and count as nothing, although machine code implements
+some of them with FADD, FMUL and FFMA.
 """
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ class Arithmetic:
 
 @lru_cache(maxsize=4096)
 def arithmetic(opcode: str) -> Arithmetic | None:
-    """Of a PTX opcode; None for what is no floating-point addition or multiplication.
+    """The floating-point operation of a PTX opcode; None unless it is an addition or
+    multiplication.
 
     A matrix instruction of m × n × k is 2·m·n·k operations of a warp, all of whose lanes take part,
-    or of a warpgroup's four.
+    or of a warpgroup's four warps.
     """
     name, modifiers, types = split_opcode(opcode)
     if name == "mma" or not _PRODUCTS.isdisjoint(modifiers):
@@ -65,7 +66,7 @@ def arithmetic(opcode: str) -> Arithmetic | None:
 
 
 def operations(opcode: str) -> int:
-    """What an instruction is to the thread that executes it, in floating-point operations."""
+    """The number of floating-point operations of an instruction, per thread that executes it."""
     found = arithmetic(opcode)
     return found.operations if found else 0
 

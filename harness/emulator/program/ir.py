@@ -203,7 +203,7 @@ class Program:
     remembered: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def param_offsets(self) -> dict[str, int]:
-        """Where each parameter lies among the bytes of all of them."""
+        """The offset of each parameter within the bytes of all parameters."""
         offsets, total = {}, 0
         for param in self.params:
             total = -(-total // param.align) * param.align
@@ -212,7 +212,7 @@ class Program:
         return offsets
 
     def once(self, work: Callable[[Program], Found]) -> Found:
-        """What `work` finds out about this program, worked out at the first time only."""
+        """The result of `work` on this program, computed only the first time."""
         if work not in self.remembered:
             self.remembered[work] = work(self)
         found: Found = self.remembered[work]
@@ -268,4 +268,4 @@ class To:
 
 
 Entry = Mark | To | tuple[Op, int | None]
-"""What stands in a kernel that is one list, before it is cut into basic blocks."""
+"""An entry of a kernel that is still one list, before it is split into basic blocks."""

@@ -92,7 +92,8 @@ def needed_ops(block: Block) -> list[tuple[Op, frozenset[int]]]:
 
 
 def unwritten_registers(program: Program) -> tuple[Register, ...]:
-    """Registers of the source program that a thread may read before anything wrote them."""
+    """The registers of the source program that a thread may read before anything has written
+    them."""
     found = (program.registers[slot] for slot in sorted(program.blocks[0].live_in))
     return tuple(register for register in found if not register.name.startswith("!"))
 

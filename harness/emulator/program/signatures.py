@@ -58,7 +58,7 @@ class Signature:
 
 
 def _same(count: int, *, bitwise: bool = False) -> Callable[[str, frozenset[str]], Types]:
-    """All operands of the instruction's type; `bitwise` where the sign makes no difference."""
+    """All operands have the instruction's type; `bitwise` if the sign makes no difference."""
 
     def operands(type_: str, _: frozenset[str]) -> Types:
         kind = unsigned(type_) if bitwise else type_
@@ -68,7 +68,7 @@ def _same(count: int, *, bitwise: bool = False) -> Callable[[str, frozenset[str]
 
 
 def _multiply(count: int) -> Callable[[str, frozenset[str]], Types]:
-    """mul and mad: .wide doubles the result's width, .lo does not care for the sign."""
+    """mul and mad: .wide doubles the result's width, .lo is independent of the sign."""
 
     def operands(type_: str, modifiers: frozenset[str]) -> Types:
         if is_float(type_):
@@ -252,7 +252,7 @@ def split_opcode(opcode: str) -> tuple[str, list[str], list[str]]:
 
 
 def match(name: str, modifiers: list[str], types: list[str]) -> Types | None:
-    """Result and source types of a computing instruction, or None where it is unknown."""
+    """Result and source types of a computing instruction, or None if it is unknown."""
     given = frozenset(modifiers)
     for row in SIGNATURES.get(name, ()):
         if len(types) == 1 and len(given) == len(modifiers) and row.fits(types[0], given):

@@ -22,7 +22,8 @@ _Place = tuple[int, int]  # basic block, index of an operation in it
 
 
 def speculative_loads(program: Program) -> frozenset[int]:
-    """The sites of loads from a fixed address whose values are only selected, or not."""
+    """The sites of loads from a fixed address whose values are used only in selects, or not at
+    all."""
     found = _Loads(program)
     places: dict[int, list[_Place]] = {}
     for number, block in enumerate(program.blocks):
@@ -63,7 +64,8 @@ class _Loads:
         return True
 
     def _users(self, slot: int, place: _Place) -> Iterator[tuple[_Place | None, int]]:
-        """Who reads what a register holds after an operation: (place, operand); None: control."""
+        """The readers of a register's value after an operation: (place, operand), or None for
+        control."""
         todo = [(place[0], place[1] + 1)]
         seen: set[int] = set()
         while todo:

@@ -62,7 +62,7 @@ def _parts(block: Block, varying: set[int]) -> bool:
 
 
 def _between(blocks: Sequence[Block], number: int, end: int) -> set[int]:
-    """Blocks on the way from one to where its ways meet again."""
+    """The blocks on the paths from one block to where its paths reconverge."""
     found: set[int] = set()
     todo = list(successors(blocks[number].terminator))
     while todo:
@@ -74,7 +74,7 @@ def _between(blocks: Sequence[Block], number: int, end: int) -> set[int]:
 
 
 def _post_dominators(blocks: Sequence[Block]) -> list[int]:
-    """For each block the nearest one that every way out of it goes through."""
+    """For each block, the nearest block that every path out of it goes through."""
     order = _from_the_exit(blocks)
     place = {number: i for i, number in enumerate(order)}
     nearest = {_EXIT: _EXIT}
@@ -102,7 +102,7 @@ def _common(one: int, other: int, nearest: dict[int, int], place: dict[int, int]
 
 
 def _from_the_exit(blocks: Sequence[Block]) -> list[int]:
-    """The exit and the blocks that lead to it, each after some block that it leads to."""
+    """The exit and the blocks that lead to it, each after one of its successors."""
     back: dict[int, list[int]] = {number: [] for number in (_EXIT, *range(len(blocks)))}
     for number, block in enumerate(blocks):
         for onward in successors(block.terminator) or (_EXIT,):

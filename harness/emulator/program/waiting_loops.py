@@ -47,7 +47,7 @@ class WaitingLoops:
 
 
 def waiting_loops(program: Program) -> WaitingLoops:
-    """What the scheduler has to know of a program."""
+    """The properties of a program that the scheduler needs."""
     blocks = program.blocks
     heads = {}
     for head, loop in loops_by_head(blocks, program.sites).items():
@@ -68,7 +68,7 @@ def waiting_loops(program: Program) -> WaitingLoops:
 
 
 def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None:
-    """Keep what loops that may wait have read, though it may be used up within a basic block."""
+    """Keep the values read by loops that may wait, even those used up within a basic block."""
     for loop in loops_by_head(blocks, sites).values():
         telling = _telling(blocks, loop)
         for number in loop:
@@ -76,7 +76,7 @@ def keep_loop_conditions(blocks: Sequence[Block], sites: Sequence[Site]) -> None
 
 
 def split_at_warp_syncs(code: Code, new_label: Callable[[], str]) -> Code:
-    """The same code with a new block wherever lanes meet."""
+    """Begin a new block wherever lanes meet."""
     out: Code = []
     last: int | None = None
     starts = {
@@ -92,7 +92,8 @@ def split_at_warp_syncs(code: Code, new_label: Callable[[], str]) -> Code:
 
 
 def loops_by_head(blocks: Sequence[Block], sites: Sequence[Site]) -> dict[int, set[int]]:
-    """Blocks that read what another thread may change, in a loop that branches on it: the loop."""
+    """Find loops that branch on a value that another thread may change; map the reading blocks to
+    the loop."""
     found = {}
     flows: dict[int, set[int]] = {}
     for number, block in enumerate(blocks):
@@ -137,7 +138,7 @@ def _telling(blocks: Sequence[Block], loop: Iterable[int]) -> set[int]:
 
 
 def _found(blocks: Sequence[Block], numbers: Iterable[int]) -> set[int]:
-    """Registers that hold what the loads and atomics of some blocks have read."""
+    """The registers that hold values read by the loads and atomics of some blocks."""
     return {
         register.slot
         for n in numbers
@@ -148,7 +149,7 @@ def _found(blocks: Sequence[Block], numbers: Iterable[int]) -> set[int]:
 
 
 def _loop(blocks: Sequence[Block], number: int) -> set[int]:
-    """Blocks that control may come to from one and come back."""
+    """The blocks that control can reach from one block and return from."""
     onwards = {n: list(successors(block.terminator)) for n, block in enumerate(blocks)}
     back: dict[int, list[int]] = defaultdict(list)
     for n, targets in onwards.items():
@@ -158,7 +159,7 @@ def _loop(blocks: Sequence[Block], number: int) -> set[int]:
 
 
 def _reachable(edges: Mapping[int, Iterable[int]], starts: Iterable[int]) -> set[int]:
-    """What the edges lead to from where they start, which is among it only if they come back."""
+    """The nodes reachable from a start; the start itself only if an edge leads back to it."""
     found: set[int] = set()
     todo = list(starts)
     while todo:

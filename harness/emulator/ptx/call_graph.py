@@ -17,7 +17,7 @@ def function_address(module: Module, name: str) -> int:
 
 
 def call_target(call: Instruction) -> str:
-    """What a call names: a function, or the register that holds a pointer to one."""
+    """The target of a call: a function, or the register that holds a pointer to one."""
     return next((o.text for o in call.operands if isinstance(o, Name)), "?")
 
 

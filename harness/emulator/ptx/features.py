@@ -117,7 +117,7 @@ def _by_registers(instruction: Instruction) -> Iterator[tuple[Kind, str]]:
 
 
 def _is_special(name: str, start: str) -> bool:
-    """Whether a name is the special register or a part of it, and no `%pm_of_mine`."""
+    """Whether a name is the special register or a part of it, and not a name like `%pm_of_mine`."""
     rest = name[len(start) :]
     return rest in ("", "64", "_hi", "_lo") or (start == "%pm" and rest.isdigit())
 
@@ -126,9 +126,9 @@ def _is_special(name: str, start: str) -> bool:
 
 
 def _from_clocks(body: list[Instruction]) -> set[str]:
-    """Registers whose value may come from a clock, wherever in the function that is.
+    """Find the registers whose value may come from a clock, anywhere in the function.
 
-    Followed through registers alone: what goes through memory is lost sight of.
+    Values are followed only through registers, not through memory.
     """
     found: set[str] = set()
     before = -1
@@ -145,7 +145,7 @@ def _from_clocks(body: list[Instruction]) -> set[str]:
 
 
 def _branches_on(body: list[Instruction], registers: set[str]) -> Iterator[Instruction]:
-    """Instructions that are done or not, or choose, by one of the registers."""
+    """Instructions whose execution or selection depends on one of the registers."""
     for instruction in body:
         name = instruction.opcode.split(".")[0]
         chooses = names_of(instruction.operands[-1:]) if name in ("selp", "slct") else []

@@ -11,14 +11,14 @@ from harness.emulator.ptx.syntax import Kernel, Module
 def find_kernel(module: Module, name: str) -> Kernel:
     """The kernel of exactly that name, or else the only one that the source calls so.
 
-    `ns::sum` finds a kernel of a namespace, `sum` finds it as well. Raises LaunchError where there
+    `ns::sum` finds a kernel of a namespace, `sum` finds it as well. Raises LaunchError if there
     is none, or more than one, such as the instances of a template.
     """
     return module.kernels[find_name("kernel", name, module.kernels)]
 
 
 def find_name(what: str, name: str, names: Collection[str]) -> str:
-    """Of some names the one that is meant, as `find_kernel` has it; `what` is said in messages."""
+    """Find which of several names is meant, as `find_kernel` does; `what` is used in messages."""
     if name in names:
         return name
     known = sorted(names)
@@ -35,7 +35,8 @@ def find_name(what: str, name: str, names: Collection[str]) -> str:
 def plain_name(mangled: str) -> list[str]:
     """`_ZN2ns3sumIfEEvPT_` → ["ns", "sum"]: the parts of a name without template arguments.
 
-    Reads what the Itanium C++ ABI calls <encoding> as far as functions that can be kernels need.
+    This reads the part of the Itanium C++ ABI's <encoding> that functions which can be kernels
+    need.
     """
     if not mangled.startswith("_Z"):
         return [mangled]

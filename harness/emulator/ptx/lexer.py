@@ -111,7 +111,7 @@ class Tokens:
 
 
 def _blank(found: re.Match[str]) -> str:
-    """A space and its new lines for a comment that may have several; all else as it is."""
+    """Replace a comment by a space and its line breaks; keep everything else."""
     if not found[0].startswith("/*"):
         return found[0]
     if not found["end"]:
@@ -121,7 +121,7 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def parse_integer(token: str) -> int:
-    """The value of an integer literal. Raises ValueError for what is none, or has over 64 bits."""
+    """The value of an integer literal. Raises ValueError if it is not one, or has over 64 bits."""
     digits = token.rstrip("U")
     octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
     value = int(digits, 8 if octal else 0)

@@ -42,7 +42,7 @@ _LINE_DIRECTIVES = {".loc", ".file", ".version", ".target", ".address_size"}
 def parse(ptx: str) -> Module:
     """Read the text of a PTX file. Never refuses an opcode for being unknown.
 
-    Raises PtxSyntaxError for what is not PTX, and TypeError for what is not text.
+    Raises PtxSyntaxError if the text is not PTX, and TypeError if it is not text.
     """
     return _Parser(ptx).module()
 
@@ -114,7 +114,7 @@ class _Parser(StatementReader):
             self.source.loc(words)
 
     def _section(self) -> None:
-        """Debug strings and tables: nothing in them is executed."""
+        """Skip debug strings and tables, in which nothing is executed."""
         while self.peek() not in ("{", ""):
             self.take()
         self.take("{")

@@ -66,7 +66,7 @@ class StatementReader(Tokens):
         return f"{name}@{self.unique}"
 
     def resolve(self, name: str) -> str:
-        """What a name stands for. `%r1.b0` is that part of what `%r1` stands for."""
+        """Resolve a name. `%r1.b0` is that part of what `%r1` resolves to."""
         for scope in reversed(self.scopes):
             if name in scope.names:
                 return scope.names[name]
@@ -74,7 +74,8 @@ class StatementReader(Tokens):
         return f"{self.resolve(register)}.{part}" if dot else name
 
     def leave(self, scope: Scope, function: Function, body: list[Instruction | Label]) -> None:
-        """A scope ends: its labels, which may be used before they stand, get their unique names."""
+        """End a scope: its labels, which may be used before their definition, get their unique
+        names."""
         renamed = {name: unique for name, unique in scope.labels.items() if name != unique}
         if not renamed:
             return

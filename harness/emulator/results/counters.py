@@ -17,7 +17,7 @@ SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}.sum"
 WAVEFRONTS, WAVEFRONTS_IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 
 Uncounted = dict[str, str]
-"""Counters that a launch has no number of, each with the reason."""
+"""Counters for which a launch has no value, each with the reason."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,8 @@ def of_instructions(
 ) -> Iterator[Counter]:
     """Instructions executed by warps and by threads, and threads per warp instruction.
 
-    warps_again and threads_again: what was issued again, which counts here and at no instruction.
+    warps_again and threads_again: repeated issues, which are counted here but not at an
+    instruction.
     """
     warps = warps_again + sum(each.warps for each in instructions)
     threads = threads_again + sum(each.threads for each in instructions)

@@ -20,7 +20,7 @@ class Observed:
     """
 
     name: str
-    """As in messages: the argument's name, or the variable's."""
+    """The name used in messages: the argument's or the variable's."""
     is_variable: bool
     """Whether it is a variable of the module and no argument."""
     read: Array

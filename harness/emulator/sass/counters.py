@@ -38,7 +38,7 @@ _OPERATIONS = {
 
 
 def counters(instructions: Sequence[MachineCount], meets_others: bool) -> tuple[Counter, ...]:
-    """Every counter of a launch. meets_others: whether trips depend on what others do meanwhile."""
+    """Every counter of a launch. meets_others: whether trip counts depend on other threads."""
     again = (
         sum(each.warps_again for each in instructions),
         sum(each.threads_again for each in instructions),
@@ -76,7 +76,7 @@ def _of_memory(instructions: Sequence[MachineCount]) -> Iterator[Counter]:
 
 
 def _memory_kinds(each: MachineCount) -> Sequence[str]:
-    """The counters that it belongs to: asynchronous copies are loads, and their own."""
+    """The counters that it contributes to: asynchronous copies are loads, and have their own."""
     if _is_copy(each):
         return "ld", _COPIES["BYPASS" in each.opcode.split(".")]
     kind = _MEMORY.get(_base(each))

@@ -27,7 +27,7 @@ _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
 _ATOMIC_WIDTHS = {2: 8, 3: 8, 5: 8, 10: 8, 11: 16}
 _HALVES = {"H0_H0": 1, "H1_H1": 2}
 _BYTES = {"B0": 4, "B1": 5, "B2": 6, "B3": 7, "H0": 4, "H1": 6}
-"""Where in a word a conversion's number begins: 4 and so many bytes."""
+"""Where in a word a conversion's number begins: 4 plus the offset in bytes."""
 _SCALES = {"X4": 2, "X8": 3, "X16": 4}
 _FLOAT_OPCODES = frozenset({
     "FADD", "FMUL", "FFMA", "FSETP", "FSET", "FSEL", "FMNMX", "FCHK", "MUFU", "F2F", "F2I", "F2FP",
@@ -49,7 +49,7 @@ class Encoded:
 
 
 def encode(function: Function, definitions: dict[str, int]) -> Encoded:
-    """Raises UnknownMachineInstruction for what the table does not have."""
+    """Raises UnknownMachineInstruction if the table lacks an instruction."""
     return _Encoder(function, definitions).encoded()
 
 
@@ -123,7 +123,7 @@ class _Encoder:
         self._refine(row, instruction, out)
 
     def _refine(self, row: table.Row, instruction: Instruction, out: Any) -> None:
-        """What follows from the operands together."""
+        """Derive what follows from the operands together."""
         handler = row.handler
         has_predicate = out["result_predicate"][0] & _PT != _PT
         if handler == "IADD3" and has_predicate:
@@ -146,7 +146,7 @@ class _Encoder:
     def _take(
         self, kind: str, operand: Operand | None, instruction: Instruction, out: Any, slots: _Slots
     ) -> None:
-        """One operand in its place; one that is missing takes up its place all the same."""
+        """Encode one operand at its place; a missing one still takes up its place."""
         if kind in "RPpn":
             self._register_or_predicate(kind, operand, out, slots)
         elif operand is None:
@@ -249,7 +249,7 @@ class _Encoder:
     def _source(
         self, operand: Operand, instruction: Instruction, out: Any, wide: bool, kind: str = "s"
     ) -> None:
-        """One source: where its row is, and what its signs make of it."""
+        """Encode one source: its row, and the effect of its signs."""
         high = 0
         if operand.kind in ("register", "uniform"):
             constant = operand.number == ZERO
@@ -309,7 +309,7 @@ class _Encoder:
 
 
 def _parts(instruction: Instruction, kind: str) -> Mapping[str, int]:
-    """What a suffix of a source says about which part of it is meant, or how it is shifted."""
+    """Read from a source's suffix which part of it is meant, or how it is shifted."""
     if kind == "a":
         return _SCALES
     return _BYTES if instruction.opcode in ("I2F", "I2FP") else _HALVES
@@ -344,5 +344,5 @@ def _constant(instruction: Instruction) -> Operand:
 
 
 _AS_IT_STANDS = "vrka"
-"""Kinds of sources whose definitions read the register and nothing that is done to it before."""
+"""Kinds of sources whose definitions read the register without modifiers."""
 _ORDERS = {"r": ("ROW",), "k": ("COL",)}

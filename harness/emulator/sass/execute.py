@@ -34,11 +34,12 @@ _BANKS = 6
 _WORD_BYTES = 4
 _BLOCK_AT, _GRID_AT, _STACK_AT = 0x00, 0x0C, 0x28
 _WINDOWS_AT = {0x18: SHARED_WINDOW, 0x20: LOCAL_WINDOW}
-"""Where code of before sm_90 finds what makes an address of shared or local memory a generic one;
-later code asks special registers."""
+"""The offsets at which code for architectures before sm_90 finds the base that makes a shared or
+local address generic; later code reads special registers."""
 _REGISTERS_AT = {"envreg1": 0x44, "envreg2": 0x48}
 _RESERVED_AT = 0x6C
-"""Where code finds the shared memory that the system keeps, before a block's own: at its start."""
+"""The offset at which code finds the shared memory reserved for the system, before a block's
+own."""
 
 
 def synchronises_grid(encoded: Encoded) -> bool:
@@ -49,7 +50,7 @@ def synchronises_grid(encoded: Encoded) -> bool:
 def bank_of_parameters(
     function: Function, shape: Shape, params: bytes, registers: Mapping[str, int]
 ) -> bytes:
-    """Constant bank 0, as the driver fills it, as far as code is known to read it.
+    """Fill constant bank 0 like the driver, as far as code is known to read it.
 
     registers: special registers of PTX that the driver fills, which have a place there.
     """
@@ -66,7 +67,7 @@ def bank_of_parameters(
 
 
 def local_bytes(function: Function) -> int:
-    """Of a thread, rounded up so that every thread's are aligned."""
+    """A thread's local memory in bytes, rounded up so that every thread's is aligned."""
     return -(-function.local_bytes // 16) * 16
 
 
@@ -113,7 +114,7 @@ def execute(
 
 
 def _padded(data: Array) -> Array:
-    """The bytes themselves, or a copy of whole words where they are none."""
+    """The bytes themselves, or a copy padded to full words."""
     missing = -data.size % _WORD_BYTES
     return np.concatenate([data, np.zeros(missing, np.uint8)]) if missing else data
 

@@ -113,7 +113,7 @@ def prepare(code: MachineCode, kernel: str) -> tuple[Function, Encoded]:
 
 
 def _refuse_calls(code: MachineCode, function: Function) -> None:
-    """Of what the driver has to call, an assertion's failure alone is known: it ends the kernel."""
+    """Refuse calls of the driver, except a failed assertion, which ends the kernel."""
     called = {symbol for _, symbol, _ in code.addresses if symbol not in code.variables}
     strange = sorted(called - {ASSERTION})
     for each in function.instructions if strange or not called else ():
@@ -155,7 +155,7 @@ def _device(code: MachineCode) -> _Device:
 
 
 def _global_variables(code: MachineCode) -> list[Variable]:
-    """Those in global memory; they come first in the address space of every launch."""
+    """The variables in global memory; they come first in the address space of every launch."""
     return [each for each in code.variables.values() if each.section.startswith(_GLOBAL)]
 
 

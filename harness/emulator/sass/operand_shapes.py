@@ -55,7 +55,7 @@ def matched(
 
 
 def _joined(operands: Sequence[Operand]) -> list[Operand]:
-    """A pair of halves is written as two immediates, which are one."""
+    """Merge two immediates that stand for one pair of halves."""
     out: list[Operand] = []
     for operand in operands:
         if operand.kind == "immediate" and out and out[-1].kind == "immediate":

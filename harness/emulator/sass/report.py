@@ -41,7 +41,7 @@ class MachineReport:
     instructions: tuple[MachineCount, ...] = field(repr=False)
     counters: tuple[Counter, ...] = field(repr=False)
     uncounted: Uncounted = field(repr=False)
-    """What it has no counter of, and why."""
+    """The counters that it does not have, and why."""
 
     def counter(self, name: str) -> Counter:
         """A counter by name; KeyError if the launch has none of that name."""

@@ -6,7 +6,7 @@ modifiers an instruction has, the one with the most is used. An opcode with a le
 row of its own is the same instruction on uniform registers.
 
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; v a
-source of 32 bits or more that is taken as it stands (one with a sign is not executed); p source
+source of 32 bits or more that is taken as it is (one with a sign is not executed); p source
 predicate, n the same, false if missing; i immediate; m memory, t the target of a copy, c constant
 memory; g matrix descriptor; r, k a factor by rows, by columns; b convergence barrier; l label; x
 special register; _ not used. `?` marks an optional operand.
@@ -39,7 +39,7 @@ class Row:
 
 
 def _flags(*parts: str | Flags) -> dict[str, int]:
-    """Modifiers without a meaning here as words, the others with their flags."""
+    """The modifiers without a meaning here as words, and the others' flags."""
     out: dict[str, int] = {}
     for part in parts:
         out.update(dict.fromkeys(part.split(), 0) if isinstance(part, str) else part)
@@ -78,7 +78,7 @@ def of_double(flags: int) -> bool:
 
 
 def _conversion(source: Flags, target: Flags) -> dict[str, int]:
-    """Flags of a conversion: from, to, the way to round."""
+    """The flags of a conversion: from, to, and rounding."""
     ways = {name: flag << 8 for name, flag in _WAYS.items()}
     targets = {name: flag << 4 for name, flag in target.items()}
     return _flags("NTZ", source, targets, ways, {"FTZ": _FLUSH})
@@ -108,7 +108,7 @@ SPECIALS = {
     "SR_LEMASK": 11, "SR_GTMASK": 12, "SR_GEMASK": 13, "SR_CLOCKLO": 14, "SR_CLOCKHI": 0,
     "SR_LWINHI": 15, "SR_SWINLO": 0, "SR_LWINLO": 0, "SR_CgaCtaId": 0,
 }  # fmt: skip
-"""Special registers by the number of their definition; 0 is what reads as 0."""
+"""Special registers by the number of their definition; 0 is the one that reads as 0."""
 
 
 def _row(
@@ -335,7 +335,8 @@ for _each in ROWS:
 
 
 def find(opcode: str, modifiers: Sequence[str]) -> tuple[Row, bool, int] | str:
-    """The row, whether it acts on uniform registers, and its flags; or what is not known of it."""
+    """Find the row, whether it uses uniform registers, and its flags; or what is unknown about
+    it."""
     rows, uniform = _BY_OPCODE.get(opcode), False
     if rows is None and opcode.startswith("U"):
         rows, uniform = _BY_OPCODE.get(opcode[1:]), True
@@ -362,7 +363,7 @@ def _in_order(wanted: Sequence[str], modifiers: Sequence[str]) -> bool:
 
 
 def _defaults(row: Row, modifiers: Sequence[str]) -> int:
-    """Of a conversion: the types that are not written."""
+    """The types of a conversion that are not written."""
     if row.defaults is None:
         return 0
     flags = 0

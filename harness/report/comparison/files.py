@@ -23,14 +23,14 @@ from harness.tables import Run
 
 FORM = 1
 MOST_ROWS = 50
-"""Of a comment's table: GitHub refuses one of more than 65,536 characters."""
+"""The most rows in a comment's table: GitHub refuses comments of more than 65,536 characters."""
 
 
 # JSON
 
 
 def as_data(judgement: Judgement) -> as_json.Comparison:
-    """All of it, in base units; what does not exist is null."""
+    """The whole comparison, in base units; absent values are null."""
     around, looked = judgement.setting, judgement.looked
     said = {FINE: "open", CLOSED: "closed"}.get(judgement.code, "cannot tell")
     return {
@@ -152,7 +152,8 @@ def _interval(value: Interval) -> as_json.Figure:
 
 
 def markdown(judgement: Judgement) -> str:
-    """A comment for a pull request: the answer, the reasons, a table, what was looked at."""
+    """Write a comment for a pull request: the answer, the reasons, a table, and what was
+    compared."""
     lines = [f"**{markdown_text(words.headline(judgement))}**", ""]
     for reason in words.reasons(judgement):
         lines.append(f"- {reason.kind}: `{markdown_code(words.and_more(reason.cases))}`: "
@@ -193,8 +194,11 @@ def _table(judgement: Judgement, told: Sequence[Change]) -> list[str]:
 
 
 def junit(judgement: Judgement) -> str:
-    """A test case for each pair: it fails where it closes the gate, and where nobody can tell of it
-    it is skipped, so that no system takes it for one that passed."""
+    """Write a test case for each pair.
+
+    It fails if the pair closes the gate. If the pair cannot be judged, it is skipped, so that no
+    system takes it for one that passed.
+    """
     closed = sum(change.closes for change in judgement.changes)
     skipped = {change.name: reason for change in judgement.changes
                if not change.closes and (reason := _why_skipped(change, judgement))}  # fmt: skip
@@ -225,11 +229,11 @@ def junit(judgement: Judgement) -> str:
 _SKIPPED = frozenset({
     "traded", "no longer run", "not compared", "not run", "gone", "faulty in both",
 })  # fmt: skip
-"""Kinds of which nobody can tell, or need not."""
+"""Kinds of change that cannot be judged, or need not be."""
 
 
 def _why_skipped(change: Change, judgement: Judgement) -> str:
-    """Why nobody can tell of a case; empty where somebody can."""
+    """Why a case cannot be judged; empty if it can."""
     if why := judgement.untold_cases.get(change.name):
         return f"{change.kind}: it changed, and {why}"
     if change.kind not in _SKIPPED:

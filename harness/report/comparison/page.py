@@ -25,7 +25,7 @@ from harness.report.figures.interval import interval_bar, reach
 from harness.report.tables.cells import Cell, Column, Row, Table, none, show
 
 MOST_DIFFS = 40
-"""Sources whose difference is shown: a page of all of a large ladder's would be megabytes."""
+"""The most source diffs on a page: with all of a large ladder's it would have megabytes."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Page:
     has_bars: bool
     folded: str
     diffs: list[tuple[str, Difference]]
-    """Variant → how its source differs."""
+    """Variant → the diff of its source."""
     sides: list[tuple[str, str]]
     apart: list[str]
     looked: list[str]
@@ -149,7 +149,7 @@ def _timed(change: TimeChange | None) -> Cell:
 
 
 def _diffs(judgement: Judgement) -> Iterator[tuple[str, Difference]]:
-    """How the source of each variant that changed differs: once, whatever its cases."""
+    """The source diff of each variant that changed, once for all its cases."""
     seen: set[tuple[str, str]] = set()
     for change in judgement.changes:
         base, new = change.pair.base, change.pair.new
@@ -193,7 +193,7 @@ def _counters(judgement: Judgement) -> Table:
 
 
 def _gauges() -> Table:
-    """Which counters say something of a cost, which way is worse, and why."""
+    """The counters that indicate a cost, which direction is worse, and why."""
     columns = [Column("counter", numeric=False), Column("worse", numeric=False),
                Column("closes a gate", "where it is exact, and times do not decide",
                       numeric=False), Column("because", numeric=False)]  # fmt: skip

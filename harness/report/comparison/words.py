@@ -47,7 +47,8 @@ TOLD = (
     "newly faulty", "slower", "worse", "traded", "no longer run", "faster", "better", "mended",
     "changed",
 )  # fmt: skip
-"""What has a row of its own where there is little room; all else is counted in one line."""
+"""Kinds of change with a row of their own if there is little room; the others are counted in one
+line."""
 
 _FOLDED = {
     "identical": "of identical machine code", "same": "the same", "unclear": "unclear",
@@ -81,7 +82,7 @@ def headline(judgement: Judgement) -> str:
 
 
 def _told(judgement: Judgement) -> str:
-    """How much of what was to be found could be told, where some could not."""
+    """Say for how many cases the slowdown to be found is not excluded, if there are any."""
     hiding = sum(change.hides > judgement.min_effect for change in judgement.changes)
     if not hiding:
         return ""
@@ -95,7 +96,7 @@ def _are(count: int, kind: str) -> str:
 
 
 def percent_change(ratio: Interval) -> str:
-    """`+2.1 % ± 0.3 %`; from half as long again, `1.80× ± 0.3 %`."""
+    """`+2.1 % ± 0.3 %`; from 1.5 times on, `1.80× ± 0.3 %`."""
     if ratio.value >= 1.5 or ratio.value <= 1 / 1.5:
         return fmt.ratio(ratio)
     part = 100 * (ratio.value - 1)
@@ -105,7 +106,7 @@ def percent_change(ratio: Interval) -> str:
 
 
 def time(change: TimeChange | None) -> str:
-    """How much longer it takes; empty where nothing was compared."""
+    """How much longer it takes; empty if nothing was compared."""
     return percent_change(change.ratio) if change and change.ratio else ""
 
 
@@ -159,7 +160,7 @@ def beside(change: Change) -> list[str]:
 
 
 def shortly(change: Change) -> str:
-    """The first of what is told of a case, for a cell."""
+    """The first statement about a case, for a table cell."""
     if change.kind in {"no longer run", "mended"}:
         return _first_line(change.faults[1] or change.faults[0])
     return next(iter([*closing(change), *beside(change)]), "")
@@ -175,7 +176,8 @@ class Reason:
 
 
 def reasons(judgement: Judgement) -> list[Reason]:
-    """Why the gate closes, each reason of a variant once; the worst of its cases comes first."""
+    """The reasons why the gate closes, each once per variant; the worst of its cases comes
+    first."""
     found: dict[tuple[str, str, str], Reason] = {}
     for change in judgement.changes:
         for key, text in _keyed(change) if change.closes else []:
@@ -205,14 +207,14 @@ def _keyed(change: Change) -> Iterator[tuple[str, str]]:
 
 
 def folded(judgement: Judgement) -> str:
-    """All that has no row of its own, in one line."""
+    """The changes without a row of their own, in one line."""
     counts = judgement.counts
     said = [f"{counts[kind]} {words}" for kind, words in _FOLDED.items() if counts[kind]]
     return ", ".join(said)
 
 
 def looked_at(judgement: Judgement) -> Iterator[str]:
-    """What was looked at, and how: for whoever must judge the judgement."""
+    """Say what was compared, and how, for a reader who must assess the verdict."""
     counts = judgement.counts
     n = len(judgement.compared)
     parts = [f"{how_many(n)} compared"]
@@ -258,7 +260,7 @@ def differences(found: Iterable[Difference]) -> list[str]:
 
 
 def side(run: Run) -> str:
-    """A run as a reader knows it: its folder's name, commit and date."""
+    """Describe a run for a reader: its folder's name, commit and date."""
     info = run.info
     commit = info.get("commit") or {}
     dirty = " with changes" if commit.get("dirty") else ""
@@ -268,7 +270,7 @@ def side(run: Run) -> str:
 
 
 def sides(judgement: Judgement) -> list[tuple[str, str]]:
-    """`base` and `new`, and what each is: a run, or a commit whose kernels stand in the new one."""
+    """Describe `base` and `new`: each is a run, or a commit whose kernels are in the new run."""
     base = side(judgement.base)
     if judgement.in_rounds:
         beside = judgement.new.info.get("beside") or {}

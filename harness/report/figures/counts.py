@@ -21,7 +21,7 @@ CHOSEN = (
     "wavefronts-over-ideal", "sectors-per-load", "sectors-over-compulsory", "waves",
     "instructions-per-kib", "acting-threads",
 )  # fmt: skip
-"""What tells variants apart without a time, as far as it is known."""
+"""The quantities that distinguish variants without times, as far as is known."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Counts:
 
 
 def counts_of(readings: Readings, cases: Sequence[Planned]) -> Counts | None:
-    """The chosen quantities that some case has and that tell cases apart; None without any."""
+    """The chosen quantities that some case has and that distinguish cases; None if there are
+    none."""
     found = []
     for key in CHOSEN:
         answers = [evaluate(key, readings, p) for p in cases]
@@ -47,7 +48,7 @@ def counts_of(readings: Readings, cases: Sequence[Planned]) -> Counts | None:
 
 
 def draw_counts(counts: Counts, layout: Layout) -> Canvas:
-    """One panel per quantity: bars of what is exact are full, of what is not are hatched."""
+    """One panel per quantity: bars are solid for exact values and hatched for others."""
     shorts = short_names([p.variant for p in counts.cases])
     labels = [cut(shorts[p.variant] if layout.narrow else p.variant, layout) for p in counts.cases]
     left = text_width(max(labels, key=len)) + 0.15

@@ -27,11 +27,11 @@ CAUTION = (
 
 
 MANY = 20
-"""More kernels than that in one roofline may leave some without a name."""
+"""With more kernels than this in one roofline, some may have no label."""
 
 
 def card(run: Run) -> str:
-    """The GPU that the figures are of, as a PNG says it."""
+    """The GPU of the figures, as named in a PNG."""
     device = run.info.get("device") or {}
     name = str(device.get("name") or "an unknown GPU")
     return name if run.is_timed else f"counted, not timed; compiled for {device.get('arch', name)}"
@@ -97,7 +97,8 @@ def over_size_figure(run: Run, own: list[Ladder]) -> Figure:
 
 
 def counts_figure(readings: Readings, key: Group, cases: Sequence[Planned]) -> Figure | None:
-    """For a run without times; None where nothing that tells variants apart was counted."""
+    """The figure for a run without times; None if nothing that distinguishes variants was
+    counted."""
     found = counts_of(readings, cases)
     if found is None:
         return None
@@ -123,7 +124,7 @@ def _plain(answer: Answer) -> str:
 
 
 def roofline_figure(run: Run, chart: Roofline, best: str, subject: Subject) -> Figure:
-    """The chart, with what its points are made of."""
+    """The chart, with the data of its points."""
     origins = list(dict.fromkeys(k.flops_from for k in chart.kernels))
     levels = [level for level in LEVELS if any(k.at(level) for k in chart.kernels)]
     caption = (
@@ -170,7 +171,7 @@ def roofline_of_all(run: Run, chart: Roofline) -> Figure:
 
 
 def stall_figure(readings: Readings, key: Group, shown: Sequence[Planned]) -> Figure | None:
-    """What warps wait for; None where no stall counter was read."""
+    """The figure of what warps wait for; None if no stall counter was read."""
     found = stalls_of(readings, [p for p in shown if not p.is_library])
     if found is None:
         return None

@@ -41,7 +41,7 @@ def library() -> str:
 
 @cache
 def packed() -> str:
-    """The same, gzip in base64: the same bytes each time."""
+    """The same as gzip in base64, reproducible byte for byte."""
     return base64.b64encode(gzip.compress(library().encode(), 9, mtime=0)).decode()
 
 
@@ -52,7 +52,7 @@ def _role(name: str) -> str:
 
 
 def _spec(traces: Sequence[Trace], x: Trace, y: Trace, **layout: Any) -> Markup:
-    """A figure as JSON for a script element, with nothing in it that ends the element."""
+    """A figure as JSON for a script element, without text that would end the element."""
     axis = {"gridcolor": _role("grid"), "linecolor": _role("muted"), "zeroline": False}
     ink = {"color": _role("ink")}
     whole = {
@@ -75,7 +75,7 @@ def _line(**where: Any) -> Trace:
 
 
 def plain(name: str) -> str:
-    """A name as Plotly's text has it, which reads a part of HTML."""
+    """Escape a name for Plotly's text, which interprets some HTML."""
     return name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

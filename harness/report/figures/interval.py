@@ -14,7 +14,7 @@ MOST = 1.1
 
 
 def interval_bar(ratio: Interval, most: float, css: str) -> Markup:
-    """most: the logarithm that reaches either edge; what lies beyond ends there."""
+    """most: the logarithm at either edge; what lies beyond is cut off there."""
 
     def at(value: float) -> float:
         part = max(-1.0, min(1.0, math.log(value) / most))
@@ -30,7 +30,7 @@ def interval_bar(ratio: Interval, most: float, css: str) -> Markup:
 
 
 def reach(ratios: list[Interval]) -> float:
-    """A scale for all bars of a table: the largest logarithm that any of them needs, or that of
-    `MOST`, so that one large change leaves something to see of the others."""
+    """The scale for all bars of a table: the largest logarithm that any of them needs, at most that
+    of `MOST`, so that one large change does not make the others invisible."""
     ends = [abs(math.log(x)) for r in ratios for x in (r.low, r.high)]
     return min(max(ends, default=0.0), math.log(MOST)) or 1.0

@@ -68,7 +68,7 @@ def place(
     """A place for each label, right of its point if possible, else the nearest that is free.
 
     points and sizes in points (1/72 inch). Labels are taken from the top down, each at the first
-    free candidate by distance; its leader may not cross a label either. None where no place is
+    free candidate by distance; its leader may not cross a label either. None if no place is
     free: a label over another would hide both.
     """
     taken = list(obstacles)

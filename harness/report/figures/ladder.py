@@ -11,13 +11,13 @@ from harness.report.figures.style import LIGHT, WIDE, Layout, canvas, cut, grid,
 
 C = LIGHT
 _PATCH = {"facecolor": C["panel"], "edgecolor": "none", "pad": 0.5}
-"""Behind text that a line may cross."""
+"""The background of text that a line may cross."""
 
 
 def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:
     """Bars with intervals, first rung on top; the ceiling and the libraries as dashed lines.
 
-    Numbers stand in columns of their own at the right, clear of every line.
+    Numbers are in separate columns at the right, clear of every line.
     """
     names = [
         cut(x.variant if isinstance(x, Unranked) else x.planned.variant, WIDE) for x in ladder.rows
@@ -66,7 +66,7 @@ def draw_ladder(ladder: Ladder, layout: Layout) -> Canvas:
 
 
 def _marks(ladder: Ladder) -> list[tuple[float, str, str]]:
-    """Dashed lines: where, what, in which role."""
+    """The dashed lines: position, label and colour role."""
     limit = ladder.measure.limit
     found = [(limit.value, ladder.measure.bound, "muted")] if limit else []
     return found + [(r.rate.value, r.planned.variant, "library") for r in ladder.libraries]
@@ -75,7 +75,7 @@ def _marks(ladder: Ladder) -> list[tuple[float, str, str]]:
 def _beside(
     axes: Axes, row: float, inches: float, text: str, role: str, bold: bool = False
 ) -> None:
-    """Text that ends so many inches right of the axes."""
+    """Write text that ends this many inches right of the axes."""
     axes.annotate(
         text, (1, row), xycoords=("axes fraction", "data"), xytext=(72 * inches, 0),
         textcoords="offset points", ha="right", va="center", color=C[role],
@@ -84,7 +84,8 @@ def _beside(
 
 
 def _bars(axes: Axes, ladder: Ladder, layout: Layout) -> None:
-    """All bars, each with its interval, and where the longest launch alone would reach."""
+    """All bars, each with its interval, and a mark where the longest launch by itself would
+    reach."""
     ranked = [(row, rung) for row, rung in enumerate(ladder.rows) if isinstance(rung, Rung)]
     lower, height = (0.18, 0.38) if layout.narrow else (0.0, 0.7)
     centres = [row + lower for row, _ in ranked]
@@ -104,7 +105,7 @@ def _bars(axes: Axes, ladder: Ladder, layout: Layout) -> None:
 
 
 def _numbers(axes: Axes, ladder: Ladder, rung: Rung, row: int, name: str) -> None:
-    """At the right of a bar. name: what stands above it, on a phone."""
+    """Write the numbers at the right of a bar. name: the text above the bar, on a phone."""
     value, bold = fmt.three(rung.rate.value), role_of(ladder, rung) == "accent"
     if name:
         weight = "bold" if bold else "normal"

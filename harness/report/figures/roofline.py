@@ -21,7 +21,7 @@ MARKS: dict[Level, tuple[str, str, str]] = {
     "L2": ("s", "s1", "L2 bytes"),
     "L1": ("^", "s2", "L1 bytes"),
 }
-"""Level → marker, colour, its name in the key. The compulsory one is hollow."""
+"""Level → marker, colour, and name in the key. The compulsory marker is hollow."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Frame:
 
 
 def frame_of(chart: Roofline) -> Frame:
-    """Room for every point, and for the corner where the roofs meet, or for those above a point."""
+    """Choose a range with every point and the corner where the roofs meet or, without a peak, the
+    roof above."""
     spots = [s.intensity for k in chart.kernels for s in k.spots]
     rates = [k.rate.value for k in chart.kernels]
     peak, memory = _peak(chart.roofs), _memory(chart.roofs)
@@ -55,7 +56,7 @@ def _peak(roofs: Sequence[Roof]) -> float | None:
 
 
 def _memory(roofs: Sequence[Roof]) -> list[Roof]:
-    """From the highest down, which is from the left to the right."""
+    """The memory roofs from the highest down, which is from left to right."""
     return sorted((r for r in roofs if r.level), key=lambda r: -r.value.value)
 
 
@@ -137,7 +138,7 @@ def _at(figure: Canvas, axes: Axes, x: float, y: float) -> tuple[float, float]:
 
 
 def _roofs(figure: Canvas, axes: Axes, chart: Roofline, frame: Frame, narrow: bool) -> list[Box]:
-    """Draws the roofs with their names; returns where the names stand."""
+    """Draw the roofs with their names; return the positions of the names."""
     peak, memory, taken = _peak(chart.roofs), _memory(chart.roofs), []
     limit = peak or frame.top
     for i, roof in enumerate(memory):
@@ -164,7 +165,8 @@ def _roofs(figure: Canvas, axes: Axes, chart: Roofline, frame: Frame, narrow: bo
 
 
 _APART = 1.6
-"""Roofs nearer than this, times, leave no room between them: the lower is named below its line."""
+"""Roofs closer than this factor leave no room between them: the lower one is labelled below its
+line."""
 _PATCH = {"facecolor": C["panel"], "edgecolor": "none", "pad": 0.8}
 
 
@@ -256,13 +258,14 @@ def _names(
 
 
 COLUMN = 40.0
-"""Points that lie within so many points of each other, across, are named in one column."""
+"""Markers that are within this many points of each other horizontally are labelled in one
+column."""
 
 
 def _roofs_between(
     figure: Canvas, axes: Axes, chart: Roofline, left: float, right: float
 ) -> list[tuple[float, float]]:
-    """The heights that the roofs take up between two places, in points."""
+    """The heights that the roofs occupy between two positions, in points."""
     found = []
     peak = _peak(chart.roofs)
     highest = _at(figure, axes, 1.0, peak)[1] if peak else math.inf
@@ -277,7 +280,7 @@ def _roofs_between(
 def gaps(
     barred: Iterable[tuple[float, float]], bottom: float, top: float
 ) -> list[tuple[float, float]]:
-    """What is left between bottom and top, from below, where at least one line fits."""
+    """The gaps between bottom and top, from below, in which at least one line fits."""
     found, at = [], bottom
     for low, high in [*sorted(barred), (top, top)]:
         if min(low, top) - at >= LINE:
@@ -287,7 +290,7 @@ def gaps(
 
 
 def lines_in(gap: tuple[float, float]) -> int:
-    """How many names fit."""
+    """How many labels fit."""
     return int((gap[1] - gap[0]) / LINE)
 
 
@@ -297,9 +300,10 @@ def column(
     free: Sequence[tuple[float, float]],
     best: int,
 ) -> list[Placed | None]:
-    """Names in a column right of the points, in their order, as near to their heights as fits.
+    """Write labels in a column right of the points, in order, as near to the points' heights as
+    possible.
 
-    Where there are more than fit, the best and others at even steps are named.
+    If there are more than fit, the best and others at even steps are labelled.
     """
     rooms = [lines_in(each) for each in free]
     order = sorted(range(len(anchors)), key=lambda i: anchors[i][1])
@@ -319,4 +323,4 @@ def column(
 
 
 LINE = 10.6
-"""The height of a name with what keeps it apart from the next, in points."""
+"""The height of a label, including the gap to the next, in points."""

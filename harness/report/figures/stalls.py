@@ -18,7 +18,8 @@ from harness.report.words import meaning
 
 C = LIGHT
 ROLES = ("accent", "s2", "s1", "s3", "library")
-"""Colours of the reasons, the largest over all variants first; the rest together is faint."""
+"""The colours of the reasons, the largest over all variants first; the others together are
+faint."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ class Stalls:
 
     cases: list[Planned]
     reasons: list[str]
-    """Those told apart; the last is the rest of them."""
+    """The reasons that are shown separately; the last is all the others."""
     shares: list[list[float]]
-    """A part of 1 for each reason."""
+    """Each reason's share, as a fraction of 1."""
     waiting: list[float]
     """Cycles that warps wait, per issued instruction."""
     missing: dict[str, str]
@@ -44,13 +45,13 @@ class Stalls:
 
 
 def _clause(text: str) -> str:
-    """A meaning's first sentence, to stand behind a colon."""
+    """The first sentence of a meaning, for use after a colon."""
     first = text.split(". ", maxsplit=1)[0].rstrip(".")
     return first[0].lower() + first[1:]
 
 
 def stalls_of(readings: Readings, cases: Sequence[Planned]) -> Stalls | None:
-    """None where no variant has a stall counter."""
+    """None if no variant has a stall counter."""
     titles = stall_reasons()
     found: dict[str, dict[str, float]] = {}
     missing: dict[str, str] = {}
@@ -113,7 +114,7 @@ def _beside(axes: Axes, y: float, text: str, role: str) -> None:
 
 
 def _role(i: int, reasons: int) -> str:
-    """The last of the reasons is the rest of them."""
+    """The last of the reasons stands for all the others."""
     return ROLES[i] if i < reasons - 1 else "faint"
 
 

@@ -82,7 +82,7 @@ class Figure:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     explore: Markup = NOTHING
-    """The same for Plotly, as JSON; empty where there is nothing to explore."""
+    """The same for Plotly, as JSON; empty if there is nothing to explore."""
 
 
 def render(
@@ -109,7 +109,7 @@ _PNG_DPI = 120
 
 
 def _png(figure: Canvas, title: str, subject: Subject) -> bytes:
-    """The PNG, which leaves the page: it says itself what it shows, of what, on which card."""
+    """Write the PNG. It is used outside the page, so it says what it shows, and on which card."""
     width, height = figure.get_size_inches()
     head = 0.46
     for text, inches, size, role, weight in (
@@ -133,7 +133,7 @@ def _png(figure: Canvas, title: str, subject: Subject) -> bytes:
 
 
 def _svg(canvas: Canvas, prefix: str, title: str) -> Markup:
-    """The drawing for inlining: ids of its own, colours as variables, no size but its shape."""
+    """Prepare the drawing for inlining: unique ids, colours as variables, and no fixed size."""
     file = io.StringIO()
     canvas.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
     text = file.getvalue()
@@ -180,7 +180,7 @@ def canvas(
 
 
 def cut(name: str, layout: Layout) -> str:
-    """A name that leaves room for the drawing; tables have it in full."""
+    """Shorten a name to leave room for the drawing; tables have the full name."""
     most = 15 if layout.narrow else 40
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
@@ -191,9 +191,9 @@ def text_width(text: str, size: float = 8.5) -> float:
 
 
 def spread(positions: list[float], gap: float, low: float, high: float) -> list[float]:
-    """The positions moved apart as little as possible, order kept, within the ends.
+    """Move the positions apart as little as possible, keeping their order and within the ends.
 
-    Neighbours are `gap` apart, or less where there is no room. Least squares under an order
+    Neighbours are `gap` apart, or less if there is not enough room. Least squares under an order
     (isotonic regression by pooling adjacent violators; Barlow et al., 1972).
     """
     if not positions:

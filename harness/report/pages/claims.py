@@ -45,7 +45,7 @@ class Claims:
 
     tested: list[Shown]
     open: list[Shown]
-    """Those that cannot be tested here; not told of a run without times."""
+    """The claims that cannot be tested here; not shown for a run without times."""
 
     @property
     def tally(self) -> str:

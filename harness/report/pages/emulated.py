@@ -9,7 +9,8 @@ from harness.journal.records import Planned
 
 
 def note(readings: Readings, shown: Sequence[Planned]) -> list[str]:
-    """Of the cases that one panel shows; empty where Nsight Compute read, or nobody counted."""
+    """Say how a panel's cases were counted; empty if Nsight Compute read them or nothing counted
+    them."""
     told = [(p, e) for p in shown if (e := readings.run.emulated.get(p.case))]
     sizes = dict.fromkeys(readings.counted_at(p.case) for p, e in told if e.counted)
     found = [_at(size, next(e.reason for p, e in told if readings.counted_at(p.case) == size))

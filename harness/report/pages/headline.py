@@ -39,11 +39,12 @@ class Story:
     folded: Sequence[Markup] = ()
     """Sentences of sizes beyond the first few."""
     has_failed: bool = False
-    """Of a run without times: whether something is not verified that was to be."""
+    """For a run without times: whether something that should be verified is not."""
 
 
 FEW_SIZES, MANY_SIZES = 3, 6
-"""Of so many sizes beside the largest, so few have their sentence unfolded."""
+"""If there are more than MANY_SIZES sizes besides the largest, only FEW_SIZES of them are
+unfolded."""
 
 Told = Mapping[str, tuple[Sequence[Ladder], Sequence[Steps]]]
 """Type → its ladders and the steps of each, the largest first; empty without times."""
@@ -52,7 +53,7 @@ Told = Mapping[str, tuple[Sequence[Ladder], Sequence[Steps]]]
 def stories(
     run: Run, problem: str, told: Told, links: Links, counts: Sequence[Counts] = ()
 ) -> list[Story]:
-    """One for each type of a problem. counts: what was counted, of a run without times."""
+    """One story per type of a problem. counts: what was counted, for a run without times."""
     return [
         timed(own, steps, links) if own
         else _with_counts(emulated(run, problem, dtype), largest(counts, problem, dtype), links)
@@ -61,7 +62,7 @@ def stories(
 
 
 def _with_counts(verified: Story, found: Counts | None, links: Links) -> Story:
-    """The story of what was verified, behind what was counted; a failure stays in front."""
+    """Put the story of what was verified after what was counted; a failure stays in front."""
     if found is None:
         return verified
     both = [counted.answer(found, links), verified.headline]
@@ -187,14 +188,14 @@ def last_gains(ladder: Ladder, steps: Steps, most: int = 2) -> list[LadderStep]:
 
 
 def largest_gain(ladder: Ladder, steps: Steps) -> LadderStep | None:
-    """Of all steps up to the winner the one that gained most."""
+    """The step with the greatest gain of all steps up to the winner."""
     gains = last_gains(ladder, steps, most=10_000)
     return max(gains, key=lambda s: s.speed.ratio.value if s.speed and s.speed.ratio else 0,
                default=None)  # fmt: skip
 
 
 def causes(step: LadderStep, most: int = 2) -> str:
-    """What the counters support, in a clause; empty where they tell nothing."""
+    """The causes that the counters support, in a clause; empty if there are none."""
     found = [cause.text for cause in step.finding.causes][:most]
     if not found and step.finding.verdict == "unexplained":
         return "no counter explains it"

@@ -35,7 +35,7 @@ from harness.report.tables.machine import ceilings_table
 from harness.tables import Run
 
 FEW = 3
-"""So many problems have their sentences above the table."""
+"""Up to this many problems have their sentences above the table."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class OverviewRow:
 
     problem: str
     dtype: str
-    """Empty where the problem has one type."""
+    """Empty if the problem has one type."""
     about: str
     link: str
     size: str
@@ -68,18 +68,18 @@ class Overview:
     title: str
     heading: str
     summary: str
-    """In a sentence how ours stand against libraries; empty where there are none."""
+    """In a sentence how ours stand against libraries; empty if there are none."""
     subtitle: str
     stories: list[Story]
-    """Where there are few problems."""
+    """The stories of the problems, if there are few problems."""
     columns: list[tuple[str, str]]
     """Heading and explanation of each of a line's cells."""
     lines: list[OverviewRow]
     failures: list[Failed]
     broken: list[tuple[str, Check]]
-    """Where a problem's page says it, and a budget that a case of it does not keep."""
+    """Budgets that a case breaks, each with the anchor on its problem's page."""
     results: Table | None
-    """The ladder in numbers, where there is one problem."""
+    """The ladder in numbers, if there is only one problem."""
     waiting: list[Claim]
     """Published claims about kernels that no run has yet."""
     roofline: Roofed | None
@@ -279,7 +279,7 @@ def _counted(maker: Maker, cases: Sequence[Planned]) -> tuple[list[Cell], str, M
 
 
 def _counted_spark(told: Counts) -> Markup:
-    """One bar per variant, of the first quantity in which they differ."""
+    """One bar per variant, for the first quantity in which they differ."""
     for quantity in told.telling:
         answers = [(r.planned, told.of(quantity, r)) for r in told.rungs]
         values = [(p, a.value) for p, a in answers if isinstance(a, Reading) and a.judges]
@@ -295,7 +295,8 @@ def _counted_spark(told: Counts) -> Markup:
 
 
 def _roofline(maker: Maker) -> Roofed | None:
-    """One roofline for all problems, where there are several: each one's fastest and library."""
+    """One roofline for all problems, if there are several: each one's fastest variant and
+    library."""
     shown: list[Planned] = []
     shorts: dict[str, str] = {}
     several = len({(x.problem, x.dtype) for x in maker.ladders}) > len(
@@ -328,7 +329,7 @@ def subtitle(info: Mapping[str, Any]) -> str:
 
 
 def _moment(stamp: Any) -> str:
-    """`21 November 2026, 02:00`; what is no time stands as it is."""
+    """`21 November 2026, 02:00`; text that is not a time is kept as it is."""
     if not stamp:
         return ""
     try:
@@ -338,7 +339,7 @@ def _moment(stamp: Any) -> str:
 
 
 def _machine(info: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What ran it, as far as run.json knows."""
+    """What the run ran on, as far as run.json says."""
     device, machine = info.get("device") or {}, info.get("machine") or {}
     compiler, commit = info.get("compiler") or {}, info.get("commit") or {}
     role = "GPU" if info.get("backend") == "cuda" else "GPU compiled for"

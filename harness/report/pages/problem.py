@@ -50,15 +50,15 @@ class Panel:
     anchor: str
     label: str
     tab: str
-    """What of the label tells it apart from the other panels."""
+    """The part of the label that distinguishes it from the other panels."""
     ladder: tuple[Figure, Table] | None
-    """Of a timed run."""
+    """The ladder, for a timed run."""
     counts: Figure | None
-    """Of a run without times."""
+    """The counts, for a run without times."""
     why: list[Block]
     counters: Table | None
     emulated: list[str]
-    """What is to be known of counters that were emulated."""
+    """Notes on counters that were emulated."""
     stalls: Figure | None
     roofline: Roofed | None
     shapes: Table | None
@@ -70,7 +70,8 @@ class Panel:
 
 
 DETAILED = 4
-"""Of more sizes and types, the others are shown without stalls, rooflines and single counters."""
+"""With more sizes and types than this, the rest are shown without stalls, rooflines and
+counters."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,10 @@ class ProblemPage:
     about: str
     """What the problem computes."""
     inputs: str
-    """What is timed, and why that is typical."""
+    """The inputs that are timed, and why they are typical."""
     stories: list[Story]
     notes: list[str]
-    """What a reader must know of the whole page."""
+    """Notes for the reader about the page as a whole."""
     panels: list[Panel]
     over_size: list[Figure]
     counted: bool
@@ -98,7 +99,7 @@ class ProblemPage:
     broken: list[budgets.Check]
     """The budgets that cases do not keep."""
     budgets: Table | None
-    """Where any is declared."""
+    """The budgets, if any are declared."""
     failures: list[tuple[str, list[str]]]
     """Reason → the cases that share it."""
     skipped: list[tuple[str, list[str]]]
@@ -116,7 +117,7 @@ class Maker:
     above: set[str]
     budgets: Sequence[budgets.Check]
     counts: Sequence[Counts]
-    """Of a run without times."""
+    """The counts, for a run without times."""
 
     @classmethod
     def of(cls, run: Run, ladders: Sequence[Ladder]) -> Maker:
@@ -176,7 +177,7 @@ class Maker:
         )
 
     def _groups(self, problem: str) -> list[Group]:
-        """Those with something to show, type by type and the largest size first."""
+        """The groups with something to show, type by type and the largest size first."""
         groups = self.run.groups()
         found = [g for g in groups if g[0] == problem and self._shown(g)]
         dtypes = list(dict.fromkeys(g[1] for g in groups))

@@ -41,7 +41,7 @@ class Listing:
     rows: list[Row]
     missing: str
     heading: str = ""
-    """Of the machine instructions; empty where none were executed."""
+    """The heading of the machine instructions; empty if none were executed."""
 
 
 def listings(run: Run, problem: str, dtype: str) -> list[Listing]:
@@ -61,11 +61,12 @@ def listings(run: Run, problem: str, dtype: str) -> list[Listing]:
 
 
 HEADER_SHARE = 0.2
-"""Of the instructions, from which on a header that a variant includes is shown too."""
+"""The share of the instructions from which on an included header is shown too."""
 
 
 def _listings(run: Run, p: Planned, lines: Sequence[SourceLine]) -> Iterator[Listing]:
-    """Of the step with most instructions: the variant's own file, and headers that matter."""
+    """List the sources of the step with most instructions: the variant's file, and headers that
+    matter."""
     per_step: dict[int, int] = defaultdict(int)
     for line in lines:
         per_step[line.step] += line.warps
@@ -84,7 +85,7 @@ def _listings(run: Run, p: Planned, lines: Sequence[SourceLine]) -> Iterator[Lis
 
 
 def _name(run: Run, file: str) -> str:
-    """What run.json calls a file: the longest name that it ends in."""
+    """The name of a file in run.json: the longest name with which its path ends."""
     known = [name for name in run.info.get("sources") or {} if f"/{file}".endswith(f"/{name}")]
     return max(known, key=len, default=file)
 

@@ -53,14 +53,14 @@ class Block:
     speed: str
     verdict: str
     note: str
-    """At which launch shapes the two are compared."""
+    """A note on the launch shapes at which the two are compared."""
     moved: list[Moved]
     cause: str
     limits: str
-    """What each is nearest to the roof of, and what its warps wait for."""
+    """For each, the unit whose roof it is nearest to, and what its warps wait for."""
     table: Table
     unchanged: list[str]
-    """Quantities that both have alike."""
+    """The quantities that are equal in both."""
     diff: Difference | None
 
 
@@ -102,15 +102,15 @@ def _note(step: LadderStep, before: str, after: str) -> str:
 
 
 def moved(step: LadderStep) -> list[Moved]:
-    """What moved most, each in words that can be checked against the table."""
+    """The largest changes, each in words that can be checked against the table."""
     return [Moved(counts.moved(change), not change.judges) for change in step.moved]
 
 
 def relieved(step: LadderStep) -> str:
-    """The quantity of the first cause, in words that can be checked; empty where none is named.
+    """The quantity of the first cause, in words that can be checked; empty if none is named.
 
-    Of a step without times, what the later case was relieved of; of a timed one, what the slower
-    case has more of.
+    For a step without times, it is what the later case does less of; for a timed one, what the
+    slower case does more of.
     """
     for each in step.finding.causes:
         change = step.change(each.quantity)
@@ -141,7 +141,7 @@ def cause(step: LadderStep, before: str, after: str) -> str:
 
 
 def _exchange(finding: Finding, before: str, after: str) -> str:
-    """What a step without times relieved, and what for; of speed it says nothing."""
+    """Say what a step without times improved and what it cost; it says nothing about speed."""
     sides = [
         f"{name} has {_listed([each.text for each in causes][:MOST])}"
         for name, causes in ((after, finding.causes), (before, finding.other_way))
@@ -172,7 +172,7 @@ def idea(step: LadderStep, after: str) -> str:
 
 
 def limits(step: LadderStep, before: str, after: str) -> str:
-    """What each is nearest to the roof of, and what its warps wait for most."""
+    """For each, the unit whose roof it is nearest to, and what its warps wait for most."""
     told = []
     for name, spent in zip((before, after), step.spent, strict=True):
         if spent is None or not (limit := spent.limit):
@@ -222,7 +222,7 @@ def _factor(change: Change) -> Cell:
 
 
 def shapes_table(anchor: str, steps: Sequence[LadderStep]) -> Table:
-    """Each variant's slowest launch shape against its best, where they are told apart."""
+    """Compare each variant's slowest launch shape with its best, if they can be told apart."""
     columns = [
         Column("variant", numeric=False), Column("best", numeric=False),
         Column("slowest", numeric=False), Column("best against slowest"),

@@ -19,7 +19,7 @@ FILE = "budgets.csv"
 
 
 def write(run: Run) -> None:
-    """One row per case and budget beside the run's other tables; no file where there is none."""
+    """One row per case and budget beside the run's other tables; no file if there is none."""
     found = checks(run)
     if not found:
         run_files.remove(run.folder, FILE)
@@ -36,7 +36,7 @@ def write(run: Run) -> None:
 
 
 def budget_table(found: Sequence[Check], problem: str, links: Links) -> Table:
-    """One row per variant, type, budget and how it ended; each broken one has a row of its own."""
+    """One row per variant, type, budget and outcome; each broken budget has a row of its own."""
     rows: dict[tuple[str, ...], list[Check]] = {}
     for c in found:
         own = c.case if c.status == "broken" else ""

@@ -36,7 +36,8 @@ _MADE = [
 
 
 def case_table(run: Run, problem: str, dtype: str) -> Table:
-    """Every case of a problem, with its times, or without them what its main launch needs."""
+    """Every case of a problem, with its times or, in a run without times, its main launch's
+    resources."""
     cases = [p for p in run.planned.values() if (p.problem, p.dtype) == (problem, dtype)]
     cases.sort(key=lambda p: p.is_library)
     sizes, launch = list(cases[0].sizes), list(dict.fromkeys(k for p in cases for k in p.launch))

@@ -35,7 +35,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """What the page needs to sort by, beyond the text; empty where the text suffices."""
+        """What the page needs to sort by, beyond the text; empty if the text suffices."""
         if self.sort is None or isinstance(self.sort, str) or str(self.sort) == self.text:
             return ""
         return f"{self.sort:.6g}"
@@ -90,7 +90,7 @@ def compared(comparison: Comparison | None, missing: str = "–", title: str = "
 
 
 def of_ceiling(percent: float | None, measure: Measure, name: bool = False) -> Cell:
-    """A share of the roof, with its name where asked for; or why there is none."""
+    """A share of the roof, with the roof's name if requested; or why there is none."""
     if percent is None or measure.roof is None:
         return none("no roof", measure.no_roof) if measure.no_roof else none("no ceiling")
     text = fmt.share(percent, measure.roof.name if name else "")
@@ -99,7 +99,7 @@ def of_ceiling(percent: float | None, measure: Measure, name: bool = False) -> C
 
 
 def placed(spread: Spread | None) -> Cell:
-    """How much a time varies with where its memory lies, and within one place."""
+    """How much a time varies between placements, and within one."""
     if spread is None:
         return none("not known", "it takes three placements in memory to tell")
     text = f"{fmt.percent(100 * spread.between)} / {fmt.percent(100 * spread.within)}"
@@ -121,7 +121,7 @@ def absent(missing: Missing) -> Cell:
 
 
 def show(quantity: Quantity, value: float) -> str:
-    """A quantity's value with its unit, as a table and a sentence have it."""
+    """A quantity's value with its unit, for tables and sentences."""
     if quantity.unit == "ratio":
         return fmt.percent(100 * value) if value else "0"
     if quantity.unit == "byte":
@@ -132,7 +132,7 @@ def show(quantity: Quantity, value: float) -> str:
 
 
 def quantity_cell(quantity: Quantity, answer: Answer) -> Cell:
-    """With a mark where it was not counted exactly, and so decides nothing."""
+    """Add a mark if it was not counted exactly, and so decides nothing."""
     if isinstance(answer, Missing):
         return absent(answer)
     css = "" if answer.judges else "soft"

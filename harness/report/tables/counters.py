@@ -18,7 +18,7 @@ from harness.report.words import meaning
 from harness.tables import Run
 
 MOST = 12
-"""Columns of a table that a page has room for."""
+"""The most columns that a page has room for."""
 
 
 def raw_tables(
@@ -26,7 +26,7 @@ def raw_tables(
 ) -> list[Table]:
     """Every counter of each variant as it is shown: one row per counter and launch.
 
-    One that nowhere has a value is told too. With many variants, several tables.
+    A counter without any value is listed too. With many variants, several tables.
     """
     counted = [p for p in shown if p.case in readings.counted]
     shorts = short_names([p.variant for p in counted])
@@ -93,7 +93,7 @@ class Durations:
 
 
 def durations(run: Run, problem: str) -> Durations | None:
-    """None where ncu measured no duration, or nothing was timed by events."""
+    """None if ncu measured no duration, or nothing was timed by events."""
     rows, flagged = [], []
     for found in run.durations.to_dict("records"):
         p = run.planned[str(found["case"])]

@@ -26,17 +26,17 @@ SHOWN = (
     "sectors-over-compulsory", "global-atomics", "shared-lanes-per-address",
     "dram-over-compulsory", "l2-hits", "dram-throughput", "achieved-occupancy", "waves",
 )  # fmt: skip
-"""The quantities that are compared at a glance."""
+"""The quantities in the overview table."""
 _LONG = ("wave\u00adfronts", "com\u00adpulsory", "through\u00adput")
 """Where a column's heading may be broken."""
 STEPS = 5
-"""Strengths of colour."""
+"""The number of colour strengths."""
 _ALIKE = 1.05
-"""A column whose values differ by less than this, times, is not coloured."""
+"""A column whose values differ by less than this factor is not coloured."""
 
 
 def counter_table(readings: Readings, anchor: str, shown: Sequence[Planned]) -> Table | None:
-    """One row per variant as it is shown; None where nothing was counted."""
+    """One row per variant as it is shown; None if nothing was counted."""
     columns, found = [Column("variant", numeric=False)], []
     for quantity in (QUANTITIES[key] for key in SHOWN):
         answers = [evaluate(quantity.key, readings, p) for p in shown]
@@ -79,7 +79,7 @@ def _coloured(quantity: Quantity, answers: Sequence[Answer]) -> list[Cell]:
 
 
 def strength(good: str, value: float, column: Sequence[float], ideal: float | None = None) -> int:
-    """How far a value is from the best of its column, from 0 to STEPS, by times."""
+    """How far a value is from the best in its column, as a factor, from 0 to STEPS."""
     if good == "neutral":
         return 0
     ideals = [ideal] if ideal is not None else []
@@ -94,7 +94,7 @@ def strength(good: str, value: float, column: Sequence[float], ideal: float | No
 
 
 def shape_table(run: Run, ladder: Ladder) -> Table | None:
-    """Launch shape × variant: the rate where it was timed, and why not elsewhere."""
+    """Launch shape × variant: the rate if it was timed, otherwise the reason why not."""
     cases = [p for p in run.groups()[ladder.key] if p.launch]
     shapes = list(dict.fromkeys(shape(p) for p in cases))
     if len(shapes) < 2:

@@ -95,7 +95,7 @@ def _ceiling(measure: Measure) -> tuple[str, str]:
 
 
 def remarks_on(run: Run, rung: Rung) -> list[str]:
-    """What a reader must know of a variant that is right all the same."""
+    """Remarks on a variant that is nevertheless right."""
     p, found = rung.planned, []
     if rung.spread and rung.spread.depends_on_placement:
         between = fmt.percent(100 * rung.spread.between)
@@ -112,7 +112,7 @@ def remarks_on(run: Run, rung: Rung) -> list[str]:
 
 
 def _of_this_size(text: str, planned: Planned) -> str:
-    """A remark on one size, "at n = 64 runs …", stands beside that size alone, without its name."""
+    """Show a remark on one size ("at n = 64 runs …") only with that size, and without its name."""
     named = _ONE_SIZE.match(text)
     if not named:
         return text

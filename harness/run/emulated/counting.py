@@ -13,7 +13,8 @@ from harness.run.measurement import ATTEMPTS
 from harness.run.surroundings import Surroundings
 
 DEADLINE_S = 600.0
-"""For one case: ten times what is thought quick (sizes.py), as the machine may be busy."""
+"""Deadline for one case: ten times what counts as quick (sizes.py), because the machine may be
+busy."""
 
 
 @dataclass
@@ -29,7 +30,8 @@ class Counting:
     cores: int
 
     def carry_out(self) -> str:
-        """What became of it, in a word or two. A case that takes the worker down costs no other."""
+        """Carry it out; return the result in a word or two. A case that crashes the worker costs no
+        other."""
         rest, reasons, attempts = list(self.cases), dict[str, str](), 0
         while rest:
             told = _Told(rest)
@@ -89,7 +91,7 @@ class _Told:
             self._open[1].append(record)
 
     def finish(self, unless: str = "") -> None:
-        """What was being told is whole: another begins, or the worker has ended.
+        """Mark the case being reported as complete: another begins, or the worker has ended.
 
         unless: the case at which it ended too early.
         """
@@ -103,7 +105,7 @@ def _is_of(v: Verified, case: Case) -> bool:
 
 
 def emulated(case: Case, counted: Case | None, work: Work | None, reason: str = "") -> Emulated:
-    """Says which case's counters stand for a timed one; None where there are none."""
+    """Record which case's counters represent a timed case; None if there are none."""
     return Emulated(
         case.id, case.problem, case.variant, case.dtype, case.launch,
         counted.id if counted else "", counted.sizes if counted else {},

@@ -22,7 +22,8 @@ _MOST_ROUNDS = 4
 def smallest(
     bench: model.Bench, device: Device, case: Case, execution: Execution, jobs: int
 ) -> tuple[Case, Execution]:
-    """The case with the least numbers that has the execution's first fault, and what it did."""
+    """The case with the smallest numbers that has the execution's first fault, and its
+    execution."""
     wanted = same(execution)
     found = case, execution
 
@@ -45,14 +46,15 @@ def smallest(
 
 
 def same(execution: Execution) -> tuple[str, ...]:
-    """What tells one fault from another: its file, line and kind; nothing where there is none."""
+    """What distinguishes one fault from another: its file, line and kind; empty if there is
+    none."""
     return tuple(execution.faults[0].split(":")[:3]) if execution.faults else ()
 
 
 def shrunk(start: Mapping[str, int], shows: Callable[[Numbers], bool]) -> Numbers:
-    """Each number in turn as small as it can be while `shows` holds, until none gets smaller.
+    """Make each number in turn as small as possible while `shows` holds, until none gets smaller.
 
-    `shows` holds at the start; the last numbers that it was true for are those returned.
+    `shows` holds at the start; the last numbers for which it was true are returned.
     """
     numbers = dict(start)
     for _ in range(_MOST_ROUNDS):
@@ -69,7 +71,7 @@ def shrunk(start: Mapping[str, int], shows: Callable[[Numbers], bool]) -> Number
 
 
 def _least(value: int, shows: Callable[[int], bool]) -> int:
-    """The least number found for which it holds: from below, then between the last two tried."""
+    """The smallest number found for which it holds: from below, then between the last two tried."""
     below, above = 0, value
     for candidate in _from_below(value):
         if shows(candidate):

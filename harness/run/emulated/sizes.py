@@ -1,11 +1,11 @@
 """Choose the size at which to emulate a timed case: its own if that is quick, else a smaller one.
 
-All variants of a comparison are counted at one size, or their counters could not be compared. Sizes
-within `limits.emulate_bytes` and `emulate_flops`, at which a run without a GPU counts, are counted
-as they are. A larger one gets a stand-in: the nearest of the matrix's sizes within the limits. The
-work of the stand-in predicts how long the full size would take, or its half, or its quarter; the
-largest of these that is quick replaces the stand-in. Near the timed size, work that a launch does
-only once weighs as little as it did there.
+All variants of a comparison are counted at the same size, so that their counters can be compared.
+Sizes within `limits.emulate_bytes` and `emulate_flops`, which a run without a GPU would count, are
+counted themselves. A larger size gets a stand-in: the nearest of the matrix's sizes within the
+limits. What the stand-in executed predicts how long the larger size would take, and its half, its
+quarter and so on. The largest of these that is quick enough replaces the stand-in. The nearer it is
+to the timed size, the more nearly work that a launch does only once has the weight it had there.
 """
 
 from __future__ import annotations
@@ -17,32 +17,35 @@ from harness.matrix.written import Limits
 from harness.problem import Work
 
 SECONDS = 60.0
-"""What a variant may take at its own size: all of its launch shapes that explain a time."""
+"""The most that emulating a variant may take at a size beyond the limits, for its fastest and its
+slowest launch shape together."""
 
 RATE = 150e6
-"""Thread instructions of machine code that a core executes in a second, with their PTX: as slow as
-the slowest of the large launches in docs/speed.md."""
+"""Thread instructions of machine code that a core executes per second, including the run of their
+PTX: the rate of the slowest of the large launches in docs/speed.md."""
 
 BEYOND = 16
-"""Times the limits: what the smallest size of a matrix may have that has none within them."""
+"""If a matrix has no size within the limits, its smallest is counted if it is within this many
+times the limits."""
 
 FOOTPRINT = 8
-"""Bytes of the machine that a worker takes for one of the case's buffers: inputs and references,
-both forms' copies, and what the emulator keeps of each word."""
+"""Bytes of host memory that a worker takes per byte of the case's buffers, for inputs and
+references, copies for PTX and for machine code, and what the emulator records for each word."""
 
 Sizes = Mapping[str, int]
 
 
 def is_within(work: Work, limits: Limits, times: int = 1) -> bool:
-    """Whether a run without a GPU counts at a size with this work."""
+    """Whether the work is within the limits, or within so many times the limits."""
     return work.bytes <= times * limits.emulate_bytes and work.flops <= times * limits.emulate_flops
 
 
 def stand_in(sizes: Sizes, works: Iterable[tuple[Sizes, Work]], limits: Limits) -> Sizes | None:
-    """The size that is counted in place of one that is too large; None where there is none.
+    """Return the size to count in place of one that is too large, or None if there is none.
 
-    works: the sizes of the matrix. The nearest is the one whose parameters differ least, so that
-    few columns do not stand for few rows, nor even data for skewed ones.
+    works: the sizes of the matrix. The nearest is the one whose parameters differ by the smallest
+    factors, taken together. So a size with few columns does not represent one with few rows, nor
+    uniform data skewed data.
     """
     every = list(works)
     found = [each for each, work in every if is_within(work, limits)]
@@ -53,9 +56,9 @@ def stand_in(sizes: Sizes, works: Iterable[tuple[Sizes, Work]], limits: Limits) 
 
 
 def smaller(sizes: Sizes, work: Callable[[Sizes], Work], limits: Limits) -> Iterator[Sizes]:
-    """The size itself, then its half, its quarter and so on, down to what is within the limits.
+    """Yield the size itself, then its half, its quarter and so on, while they exceed the limits.
 
-    Its first parameter is halved: n, rows, planes or whatever there are most of.
+    Only the first parameter is halved, such as n, rows or planes.
     """
     first = next(iter(sizes), "")
     found = dict(sizes)
@@ -67,10 +70,10 @@ def smaller(sizes: Sizes, work: Callable[[Sizes], Work], limits: Limits) -> Iter
 
 
 def _distance(a: Sizes, b: Sizes) -> float:
-    """How many times they differ, parameter by parameter, as logarithms."""
+    """The sum of the logarithms of the factors by which the parameters differ."""
     return sum(abs(math.log(max(1, a[key]) / max(1, b[key]))) for key in a)
 
 
 def seconds(thread_instructions: float, times: float) -> float:
-    """What counting takes at a size with so many times the work of one that was counted."""
+    """Estimate how long counting takes at a size with so many times the work of a counted one."""
     return thread_instructions * times / RATE

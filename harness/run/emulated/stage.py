@@ -32,7 +32,7 @@ from harness.silicon.architectures import is_known
 EXECUTED = "smsp__thread_inst_executed.sum"
 
 ANOTHER_SHAPE = "only the fastest and the slowest launch shape are counted at a larger size"
-"""Of each variant: those that explain a time."""
+"""Said of a variant's other launch shapes: the fastest and the slowest explain the times."""
 
 NO_SIZE = (
     "no size of the matrix is small enough to be emulated: one within limits.emulate_bytes and "
@@ -95,7 +95,7 @@ class _Held:
                 self.close(record.case)
 
     def close(self, *cases: str) -> None:
-        """Nothing more will be told of these."""
+        """Note that nothing more will be recorded for these cases."""
         for group, left in list(self.open.items()):
             left.difference_update(cases)
             if not left:
@@ -133,7 +133,8 @@ class Stage:
             self._work(case)
 
     def _is_left(self, case: Case) -> bool:
-        """Nothing stands for it, or only a stand-in though it is fastest or slowest by now."""
+        """Whether it has no counters yet, or only a stand-in's although it is now fastest or
+        slowest."""
         found = self._run.known.emulated.get(case.id)
         if found is None or not found.counted:
             return True
@@ -173,7 +174,8 @@ class Stage:
         return self._works[case.group]
 
     def _stand_in(self, case: Case) -> Case | str:
-        """The same variant and launch shape at the size that is counted instead, or why none is."""
+        """The same variant and launch shape at the size that is counted instead, or why there is
+        none."""
         problem = self._run.problems[case.problem]
         every = self._run.matrix.problems[case.problem].sizes.bench
         works = [(size, problem.work(size, case.dtype)) for size in every]
@@ -190,7 +192,8 @@ class Stage:
     # What is counted
 
     def _compile(self, cases: Iterable[Case]) -> None:
-        """From the cache, all that was timed; a stand-in that is other code is none."""
+        """Compile, from the cache, everything that was timed; drop stand-ins that are other
+        code."""
         setting = self._run.setting
         made = compile_all({c.id: c for c in cases}.values(), setting.kernels, setting.device.arch)
         self._task_runner.built.update(made.built)
@@ -212,7 +215,8 @@ class Stage:
                 self._run.keep(emulated(case, None, None, lacking))
 
     def _second_wave(self, large: Sequence[Case]) -> None:
-        """Groups at their own size, or as near as is quick; each wholly or not at all."""
+        """Count groups at their own size, or the nearest that is quick enough; each completely or
+        not at all."""
         groups: dict[str, list[Case]] = defaultdict(list)
         for case in large:
             if self._counted_instead(case):
@@ -236,16 +240,16 @@ class Stage:
         held.close(*open_)
 
     def _near_or_not(self, cases: Sequence[Case]) -> _Near:
-        """A problem may refuse a size that nobody chose."""
+        """Return `_near`, or nothing if the problem refuses a size that is not in the matrix."""
         try:
             return self._near(cases)
         except HarnessError as error:
             return _Near({}, str(error).splitlines()[0])
 
     def _near(self, cases: Sequence[Case]) -> _Near:
-        """The largest size, from a group's own downwards, at which counting it is quick.
+        """The largest size, from a group's own downwards, at which counting it is quick enough.
 
-        Where others of the group were counted before, their size.
+        If other cases of the group were counted before, their size is used.
         """
         cases = [case for case in cases if case.id in self._explaining]
         if not cases:
@@ -266,7 +270,7 @@ class Stage:
         return _Near({}, why)
 
     def _settled(self, group: str) -> Emulated | None:
-        """Of the group's cases that were counted before, the one at the largest size."""
+        """The case at the largest size among the group's cases that were counted before."""
         planned = self._run.known.planned
         found = [
             e for e in self._run.known.emulated.values()
@@ -280,7 +284,8 @@ class Stage:
         return _Near(self._planned_at(cases, sizes), why)
 
     def _planned_at(self, cases: Sequence[Case], sizes: size_rules.Sizes) -> dict[str, Case]:
-        """Timed case → it at a size of nobody's choosing; empty where the matrix refuses any."""
+        """Timed case → the same at a size that is not in the matrix; empty if the matrix refuses
+        any."""
         device, problem = self._run.setting.device, cases[0].problem
         there = plan.cases_at(self._run.matrix, device, problem, [sizes])
         by_shape = {c.shape: c for c in there if not (c.skip or c.refusal)}
@@ -289,7 +294,7 @@ class Stage:
         return {case.id: by_shape[case.shape] for case in cases}
 
     def _compile_near(self, near: Iterable[_Near], cases: Iterable[Case]) -> None:
-        """From the cache; where it is other machine code, nothing of the group is near."""
+        """Compile from the cache; if a case is other machine code, drop its group's nearer size."""
         setting, built = self._run.setting, self._task_runner.built
         new = [case for case in cases if case.id not in built]
         if new:
@@ -303,7 +308,8 @@ class Stage:
     def _settle(
         self, cases: Sequence[Case], near: _Near, told: Mapping[str, Sequence[Record]]
     ) -> None:
-        """What was counted near the timed size is kept; for the others their stand-ins stand."""
+        """Keep what was counted near the timed size; the other cases are represented by their
+        stand-ins."""
         at = near.cases
         why, failed = near.why, self._failure(at.values(), told)
         for case in cases:
@@ -320,7 +326,7 @@ class Stage:
                 self._run.keep(emulated(case, instead, self._work(instead), reason))
 
     def _failure(self, cases: Iterable[Case], told: Mapping[str, Sequence[Record]]) -> str:
-        """Why a case that a smaller size was counted of was not; empty if all were."""
+        """Why a case with a counted stand-in was not counted itself; empty if all were."""
         for case in cases:
             ends = [r for r in told.get(case.id, ()) if isinstance(r, Emulated)]
             if not self._run.known.is_emulated(case.id) and not (ends and ends[-1].counted):

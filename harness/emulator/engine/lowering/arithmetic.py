@@ -41,7 +41,7 @@ class ComputingEncoder(Emitter):
     """Encodes the operations that compute from registers alone."""
 
     def computed(self, op: Op) -> None:
-        """An operation that the machine has by the same name, but for its modifiers."""
+        """Emit an operation that the machine has under the same name, apart from modifiers."""
         words, type_ = {v for v in op.variant if v not in _IGNORED}, op.source_types[0]
         sources = self.sources(op)
         results = [self.widened(op, i) for i in range(len(op.results))]
@@ -84,7 +84,7 @@ class ComputingEncoder(Emitter):
         self.emit(f"xor/u{8 * size}", [result], [magnitude, sign])
 
     def _flushed(self, row: int, type_: str) -> int:
-        """`.ftz`, which is about floats and halves only."""
+        """Handle `.ftz`, which affects only floats and halves."""
         if type_ == "f32":
             return self.made("cvt.ftz/f32.f32", 4, row)
         if type_ in HALVES:
@@ -109,7 +109,7 @@ class ComputingEncoder(Emitter):
         self.emit(f"selp/{lane_bytes(op.type)}", [self.widened(op)], [a, b, chosen])
 
     def _join(self, op: Op) -> tuple[str, int] | None:
-        """How a comparison is to be combined, and with what."""
+        """How to combine a comparison, and the operand to combine it with."""
         joins = [v for v in op.variant[1:] if v in _JOINS]
         return (joins[0], self.read(op.sources[2], "pred")) if len(op.sources) > 2 else None
 
@@ -199,7 +199,7 @@ class ComputingEncoder(Emitter):
         self.emit(name, [result], [row], immediate=how)
 
     def _clamped(self, row: int, source: str, to: str) -> int:
-        """An integer within the range of another type, as at least 16 bits."""
+        """Clamp an integer to the range of another type, with at least 16 bits."""
         kind = _at_least_16_bits(source)
         if kind != source:
             row = self.made(f"cvt/{kind}.{source}", 4, row)
@@ -240,7 +240,7 @@ def _at_least_16_bits(type_: str) -> str:
 
 
 def _conversion(to: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
-    """What one operand goes through."""
+    """Emit the conversion of one operand."""
     if source in HALVES:  # every half is a float
         return [(f"cvt/f32.{source}", "f32", 0), *_conversion(to, "f32", rounding, flags)]
     if to == "tf32":
@@ -282,7 +282,7 @@ def _to_float(to: str, source: str, rounding: str, flags: frozenset[str]) -> lis
 
 
 def _to_half(format_: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
-    """To f16 or bf16, by way of doubles where it is not simply from a float."""
+    """Convert to f16 or bf16, through doubles unless it is simply from a float."""
     steps: list[_Step] = []
     if "ftz" in flags and source == "f32":
         steps.append(("cvt.ftz/f32.f32", source, 0))

@@ -154,7 +154,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     # --- warps ----------------------------------------------------------------------------
 
     def _warp(self, op: Op, name: str, mode: int = 0) -> None:
-        """The mask is the last operand, whose number the judge is told."""
+        """Pass the mask as the last operand, and tell the judge that operand's number."""
         rows = self.sources(op)
         results = [self.result(op, i, optional=i > 0) for i in range(len(op.results))]
         self.emit(name, results, rows, site=op.site, count=len(rows) - 1, immediate=mode)
@@ -210,7 +210,7 @@ class _Encoder(ComputingEncoder, VideoEncoder, MemoryEncoder, TextureEncoder):
     # --- tensor cores ---------------------------------------------------------------------
 
     def _product(self, op: Op, types: Sequence[str], rows: list[int], *shape: int) -> None:
-        """Operands that there is no room for stand in operations before it."""
+        """Put operands that do not fit into operations before it."""
         room = layout.MAX_SOURCES
         first, *more = [rows[i : i + room] for i in range(0, len(rows), room)]
         for each in reversed(more):

@@ -38,7 +38,7 @@ class MemoryEncoder(Emitter):
     """Encodes the operations that access memory."""
 
     def _address(self, op: Op) -> tuple[int, bool, int]:
-        """Row of the base, whether it has 64 bits, offset."""
+        """The row of the base, whether it has 64 bits, and the offset."""
         offset = op.sources[1]
         assert isinstance(offset, Constant)
         signed = offset.bits - (1 << 64) if offset.bits >> 63 else offset.bits
@@ -71,7 +71,7 @@ class MemoryEncoder(Emitter):
         self._access(name, op, results, [], size, len(op.results), cost)
 
     def _load_bytes(self, op: Op) -> None:
-        """A fragment of sixteen bytes, which are loaded as words."""
+        """Load a fragment of sixteen bytes as words."""
         if op.result_types[0] != "u8":
             raise Unsupported(f"ld of {len(op.results)} {op.result_types[0]}")
         words = [self.temporary(4) for _ in range(len(op.results) // 4)]

@@ -82,12 +82,12 @@ class Emitter:
     # --- rows -----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Before an operation of the program: what was only needed for the last one is free."""
+        """Before an operation of the program, free what only the last one needed."""
         self.after: list[tuple[str, int, int]] = []  # extensions of its results, to be emitted
         self.taken = dict.fromkeys(self.temporaries, 0)
 
     def temporary(self, size: int) -> int:
-        """A row with lanes of so many bytes, until the next operation of the program."""
+        """A row with lanes of this many bytes, until the next operation of the program."""
         rows, taken = self.temporaries[size], self.taken[size]
         if taken == len(rows):
             rows.append(self.rows.new(size))
@@ -138,7 +138,7 @@ class Emitter:
         return self._symbol_shifted(grid_workspace.WORKSPACE, 0, grid_workspace.REGISTERS[name], 4)
 
     def _clock(self, name: str) -> tuple[int, int]:
-        """A row with the time, and the bytes of its lanes."""
+        """A row with the time, and the size of its lanes in bytes."""
         self.only_judged("a clock")
         if name.endswith("_hi"):
             return self.made("clock.hi/4", 4), 4
@@ -146,7 +146,7 @@ class Emitter:
         return self.made(f"clock/{size}", size), size
 
     def only_judged(self, reason: str) -> None:
-        """The program has something that the judge alone can execute."""
+        """Note that the program has something that only the judge can execute."""
         self.why_only_judged = self.why_only_judged or reason
 
     def read(self, source: Source, type_: str) -> int:
@@ -183,14 +183,14 @@ class Emitter:
         return narrower
 
     def result(self, op: Op, number: int = 0, *, optional: bool = False) -> int:
-        """The row of a result; somewhere, or with `optional` nowhere, if nobody reads it."""
+        """The row of a result. If nothing reads it, any row; with `optional`, none."""
         register = op.results[number] if number < len(op.results) else None
         if register is None or register.slot not in self.wanted:
             return NOWHERE if optional else self.trash
         return self.offsets[register.slot]
 
     def widened(self, op: Op, number: int = 0, *, optional: bool = False) -> int:
-        """The row that a result is to go to, where its register may have wider lanes."""
+        """The row for a result whose register may have wider lanes."""
         register = op.results[number] if number < len(op.results) else None
         row = self.result(op, number, optional=optional)
         type_ = op.result_types[number]
@@ -248,6 +248,6 @@ class Emitter:
         return row
 
     def window(self, space: str) -> tuple[int, int]:
-        """Where a state space begins among generic addresses, and its bytes."""
+        """The start and the size of a state space within the generic addresses."""
         base = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space)
         return (0, SHARED_WINDOW) if base is None else (base, WINDOW_BYTES)

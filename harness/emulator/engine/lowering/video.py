@@ -53,7 +53,8 @@ class VideoEncoder(Emitter):
 
 
 def _part(selector: str, type_: str) -> int:
-    """Where a part begins, the power of two of its bytes, and whether it has a sign."""
+    """Encode a part of a word: its first bit, the logarithm of its bytes, and whether it is
+    signed."""
     size = {"b": 0, "h": 1, "": 2}[selector[:1]]
     first = (8 << size) * int(selector[1:] or 0)
     return first | size << 5 | (type_ == "s32") << 7
@@ -68,7 +69,7 @@ def _mask(op: Op, mask: str) -> int:
 
 
 def _fields(op: Op, a: str, b: str) -> bytes:
-    """Which fields of both words stand for those of a and of b, the lowest first."""
+    """Encode which fields of the two words serve as the fields of a and of b, the lowest first."""
     count = int(op.name[-1])
     chosen = [*(_chosen(a) or range(count)), *(_chosen(b) or range(count, 2 * count))]
     return sum(field << 4 * i for i, field in enumerate(chosen)).to_bytes(4, "little")

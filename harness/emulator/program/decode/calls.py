@@ -7,7 +7,7 @@ from harness.emulator.program.ir import Constant, Op, Register, Source, SymbolAd
 from harness.emulator.ptx.syntax import TYPE_SIZES, Memory, Operand, Param, Variable
 
 HEAP, HEAP_BYTES, HEAP_ALIGNMENT = "device heap", 8 << 20, 16
-"""What `malloc` takes from, as large as CUDA's; how much is taken stands at its start."""
+"""The heap for `malloc`, as large as CUDA's. Its first word says how much of it is in use."""
 
 
 class CallDecoder(OperandReader):

@@ -11,12 +11,12 @@ from harness.emulator.program.ir import Barrier, Constant, Op
 from harness.emulator.ptx.syntax import Instruction
 
 CLUSTER_BARRIER = 16
-"""The number of the cluster's barrier, behind the block's own."""
+"""The number of the cluster's barrier, after those of the block."""
 _BEYOND_SHARED = 24  # bits: an address moved by so much is in no block's shared memory
 
 
 class ClusterDecoder(OperandReader):
-    """Instructions that ask for other blocks of the cluster, or wait for them."""
+    """Decodes instructions that refer to other blocks of the cluster, or wait for them."""
 
     def _op_mapa(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
@@ -46,7 +46,7 @@ class ClusterDecoder(OperandReader):
         ]
 
     def cluster_arrive(self, modifiers: list[str]) -> list[Op]:
-        """`barrier.cluster.arrive`: whoever waits later waits for everybody."""
+        """`barrier.cluster.arrive`: the corresponding wait is for all threads."""
         if [m for m in modifiers if m != "aligned"] not in ([], ["release"], ["relaxed"]):
             raise self.unknown()
         return [Op("fence", ("",), (), (), (), (), self.site)]

@@ -125,7 +125,8 @@ class Decoder(
         ]  # fmt: skip
 
     def mov_b128(self, instruction: Instruction) -> list[Op]:
-        """A register of 128 bits, of which at least one operand is one, is its halves."""
+        """Decode a move in which at least one operand is a 128-bit register, as moves of the
+        halves."""
         operands = self.given(instruction, 2)
         target, source = (o.items if isinstance(o, Group) else self.halves(o) for o in operands)
         if len(target) != 2 or len(source) != 2 or all(isinstance(o, Group) for o in operands):

@@ -40,7 +40,7 @@ class IntegerDecoder(OperandReader):
     def _op_prmt(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """The modes of `prmt` beside the one that names each byte."""
+        """The modes of `prmt` other than the one that names each byte."""
         mode = modifiers[1:] if modifiers[:1] == ["b32"] else []
         if types == ["b32"] and not modifiers:
             mode = []
@@ -54,7 +54,7 @@ class IntegerDecoder(OperandReader):
     def _op_lop3(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """`lop3`, if need be with a predicate that says whether anything is set."""
+        """`lop3`, optionally with a predicate that says whether any bit is set."""
         combined = modifiers in (["or"], ["and"])
         if types != ["b32"] or (modifiers and not combined):
             raise self.unknown()

@@ -195,7 +195,8 @@ class MbarrierDecoder(MemoryDecoder):
         self, instruction: Instruction, modifiers: list[str], reader: Callable[..., list[Op]],
         types: list[str],
     ) -> list[Op]:  # fmt: skip
-        """What an instruction does at once, and that it tells an mbarrier how many bytes it was."""
+        """The immediate effect of an instruction, and its report to an mbarrier of how many bytes
+        it moved."""
         rest = [m for m in modifiers if m not in ("async", _TELLS)]
         where, value, barrier = self.given(instruction, 3)
         if len(modifiers) - len(rest) != 2 or self._space(rest)[0] not in ("", "shared"):
@@ -239,7 +240,7 @@ class MbarrierDecoder(MemoryDecoder):
         return ops
 
     def _arrive_after_copies(self, instruction: Instruction, words: list[str]) -> list[Op]:
-        """The thread's copies land, and it arrives; it counts only with `.noinc`."""
+        """Complete the thread's copies and arrive; the arrival counts only with `.noinc`."""
         counts = words[:1] == ["noinc"]
         space, rest = self._space(words[counts:])
         if rest != ["b64"] or space not in ("", "shared"):
@@ -272,7 +273,8 @@ class MbarrierDecoder(MemoryDecoder):
         return ops
 
     def _reduce_bulk(self, instruction: Instruction, words: list[str]) -> list[Op]:
-        """To global memory: elements of f16 and bf16 are added only, and without flushing."""
+        """Reduce to global memory; f16 and bf16 elements can only be added, and without
+        flushing."""
         where, rest, type_ = words[:3], words[3:-1], words[-1]
         if where != ["global", "shared::cta", "bulk_group"] or not rest:
             raise self.unknown()

@@ -144,7 +144,7 @@ class MemoryDecoder(CallDecoder):
         return [*modifiers, "v2"], ["b64"]
 
     def _values(self, operand: Operand, instruction: Instruction) -> tuple[Operand, ...]:
-        """What an access moves: a register, a vector of them, or the halves of a wide one."""
+        """The values of an access: a register, a vector of them, or the halves of a wide one."""
         if isinstance(operand, Group):
             return operand.items
         return self.halves(operand) if instruction.opcode.endswith(".b128") else (operand,)

@@ -48,18 +48,19 @@ _FIXED |= {f"cluster_nctaid.{axis}": 1 for axis in "xyz"}
 _FIXED |= {"cluster_ctarank": 0, "cluster_nctarank": 1, "is_explicit_cluster": 0}
 _FIXED |= {"current_graph_exec": 0, **{f"pm{n}": 0 for n in range(8)}}
 RESERVED = Variable("!reserved shared memory", "shared", "b8", 1024, 1024)
-"""What the system keeps of a block's shared memory, cleared; cooperative groups use `_1`."""
+"""The part of a block's shared memory that the system reserves, cleared; cooperative groups use
+`_1`."""
 _FIXED["reserved_smem_offset_cap"] = RESERVED.size
 _RESERVED_AT = {"begin": 0, "end": RESERVED.size, "0": 0, "1": 512}
 
 
 def halves_of(name: str) -> tuple[str, str]:
-    """What the halves of a register of 128 bits are called."""
+    """The names of the halves of a 128-bit register."""
     return f"{name}!low", f"{name}!high"
 
 
 def literal_bits(number: Number, type_: str) -> int | None:
-    """The bits of a literal in a type; None where a float stands for an integer, or one for it."""
+    """The bits of a literal in a type; None for a float used as an integer, or the reverse."""
     size = TYPE_SIZES[type_]
     if type_ == "pred":
         return int(number.value != 0)
@@ -103,7 +104,7 @@ class OperandReader:
         return UnknownInstruction(instruction.opcode, place, instruction.ptx_line, detail)
 
     def given(self, instruction: Instruction, *counts: int) -> tuple[Operand, ...]:
-        """The operands of an instruction that takes so many."""
+        """Return an instruction's operands, after checking that their number is one of `counts`."""
         operands = instruction.operands
         if len(operands) not in counts:
             takes = " or ".join(map(str, counts))
@@ -139,7 +140,7 @@ class OperandReader:
         return low, high
 
     def register_operand(self, operand: Operand, type_: str = "") -> Register:
-        """The register that an operand is; of a type, if that is given."""
+        """Return the operand as a register, of the given type if there is one."""
         if not isinstance(operand, Name) or operand.negated:
             raise self.unknown("expected a register")
         register = self.register(operand.text)
@@ -154,10 +155,10 @@ class OperandReader:
         return operand.text
 
     def check_type(self, register: Register, type_: str) -> None:
-        """Refuse a register that cannot stand for an operand of a type, as ptxas does.
+        """Refuse a register that cannot be an operand of a type, as ptxas does.
 
-        Loads, stores and conversions take registers that are wider than their operand; of floats
-        only instructions on plain bits take integers' registers, and the other way round.
+        Loads, stores and conversions accept registers wider than their operand. Integer registers
+        can hold floats, and float registers integers, only for instructions on plain bits.
         """
         assert self.instruction is not None
         name, *words = self.instruction.opcode.split(".")
@@ -190,7 +191,7 @@ class OperandReader:
         raise self.unknown(f"`{name}` is declared nowhere")
 
     def source(self, operand: Operand, type_: str, ops: list[Op] | None = None) -> Source:
-        """An operand to be read as a type. A negated predicate is computed into `ops` first."""
+        """Read an operand as a type. A negated predicate is computed into `ops` first."""
         if isinstance(operand, Number):
             return Constant(self._bits(operand, type_))
         if isinstance(operand, Sum):
@@ -220,7 +221,7 @@ class OperandReader:
         return self._address_of(name, 0, type_)
 
     def _special(self, name: str, type_: str) -> Source:
-        """A special register, or what it always is."""
+        """A special register, or its value if that is constant."""
         own = _ALIKE.get(name[1:], name[1:])
         reserved = own.removeprefix("reserved_smem_offset_")
         if own not in SPECIALS and own not in _FIXED and reserved not in _RESERVED_AT:

@@ -9,11 +9,11 @@ from harness.emulator.program.ir import Op, Source
 from harness.emulator.ptx.syntax import Group, Instruction, Memory, Operand
 
 SHAPES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3}
-"""How many coordinates each takes, a layer first; the rest of four is padding."""
+"""How many coordinates each shape takes, a layer first; the rest of the four is padding."""
 BEYOND = ("trap", "clamp", "zero")
-"""What becomes of an access beyond a surface."""
+"""The ways to handle an access beyond a surface."""
 _LEVELS = {"base": 0, "level": 1, "grad": 2}
-"""How many operands more choose the level, of which there is one."""
+"""How many additional operands choose the level; only one level exists."""
 _CACHED = frozenset(("ca", "cg", "cs", "cv", "wb", "wt"))
 _REGISTERS = {"b8": "u16", "b16": "u16", "b32": "u32", "b64": "u64"}
 
@@ -59,7 +59,8 @@ class TextureDecoder(OperandReader):
     def _surface_access(
         self, instruction: Instruction, place: Operand, values: Operand
     ) -> tuple[tuple[str, ...], str, tuple[Operand, ...], tuple[Source, ...], tuple[str, ...]]:
-        """Of a surface: the variant, the values' type and operands, the place and its types."""
+        """For a surface access: the variant, the values' type and operands, the coordinates and
+        their types."""
         shape, count, type_, beyond = self._of_surface(instruction)
         items = _items(values)
         if len(items) != count:
@@ -69,7 +70,7 @@ class TextureDecoder(OperandReader):
         return (shape, type_, beyond), _REGISTERS[type_], items, sources, ("u64", *kinds)
 
     def _of_surface(self, instruction: Instruction) -> tuple[str, int, str, str]:
-        """Shape, how many values, their type, and what becomes of an access beyond."""
+        """Shape, number of values, their type, and how an access beyond the surface is handled."""
         words = [w for w in instruction.opcode.split(".")[1:] if w not in _CACHED]
         count = 1
         if len(words) == 5 and words[2] in ("v2", "v4"):

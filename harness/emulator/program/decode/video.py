@@ -2,8 +2,8 @@
 
 ptxas no longer has a machine instruction for most of them and composes each from others. For some
 forms on sm_80 and sm_90 the composition differs from the manual (for example, a sum that overflows
-is saturated as if it had not). These forms are refused, since either result would be wrong for
-somebody. They were found by executing that machine code beside the manual's definitions (ptxas
+is saturated as if it had not). These forms are refused, because either result would be wrong in
+some case. They were found by executing that machine code beside the manual's definitions (ptxas
 13.0).
 """
 
@@ -53,7 +53,7 @@ class VideoDecoder(OperandReader):
     """Scalar video instructions, and those on two half-words or four bytes."""
 
     def _selected(self, operand: Operand) -> tuple[Operand, str]:
-        """A register and the part or the fields of it that are chosen, if any are."""
+        """A register and the selected part or fields of it, if any are selected."""
         found = _SELECTED.match(operand.text) if isinstance(operand, Name) else None
         return (Name(found[1]), found[2]) if found else (operand, "")
 
@@ -64,7 +64,7 @@ class VideoDecoder(OperandReader):
         return operand, part
 
     def _words(self, instruction: Instruction, typed: int) -> tuple[str, list[str], list[str]]:
-        """The name, the types of d, a and b, and what stands behind them; vset has no d."""
+        """The name, the types of d, a and b, and the rest; vset has no d."""
         name, *words = instruction.opcode.split(".")
         types, rest = words[:typed], words[typed:]
         if len(types) < typed or not set(types) <= set(_TYPES):
@@ -72,7 +72,7 @@ class VideoDecoder(OperandReader):
         return name, ["u32", *types][-3:], rest
 
     def _take(self, words: list[str], among: tuple[str, ...]) -> str:
-        """The one of some modifiers that is there, taken away."""
+        """Remove and return the one of some modifiers that is present."""
         found = next((w for w in words if w in among), "")
         if found:
             words.remove(found)

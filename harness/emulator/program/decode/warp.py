@@ -12,7 +12,7 @@ BARRIERS = 16  # of a block
 
 
 class WarpDecoder(OperandReader):
-    """Instructions by which threads see or wait for each other."""
+    """Decodes instructions by which threads exchange values or wait for each other."""
 
     def _warp_op(
         self, name: str, variant: str, results: tuple[Register | None, ...],
@@ -138,7 +138,7 @@ class WarpDecoder(OperandReader):
     def _op_createpolicy(
         self, instruction: Instruction, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """How caches are to treat lines: a value that only accesses with a cache hint take."""
+        """Decode a cache policy: a value that only accesses with a cache hint take."""
         if types != ["b64"] or not instruction.operands:
             raise self.unknown()
         made = (self.result(instruction.operands[0]),)
@@ -152,7 +152,8 @@ class WarpDecoder(OperandReader):
     _op_applypriority = _op_prefetch
 
     def barrier(self, instruction: Instruction) -> tuple[list[Op], Barrier]:
-        """`bar` and `barrier` with sync, arrive or red: the operations before it, and itself."""
+        """Decode `bar` and `barrier` with sync, arrive or red: preceding operations, and the
+        barrier itself."""
         name, modifiers, types = signatures.split_opcode(instruction.opcode)
         if name == "bar" and "aligned" in modifiers:
             raise self.unknown()
@@ -183,7 +184,7 @@ class WarpDecoder(OperandReader):
         ))  # fmt: skip
 
     def _in_range(self, barrier: Barrier) -> Barrier:
-        """Refuse barriers and counts that no hardware has, where they are literals."""
+        """Refuse literal barrier numbers and counts that no hardware has."""
         number, count = barrier.number, barrier.count
         if isinstance(number, Constant) and number.bits >= BARRIERS:
             raise self.unknown(f"barrier {number.bits} of {BARRIERS}")
@@ -198,7 +199,7 @@ class WarpDecoder(OperandReader):
 
 
 def _between_proxies(modifiers: list[str]) -> bool:
-    """Whether a fence is one between ways of access, of which there is only one here."""
+    """Whether a fence is between two kinds of access (proxies); here there is only one kind."""
     if modifiers[:1] != ["proxy"]:
         return False
     if modifiers[1:2] == ["tensormap::generic"]:

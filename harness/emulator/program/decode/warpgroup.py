@@ -1,10 +1,10 @@
 """Decode the products of a warpgroup (`wgmma`) into products of its warps.
 
 Each of the four warps computes 16 of the 64 rows: products of 16 × 8, side by side, with sums in
-registers as `mma` leaves them. A factor in shared memory is read where its matrix descriptor says,
-by loads that no counter counts, since the machine has none for them. A product is complete when it
-is issued, so fences, groups and waits do nothing, and a program that uses a result without waiting
-for it is not detected.
+registers as `mma` leaves them. A factor in shared memory is read at the place given by its matrix
+descriptor. No counter counts these loads, because the machine code has none. A product is complete
+when it is issued, so fences, groups and waits do nothing, and a program that uses a result without
+waiting for it is not detected.
 
 Source: PTX ISA 9.0, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
@@ -46,7 +46,7 @@ class _Product:
 
 @dataclass(frozen=True)
 class _Modes:
-    """Which factors are negated, and which have their depth as the outer dimension."""
+    """The factors that are negated, and those whose depth is the outer dimension."""
 
     negates: bool
     turns_a: bool
@@ -112,7 +112,8 @@ class WarpgroupDecoder(MatrixDecoder):
     def _modes(
         self, product: _Product, operands: Sequence[Operand], *, in_registers: bool
     ) -> _Modes:
-        """Two scales, which integers lack, and of halves in memory how they lie."""
+        """Read the two scales, which integers do not have, and for halves in memory their
+        layout."""
         turned = (2 - in_registers) * (product.a in ("f16", "bf16"))
         if len(operands) != (0 if product.sum == "s32" else 2 + turned):
             raise self.unknown(f"{len(operands)} operands behind the predicate")
@@ -139,7 +140,7 @@ class WarpgroupDecoder(MatrixDecoder):
         self, product: _Product, sums: Sequence[Operand], factors: tuple[Source, ...],
         wanted: Source,
     ) -> list[Op]:  # fmt: skip
-        """Eight columns: the sums that are there, where they are wanted, and a product."""
+        """Eight columns: the existing sums, if they are wanted, plus a product."""
         kind = "u32" if product.sum == "f16" else product.sum
         ops: list[Op] = []
         before = [self._sum_before(each, kind, i, wanted, ops) for i, each in enumerate(sums)]
@@ -153,7 +154,7 @@ class WarpgroupDecoder(MatrixDecoder):
     def _sum_before(
         self, given: Operand, kind: str, number: int, wanted: Source, ops: list[Op]
     ) -> Source:
-        """What is added to. Where nothing is, for certain, the register may hold nothing yet."""
+        """The sums to add to. If there certainly are none, the register may hold nothing yet."""
         if isinstance(wanted, Constant):
             return self.source(given, kind) if wanted.bits else Constant(0)
         register = self.declare(f"!wgmma sum {kind} {number}", kind)
@@ -162,7 +163,7 @@ class WarpgroupDecoder(MatrixDecoder):
         return register
 
     def _first_row(self, ops: list[Op]) -> Register:
-        """Of the warp's sixteen rows of `a`."""
+        """The first of the warp's sixteen rows of `a`."""
         row = self.declare("!wgmma row", "u32")
         rank = (Special("warpid"), Constant(3))
         ops.append(Op("and", (), (row,), ("u32",), rank, ("u32", "u32"), self.site))

@@ -21,9 +21,9 @@ from harness.emulator.sass.cubin.disassembler import functions_in
 
 _HEADER_BYTES = 64
 _IDENTITY = slice(0, 0x18)
-"""Of a header: class, ABI, kind of file and machine."""
+"""The part of a header with the class, ABI, kind of file and machine."""
 _FLAGS = slice(0x30, 0x34)
-"""Of a header: the architecture."""
+"""The part of a header with the architecture."""
 _PROGBITS, _SYMTAB, _STRTAB = 1, 2, 3
 _SYMBOL, _SECTION = "<IBBHQQ", "<IIQQQQIIQQ"
 _ALLOC_AND_EXECUTE = 6
@@ -54,19 +54,19 @@ class _Strings:
 
 
 def kind_of(content: bytes) -> bytes:
-    """What cubins must have in common to be put together: ABI and architecture."""
+    """What cubins must have in common to be merged: ABI and architecture."""
     return content[_IDENTITY] + content[_FLAGS]
 
 
 def _mark(number: int) -> str:
-    """What the symbols of the cubin of that number begin with among all."""
+    """The prefix of the symbols of the cubin with that number in the merged file."""
     return f"@{number}@"
 
 
 def together(cubins: Sequence[bytes]) -> bytes:
-    """One ELF with the functions of all cubins, which are of one kind; their symbols are marked.
+    """Merge the functions of all cubins, which are of one kind, into one ELF with marked symbols.
 
-    Raises whatever pyelftools stumbles over in a damaged one.
+    Raises the errors that a damaged cubin causes in pyelftools.
     """
     symbols, strings, code = bytearray(struct.calcsize(_SYMBOL)), _Strings(), list[_Section]()
     tables = 4  # the empty section, the names of sections, of symbols, and the symbols
@@ -97,9 +97,9 @@ def together(cubins: Sequence[bytes]) -> bytes:
 
 
 def apart(printed: str, count: int) -> list[str]:
-    """nvdisasm's JSON of cubins that were put together as the JSON of each.
+    """Split nvdisasm's JSON of merged cubins into that of each.
 
-    Raises one of disassembler.UNLIKE_THE_KNOWN where it has another form than is known.
+    Raises one of disassembler.UNLIKE_THE_KNOWN if it has an unknown form.
     """
     functions: list[list[str]] = [[] for _ in range(count)]
     for each in functions_in(printed):
@@ -126,7 +126,7 @@ def _functions(content: bytes) -> Iterator[tuple[str, bytes, list[tuple[str, int
 
 
 def _written(header: bytes, sections: Sequence[_Section], names: _Section) -> bytes:
-    """A file: header, the sections' data, and their headers."""
+    """Write a file: header, the sections' data, and their headers."""
     words = _Strings()
     places = [words.place(section.name) for section in sections]
     names.data = bytes(words.data)

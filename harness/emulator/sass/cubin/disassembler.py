@@ -22,7 +22,7 @@ from harness.emulator.sass.errors import CubinError, DisassemblerError
 from harness.files import scratch
 
 SECONDS = 120
-"""For one cubin, on a busy machine."""
+"""Deadline in seconds for one cubin on a busy machine."""
 OLDEST = (12, 6)
 """The first release whose JSON is in the form that is read here."""
 _INSTALL = (
@@ -50,13 +50,13 @@ class Line:
 UNLIKE_THE_KNOWN = (
     ValueError, KeyError, IndexError, TypeError, StopIteration, AttributeError, RecursionError,
 )  # fmt: skip
-"""What JSON in another form than is known makes its readers stumble over."""
+"""The errors that JSON in an unknown form causes in its readers."""
 Listing = dict[str, tuple[int, tuple[Line, ...]]]
 """Function → the address of its first instruction, and its lines."""
 
 
 _USUAL_ROOT = "/usr/local/cuda"
-"""Where NVIDIA's installers put a toolkit, on PATH or not."""
+"""The folder in which NVIDIA's installers put a toolkit, whether or not it is on PATH."""
 
 
 def candidates() -> list[tuple[str, str]]:
@@ -109,7 +109,7 @@ def _answering(named: tuple[tuple[str, str], ...]) -> Disassembler:
 
 
 def printed(tool: Disassembler, content: bytes, name: str) -> str:
-    """What nvdisasm says of an ELF, as JSON. Raises CubinError if it refuses it."""
+    """nvdisasm's output for an ELF, as JSON. Raises CubinError if it refuses the file."""
     with scratch.folder() as folder:
         path = folder / "kernel.cubin"
         path.write_bytes(content)
@@ -128,13 +128,13 @@ def printed(tool: Disassembler, content: bytes, name: str) -> str:
 
 
 def functions_in(text: str) -> list[Any]:
-    """Each function of nvdisasm's JSON. Raises one of UNLIKE_THE_KNOWN where it is unlike that."""
+    """Each function of nvdisasm's JSON. Raises one of UNLIKE_THE_KNOWN if its form is unknown."""
     found: list[Any] = next(part for part in json.loads(text) if isinstance(part, list))
     return found
 
 
 def parsed(text: str, tool: Disassembler) -> Listing:
-    """What nvdisasm's JSON says. Raises DisassemblerError where it is not in the known form."""
+    """Parse nvdisasm's JSON. Raises DisassemblerError if it is not in the known form."""
     try:
         found: Listing = {}
         for each in functions_in(text):

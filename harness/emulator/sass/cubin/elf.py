@@ -24,12 +24,13 @@ _PARAMETER_BASE, _MAX_THREADS, _REQUIRED_THREADS = 0x0A, 0x05, 0x10
 _FRAME_SIZE, _STACK_SIZE, _PARAMETER, _REGISTERS = 0x11, 0x12, 0x17, 0x2F
 _WITH_PAYLOAD = 4
 _RESERVED_SHARED = {"sm_90": 1024}
-"""What a kernel's shared memory begins with that is the driver's: the addresses count it."""
+"""The bytes at the start of a kernel's shared memory that belong to the driver; addresses include
+them."""
 _ADDRESS_RELOCATION = 2
 _MOST_BYTES = 1 << 28
 _MOST_OF_VARIABLES = 1 << 32
 _OWN_BANK = re.compile(r"\.nv\.constant([1-9])\.(.+)")
-"""A bank of one kernel alone, where the assembler keeps large immediates."""
+"""A constant bank of a single kernel, in which the assembler keeps large immediates."""
 
 
 @dataclass
@@ -63,7 +64,8 @@ class Contents:
 
 
 def contents(content: bytes, name: str) -> Contents:
-    """Raises CubinError for what is no cubin, damaged, or of another architecture."""
+    """Read a cubin's contents. Raises CubinError if it is not one, is damaged, or of another
+    architecture."""
     if not content.startswith(b"\x7fELF"):
         raise CubinError(name, "it is no cubin: it does not begin as an ELF file does")
     if len(content) > _MOST_BYTES:
@@ -121,7 +123,7 @@ def _architecture(elf: ELFFile) -> str:
 
 
 def _take(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
-    """What one section says of the kernels."""
+    """Read what one section says about the kernels."""
     if section.name == ".nv.info":
         _take_resources(section, kernels, symbols)
     elif (kernel := kernels.get(section.name.removeprefix(".nv.info."))) is not None:
@@ -145,7 +147,7 @@ def _take(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
 
 
 def _take_resources(section: Any, kernels: dict[str, Kernel], symbols: list[str]) -> None:
-    """Registers and local memory, which stand in one section for all kernels."""
+    """Read registers and local memory, which one section lists for all kernels."""
     for attribute, payload in _attributes(section.data()):
         if attribute not in (_REGISTERS, _FRAME_SIZE, _STACK_SIZE):
             continue
@@ -159,7 +161,7 @@ def _take_resources(section: Any, kernels: dict[str, Kernel], symbols: list[str]
 
 
 def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """(attribute, payload); those without one have their value as two bytes."""
+    """Yield (attribute, payload); attributes without a payload have their value as two bytes."""
     at = 0
     while at + 4 <= len(data):
         form, attribute, value = data[at], data[at + 1], data[at + 2 : at + 4]

@@ -29,7 +29,7 @@ _COPY, _ADVANCE_ADDRESS, _ADVANCE_LINE, _SET_FILE, _CONSTANT_ADDRESS, _FIXED_ADD
 )  # fmt: skip
 _END_OF_SEQUENCE, _SET_ADDRESS, _INLINED_CALL = 1, 2, 0x90
 _DEEPEST = 200
-"""Calls within calls that were inlined, at most."""
+"""The deepest nesting of inlined calls."""
 _MOST_ROWS = 1 << 22
 
 
@@ -46,10 +46,10 @@ class Lines:
 
 
 def lines_of(elf: ELFFile) -> dict[str, Lines]:
-    """Section of code → its lines. Raises what a damaged table makes it stumble over.
+    """Map each section of code to its lines. Raises what a damaged table causes.
 
-    Each section has a sequence of rows, which begins with an address that is relocated: the
-    relocations, in their order, say whose sequence is whose. Where they do not, no line is known.
+    Each section has a sequence of rows that begins with a relocated address. The relocations, in
+    order, say which section each sequence belongs to. If they do not, no line is known.
     """
     section = elf.get_section_by_name(".debug_line")
     relocations = (  # the second up to compute capability 8
@@ -94,7 +94,7 @@ class _Program:
         self._begin()
 
     def _begin(self) -> None:
-        """A sequence. Its rows name the rows that call them by their number in it, from 1 on."""
+        """Begin a sequence. Its rows refer to their calling rows by number, from 1 on."""
         self._found = Lines()
         self._depths: list[int] = []
         self._address, self._file, self._line, self._caller = 0, 1, 1, 0
@@ -144,7 +144,7 @@ class _Program:
             self._caller, _ = _unsigned(operands, 0)
 
     def _standard(self, opcode: int, code: bytes, at: int) -> int:
-        """Where the next opcode stands."""
+        """Execute a standard opcode; return the position of the next one."""
         if opcode == _COPY:
             self._row()
         elif opcode == _ADVANCE_ADDRESS:
@@ -167,7 +167,7 @@ class _Program:
 
 
 def _unsigned(code: bytes, at: int) -> tuple[int, int]:
-    """A number in LEB128, and where it ends."""
+    """Decode a number in LEB128; return it and the position after it."""
     value = shift = 0
     while True:
         byte, at = code[at], at + 1

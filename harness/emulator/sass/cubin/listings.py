@@ -18,13 +18,14 @@ from harness.emulator.sass.errors import CubinError, DisassemblerError
 from harness.files import scratch
 
 MOST_BYTES = 1 << 24
-"""Of cubins that are put together, so that one call is done in good time."""
+"""The most bytes of cubins to list in one call, so that a call does not take too long."""
 
 
 def listing(content: bytes, name: str, kept: Path | None = None) -> Listing:
-    """What nvdisasm says of a cubin. Raises DisassemblerError, or CubinError if it refuses it.
+    """Return nvdisasm's listing of a cubin. Raises DisassemblerError, or CubinError if it refuses
+    it.
 
-    kept: a file for what it says, from which the next call takes it.
+    kept: a file that stores the listing for the next call.
     """
     tool = disassembler.find()
     text = _kept(kept, tool, content) if kept else None
@@ -36,9 +37,10 @@ def listing(content: bytes, name: str, kept: Path | None = None) -> Listing:
 
 
 def keep(files: Mapping[Path, Path]) -> None:
-    """List those cubins together whose listing is not kept yet; `files` says where each goes.
+    """List all cubins together whose listing is not stored yet; `files` says where each goes.
 
-    What cannot be listed is passed over: whoever needs its listing asks for it alone, and is told.
+    A cubin that cannot be listed is skipped: when its listing is needed, it is listed alone, and
+    the error is reported then.
     """
     with suppress(DisassemblerError):
         tool = disassembler.find()

@@ -20,12 +20,12 @@ _MOST_OPERANDS = 16
 _WITHOUT_A_COMMA = re.compile(
     r"(?:(?<=^)|(?<=,))(\s*(?:\[[^\[\]]*\]|(?:UR|R|UP|P)(?:\d{1,3}|Z|T)(?:\.\w+)*))(?=\[)"
 )
-"""What an address may follow without a comma: another, `[R111][R8.64]`, or, as nvdisasm of CUDA
-13.0 writes it, a register: `R11[R10]`."""
+"""What an address may follow without a comma: another address, `[R111][R8.64]`, or, as written by
+nvdisasm of CUDA 13.0, a register: `R11[R10]`."""
 
 
 class NotAnOperand(ValueError):
-    """The text is no operand in any form that nvdisasm is known to write."""
+    """The text is not an operand in any form that nvdisasm is known to write."""
 
 
 def parse(text: str, bits: int) -> tuple[Operand, ...]:
@@ -85,7 +85,7 @@ def _operand(text: str, bits: int) -> Operand:
 
 
 def _address(text: str) -> tuple[Operand | None, Operand | None, int]:
-    """`R2.64+UR4+-0x8` → register, uniform register, offset; RZ is none."""
+    """`R2.64+UR4+-0x8` → register, uniform register, offset; RZ counts as no register."""
     base = uniform = None
     offset = 0
     for part in text.replace(" ", "").split("+"):
