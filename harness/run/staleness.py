@@ -22,6 +22,7 @@ from harness.compiler import compile as compiler
 from harness.compiler import host, toolchain
 from harness.errors import CompileError
 from harness.files import source_text
+from harness.files.statements import statements
 from harness.journal.records import Outcome, Planned, Record, Renewed
 from harness.matrix import model
 
@@ -43,7 +44,7 @@ _EMULATED = (
     "backends/emulated.py", "backends/host_memory.py", "backends/machine_code.py", "emulator",
     "silicon", "worker/counting.py", "worker/cheat_check.py", "worker/traffic.py",
 )  # fmt: skip
-_CODE = (".py", ".cu", ".cuh", ".cpp", ".h")
+CODE = (".py", ".cu", ".cuh", ".cpp", ".h")
 
 
 @cache
@@ -55,17 +56,22 @@ def harness_hash(is_timed: bool) -> str:
     the journal. A timed run's cheat check also runs in the emulator. It decides whether a case is
     sound, not how long it takes, so changes there do not make times out of date.
     """
-    found = hashlib.sha256()
-    for file in harness_files(is_timed):
-        found.update(f"{file.relative_to(HARNESS)}\0".encode() + file.read_bytes())
-    return found.hexdigest()[:_SHORT]
+    hashes = sorted(map(statements_hash, harness_files(is_timed)))
+    return hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:_SHORT]
+
+
+def statements_hash(file: Path) -> str:
+    """Hash what a file does: without its name, comments and docstrings, whose change alters no
+    result."""
+    text = statements(file.read_text(), file.suffix)
+    return hashlib.sha256(text.encode()).hexdigest()[:_SHORT]
 
 
 def harness_files(is_timed: bool) -> Iterator[Path]:
     for part in (*_ALWAYS, *(_TIMED if is_timed else _EMULATED)):
         path = HARNESS / part
         every = [path] if path.is_file() else sorted(path.rglob("*"))
-        yield from (file for file in every if file.suffix in _CODE)
+        yield from (file for file in every if file.suffix in CODE)
 
 
 class Origins:

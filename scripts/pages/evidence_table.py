@@ -3,30 +3,41 @@
     python scripts/pages/evidence_table.py            rewrite the text between the markers
     python scripts/pages/evidence_table.py --check    exit 1 if it is out of date
 
-A run's journal has the hash of every file that its cases are made from, and one of the harness's
-own files that compile, launch, time and verify. Here they are held to the files of today, so that
-a run that is older than the code says so.
+A run's journal has the hash of every file that its cases are made from. They are held to the files
+of today, and the harness's own files that compile, launch, time and verify to those of the run's
+commit, by their statements alone: a moved module or a better docstring measures nothing anew. The
+hashes of a commit's files are kept in reports/h200/statements.json, so that a check needs no
+history.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
+import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import sections
 from yardsticks import is_today
 
 from harness import load
-from harness.run.staleness import harness_hash
+from harness.files.statements import statements
+from harness.run import staleness
 from harness.tables import Run
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "kernels"
 PAGE = ROOT / "docs" / "measurement.md"
 RUNS = ROOT / "reports" / "h200"
+STATEMENTS = RUNS / "statements.json"
+"""Commit → the hashes of all files of the harness then, in order."""
+DIGITS = 12
+NAMED = 4
+"""Files that differ are named if there are at most so many."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,25 +45,63 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     options = parser.parse_args(arguments)
     runs = [load(path.parent) for path in sorted(RUNS.glob("*/results.csv"))]
-    content = "\n".join(table(runs, harness_hash(is_timed=True)))
+    if not options.check:
+        keep_statements({run.info["commit"]["id"] for run in runs})
+    content = "\n".join(table(runs, json.loads(STATEMENTS.read_text())))
     return sections.keep(PAGE, {"evidence": content}, options.check, "make evidence-table")
 
 
-def table(runs: Sequence[Run], harness: str) -> Iterator[str]:
-    """A row for each commit and state of its code. harness: the hash of the code of today."""
+def keep_statements(commits: set[str]) -> None:
+    """Write the hashes of the commits' files, as the history has them; those known stay."""
+    known = json.loads(STATEMENTS.read_text()) if STATEMENTS.exists() else {}
+    kept = {commit: known.get(commit) or statements_of(commit) for commit in sorted(commits)}
+    STATEMENTS.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def statements_of(commit: str) -> list[str]:
+    names = _git("ls-tree", "-r", "--name-only", commit, "harness").splitlines()
+    return sorted({
+        _hash(statements(_git("show", f"{commit}:{name}"), Path(name).suffix))
+        for name in names
+        if Path(name).suffix in staleness.CODE
+    })  # fmt: skip
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(
+        ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def table(runs: Sequence[Run], known: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """A row for each commit and state of its code. known: commit → hashes of its files."""
     rows: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for run in runs:
-        changed = ", ".join(f"`{name}`" for name in changed_sources(run))
-        same = {case.made_from.get("harness") for case in run.planned.values()} == {harness}
-        rows[
-            run.info["commit"]["id"],
-            f"all but {changed}" if changed else "all",
-            "the same" if same else "older",
-        ].append(f"`{run.folder.name}`")
-    yield "| commit | runs | sources as they are today | code that measures |"
+        changed, commit = changed_sources(run), run.info["commit"]["id"]
+        rows[commit, _all_but(changed), code_since(known.get(commit, ()))].append(
+            f"`{run.folder.name}`"
+        )
+    yield "| commit | runs | sources as they are today | code that measures as it is today |"
     yield "|---|---|---|---|"
     for (commit, sources, code), names in sorted(rows.items(), key=lambda row: -len(row[1])):
         yield f"| {commit} | {', '.join(names)} | {sources} | {code} |"
+
+
+def code_since(hashes: Sequence[str]) -> str:
+    """How much of the code that measures was there, statement for statement, at a commit."""
+    files = list(staleness.harness_files(is_timed=True))
+    differ = [file for file in files if staleness.statements_hash(file)[:DIGITS] not in hashes]
+    if len(differ) > NAMED:
+        return f"all but {len(differ)} of {len(files)} files"
+    return _all_but(sorted(str(file.relative_to(staleness.HARNESS)) for file in differ))
+
+
+def _all_but(names: Sequence[str]) -> str:
+    return f"all but {', '.join(f'`{name}`' for name in names)}" if names else "all"
 
 
 def changed_sources(run: Run) -> list[str]:

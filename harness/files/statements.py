@@ -1,0 +1,63 @@
+"""The part of a source file that decides what it does: its statements, without the words on them.
+
+Words may be improved, and modules moved, without anything being measured differently. What is left
+is text, not a syntax tree, so that every Python version gives the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import accumulate
+
+_STRING = r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+_C_COMMENT_OR_STRING = re.compile(rf"//[^\n]*|/\*.*?\*/|{_STRING}", re.DOTALL)
+_COMMENT_OR_STRING = re.compile(
+    rf"""#[^\n]*|(\"{{3}}(?:\\.|[^\\])*?\"{{3}}|'{{3}}(?:\\.|[^\\])*?'{{3}})|{_STRING}""", re.DOTALL
+)
+_OWN_IMPORT = re.compile(
+    r"^[ \t]*(?:from harness[\w.]* import (?:\([^)]*\)|[^\n]*)|import harness[^\n]*)$", re.MULTILINE
+)
+
+
+def statements(text: str, suffix: str) -> str:
+    """The statements of a Python, C, C++ or CUDA file, by its suffix.
+
+    Comments, docstrings, blank lines and imports from the harness itself are left out: where a
+    module stands does not matter, and what is imported is a file of its own. Text that Python
+    cannot read is given as it is.
+    """
+    if suffix != ".py":
+        return _without_blank_lines(_C_COMMENT_OR_STRING.sub(lambda m: m[1] or " ", text))
+    try:
+        spans = sorted(_docstrings(text), reverse=True)
+    except (SyntaxError, ValueError):
+        return text
+    for begin, end in spans:
+        text = text[:begin] + text[end:]
+    text = _COMMENT_OR_STRING.sub(lambda m: m[1] or m[2] or "", text)
+    return _without_blank_lines(_OWN_IMPORT.sub("", text))
+
+
+def _without_blank_lines(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
+
+
+def _docstrings(text: str) -> Iterator[tuple[int, int]]:
+    """Begin and end of every statement that is nothing but a string."""
+    lines = text.splitlines(keepends=True)
+    starts = [0, *accumulate(map(len, lines))]
+
+    def offset(line: int, column: int) -> int:
+        """column: in bytes of UTF-8, as syntax trees have it."""
+        return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
+
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            value = node.value
+            if isinstance(value.value, str) and value.end_lineno and value.end_col_offset:
+                yield (
+                    offset(value.lineno, value.col_offset),
+                    offset(value.end_lineno, value.end_col_offset),
+                )
