@@ -48,7 +48,7 @@ class Case:
 
     @property
     def refused(self) -> bool:
-        """Whether ptxas makes of it what the emulator does not execute (F2IP, F2FP's rarer forms)."""
+        """Whether ptxas makes of it what is not executed here: F2IP, F2FP's rarer forms."""
         pair = self.name.partition(".")[0] == "cvt" and (self.sources[0], self.result)
         narrowed = "relu" in self.modifiers and not self.result.endswith("x2")
         return (
@@ -166,7 +166,7 @@ def groups(listed: Sequence[Case]) -> dict[tuple[str, ...], list[Case]]:
 def kernel(together: Sequence[Case], name: str) -> str:
     """Executes each of them once in each thread.
 
-    Parameters are the operands' arrays, and that of the results: so many for each, one after another.
+    Parameters are the operands' arrays and that of the results, which has so many for each.
     """
     places = [*(f"p{n}" for n in range(len(together[0].sources))), "out"]
     parameters = ", ".join(f".param .u64 {place}" for place in places)
@@ -180,7 +180,9 @@ def kernel(together: Sequence[Case], name: str) -> str:
             f"mad.wide.u32 %a{number}, %i, {bits(type_) // 8}, %a{number};",
         ]
         if place != "out":
-            lines.append(f"ld.global.{_stored(type_)} {_register(type_, number + 1)}, [%a{number}];")
+            lines.append(
+                f"ld.global.{_stored(type_)} {_register(type_, number + 1)}, [%a{number}];"
+            )
     for number, case in enumerate(together):
         text = case.text.replace("$0", _register(result, 0))
         for operand, type_ in enumerate(case.sources, 1):
@@ -299,8 +301,10 @@ def _edges(type_: str) -> np.ndarray:
     digits = PRECISION[type_] - 1
     infinite = (1 << size - 1) - (1 << digits)
     quiet = infinite | 1 << digits - 1
-    positive = [0, 1, 2, (1 << digits) - 1, 1 << digits, infinite - 1, infinite, infinite | 1, quiet,
-                quiet | 1, (1 << size - 1) - 1]  # fmt: skip
+    positive = [
+        0, 1, 2, (1 << digits) - 1, 1 << digits, infinite - 1, infinite, infinite | 1, quiet,
+        quiet | 1, (1 << size - 1) - 1,
+    ]  # fmt: skip
     return np.array([*positive, *(p | 1 << size - 1 for p in positive)], np.uint64)
 
 

@@ -3,8 +3,8 @@
     python scripts/device_functions/on_gpu.py OUT       needs a GPU, its driver and nvcc
 
 OUT/rounded_instructions.csv has a row for each: its text, the digest of its results, and the card.
-It belongs into reports/h200/fidelity, and tests/emulator/sass/test_rounded_instructions.py holds the
-emulator to it. OUT/rounded_instructions.npz has the results themselves, by name.
+It belongs into reports/h200/fidelity, and tests/emulator/sass/test_rounded_instructions.py holds
+the emulator to it. OUT/rounded_instructions.npz has the results themselves, by name.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class Gpu:
             self.call("cuMemcpyHtoD_v2", place, ctypes.c_void_p(array.ctypes.data), size)
         parameters = (ctypes.c_void_p * len(places))(*(ctypes.addressof(each) for each in places))
         blocks, threads = instructions.COUNT // instructions.BLOCK, instructions.BLOCK
-        self.call("cuLaunchKernel", function, blocks, 1, 1, threads, 1, 1, 0, None, parameters, None)
+        self.call(
+            "cuLaunchKernel", function, blocks, 1, 1, threads, 1, 1, 0, None, parameters, None
+        )
         size = ctypes.c_size_t(out.nbytes)
         self.call("cuMemcpyDtoH_v2", ctypes.c_void_p(out.ctypes.data), places[-1], size)
         for place in places:

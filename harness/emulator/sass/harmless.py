@@ -18,7 +18,9 @@ FORMS: Final = {
     **_words("C", "the mask ends at the last bit, as it does here without"),
     **_words("SPIN", "says that the code tries again where it failed"),
 }
-SAME_LOW_BITS: Final = _words("U32", "the lower half of a product is the same with and without sign")
+SAME_LOW_BITS: Final = _words(
+    "U32", "the lower half of a product is the same with and without sign"
+)
 PIPES: Final = _words("MMA", "says which unit computes the same")
 EXACT: Final = _words("RN RZ RM RP", "a wider type has every number of the narrower one")
 CACHES: Final = {

@@ -1,13 +1,12 @@
 """Every machine instruction that can be executed: one row each.
 
 A row has the opcode with the modifiers that select it, the shape of its operands, what its other
-modifiers do, and the name of its definition in `machine/*.cpp`. Of all rows whose modifiers an
-instruction has, the one with the most is used. An opcode with a leading U that has no row of its
-own is the same instruction on uniform registers.
+modifiers do, and the name of its definition in `machine/*.cpp`. `lookup.py` finds an
+instruction's row.
 
-A modifier is either acted on, by the flag that it sets or the width that it says, or known to change
-no result, with the reason (`harmless.py`). With any other the instruction is refused, and so it is
-with two alternatives at once.
+A modifier is either acted on, by the flag that it sets or the width that it says, or known to
+change no result, with the reason (`harmless.py`). With any other the instruction is refused, and so
+it is with two alternatives at once.
 
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; v a
 source of 32 bits or more that is taken as it stands (one with a sign is not executed); p source
@@ -77,8 +76,8 @@ _BRAINS: Groups = ({"SAT": 4, "RELU": 8},)
 _HALVES: Groups = (*_BRAINS, {"FTZ": 16})
 _EXTREME: Groups = ({"U32": 1, "S32": 0, "S16x2": 2, "U16x2": 3}, {"RELU": 4})
 _SHUFFLES = {"IDX": 0, "UP": 1, "DOWN": 2, "BFLY": 3}
-_INTEGER_TYPES = {"U8": 0, "S8": 1, "U16": 2, "S16": 3, "U32": 4, "S32": 5, "U64": 6, "S64": 7}
-_FLOAT_TYPES = {"F16": 8, "BF16": 9, "F32": 10, "F64": 11}
+INTEGER_TYPES = {"U8": 0, "S8": 1, "U16": 2, "S16": 3, "U32": 4, "S32": 5, "U64": 6, "S64": 7}
+FLOAT_TYPES = {"F16": 8, "BF16": 9, "F32": 10, "F64": 11}
 _WAYS = {"RN": 0, "RZ": 1, "TRUNC": 1, "RM": 2, "FLOOR": 2, "RP": 3, "CEIL": 3}
 _WAYS_OF_CONVERSION = {name: flag << 8 for name, flag in _WAYS.items()}
 _FLUSH, _NAN_TO_ZERO = {"FTZ": 1 << 12}, {"NTZ": 1 << 13}
@@ -88,7 +87,7 @@ CALL_OF_DRIVER: Final = "CALL.ABS.NOINC"
 ASSERTION: Final = "__assertfail"
 """The one function of the driver that may be called: it ends the kernel."""
 
-CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F"})
+CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F", "FRND"})
 
 
 def _narrows(source: str, to: str) -> bool:
@@ -98,7 +97,10 @@ def _narrows(source: str, to: str) -> bool:
 
 def of_double(flags: int) -> bool:
     """Whether a conversion with these flags is from double precision."""
-    return flags & 15 == _FLOAT_TYPES["F64"]
+    return flags & 15 == FLOAT_TYPES["F64"]
+
+
+_TO_INTEGERS = {name: flag << 4 for name, flag in INTEGER_TYPES.items()}
 
 
 def _types(source: Flags, target: Flags) -> Groups:
@@ -147,7 +149,9 @@ def _atomics(opcode: str, shape: str, **more: Any) -> Iterator[Row]:
 
 _MATRIX: Groups = ({"F32": 0, "F16": 4}, {"BF16": 1})
 # Of a warpgroup's product: eights of columns, types of the factors, what sums are.
-_COLUMNS = {f"64x{8 * n}x{depth}": n for n in range(1, 33) for depth in (8, 16, 32)}
+_COLUMNS, _COLUMNS_OF_WORDS, _COLUMNS_OF_BYTES = (
+    {f"64x{8 * n}x{depth}": n for n in range(1, 33)} for depth in (16, 8, 32)
+)
 _FACTORS = {"F16": 0, "BF16": 1, "TF32": 2, "E4M3": 3, "E5M2": 4, "U8": 5, "S8": 6}
 _HALF_SUMS, _CLAMPS = 1 << 12, 1 << 13
 OF_FACTORS: Final = {"negA": 1 << 14, "negB": 1 << 15, "tnspA": 1 << 16, "tnspB": 1 << 17}
@@ -219,8 +223,8 @@ ROWS: Sequence[Row] = (
     _row("DMUL", "R d d", groups=_ROUND),
     _row("DFMA", "R d d d", groups=_ROUND),
     _row("DSETP", "P P? d d p", groups=_OF_FLOATS),
-    _row("DSETP.MAX", "P P d d p", "DSETP.EXTREME", {"AND": 0}, always=1),
-    _row("DSETP.MIN", "P P d d p", "DSETP.EXTREME", {"AND": 0}),
+    _row("DSETP.MAX.AND", "P P d d p", "DSETP.EXTREME", always=1),
+    _row("DSETP.MIN.AND", "P P d d p", "DSETP.EXTREME"),
     # Halves
     _row("HADD2", "R h h", groups=(*_HALVES, {"F32": 2}), harmless=PIPES),
     _row("HADD2.BF16_V2", "R h h", "HADD2.BF16", (*_BRAINS, {"F32": 2}), harmless=PIPES),
@@ -232,16 +236,16 @@ ROWS: Sequence[Row] = (
     _row("HMNMX2", "R h h p", groups=({"NAN": 32}, {"FTZ": 16, "XORSIGN": 64})),
     _row("HMNMX2.BF16_V2", "R h h p", "HMNMX2.BF16", ({"NAN": 32}, {"XORSIGN": 64})),
     # Conversions
-    _row("F2I", "R s", groups=(*_types({"F32": 0}, _INTEGER_TYPES), _WAYS_OF_CONVERSION, _FLUSH,
+    _row("F2I", "R s", groups=(_TO_INTEGERS, _WAYS_OF_CONVERSION, _FLUSH,
                                _NAN_TO_ZERO),
-         always=_FLOAT_TYPES["F32"], defaults={"S32": 5 << 4}),
+         always=FLOAT_TYPES["F32"], defaults={"S32": 5 << 4}),
     *(
         _row(f"F2I.{source}", "R d", "F2I",
-             (*_types({}, _INTEGER_TYPES), _WAYS_OF_CONVERSION, _NAN_TO_ZERO),
-             always=_FLOAT_TYPES[source], defaults={"S32": 5 << 4})
+             (_TO_INTEGERS, _WAYS_OF_CONVERSION, _NAN_TO_ZERO),
+             always=FLOAT_TYPES[source], defaults={"S32": 5 << 4})
         for source in ("F16", "BF16", "F64")
     ),
-    _row("I2F", "R d", groups=(*_types(_INTEGER_TYPES, _FLOAT_TYPES), _WAYS_OF_CONVERSION),
+    _row("I2F", "R d", groups=(*_types(INTEGER_TYPES, FLOAT_TYPES), _WAYS_OF_CONVERSION),
          defaults={"S32": 5, "F32": 10 << 4}),
     _row("I2FP", "R s", "I2F",
          (*_types({"U32": 4, "S32": 5}, {"F32": 10}), _WAYS_OF_CONVERSION)),
@@ -249,17 +253,17 @@ ROWS: Sequence[Row] = (
         _row(f"F2F.{to}.{source}", "R d", "F2F",
              (*((_WAYS_OF_CONVERSION,) if _narrows(source, to) else ()),
               *((_FLUSH,) if "F32" in (to, source) else ())),
-             always=_FLOAT_TYPES[source] | _FLOAT_TYPES[to] << 4,
+             always=FLOAT_TYPES[source] | FLOAT_TYPES[to] << 4,
              harmless=None if _narrows(source, to) else EXACT)
-        for to in _FLOAT_TYPES for source in _FLOAT_TYPES if to != source
+        for to in FLOAT_TYPES for source in FLOAT_TYPES if to != source
     ),
     _row("FRND", "R s", groups=(_WAYS_OF_CONVERSION, _FLUSH), always=10 | 10 << 4),
     *(
         _row(f"FRND.{type_}", "R d", "FRND", (_WAYS_OF_CONVERSION,),
-             always=_FLOAT_TYPES[type_] * 0x11)
+             always=FLOAT_TYPES[type_] * 0x11)
         for type_ in ("F16", "BF16", "F64")
     ),
-    *(_row(f"I2I.{to}.S32.SAT", "R s", "I2I", always=_INTEGER_TYPES[to])
+    *(_row(f"I2I.{to}.S32.SAT", "R s", "I2I", always=INTEGER_TYPES[to])
       for to in ("U8", "S8", "U16", "S16")),
     *(
         _row(f"F2FP.{form}PACK_AB", "R s s", "F2FP", ({"RN": 0, "RZ": 4}, {"RELU": 2}),
@@ -316,15 +320,16 @@ ROWS: Sequence[Row] = (
     _row("DMMA.884", "R v v v", "DMMA"),
     _row("DMMA.8x8x4", "R v v v", "DMMA"),
     _row("HGMMA", "R v? g v p? _?", "GMMA", (
-        _COLUMNS, {"F32": 0, "F16": _HALF_SUMS},
-        {"BF16": _factors("BF16", "BF16"), "TF32": _factors("TF32", "TF32")})),
+        _COLUMNS, {"F32": 0, "F16": _HALF_SUMS}, {"BF16": _factors("BF16", "BF16")})),
+    _row("HGMMA.F32.TF32", "R v? g v p? _?", "GMMA", _COLUMNS_OF_WORDS,
+         always=_factors("TF32", "TF32")),
     *(
-        _row(f"QGMMA.{a}.{b}", "R v? g v p? _?", "GMMA", (_COLUMNS, {"F32": 0, "F16": _HALF_SUMS}),
-             always=_factors(a, b))
+        _row(f"QGMMA.{a}.{b}", "R v? g v p? _?", "GMMA",
+             (_COLUMNS_OF_BYTES, {"F32": 0, "F16": _HALF_SUMS}), always=_factors(a, b))
         for a in ("E4M3", "E5M2") for b in ("E4M3", "E5M2")
     ),
     *(
-        _row(f"IGMMA.{a}.{b}", "R v? g v p? _?", "GMMA", (_COLUMNS, {"SAT": _CLAMPS}),
+        _row(f"IGMMA.{a}.{b}", "R v? g v p? _?", "GMMA", (_COLUMNS_OF_BYTES, {"SAT": _CLAMPS}),
              always=_factors(a, b))
         for a in ("U8", "S8") for b in ("U8", "S8")
     ),
@@ -366,50 +371,3 @@ ROWS: Sequence[Row] = (
     _row("NANOSLEEP", "s", "NOTHING", (), layout.YIELD),
     _row("BPT.TRAP", "_?", "TRAP"),
 )  # fmt: skip
-
-_BY_OPCODE: dict[str, list[tuple[tuple[str, ...], Row]]] = {}
-for _each in ROWS:
-    _opcode, *_chosen_by = _each.name.split(".")
-    _BY_OPCODE.setdefault(_opcode, []).append((tuple(_chosen_by), _each))
-
-
-def find(opcode: str, modifiers: Sequence[str]) -> tuple[Row, bool, int] | str:
-    """The row, whether it acts on uniform registers, and its flags; or what is not known of it."""
-    rows, uniform = _BY_OPCODE.get(opcode), False
-    if rows is None and opcode.startswith("U"):
-        rows, uniform = _BY_OPCODE.get(opcode[1:]), True
-    if rows is None:
-        return "no row in its table"
-    fitting = [(chosen, row) for chosen, row in rows if _in_order(chosen, modifiers)]
-    if not fitting:
-        return "none of its forms"
-    chosen, row = max(fitting, key=lambda each: len(each[0]))
-    rest = [modifier for modifier in modifiers if modifier not in chosen]
-    strange = [m for m in rest if m not in row.harmless and not any(m in g for g in row.groups)]
-    if strange:
-        return f"with .{strange[0]}"
-    flags = row.always | _defaults(row, rest)
-    for group in row.groups:
-        chosen_of = [modifier for modifier in rest if modifier in group]
-        if len(chosen_of) > 1:
-            return f"with .{chosen_of[1]} beside .{chosen_of[0]}"
-        flags |= sum(group[modifier] for modifier in chosen_of)
-    return row, uniform or row.is_uniform, flags
-
-
-def _in_order(wanted: Sequence[str], modifiers: Sequence[str]) -> bool:
-    left = iter(modifiers)
-    return all(modifier in left for modifier in wanted)
-
-
-def _defaults(row: Row, modifiers: Sequence[str]) -> int:
-    """Of a conversion: the types that are not written."""
-    if row.defaults is None:
-        return 0
-    flags = 0
-    types = (_INTEGER_TYPES, _FLOAT_TYPES)
-    for name, flag in row.defaults.items():
-        kind = next(each for each in types if name in each)
-        if not any(modifier in kind for modifier in modifiers):
-            flags |= flag
-    return flags
