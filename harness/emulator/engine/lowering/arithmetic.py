@@ -14,8 +14,12 @@ from harness.emulator.program.ir import FP8_PAIRS, HALVES, Op, element, is_float
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
 _UNSIGNED_ORDER = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
-# Modifiers that do not change what is computed here.
-_IGNORED = {"rn", "approx", "full"}
+HARMLESS = {
+    "rn": "without a direction it is the nearest number",
+    "approx": "the nearest number is as near as is promised",
+    "full": "the nearest number is as near as is promised",
+}
+"""Modifiers that do not change what is computed here, and why."""
 # What the immediate of an operation says of its modifiers, as in `arithmetic/floats.h`.
 _ROUNDINGS = {"rn": 0, "rz": 1, "rm": 2, "rp": 3, "rna": 4}
 _FLAGS = {"ftz": 8, "sat": 16, "relu": 32, "satfinite": 64}
@@ -40,10 +44,10 @@ class ComputingEncoder(Emitter):
 
     def computed(self, op: Op) -> None:
         """An operation that the machine has by the same name, but for its modifiers."""
-        words, type_ = {v for v in op.variant if v not in _IGNORED}, op.source_types[0]
+        words, type_ = {v for v in op.variant if v not in HARMLESS}, op.source_types[0]
         sources = self.sources(op)
         results = [self.widened(op, i) for i in range(len(op.results))]
-        if type_ == "f64" and {"approx", "ftz"} <= set(op.variant):
+        if type_ == "f64" and {"approx", "ftz"} <= set(op.variant):  # coarse: of its upper word
             words.add("approx")
         if "xorsign" in words:
             self._extreme_magnitude(op, words - {"abs", "xorsign"}, results[0], sources)
