@@ -1,7 +1,7 @@
 """Rounded instructions of PTX, each as a kernel, with operands at which roundings go wrong.
 
-`on_gpu.py` reads what a GPU makes of them; tests/emulator/sass/test_rounded_instructions.py holds
-both front ends of the emulator to that, and to exact arithmetic.
+`on_gpu.py` reads what a GPU makes of them; test_rounded_instructions.py, among the tests of machine
+code, holds both front ends of the emulator to that, and to exact arithmetic.
 """
 
 from __future__ import annotations

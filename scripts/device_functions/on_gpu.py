@@ -3,8 +3,8 @@
     python scripts/device_functions/on_gpu.py OUT       needs a GPU, its driver and nvcc
 
 OUT/rounded_instructions.csv has a row for each: its text, the digest of its results, and the card.
-It belongs into reports/h200/fidelity, and tests/emulator/sass/test_rounded_instructions.py holds
-the emulator to it. OUT/rounded_instructions.npz has the results themselves, by name.
+It belongs into reports/h200/fidelity, and test_rounded_instructions.py holds the emulator to it.
+OUT/rounded_instructions.npz has the results themselves, by name.
 """
 
 from __future__ import annotations

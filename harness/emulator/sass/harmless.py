@@ -29,10 +29,8 @@ CACHES: Final = {
     **_words("STRONG WEAK GPU SYS CTA SM CLUSTER", "all see the one memory, in one order"),
     **_words("ACCESS", "copies are done where they are issued"),
 }
-ROUNDED_SUMS: Final = {
-    **_words("RN", "atomics round in no other way"),
-    **_words("FTZ", "sums of floats in memory always flush subnormals"),
-}
+NEAREST: Final = _words("RN", "atomics round in no other way")
+FLUSHED: Final = _words("FTZ", "sums of floats in memory always flush subnormals")
 ORDERS: Final = {
     **_words("ALL SC GPU SYS CTA VC", "accesses are done in order, and all see the one memory"),
     **_words("IVALL E C", "no cache is emulated that could be stale"),

@@ -25,10 +25,11 @@ from harness.emulator.sass import layout
 from harness.emulator.sass.harmless import (
     CACHES,
     EXACT,
+    FLUSHED,
     FORMS,
+    NEAREST,
     ORDERS,
     PIPES,
-    ROUNDED_SUMS,
     SAME_LOW_BITS,
     SCHEDULING,
     Reasons,
@@ -120,7 +121,6 @@ _OF_ATOMICS = {"U32": 0, "S32": 1, "64": 2, "U64": 2, "S64": 3}
 _SUMS_OF_ATOMICS = {"F32": 4, "F64": 5, "F16x2": 6, "BF16x2": 7, "F32x2": 10, "F32x4": 11}
 ATOMIC_TYPE_BITS: Final = 15 << 4
 _ATOMIC: Groups = (_ATOMICS, {name: flag << 4 for name, flag in _OF_ATOMICS.items()}, {"E": 0})
-_ADDS: Groups = ({"E": 0},)
 SPECIALS = {
     "SRZ": 0, "SR_TID.X": 1, "SR_TID.Y": 2, "SR_TID.Z": 3, "SR_CTAID.X": 4, "SR_CTAID.Y": 5,
     "SR_CTAID.Z": 6, "SR_LANEID": 7, "SR_SWINHI": 8, "SR_EQMASK": 9, "SR_LTMASK": 10,
@@ -143,7 +143,8 @@ def _atomics(opcode: str, shape: str, **more: Any) -> Iterator[Row]:
     yield _row(opcode, shape, "ATOMIC", _ATOMIC, harmless=CACHES | FORMS, **more)
     always = more.pop("always", 0)
     for name, flag in _SUMS_OF_ATOMICS.items():
-        yield _row(f"{opcode}.ADD.{name}", shape, "ATOMIC", _ADDS, harmless=CACHES | ROUNDED_SUMS,
+        harmless = CACHES | NEAREST | (FLUSHED if name.startswith("F32") else {})
+        yield _row(f"{opcode}.ADD.{name}", shape, "ATOMIC", {"E": 0}, harmless=harmless,
                    always=always | flag << 4, **more)  # fmt: skip
 
 
@@ -301,8 +302,11 @@ ROWS: Sequence[Row] = (
     _row("VOTEU", "R? P? p", "VOTE", {"ANY": 0, "ALL": 1, "EQ": 2}, is_uniform=True),
     _row("MATCH.ANY", "R v", "MATCH"),
     _row("MATCH.ALL", "P R v", "MATCH", always=1),
-    _row("REDUX", "R v", groups=(
-        {"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5}, {"S32": 8}), is_uniform=True),
+    _row("REDUX", "R v", always=3, is_uniform=True),  # nvdisasm does not write .AND
+    *(
+        _row(f"REDUX.{name}", "R v", "REDUX", {"S32": 8}, always=flag, is_uniform=True)
+        for name, flag in (("SUM", 0), ("MIN", 1), ("MAX", 2), ("AND", 3), ("OR", 4), ("XOR", 5))
+    ),
     _row("R2UR", "P? R s", is_uniform=True),
     _row("S2R", "R x"),
     _row("S2UR", "R x", "S2R", is_uniform=True),
