@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.emulator.ptx.source_lines import user_line
-from harness.emulator.sass import layout, table
+from harness.emulator.sass import layout, lookup, table
 from harness.emulator.sass.code import INSTRUCTION_BYTES, ZERO, Function, Instruction, Operand
 from harness.emulator.sass.errors import UnknownMachineInstruction
 from harness.emulator.sass.layout import INSTRUCTION, LANES, PREDICATES_OF_EACH_KIND
@@ -101,7 +101,7 @@ class _Encoder:
         )
 
     def _encode(self, instruction: Instruction, out: Any) -> None:
-        found = table.find(instruction.opcode, instruction.modifiers)
+        found = lookup.find(instruction.opcode, instruction.modifiers)
         if isinstance(found, str):
             raise Unencodable(found)
         row, uniform, flags = found
@@ -268,7 +268,7 @@ class _Encoder:
         else:
             raise Unencodable(f"operand {operand.text}")
         out["constant"], out["row"], out["high"] = constant, row * LANES, high * LANES
-        known = {"64", "U32", "H1_H0", *_ORDERS.get(kind, ()), *_parts(instruction, kind)}
+        known = {*_ALSO.get(kind, ()), *_parts(instruction, kind)}
         if set(operand.suffixes) - known:
             raise Unencodable(f"operand {operand.text}")
         self._signs(operand, instruction, out, kind)
@@ -312,7 +312,9 @@ def _parts(instruction: Instruction, kind: str) -> Mapping[str, int]:
     """Read from a source's suffix which part of it is meant, or how it is shifted."""
     if kind == "a":
         return _SCALES
-    return _BYTES if instruction.opcode in ("I2F", "I2FP") else _HALVES
+    if instruction.opcode in ("I2F", "I2FP"):
+        return _BYTES
+    return _HALVES if kind == "h" or instruction.opcode in table.CONVERSIONS else {}
 
 
 def _all_operands(instruction: Instruction) -> list[Operand]:
@@ -344,5 +346,6 @@ def _constant(instruction: Instruction) -> Operand:
 
 
 _AS_IT_STANDS = "vrka"
-"""Kinds of sources whose definitions read the register without modifiers."""
-_ORDERS = {"r": ("ROW",), "k": ("COL",)}
+"""Kinds of sources whose definitions read the register and nothing that is done to it before."""
+_ALSO = {"r": ("ROW",), "k": ("COL",), "a": ("64", "U32"), "h": ("H1_H0",)}
+"""Suffixes that say what is so anyway, or that `_memory` reads."""

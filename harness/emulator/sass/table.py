@@ -1,9 +1,12 @@
 """Every machine instruction that can be executed: one row each.
 
-A row has the opcode with the modifiers that select it, the shape of its operands, the meaning of
-its other modifiers as flags, and the name of its definition in `machine/*.cpp`. Of all rows whose
-modifiers an instruction has, the one with the most is used. An opcode with a leading U that has no
-row of its own is the same instruction on uniform registers.
+A row has the opcode with the modifiers that select it, the shape of its operands, what its other
+modifiers do, and the name of its definition in `machine/*.cpp`. `lookup.py` finds an
+instruction's row.
+
+A modifier is either acted on, by the flag that it sets or the width that it says, or known to
+change no result, with the reason (`harmless.py`). With any other the instruction is refused, and so
+it is with two alternatives at once.
 
 Shapes: R result, P result predicate; s, w, d, h sources: 32 bits, 64 bits, a double, halves; v a
 source of 32 bits or more that is taken as it is (one with a sign is not executed); p source
@@ -14,23 +17,42 @@ special register; _ not used. `?` marks an optional operand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from harness.emulator.sass import layout
+from harness.emulator.sass.harmless import (
+    CACHES,
+    EXACT,
+    FLUSHED,
+    FORMS,
+    NEAREST,
+    ORDERS,
+    PIPES,
+    SAME_LOW_BITS,
+    SCHEDULING,
+    Reasons,
+)
 
 Flags = Mapping[str, int]
+Groups = tuple[Flags, ...]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table. always: flags without a modifier. space: of a memory access."""
+    """One row of the table.
+
+    groups: the modifiers that are acted on, with their flags; those of a group exclude each other.
+    harmless: those that change no result, with the reason. always: flags without a modifier.
+    space: of a memory access.
+    """
 
     name: str
     shape: tuple[str, ...]
     handler: str
-    flags: Flags
+    groups: Groups
+    harmless: Reasons
     control: int = layout.PLAIN
     always: int = 0
     space: int = layout.GLOBAL
@@ -38,70 +60,67 @@ class Row:
     defaults: Flags | None = None
 
 
-def _flags(*parts: str | Flags) -> dict[str, int]:
-    """The modifiers without a meaning here as words, and the others' flags."""
-    out: dict[str, int] = {}
-    for part in parts:
-        out.update(dict.fromkeys(part.split(), 0) if isinstance(part, str) else part)
-    return out
-
-
 _COMPARE = {"F": 0, "LT": 1, "EQ": 2, "LE": 3, "GT": 4, "NE": 5, "GE": 6, "T": 7}
 _COMBINE = {"AND": 0, "OR": 16, "XOR": 32}
-_OF_INTEGERS = _flags(_COMPARE, _COMBINE, {"U32": 64, "EX": 128})
+_OF_INTEGERS: Groups = (_COMPARE, _COMBINE, {"U32": 64}, {"EX": 128})
 # Of floats, the names with U hold for the unordered, too.
-_OF_FLOATS = _flags(
-    _COMPARE, _COMBINE, {f"{n}U": 8 | flag for n, flag in _COMPARE.items() if n not in "FT"},
-    {"NUM": 7, "NAN": 8, "T": 15},
+_OF_FLOATS: Groups = (
+    {
+        **_COMPARE, **{f"{n}U": 8 | flag for n, flag in _COMPARE.items() if n not in "FT"},
+        "NUM": 7, "NAN": 8, "T": 15,
+    },
+    _COMBINE,
 )  # fmt: skip
 _ROUND = {"RN": 0, "RZ": 1, "RM": 2, "RP": 3}
-_ARITHMETIC = _flags(_ROUND, {"FTZ": 4, "SAT": 8})
-_HALVES = _flags("MMA", {"F32": 2, "SAT": 4, "RELU": 8, "FTZ": 16, "FMZ": 16, "NAN": 32})
-_EXTREME = {"U32": 1, "S32": 0, "S16x2": 2, "U16x2": 3, "RELU": 4}
+_ARITHMETIC: Groups = (_ROUND, {"FTZ": 4}, {"SAT": 8})
+_BRAINS: Groups = ({"SAT": 4, "RELU": 8},)
+_HALVES: Groups = (*_BRAINS, {"FTZ": 16})
+_EXTREME: Groups = ({"U32": 1, "S32": 0, "S16x2": 2, "U16x2": 3}, {"RELU": 4})
 _SHUFFLES = {"IDX": 0, "UP": 1, "DOWN": 2, "BFLY": 3}
-_INTEGER_TYPES = {"U8": 0, "S8": 1, "U16": 2, "S16": 3, "U32": 4, "S32": 5, "U64": 6, "S64": 7}
-_FLOAT_TYPES = {"F16": 8, "BF16": 9, "F32": 10, "F64": 11}
+INTEGER_TYPES = {"U8": 0, "S8": 1, "U16": 2, "S16": 3, "U32": 4, "S32": 5, "U64": 6, "S64": 7}
+FLOAT_TYPES = {"F16": 8, "BF16": 9, "F32": 10, "F64": 11}
 _WAYS = {"RN": 0, "RZ": 1, "TRUNC": 1, "RM": 2, "FLOOR": 2, "RP": 3, "CEIL": 3}
-_FLUSH = 1 << 12
+_WAYS_OF_CONVERSION = {name: flag << 8 for name, flag in _WAYS.items()}
+_FLUSH, _NAN_TO_ZERO = {"FTZ": 1 << 12}, {"NTZ": 1 << 13}
 
 
 CALL_OF_DRIVER: Final = "CALL.ABS.NOINC"
 ASSERTION: Final = "__assertfail"
 """The one function of the driver that may be called: it ends the kernel."""
 
-CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F"})
+CONVERSIONS: Final = frozenset({"I2F", "F2I", "F2F", "FRND"})
+
+
+def _narrows(source: str, to: str) -> bool:
+    """Whether a float of one type may lie between those of another."""
+    return source == "F64" or to in ("F16", "BF16")
 
 
 def of_double(flags: int) -> bool:
     """Whether a conversion with these flags is from double precision."""
-    return flags & 15 == _FLOAT_TYPES["F64"]
+    return flags & 15 == FLOAT_TYPES["F64"]
 
 
-def _conversion(source: Flags, target: Flags) -> dict[str, int]:
-    """The flags of a conversion: from, to, and rounding."""
-    ways = {name: flag << 8 for name, flag in _WAYS.items()}
-    targets = {name: flag << 4 for name, flag in target.items()}
-    return _flags("NTZ", source, targets, ways, {"FTZ": _FLUSH})
+_TO_INTEGERS = {name: flag << 4 for name, flag in INTEGER_TYPES.items()}
 
 
-_CACHES = (
-    "E CONSTANT STRONG WEAK GPU SYS CTA SM CLUSTER EF EL EU LU NA PRIVATE LTC64B LTC128B LTC256B "
-    "BYPASS ACCESS DEFER_BLOCKING"
-)
-_LOAD = _flags(_CACHES, "U8 U16 64 128", {"S8": 1, "S16": 1})
-_STORE = _flags(_CACHES, "U8 U16 64 128")
+def _types(source: Flags, target: Flags) -> Groups:
+    """What a conversion is from and to."""
+    return source, {name: flag << 4 for name, flag in target.items()}
+
+
+_LENGTHS = {"U8": 0, "S8": 0, "U16": 0, "S16": 0, "64": 0, "128": 0}
+"""Of what is stored; encode.py reads them, as it does `.E`: addresses have 64 bits."""
+_LOAD: Groups = ({**_LENGTHS, "S8": 1, "S16": 1}, {"E": 0})
+_STORE: Groups = (_LENGTHS, {"E": 0})
 _ATOMICS = {
     "ADD": 0, "MIN": 1, "MAX": 2, "INC": 3, "DEC": 4, "AND": 5, "OR": 6, "XOR": 7, "EXCH": 8,
     "CAS": 9, "POPC": 10, "CAST": 11,
 }  # fmt: skip
-_ATOMIC_TYPES = {
-    "U32": 0, "S32": 1, "64": 2, "U64": 2, "S64": 3, "F32": 4, "F64": 5, "F16x2": 6, "BF16x2": 7,
-    "F32x2": 10, "F32x4": 11,
-}  # fmt: skip
+_OF_ATOMICS = {"U32": 0, "S32": 1, "64": 2, "U64": 2, "S64": 3}
+_SUMS_OF_ATOMICS = {"F32": 4, "F64": 5, "F16x2": 6, "BF16x2": 7, "F32x2": 10, "F32x4": 11}
 ATOMIC_TYPE_BITS: Final = 15 << 4
-_ATOMIC = _flags(
-    _CACHES, "RN FTZ SPIN 32", _ATOMICS, {name: flag << 4 for name, flag in _ATOMIC_TYPES.items()}
-)
+_ATOMIC: Groups = (_ATOMICS, {name: flag << 4 for name, flag in _OF_ATOMICS.items()}, {"E": 0})
 SPECIALS = {
     "SRZ": 0, "SR_TID.X": 1, "SR_TID.Y": 2, "SR_TID.Z": 3, "SR_CTAID.X": 4, "SR_CTAID.Y": 5,
     "SR_CTAID.Z": 6, "SR_LANEID": 7, "SR_SWINHI": 8, "SR_EQMASK": 9, "SR_LTMASK": 10,
@@ -112,16 +131,28 @@ SPECIALS = {
 
 
 def _row(
-    name: str, shape: str, handler: str = "", flags: Flags | str = "", control: int = layout.PLAIN,
-    **more: object,
+    name: str, shape: str, handler: str = "", groups: Groups | Flags = (),
+    control: int = layout.PLAIN, *, harmless: Reasons | None = None, **more: object,
 ) -> Row:  # fmt: skip
-    known = _flags(flags) if isinstance(flags, str) else flags
-    return Row(name, tuple(shape.split()), handler or name, known, control, **more)  # type: ignore[arg-type]
+    alone = (groups,) if isinstance(groups, Mapping) else groups
+    return Row(name, tuple(shape.split()), handler or name, alone, harmless or {}, control, **more)  # type: ignore[arg-type]
 
 
-_MATRIX = {"F32": 0, "F16": 4, "BF16": 1}
+def _atomics(opcode: str, shape: str, **more: Any) -> Iterator[Row]:
+    """On integers, and the sums of floats, which are all that is done with them."""
+    yield _row(opcode, shape, "ATOMIC", _ATOMIC, harmless=CACHES | FORMS, **more)
+    always = more.pop("always", 0)
+    for name, flag in _SUMS_OF_ATOMICS.items():
+        harmless = CACHES | NEAREST | (FLUSHED if name.startswith("F32") else {})
+        yield _row(f"{opcode}.ADD.{name}", shape, "ATOMIC", {"E": 0}, harmless=harmless,
+                   always=always | flag << 4, **more)  # fmt: skip
+
+
+_MATRIX: Groups = ({"F32": 0, "F16": 4}, {"BF16": 1})
 # Of a warpgroup's product: eights of columns, types of the factors, what sums are.
-_COLUMNS = {f"64x{8 * n}x{depth}": n for n in range(1, 33) for depth in (8, 16, 32)}
+_COLUMNS, _COLUMNS_OF_WORDS, _COLUMNS_OF_BYTES = (
+    {f"64x{8 * n}x{depth}": n for n in range(1, 33)} for depth in (16, 8, 32)
+)
 _FACTORS = {"F16": 0, "BF16": 1, "TF32": 2, "E4M3": 3, "E5M2": 4, "U8": 5, "S8": 6}
 _HALF_SUMS, _CLAMPS = 1 << 12, 1 << 13
 OF_FACTORS: Final = {"negA": 1 << 14, "negB": 1 << 15, "tnspA": 1 << 16, "tnspB": 1 << 17}
@@ -141,26 +172,26 @@ ROWS: Sequence[Row] = (
     _row("VIADD.16x2", "R s s", "ADD2.HALVES"),
     _row("VABSDIFF4.U8", "R s s s", "ABSDIFF4"),
     _row("VABSDIFF4.U8.ACC", "R s s s", "ABSDIFF4", always=1),
-    _row("IMAD", "R s s s", flags="MOV SHL IADD U32"),
-    _row("IMAD.X", "R s s s n?", "IMAD", "MOV SHL IADD U32", always=2),
-    _row("IMAD.WIDE", "R P? s s w", flags={"U32": 1}),
+    _row("IMAD", "R s s s", harmless=FORMS | SAME_LOW_BITS),
+    _row("IMAD.X", "R s s s n?", "IMAD", always=2, harmless=FORMS | SAME_LOW_BITS),
+    _row("IMAD.WIDE", "R P? s s w", groups={"U32": 1}),
     _row("IMAD.WIDE.X", "R P? s s w n?", "IMAD.WIDE", {"U32": 1}, always=2),
-    _row("IMAD.HI", "R P? s s w", flags={"U32": 1}),
+    _row("IMAD.HI", "R P? s s w", groups={"U32": 1}),
     _row("LEA", "R P? s s i"),
     _row("LEA.HI", "R P? s s s i"),
     _row("LEA.HI.X", "R P? s s s i n?", "LEA.HI", always=1),
     _row("LEA.HI.SX32", "R P? s s i", "LEA.HI", always=2),
     _row("LEA.HI.X.SX32", "R P? s s i n?", "LEA.HI", always=3),
-    _row("SHF", "R s s s", flags={
-        "L": 0, "R": 1, "U32": 0, "HI": 2, "S32": 4, "W": 8, "U64": 16, "S64": 20}),
+    _row("SHF", "R s s s", "", (
+        {"L": 0, "R": 1}, {"U32": 0, "S32": 4, "U64": 16, "S64": 20}, {"HI": 2}, {"W": 8})),
     _row("LOP3.LUT", "P? R s s s i n?", "LOP3"),
     _row("PLOP3.LUT", "P P? p p p i i", "PLOP3"),
-    _row("ISETP", "P P? s s p p?", flags=_OF_INTEGERS),
+    _row("ISETP", "P P? s s p p?", groups=_OF_INTEGERS),
     _row("SEL", "R s s p"),
-    _row("IMNMX", "R s s p", flags=_EXTREME),
+    _row("IMNMX", "R s s p", groups=_EXTREME),
     _row("VIMNMX", "R s s p", "IMNMX", _EXTREME),
     _row("VIMNMX3", "R s s s p", "IMNMX3", _EXTREME),
-    _row("VIADDMNMX", "R s s s p", flags=_EXTREME),
+    _row("VIADDMNMX", "R s s s p", groups=_EXTREME),
     _row("MOV", "R s i?"),
     _row("IABS", "R s"),
     *(
@@ -171,92 +202,111 @@ ROWS: Sequence[Row] = (
     ),
     _row("POPC", "R s"),
     _row("BREV", "R s"),
-    _row("FLO", "R P? s", flags={"U32": 1, "SH": 2}),
+    _row("FLO", "R P? s", groups=({"U32": 1}, {"SH": 2})),
     _row("PRMT", "R s s s"),
-    _row("SGXT", "R s s", flags={"U32": 1, "S32": 0}),
-    _row("BMSK", "R s s", flags="C"),
+    _row("SGXT", "R s s", groups={"U32": 1, "S32": 0}),
+    _row("BMSK", "R s s", harmless=FORMS),
     _row("P2R", "R s i"),
     _row("R2P", "_ s i"),
     # Single and double precision
-    _row("FADD", "R s s", flags=_ARITHMETIC),
-    _row("FMUL", "R s s", flags=_ARITHMETIC),
-    _row("FFMA", "R s s s", flags=_ARITHMETIC),
-    _row("FSETP", "P P? s s p", flags=_flags(_OF_FLOATS, {"FTZ": 64})),
+    _row("FADD", "R s s", groups=_ARITHMETIC),
+    _row("FMUL", "R s s", groups=_ARITHMETIC),
+    _row("FFMA", "R s s s", groups=_ARITHMETIC),
+    _row("FSETP", "P P? s s p", groups=(*_OF_FLOATS, {"FTZ": 64})),
     _row("FSET.BF", "R s s p", "FSET", _OF_FLOATS),
     _row("FSEL", "R s s p", "SEL"),
-    _row("FMNMX", "R s s p", flags={"NAN": 1, "FTZ": 4}),
-    _row("FCHK", "P s s", flags="DIVIDE"),
-    _row("MUFU", "R s", flags={
+    _row("FMNMX", "R s s p", groups=({"NAN": 1}, {"FTZ": 4, "XORSIGN": 2})),
+    _row("FCHK", "P s s", harmless=FORMS),
+    _row("MUFU", "R s", groups={
         "RCP": 0, "RSQ": 1, "EX2": 2, "LG2": 3, "SIN": 4, "COS": 5, "SQRT": 6, "TANH": 7,
         "RCP64H": 8, "RSQ64H": 9}),
-    _row("DADD", "R d d", flags=_ROUND),
-    _row("DMUL", "R d d", flags=_ROUND),
-    _row("DFMA", "R d d d", flags=_ROUND),
-    _row("DSETP", "P P? d d p", flags=_OF_FLOATS),
-    _row("DSETP.MAX", "P P d d p", "DSETP.EXTREME", {"AND": 0}, always=1),
-    _row("DSETP.MIN", "P P d d p", "DSETP.EXTREME", {"AND": 0}),
+    _row("DADD", "R d d", groups=_ROUND),
+    _row("DMUL", "R d d", groups=_ROUND),
+    _row("DFMA", "R d d d", groups=_ROUND),
+    _row("DSETP", "P P? d d p", groups=_OF_FLOATS),
+    _row("DSETP.MAX.AND", "P P d d p", "DSETP.EXTREME", always=1),
+    _row("DSETP.MIN.AND", "P P d d p", "DSETP.EXTREME"),
     # Halves
-    _row("HADD2", "R h h", flags=_HALVES),
-    _row("HADD2.BF16_V2", "R h h", "HADD2.BF16", _HALVES),
-    _row("HMUL2", "R h h", flags=_HALVES),
-    _row("HMUL2.BF16_V2", "R h h", "HMUL2.BF16", _HALVES),
-    _row("HFMA2", "R h h h", flags=_HALVES),
-    _row("HFMA2.BF16_V2", "R h h h", "HFMA2.BF16", _HALVES),
-    _row("HMNMX2", "R h h p", flags=_HALVES),
-    _row("HMNMX2.BF16_V2", "R h h p", "HMNMX2.BF16", _HALVES),
+    _row("HADD2", "R h h", groups=(*_HALVES, {"F32": 2}), harmless=PIPES),
+    _row("HADD2.BF16_V2", "R h h", "HADD2.BF16", (*_BRAINS, {"F32": 2}), harmless=PIPES),
+    *(
+        _row(f"{opcode}{form}", shape, f"{opcode}{handler}", groups, harmless=PIPES)
+        for opcode, shape in (("HMUL2", "R h h"), ("HFMA2", "R h h h"))
+        for form, handler, groups in (("", "", _HALVES), (".BF16_V2", ".BF16", _BRAINS))
+    ),
+    _row("HMNMX2", "R h h p", groups=({"NAN": 32}, {"FTZ": 16, "XORSIGN": 64})),
+    _row("HMNMX2.BF16_V2", "R h h p", "HMNMX2.BF16", ({"NAN": 32}, {"XORSIGN": 64})),
     # Conversions
-    _row("F2I", "R d", flags=_conversion(_FLOAT_TYPES, _INTEGER_TYPES),
-         defaults={"F32": 10, "S32": 5 << 4}),
-    _row("I2F", "R d", flags=_conversion(_INTEGER_TYPES, _FLOAT_TYPES),
+    _row("F2I", "R s", groups=(_TO_INTEGERS, _WAYS_OF_CONVERSION, _FLUSH,
+                               _NAN_TO_ZERO),
+         always=FLOAT_TYPES["F32"], defaults={"S32": 5 << 4}),
+    *(
+        _row(f"F2I.{source}", "R d", "F2I",
+             (_TO_INTEGERS, _WAYS_OF_CONVERSION, _NAN_TO_ZERO),
+             always=FLOAT_TYPES[source], defaults={"S32": 5 << 4})
+        for source in ("F16", "BF16", "F64")
+    ),
+    _row("I2F", "R d", groups=(*_types(INTEGER_TYPES, FLOAT_TYPES), _WAYS_OF_CONVERSION),
          defaults={"S32": 5, "F32": 10 << 4}),
-    _row("I2FP", "R s", "I2F", _conversion(_INTEGER_TYPES, _FLOAT_TYPES)),
+    _row("I2FP", "R s", "I2F",
+         (*_types({"U32": 4, "S32": 5}, {"F32": 10}), _WAYS_OF_CONVERSION)),
     *(
         _row(f"F2F.{to}.{source}", "R d", "F2F",
-             _flags({n: f << 8 for n, f in _WAYS.items()}, {"FTZ": _FLUSH}),
-             always=_FLOAT_TYPES[source] | _FLOAT_TYPES[to] << 4)
-        for to in _FLOAT_TYPES for source in _FLOAT_TYPES if to != source
+             (*((_WAYS_OF_CONVERSION,) if _narrows(source, to) else ()),
+              *((_FLUSH,) if "F32" in (to, source) else ())),
+             always=FLOAT_TYPES[source] | FLOAT_TYPES[to] << 4,
+             harmless=None if _narrows(source, to) else EXACT)
+        for to in FLOAT_TYPES for source in FLOAT_TYPES if to != source
     ),
-    _row("FRND", "R s", flags=_flags({n: f << 8 for n, f in _WAYS.items()}, {"FTZ": _FLUSH}),
-         always=10 | 10 << 4),
-    _row("FRND.F64", "R d", "FRND", {n: f << 8 for n, f in _WAYS.items()}, always=11 | 11 << 4),
-    *(_row(f"I2I.{to}.S32.SAT", "R s", "I2I", {}, always=_INTEGER_TYPES[to])
+    _row("FRND", "R s", groups=(_WAYS_OF_CONVERSION, _FLUSH), always=10 | 10 << 4),
+    *(
+        _row(f"FRND.{type_}", "R d", "FRND", (_WAYS_OF_CONVERSION,),
+             always=FLOAT_TYPES[type_] * 0x11)
+        for type_ in ("F16", "BF16", "F64")
+    ),
+    *(_row(f"I2I.{to}.S32.SAT", "R s", "I2I", always=INTEGER_TYPES[to])
       for to in ("U8", "S8", "U16", "S16")),
-    _row("F2FP.F16.F32.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}),
-    _row("F2FP.BF16.F32.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}, always=1),
-    _row("F2FP.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}),
-    _row("F2FP.BF16.PACK_AB", "R s s", "F2FP", {"RN": 0, "RELU": 2}, always=1),
+    *(
+        _row(f"F2FP.{form}PACK_AB", "R s s", "F2FP", ({"RN": 0, "RZ": 4}, {"RELU": 2}),
+             always=form.startswith("BF16"))
+        for form in ("F16.F32.", "BF16.F32.", "", "BF16.")
+    ),
     # Memory
-    _row("LDG", "R P? m", "LOAD", _LOAD),
-    _row("LD", "R P? m", "LOAD", _LOAD, space=layout.GENERIC),
-    _row("LDS", "R m", "LOAD", _LOAD, space=layout.SHARED),
-    _row("LDL", "R m", "LOAD", _LOAD, space=layout.LOCAL),
-    _row("STG", "m v", "STORE", _STORE),
-    _row("ST", "m v", "STORE", _STORE, space=layout.GENERIC),
-    _row("STS", "m v", "STORE", _STORE, space=layout.SHARED),
-    _row("STL", "m v", "STORE", _STORE, space=layout.LOCAL),
+    _row("LDG", "R P? m", "LOAD", _LOAD, harmless=CACHES),
+    _row("LD", "R P? m", "LOAD", _LOAD, harmless=CACHES, space=layout.GENERIC),
+    _row("LDS", "R m", "LOAD", _LOAD, harmless=CACHES, space=layout.SHARED),
+    _row("LDL", "R m", "LOAD", _LOAD, harmless=CACHES, space=layout.LOCAL),
+    _row("STG", "m v", "STORE", _STORE, harmless=CACHES),
+    _row("ST", "m v", "STORE", _STORE, harmless=CACHES, space=layout.GENERIC),
+    _row("STS", "m v", "STORE", _STORE, harmless=CACHES, space=layout.SHARED),
+    _row("STL", "m v", "STORE", _STORE, harmless=CACHES, space=layout.LOCAL),
     _row("LDSM.16.M88", "R m", "LDSM", always=1 << 4, space=layout.SHARED),
     _row("LDSM.16.M88.2", "R m", "LDSM", always=2 << 4, space=layout.SHARED),
     _row("LDSM.16.M88.4", "R m", "LDSM", always=4 << 4, space=layout.SHARED),
     _row("LDSM.16.MT88", "R m", "LDSM", always=1 | 1 << 4, space=layout.SHARED),
     _row("LDSM.16.MT88.2", "R m", "LDSM", always=1 | 2 << 4, space=layout.SHARED),
     _row("LDSM.16.MT88.4", "R m", "LDSM", always=1 | 4 << 4, space=layout.SHARED),
-    _row("LDGSTS", "t m p?", "LDGSTS", _STORE),
-    _row("LDC", "R c", flags=_flags("U8 U16 64", {"S8": 1, "S16": 1})),
-    _row("REDG", "m v", "ATOMIC", _ATOMIC),
-    _row("RED", "m v", "ATOMIC", _ATOMIC, space=layout.GENERIC),
-    _row("ATOMG", "P R m v v?", "ATOMIC", _ATOMIC, always=layout.HAS_RESULT),
-    _row("ATOM", "P R m v v?", "ATOMIC", _ATOMIC, always=layout.HAS_RESULT, space=layout.GENERIC),
-    _row("ATOMS", "R m v? v?", "ATOMIC", _ATOMIC, always=layout.HAS_RESULT, space=layout.SHARED),
-    _row("ATOMS.POPC.INC", "R m", "ATOMIC", _ATOMIC, always=10, space=layout.SHARED),
+    _row("LDGSTS", "t m p?", "LDGSTS", _STORE, harmless=CACHES),
+    _row("LDC", "R c", groups={"U8": 0, "U16": 0, "64": 0, "S8": 1, "S16": 1}),
+    *_atomics("REDG", "m v"),
+    *_atomics("RED", "m v", space=layout.GENERIC),
+    *_atomics("ATOMG", "P R m v v?", always=layout.HAS_RESULT),
+    *_atomics("ATOM", "P R m v v?", always=layout.HAS_RESULT, space=layout.GENERIC),
+    _row("ATOMS", "R m v? v?", "ATOMIC", _ATOMIC, harmless=CACHES | FORMS,
+         always=layout.HAS_RESULT, space=layout.SHARED),
+    _row("ATOMS.POPC.INC.32", "R m", "ATOMIC", always=10, space=layout.SHARED),
     _row("QSPC.E.S", "P R m", "QSPC"),
     # Between lanes, and of themselves
-    _row("SHFL", "P R v v v", flags=_SHUFFLES),
-    _row("VOTE", "R? P? p", flags={"ANY": 0, "ALL": 1, "EQ": 2}),
+    _row("SHFL", "P R v v v", groups=_SHUFFLES),
+    _row("VOTE", "R? P? p", groups={"ANY": 0, "ALL": 1, "EQ": 2}),
     _row("VOTEU", "R? P? p", "VOTE", {"ANY": 0, "ALL": 1, "EQ": 2}, is_uniform=True),
     _row("MATCH.ANY", "R v", "MATCH"),
     _row("MATCH.ALL", "P R v", "MATCH", always=1),
-    _row("REDUX", "R v", flags={"SUM": 0, "MIN": 1, "MAX": 2, "AND": 3, "OR": 4, "XOR": 5,
-                                "S32": 8}, is_uniform=True),
+    _row("REDUX", "R v", always=3, is_uniform=True),  # nvdisasm does not write .AND
+    *(
+        _row(f"REDUX.{name}", "R v", "REDUX", {"S32": 8}, always=flag, is_uniform=True)
+        for name, flag in (("SUM", 0), ("MIN", 1), ("MAX", 2), ("AND", 3), ("OR", 4), ("XOR", 5))
+    ),
     _row("R2UR", "P? R s", is_uniform=True),
     _row("S2R", "R x"),
     _row("S2UR", "R x", "S2R", is_uniform=True),
@@ -273,103 +323,55 @@ ROWS: Sequence[Row] = (
     ),
     _row("DMMA.884", "R v v v", "DMMA"),
     _row("DMMA.8x8x4", "R v v v", "DMMA"),
-    _row("HGMMA", "R v? g v p? _?", "GMMA", {
-        **_COLUMNS, "F32": 0, "F16": _HALF_SUMS, "BF16": _factors("BF16", "BF16"),
-        "TF32": _factors("TF32", "TF32")}),
+    _row("HGMMA", "R v? g v p? _?", "GMMA", (
+        _COLUMNS, {"F32": 0, "F16": _HALF_SUMS}, {"BF16": _factors("BF16", "BF16")})),
+    _row("HGMMA.F32.TF32", "R v? g v p? _?", "GMMA", _COLUMNS_OF_WORDS,
+         always=_factors("TF32", "TF32")),
     *(
-        _row(f"QGMMA.{a}.{b}", "R v? g v p? _?", "GMMA", {**_COLUMNS, "F32": 0, "F16": _HALF_SUMS},
-             always=_factors(a, b))
+        _row(f"QGMMA.{a}.{b}", "R v? g v p? _?", "GMMA",
+             (_COLUMNS_OF_BYTES, {"F32": 0, "F16": _HALF_SUMS}), always=_factors(a, b))
         for a in ("E4M3", "E5M2") for b in ("E4M3", "E5M2")
     ),
     *(
-        _row(f"IGMMA.{a}.{b}", "R v? g v p? _?", "GMMA", {**_COLUMNS, "SAT": _CLAMPS},
+        _row(f"IGMMA.{a}.{b}", "R v? g v p? _?", "GMMA", (_COLUMNS_OF_BYTES, {"SAT": _CLAMPS}),
              always=_factors(a, b))
         for a in ("U8", "S8") for b in ("U8", "S8")
     ),
     # What has no effect on results here
     *(
-        _row(name, "_? _? _?", "NOTHING", flags)
-        for name, flags in (
-            ("NOP", ""), ("MEMBAR", "ALL SC GPU SYS CTA VC"), ("ERRBAR", ""), ("CGAERRBAR", ""),
-            ("CCTL", "IVALL E C"), ("LDGDEPBAR", ""), ("DEPBAR", "LE"),
-            ("WARPGROUP", "ARRIVE DEPBAR LE"), ("FENCE", "VIEW ASYNC S"),
-        )
+        _row(name, "_? _? _?", "NOTHING", harmless=ORDERS)
+        for name in ("NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "LDGDEPBAR", "DEPBAR",
+                     "WARPGROUP", "FENCE")
     ),
     # Where lanes go
-    _row("BRA", "p? l", "NOTHING", "U", layout.BRANCH),
-    _row("BRA.DIV", "s l", "NOTHING", "", layout.BRANCH_DIV),
-    _row("BRA.CONV", "s l", "NOTHING", "", layout.BRANCH_DIV, always=1),
-    _row("EXIT", "p?", "NOTHING", "", layout.EXIT),
-    _row("CALL.REL.NOINC", "l", "NOTHING", "", layout.CALL),
+    _row("BRA", "p? l", "NOTHING", (), layout.BRANCH, harmless=SCHEDULING),
+    _row("BRA.DIV", "s l", "NOTHING", (), layout.BRANCH_DIV),
+    _row("BRA.CONV", "s l", "NOTHING", (), layout.BRANCH_DIV, always=1),
+    _row("EXIT", "p?", "NOTHING", (), layout.EXIT),
+    _row("CALL.REL.NOINC", "l", "NOTHING", (), layout.CALL),
     _row(CALL_OF_DRIVER, "s", "TRAP"),
     _row("LEPC", "R l"),
-    _row("BRX", "v i", "NOTHING", "", layout.BRANCH_INDEXED),
-    _row("RET.REL.NODEC", "v l", "NOTHING", "", layout.RETURN),
-    _row("BSSY", "b l", "NOTHING", "", layout.SET_BARRIER),
-    _row("BSYNC", "b", "NOTHING", "", layout.WAIT_BARRIER),
-    _row("BREAK", "b p?", "NOTHING", "", layout.BREAK_BARRIER),
+    _row("BRX", "v i", "NOTHING", (), layout.BRANCH_INDEXED),
+    _row("RET.REL.NODEC", "v l", "NOTHING", (), layout.RETURN),
+    _row("BSSY", "b l", "NOTHING", (), layout.SET_BARRIER),
+    _row("BSYNC", "b", "NOTHING", (), layout.WAIT_BARRIER),
+    _row("BREAK", "b p?", "NOTHING", (), layout.BREAK_BARRIER),
     _row("BMOV.32", "b v", "BMOV.BARRIER"),
     _row("BMOV.32.CLEAR", "R b", "BMOV.REGISTER"),
-    _row("WARPSYNC", "v", "NOTHING", "", layout.WARP_SYNC),
-    _row("WARPSYNC.ALL", "", "NOTHING", "", layout.WARP_SYNC),
-    _row("WARPSYNC.EXCLUSIVE", "v", "NOTHING", "", layout.WARP_SYNC_EXCLUSIVE),
-    _row("WARPSYNC.COLLECTIVE", "v l", "NOTHING", "", layout.COLLECTIVE),
-    _row("WARPSYNC.COLLECTIVE.ALL", "l", "NOTHING", "", layout.COLLECTIVE),
-    _row("ENDCOLLECTIVE", "", "NOTHING", "", layout.END_COLLECTIVE),
-    _row("BAR.SYNC", "v v?", "NOTHING", "DEFER_BLOCKING", layout.BLOCK_BARRIER),
+    _row("WARPSYNC", "v", "NOTHING", (), layout.WARP_SYNC),
+    _row("WARPSYNC.ALL", "", "NOTHING", (), layout.WARP_SYNC),
+    _row("WARPSYNC.EXCLUSIVE", "v", "NOTHING", (), layout.WARP_SYNC_EXCLUSIVE),
+    _row("WARPSYNC.COLLECTIVE", "v l", "NOTHING", (), layout.COLLECTIVE),
+    _row("WARPSYNC.COLLECTIVE.ALL", "l", "NOTHING", (), layout.COLLECTIVE),
+    _row("ENDCOLLECTIVE", "", "NOTHING", (), layout.END_COLLECTIVE),
+    _row("BAR.SYNC", "v v?", "NOTHING", (), layout.BLOCK_BARRIER, harmless=SCHEDULING),
     *(
-        _row(f"BAR.RED.{kind}", "v v? p", "NOTHING", "DEFER_BLOCKING", layout.BLOCK_BARRIER,
-             always=flag)
+        _row(f"BAR.RED.{kind}", "v v? p", "NOTHING", (), layout.BLOCK_BARRIER,
+             always=flag, harmless=SCHEDULING)
         for kind, flag in (("POPC", 1), ("AND", 3), ("OR", 5))
     ),
     _row("B2R.RESULT", "R P?", "B2R.RESULT"),
-    _row("YIELD", "", "NOTHING", "", layout.YIELD),
-    _row("NANOSLEEP", "s", "NOTHING", "", layout.YIELD),
+    _row("YIELD", "", "NOTHING", (), layout.YIELD),
+    _row("NANOSLEEP", "s", "NOTHING", (), layout.YIELD),
     _row("BPT.TRAP", "_?", "TRAP"),
 )  # fmt: skip
-
-_BY_OPCODE: dict[str, list[tuple[tuple[str, ...], Row]]] = {}
-for _each in ROWS:
-    _opcode, *_chosen_by = _each.name.split(".")
-    _BY_OPCODE.setdefault(_opcode, []).append((tuple(_chosen_by), _each))
-
-
-def find(opcode: str, modifiers: Sequence[str]) -> tuple[Row, bool, int] | str:
-    """Find the row, whether it uses uniform registers, and its flags; or what is unknown about
-    it."""
-    rows, uniform = _BY_OPCODE.get(opcode), False
-    if rows is None and opcode.startswith("U"):
-        rows, uniform = _BY_OPCODE.get(opcode[1:]), True
-    if rows is None:
-        return "no row in its table"
-    fitting = [(chosen, row) for chosen, row in rows if _in_order(chosen, modifiers)]
-    if not fitting:
-        return "none of its forms"
-    chosen, row = max(fitting, key=lambda each: len(each[0]))
-    rest = [modifier for modifier in modifiers if modifier not in chosen]
-    strange = [modifier for modifier in rest if modifier not in row.flags]
-    if strange:
-        return f"with .{strange[0]}"
-    flags = row.always
-    for modifier in rest:
-        flags |= row.flags[modifier]
-    flags |= _defaults(row, rest)
-    return row, uniform or row.is_uniform, flags
-
-
-def _in_order(wanted: Sequence[str], modifiers: Sequence[str]) -> bool:
-    left = iter(modifiers)
-    return all(modifier in left for modifier in wanted)
-
-
-def _defaults(row: Row, modifiers: Sequence[str]) -> int:
-    """The types of a conversion that are not written."""
-    if row.defaults is None:
-        return 0
-    flags = 0
-    types = (_INTEGER_TYPES, _FLOAT_TYPES)
-    for name, flag in row.defaults.items():
-        kind = next(each for each in types if name in each)
-        if not any(modifier in kind for modifier in modifiers):
-            flags |= flag
-    return flags

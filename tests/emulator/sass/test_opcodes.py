@@ -90,6 +90,9 @@ INSTRUCTIONS = {
     short r;
     asm("cvt.sat.s16.s32 %0, %1;" : "=h"(r) : "r"(b));
     out[i] = r;""",
+    r"^REDUX UR": "out[i] = __reduce_and_sync(__activemask(), a | 0xF0F0F0F0);",
+    r"^REDUX\.XOR UR": "out[i] = __reduce_xor_sync(__activemask(), a);",
+    r"^REDUX\.MIN\.S32 UR": "out[i] = __reduce_min_sync(__activemask(), (int)a);",
     r"^WARPSYNC\.EXCLUSIVE ": """
     const unsigned int mask = __match_any_sync(__activemask(), a % 5);
     out[i] = __reduce_max_sync(mask, b);""",

@@ -14,8 +14,12 @@ from harness.emulator.program.ir import FP8_PAIRS, HALVES, Op, element, is_float
 from harness.emulator.ptx.syntax import TYPE_SIZES
 
 _UNSIGNED_ORDER = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
-# Modifiers that do not change what is computed here.
-_IGNORED = {"rn", "approx", "full"}
+HARMLESS = {
+    "rn": "without a direction it is the nearest number",
+    "approx": "the nearest number is as near as is promised",
+    "full": "the nearest number is as near as is promised",
+}
+"""Modifiers that do not change what is computed here, and why."""
 # What the immediate of an operation says of its modifiers, as in `arithmetic/floats.h`.
 _ROUNDINGS = {"rn": 0, "rz": 1, "rm": 2, "rp": 3, "rna": 4}
 _FLAGS = {"ftz": 8, "sat": 16, "relu": 32, "satfinite": 64}
@@ -23,8 +27,6 @@ _DIRECTED = {"rz", "rm", "rp"}
 _JOINS = ("and", "or", "xor")
 _TWO_TYPES = ("dp4a", "dp2a")
 _ONES = {"f16": 0x3C00, "bf16": 0x3F80, "f32": 0x3F800000, "u16": 0xFFFF, "u32": 0xFFFFFFFF}
-_SIGNS = {"f16": 0x8000, "bf16": 0x8000, "f16x2": 0x80008000, "bf16x2": 0x80008000,
-          "f32": 1 << 31, "f64": 1 << 63}  # fmt: skip
 
 # A step of a conversion: the operation, the type that it results in, its immediate.
 _Step = tuple[str, str, int]
@@ -42,11 +44,11 @@ class ComputingEncoder(Emitter):
 
     def computed(self, op: Op) -> None:
         """Emit an operation that the machine has under the same name, apart from modifiers."""
-        words, type_ = {v for v in op.variant if v not in _IGNORED}, op.source_types[0]
+        words, type_ = {v for v in op.variant if v not in HARMLESS}, op.source_types[0]
         sources = self.sources(op)
         results = [self.widened(op, i) for i in range(len(op.results))]
-        if type_ == "f64":
-            words.discard("ftz")
+        if type_ == "f64" and {"approx", "ftz"} <= set(op.variant):  # coarse: of its upper word
+            words.add("approx")
         if "xorsign" in words:
             self._extreme_magnitude(op, words - {"abs", "xorsign"}, results[0], sources)
         elif type_ in HALVES:
@@ -80,8 +82,7 @@ class ComputingEncoder(Emitter):
             full = ".".join([op.name, *sorted(words)]) + f"/{type_}"
             self.emit(full, [magnitude], magnitudes)
         signs = self.made(f"xor/u{8 * size}", size, *sources)
-        sign = self.made(f"and/u{8 * size}", size, signs, self.constant(_SIGNS[type_], size))
-        self.emit(f"xor/u{8 * size}", [result], [magnitude, sign])
+        self.emit(f"with_sign/{type_}", [result], [magnitude, signs])
 
     def _flushed(self, row: int, type_: str) -> int:
         """Handle `.ftz`, which affects only floats and halves."""
@@ -184,7 +185,7 @@ class ComputingEncoder(Emitter):
         steps = _conversion(to, source, rounding, flags)
         if len(rows) == 1:
             self._stepwise(steps, rows[0], self.widened(op))
-        elif len(steps) == 1:
+        elif [name for name, _, _ in steps] == [f"cvt/{element(to)}.f32"]:
             self.emit(f"cvt/{to}.f32", [self.result(op)], rows)
         else:  # the first operand is the upper half
             halves = [self.temporary(4) for _ in rows]
@@ -242,7 +243,9 @@ def _at_least_16_bits(type_: str) -> str:
 def _conversion(to: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
     """Emit the conversion of one operand."""
     if source in HALVES:  # every half is a float
-        return [(f"cvt/f32.{source}", "f32", 0), *_conversion(to, "f32", rounding, flags)]
+        if to == "f32" and not flags:
+            return [("cvt/f32.f16" if source == "f16" else "widen/bf16", "f32", 0)]
+        return [(f"widen/{source}", "f32", 0), *_conversion(to, "f32", rounding, flags)]
     if to == "tf32":
         return [("cvt/tf32.f32", to, _immediate(rounding, *flags))]
     if to in HALVES:
@@ -270,8 +273,8 @@ def _to_float(to: str, source: str, rounding: str, flags: frozenset[str]) -> lis
         steps.append((f"cvt.whole/{source}.{source}", source, how))
         flushes = False
     if rounding in _DIRECTED and to == "f32" and source == "f64":
-        steps.append(("cvt.directed/f32.f64", to, _immediate(rounding)))
-        finish |= flags & {"ftz"}
+        how = _immediate(rounding, *(flags & {"ftz"}))
+        steps.append(("cvt.directed/f32.f64", to, how))
     elif to != source:
         steps.append((f"cvt.ftz/{to}.{source}" if flushes else f"cvt/{to}.{source}", to, 0))
     elif flushes and to == "f32":
@@ -284,7 +287,7 @@ def _to_float(to: str, source: str, rounding: str, flags: frozenset[str]) -> lis
 def _to_half(format_: str, source: str, rounding: str, flags: frozenset[str]) -> list[_Step]:
     """Convert to f16 or bf16, through doubles unless it is simply from a float."""
     steps: list[_Step] = []
-    if "ftz" in flags and source == "f32":
+    if "ftz" in flags and source == "f32" and format_ == "bf16":  # ptxas has none to f16
         steps.append(("cvt.ftz/f32.f32", source, 0))
     if rounding.endswith("i"):
         how = _immediate(rounding[:2])
@@ -294,9 +297,7 @@ def _to_half(format_: str, source: str, rounding: str, flags: frozenset[str]) ->
         steps.append((f"cvt{odd}/f64.{source}", "f64", 0))
         source = "f64"
     if rounding in _DIRECTED:
-        if source == "f32":
-            steps.append(("cvt/f64.f32", "f64", 0))
-        steps.append((f"cvt.directed/{format_}.f64", format_, _immediate(rounding)))
+        steps.append((f"cvt.directed/{format_}.{source}", format_, _immediate(rounding)))
     elif rounding in ("", "rn") or rounding.endswith("i"):
         steps.append((f"cvt/{format_}.{source}", format_, 0))
     else:

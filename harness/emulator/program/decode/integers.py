@@ -16,7 +16,10 @@ class IntegerDecoder(OperandReader):
     def with_carry(
         self, instruction: Instruction, name: str, modifiers: list[str], types: list[str]
     ) -> list[Op]:
-        """`add.cc`, `addc`, `addc.cc` and so on; the condition code is a predicate register."""
+        """`add.cc`, `addc`, `addc.cc` and so on; the condition code is a predicate register.
+
+        It is the adder's carry, also of a difference, which has one where nothing is borrowed.
+        """
         base = name[:3]
         part = [m for m in modifiers if m in ("lo", "hi")]
         count = _CARRYING.get(base, 0)
@@ -29,7 +32,7 @@ class IntegerDecoder(OperandReader):
         source_types = ((factor, factor, kind) if base == "mad" else (kind, kind))[:count]
         target, *sources = self.given(instruction, 1 + count)
         code = self.declare("!condition code", "pred")
-        carry: Source = code if name.endswith("c") else Constant(0)
+        carry: Source = code if name.endswith("c") else Constant(int(base == "sub"))
         read = tuple(self.source(s, t) for s, t in zip(sources, source_types, strict=True))
         written = code if "cc" in modifiers else None
         return [

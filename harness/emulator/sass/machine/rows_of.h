@@ -39,6 +39,7 @@ struct Wide {
         const u64 raw = static_cast<u64>(high[i]) << 32 | low[i];
         return flip == EVERYBODY ? ~raw + plus : raw;
     }
+    f64 stored(int i) const { return bits_of<f64>(static_cast<u64>(high[i]) << 32 | low[i]); }
     f64 number(int i) const {
         return bits_of<f64>(static_cast<u64>((high[i] & keep) ^ flip) << 32 | low[i]);
     }

@@ -78,6 +78,7 @@ struct Warp {
     u32 predicate[PREDICATES];
     u32 barrier[BARRIERS][LANES];
     u32 collective_target[LANES];
+    u32 barrier_result[LANES];  // of the block's barrier with a reduction where a lane last waited
     u32 threads, exited;
     Again again[BARRIERS];
     int number;
@@ -91,7 +92,6 @@ struct Block {
     std::vector<Warp> warps;
     std::vector<u32> rows;
     std::vector<u8> shared, local;
-    u64 barrier_results[BLOCK_BARRIERS];
     int alive;  // threads that have not exited
     int next_warp;
 };

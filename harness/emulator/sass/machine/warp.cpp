@@ -147,11 +147,12 @@ void bmov_to_barrier(Context& c, const Instruction& n) {
     each_lane(c.on, [&](int i) { held[i] = value[i]; });
 }
 
-// What the block's last barrier with a reduction gave: a number, and whether it holds.
+// What the barrier with a reduction gave where a lane last waited, as a number and whether it holds. The
+// instruction names no barrier: ptxas writes it right behind the barrier's own.
 void b2r_result(Context& c, const Instruction& n) {
-    const u64 found = c.block->barrier_results[n.barrier & 15];
-    write(c, c.result(n), [&](int) { return static_cast<u32>(found); });
-    c.set_predicate(n, 0, found ? EVERYBODY : 0);
+    const u32* found = c.warp->barrier_result;
+    write(c, c.result(n), [&](int i) { return found[i]; });
+    c.set_predicate(n, 0, lanes_where([&](int i) { return found[i] != 0; }));
 }
 
 void nothing(Context&, const Instruction&) {}

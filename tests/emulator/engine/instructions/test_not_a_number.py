@@ -1,6 +1,7 @@
 """What is no number has the same bits on every host, x86 or Arm, and those that a GPU gives it.
 
-CUDA C++ Programming Guide, "Floating-Point Standard", and CUDART_NAN in math_constants.h.
+CUDA C++ Programming Guide, "Floating-Point Standard", CUDART_NAN in math_constants.h, and readings
+of an H100 (test_rounded_instructions.py).
 """
 
 from __future__ import annotations
@@ -85,10 +86,17 @@ def test_in_double_precision_it_is_the_constant_of_the_headers() -> None:
 
 
 @pytest.mark.parametrize("instruction", ["add.f64", "mul.f64", "add.rp.f64"])
-def test_a_double_that_is_given_goes_on_made_quiet_the_first_of_two(instruction: str) -> None:
+def test_a_double_that_is_given_goes_on_made_quiet_the_second_of_two(instruction: str) -> None:
     one, first, second = 0x3FF << 52, 0x7FF0000000000123, 0xFFF8000000000456
     quiet = first | 1 << 51
     assert hex(_one(instruction, [first, one], 64)) == hex(quiet)
     assert hex(_one(instruction, [one, second], 64)) == hex(second)
-    assert hex(_one(instruction, [first, second], 64)) == hex(quiet)
-    assert hex(_one(instruction, [second, first], 64)) == hex(second)
+    assert hex(_one(instruction, [first, second], 64)) == hex(second)
+    assert hex(_one(instruction, [second, first], 64)) == hex(quiet)
+
+
+def test_of_three_doubles_it_is_the_second_the_third_or_the_first() -> None:
+    one, *nans = 0x3FF << 52, 0x7FF8000000000111, 0x7FF8000000000222, 0x7FF8000000000333
+    assert hex(_one("fma.rn.f64", nans, 64)) == hex(nans[1])
+    assert hex(_one("fma.rz.f64", [nans[0], one, nans[2]], 64)) == hex(nans[2])
+    assert hex(_one("fma.rp.f64", [nans[0], one, one], 64)) == hex(nans[0])

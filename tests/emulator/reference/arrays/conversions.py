@@ -31,7 +31,7 @@ def conversion(to: str, source: str, modifiers: tuple[str, ...]) -> Callable[[Ar
         if is_float(to):
             convert = _float_to_float(target, _dtype(source), rounding, saturates)
         else:
-            convert = _float_to_integer(target, rounding[:2] or "rz")
+            convert = _float_to_integer(target, rounding[:2] or "rz", source == "f64")
     elif is_float(to):
         convert = _integer_to_float(target, rounding, saturates)
     else:
@@ -40,7 +40,7 @@ def conversion(to: str, source: str, modifiers: tuple[str, ...]) -> Callable[[Ar
         return convert
 
     def flushing(a: Array) -> Array:
-        result = convert(flush(a) if source == "f32" else a)
+        result = convert(flush(a) if source == "f32" and to != "f16" else a)
         return flush(result) if to == "f32" else result
 
     return flushing
@@ -57,9 +57,13 @@ def _integer_to_integer(target: np.dtype[Any], saturates: bool) -> Callable[[Arr
     return convert
 
 
-def _float_to_integer(target: np.dtype[Any], rounding: str) -> Callable[[Array], Array]:
-    """Out of range clamps, NaN gives zero."""
+def _float_to_integer(
+    target: np.dtype[Any], rounding: str, of_double: bool
+) -> Callable[[Array], Array]:
+    """Out of range clamps. NaN gives zero, or of doubles and in 64 bits the highest bit alone."""
     limits = np.iinfo(target)
+    top = np.array(1 << limits.bits - 1, f"u{target.itemsize}").astype(target)
+    of_nan = top if of_double or limits.bits == 64 else target.type(0)
 
     def convert(a: Array) -> Array:
         # Double precision holds every float; its bounds below hold every integer type's range.
@@ -67,6 +71,7 @@ def _float_to_integer(target: np.dtype[Any], rounding: str) -> Callable[[Array],
         top, bottom = float(limits.max), float(limits.min)
         high, low = rounded >= top, rounded <= bottom
         inside = np.where(high | low | np.isnan(rounded), 0.0, rounded).astype(target)
+        inside = np.where(np.isnan(rounded), of_nan, inside)
         return np.where(
             high, target.type(limits.max), np.where(low, target.type(limits.min), inside)
         )

@@ -1,7 +1,7 @@
 """Extended-precision integer arithmetic: add.cc, addc, sub.cc, subc, mad.cc, madc.
 
-The condition code is one more register, a predicate: the carry of an addition or the borrow of a
-subtraction. Every function takes it last and returns the result with the new one.
+The condition code is one more register, a predicate: the carry of an addition, or that a
+subtraction borrows nothing. Every function takes it last and returns the result with the new one.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ def _add(a: Array, b: Array, carry: Array) -> Both:
     return total, (partial < a) | (total < partial)
 
 
-def _subtract(a: Array, b: Array, borrow: Array) -> Both:
+def _subtract(a: Array, b: Array, carry: Array) -> Both:
+    """A carry says that nothing was borrowed, or is to be."""
+    borrow = ~carry
     partial = a - b
     total = partial - borrow.astype(a.dtype)
-    return total, (a < b) | (partial < borrow)
+    return total, ~((a < b) | (partial < borrow))
 
 
 def implementation(op: Op) -> Callable[..., Both]:

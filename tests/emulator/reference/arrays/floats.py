@@ -20,6 +20,22 @@ Array = NDArray[Any]
 _F32_TINY = np.float32(np.finfo(np.float32).tiny)
 
 
+def of_upper_words(name: str) -> Callable[[Array], Array]:
+    """`rcp.approx.ftz.f64` and `rsqrt`'s: of a double's upper word, and nothing below that."""
+    upper, tiny = np.uint64(0xFFFFFFFF << 32), np.finfo(np.float64).tiny
+
+    def flushed(a: Array) -> Array:
+        return np.where(np.abs(a) < tiny, np.copysign(0.0, a), a)
+
+    def compute(a: Array) -> Array:
+        x = flushed((a.view(np.uint64) & upper).view(np.float64))
+        found = flushed(1 / (np.sqrt(x) if name == "rsqrt" else x))
+        raw = np.where(np.isnan(found), np.uint64(0x7FFFFFFF << 32), found.view(np.uint64) & upper)
+        return raw.view(np.float64)
+
+    return compute
+
+
 def flush(a: Array) -> Array:
     """Denormals to zero of the same sign."""
     return np.where(np.abs(a) < _F32_TINY, np.copysign(np.float32(0), a), a)

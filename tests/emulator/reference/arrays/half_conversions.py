@@ -37,7 +37,7 @@ def conversion(to: str, source: str, modifiers: tuple[str, ...]) -> Callable[...
     format_ = element(to)
 
     def convert(a: Array) -> Array:
-        if "ftz" in modifiers and source == "f32":
+        if "ftz" in modifiers and source == "f32" and format_ == "bf16":
             a = flush(a)
         value = half.widen("bf16", a) if source == "bf16" else _to_double(a)
         return _narrowed(format_, value, modifiers)
@@ -66,8 +66,8 @@ def _to_double(a: Array) -> Array:
     """A number as a double, exactly, or for a wide integer rounded to odd."""
     if a.dtype.kind == "f" or a.dtype.itemsize < 8:
         return a.astype(np.float64)
-    low = a.dtype.type(0x7FF)
-    cut = np.where(a & low != 0, (a & ~low) | a.dtype.type(0x400), a)
+    low = a.dtype.type(0xFFF)
+    cut = np.where(a & low != 0, (a & ~low) | a.dtype.type(0x800), a)
     big = (a > a.dtype.type(1 << 52)) | (a < a.dtype.type(0 if a.dtype.kind == "u" else -(1 << 52)))
     exact: Array = np.where(big, cut, a).astype(np.float64)
     return exact
@@ -88,5 +88,6 @@ def _to_tf32(a: Array, modifiers: tuple[str, ...]) -> Array:
     if "satfinite" in modifiers:
         rounded = np.minimum(rounded, np.uint32(0x7F7FFFFF))
     rounded = np.where(np.isfinite(a), rounded, magnitude)
-    cut = np.where(np.isnan(a), np.uint32(0x7FFFFFFF), (rounded & ~_TF32_REST) | sign)
+    nan = (raw if "rna" in modifiers else np.uint32(0x7FFFFFFF)) & ~_TF32_REST
+    cut = np.where(np.isnan(a), nan, (rounded & ~_TF32_REST) | sign)
     return cut.astype(np.uint32)

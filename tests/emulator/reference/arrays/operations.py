@@ -81,6 +81,8 @@ def _video(op: Op) -> Function:
 def _float(op: Op) -> Function:
     function: Function
     towards = next((m for m in op.variant if m in ("rz", "rm", "rp")), "")
+    if op.source_types[0] == "f64" and {"approx", "ftz"} <= set(op.variant):
+        return floats.of_upper_words(op.name)
     if towards:
         function = rounding.directed(op.name, op.source_types[0], towards)
     elif op.name in ("fma", "mad"):

@@ -1,6 +1,6 @@
 // `cvt` between integers and floats; halves are in `halves.cpp`.
 
-#include "floats.h"
+#include "conversions.h"
 #include "rows.h"
 
 namespace machine {
@@ -15,14 +15,16 @@ inline f64 rounded(f64 a, i64 rounding) {
     }
 }
 
-// Out of range clamps, NaN gives zero.
+// Out of range clamps.
 template <class T, class F> void to_integer(Context& c, const Op& op) {
     const i64 rounding = op.immediate & ROUNDING;
     const bool flushes = op.immediate & FLUSHES;
+    constexpr int bits = 8 * sizeof(T);
+    constexpr bool is_zero = nan_is_zero(sizeof(F) == 8, bits);
     map<T, F>(c, op, [=](F a) -> T {
         const f64 whole = rounded(flushes ? flush(a) : a, rounding);
         constexpr T most = std::numeric_limits<T>::max(), least = std::numeric_limits<T>::min();
-        if (whole != whole) return 0;
+        if (whole != whole) return static_cast<T>(integer_of_nan(bits, is_zero));
         if (whole >= static_cast<f64>(most)) return most;
         if (whole <= static_cast<f64>(least)) return least;
         return static_cast<T>(whole);
@@ -34,15 +36,8 @@ template <class F> void to_whole(Context& c, const Op& op) {
     const bool flushes = op.immediate & FLUSHES;
     map<F, F>(c, op, [=](F a) -> F {
         const F whole = static_cast<F>(rounded(flushes ? flush(a) : a, rounding));
-        return flushes ? flush(whole) : whole;
+        return canonical(flushes ? flush(whole) : whole, a);
     });
-}
-
-// A wide integer as a double, rounded to odd where that is inexact.
-template <class T> inline f64 odd(T a) {
-    constexpr T cut = 0x7FF, exact = T(1) << 52;
-    const bool big = a > exact || (std::is_signed_v<T> && a < static_cast<T>(-exact));
-    return static_cast<f64>(big && (a & cut) ? static_cast<T>((a & ~cut) | 0x400) : a);
 }
 
 #define FROM_INTEGER(N, T)                                         \
@@ -74,13 +69,13 @@ std::vector<Entry> conversion_entries() {
         {"cvt.whole/f32.f32", to_whole<f32>},
         {"cvt.whole/f64.f64", to_whole<f64>},
         OP1("cvt/f32.f32", f32, f32, a)
-        OP1("cvt.ftz/f32.f32", f32, f32, flush(a))
+        OP1("cvt.ftz/f32.f32", f32, f32, canonical(flush(a)))
         OP1("cvt.sat/f32.f32", f32, f32, saturate(a))
         OP1("cvt.ftz.sat/f32.f32", f32, f32, flush(saturate(flush(a))))
         OP1("cvt/f64.f64", f64, f64, a)
         OP1("cvt.sat/f64.f64", f64, f64, saturate(a))
         OP1("cvt/f64.f32", f64, f32, a)
-        OP1("cvt.ftz/f64.f32", f64, f32, flush(a))
+        OP1("cvt.ftz/f64.f32", f64, f32, canonical(flush(a)))
         OP1("cvt/f32.f64", f32, f64, static_cast<f32>(a))
         OP1("cvt.odd/f64.u64", f64, u64, odd<u64>(a))
         OP1("cvt.odd/f64.s64", f64, i64, odd<i64>(a))

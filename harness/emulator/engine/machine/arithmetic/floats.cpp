@@ -4,7 +4,7 @@
 // What has no entry here or in another table of this folder is refused. The tests compute all of it a
 // second time, on NumPy arrays (`tests/emulator/reference/arrays`), and compare.
 
-#include "floats.h"
+#include "approximations.h"
 
 #include "comparisons.h"
 
@@ -36,9 +36,9 @@ namespace {
          });                                                                                     \
      }},
 
-#define FLOATS2(NAME, EXPRESSION)                                                                \
+#define FLOATS2(NAME, EXPRESSION, FIRST, SECOND)                                                 \
     FLOATS2_SINGLE(NAME, EXPRESSION)                                                             \
-    OP2(NAME "/f64", f64, f64, f64, canonical(EXPRESSION, a, b))
+    OP2(NAME "/f64", f64, f64, f64, canonical(EXPRESSION, FIRST, SECOND))
 
 #define SATURATING2(NAME, EXPRESSION)                                                            \
     OP2(NAME ".sat/f32", f32, f32, f32, saturate(EXPRESSION))                                    \
@@ -81,12 +81,14 @@ namespace {
 
 std::vector<Entry> float_entries() {
     return {
-        FLOATS2("add", a + b) FLOATS2("sub", a - b) FLOATS2("mul", a * b) FLOATS2("div", a / b)
+        FLOATS2("add", a + b, a, b) FLOATS2("sub", a - b, a, b) FLOATS2("mul", a * b, a, b)
+        FLOATS2("div", a / b, b, a)  // ptxas looks at the dividend first
         SATURATING2("add", a + b) SATURATING2("sub", a - b) SATURATING2("mul", a * b)
         FUSED("fma") FUSED("mad")
-        FLOATS2("min", least(a, b)) FLOATS2("max", greatest(a, b))
+        FLOATS2("min", least(a, b), a, b) FLOATS2("max", greatest(a, b), a, b)
         FLOATS2_SINGLE("min.NaN", least_or_nan(a, b))
         FLOATS2_SINGLE("max.NaN", greatest_or_nan(a, b))
+        OP2("with_sign/f32", u32, u32, u32, a > 0x7F800000 ? 0x7FFFFFFF : a ^ (b & 0x80000000))
         OP2("copysign/f32", f32, f32, f32, std::copysign(b, a))
         OP2("copysign/f64", f64, f64, f64, std::copysign(b, a))
         FLOATS1("neg", -a, -a) FLOATS1("abs", std::fabs(a), std::fabs(a))
@@ -94,6 +96,8 @@ std::vector<Entry> float_entries() {
         FLOATS1("sqrt", std::sqrt(a), canonical(std::sqrt(a), a))
         FLOATS1("rsqrt", static_cast<f32>(1.0 / std::sqrt(static_cast<f64>(a))),
                 canonical(1.0 / std::sqrt(a), a))
+        OP1("rcp.approx.ftz/f64", f64, f64, reciprocal_of_upper(a, false))
+        OP1("rsqrt.approx.ftz/f64", f64, f64, reciprocal_of_upper(a, true))
         FLOATS1_SINGLE("ex2", THROUGH_DOUBLE(std::exp2))
         FLOATS1_SINGLE("lg2", THROUGH_DOUBLE(std::log2))
         FLOATS1_SINGLE("sin", THROUGH_DOUBLE(std::sin))

@@ -24,29 +24,21 @@ template <class To, class From> inline To bits_of(From value) {
     return out;
 }
 
-// A type that holds every product of two doubles.
-#ifdef __SIZEOF_FLOAT128__
-using Quad = __float128;
-#else
-using Quad = long double;
-static_assert(std::numeric_limits<Quad>::digits >= 106);
-#endif
-
-// What is no number is what a GPU makes of it (CUDA C++ Programming Guide, "Floating-Point Standard"):
-// in single precision always the same; in double precision the first operand that is none, made
-// quiet, or else what math_constants.h calls CUDART_NAN. A host's own differs: that of x86 has its
-// sign bit set, that of Arm has not, and which of two operands goes on is the compiler's choice.
+// What is no number is what a GPU makes of it (CUDA C++ Programming Guide, "Floating-Point Standard", and
+// readings of an H100): in single precision always the same; in double precision the last operand that
+// is none, of three the second, the third or the first, made quiet, or else what math_constants.h
+// calls CUDART_NAN. A host's own differs: that of x86 has its sign bit set, that of Arm has not, and
+// which of two operands goes on is the compiler's choice.
 template <class... Operands> inline f32 canonical(f32 result, Operands...) {
     return result == result ? result : bits_of<f32>(0x7FFFFFFFu);
 }
-inline f64 canonical(f64 result, f64 a = 0, f64 b = 0, f64 c = 0) {
-    constexpr u64 quiet = u64(1) << 51;
-    const u64 none = a != a   ? bits_of<u64>(a) | quiet
-                     : b != b ? bits_of<u64>(b) | quiet
-                     : c != c ? bits_of<u64>(c) | quiet
-                              : 0xFFF8000000000000u;
-    return result == result ? result : bits_of<f64>(none);
+inline f64 quiet(f64 a) { return bits_of<f64>(bits_of<u64>(a) | u64(1) << 51); }
+inline f64 canonical(f64 result, f64 a = 0) {
+    const f64 none = a != a ? quiet(a) : bits_of<f64>(0xFFF8000000000000u);
+    return result == result ? result : none;
 }
+inline f64 canonical(f64 result, f64 a, f64 b) { return canonical(result, b != b ? b : a); }
+inline f64 canonical(f64 result, f64 a, f64 b, f64 c) { return canonical(result, c != c ? c : a, b); }
 
 // `.ftz` is about single precision only.
 inline f32 flush(f32 a) {

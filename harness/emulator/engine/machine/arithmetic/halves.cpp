@@ -54,20 +54,23 @@ template <class H> void modify_pair(Context& c, const Op& op) {
 
 template <class H> void narrow_directed(Context& c, const Op& op) {
     const i64 rounding = op.immediate;
-    map<u16, f64>(c, op, [=](f64 a) -> u16 {
-        const u16 nearest = H::narrow(a);
-        const int above = compared(static_cast<f64>(H::widen(nearest)), a);
-        const bool zero = (nearest & 0x7FFF) == 0 && rounding == TOWARDS_ZERO;
-        if (zero || !went_wrong(nearest >> 15, above, rounding)) return nearest;
-        return neighbour(nearest, above < 0);
-    });
+    map<u16, f32>(c, op, [=](f32 a) { return narrow<H>(a, rounding); });
+}
+template <class H> void narrow_double(Context& c, const Op& op) {
+    const i64 rounding = op.immediate;
+    map<u16, f64>(c, op, [=](f64 a) { return of_double<H>(a, rounding); });
+}
+
+// A magnitude, with the sign of another operand unless it is no number.
+template <class H> inline u16 with_sign(u16 magnitude, u16 signs) {
+    return magnitude > H::INFINITE ? CANONICAL_NAN : static_cast<u16>(magnitude ^ (signs & 0x8000));
 }
 
 // Rounded to the 10-bit fraction of tf32; the rest of the bits are zero.
 void to_tf32(Context& c, const Op& op) {
     const i64 how = op.immediate, rounding = how & ROUNDING;
     map<u32, f32>(c, op, [=](f32 a) -> u32 {
-        if (a != a) return 0x7FFFFFFF;
+        if (a != a) return rounding == NEAREST_AWAY ? bits_of<u32>(a) & ~u32(0x1FFF) : 0x7FFFE000;
         if (how & RECTIFIES && a <= 0) a = 0;
         const u32 raw = bits_of<u32>(a), magnitude = raw & 0x7FFFFFFF;
         const u32 more = rounding == TOWARDS_ZERO ? 0
@@ -123,13 +126,15 @@ void to_tf32(Context& c, const Op& op) {
     OP1("neg/" N "x2", u32, u32, a ^ 0x80008000)                                               \
     OP1("abs/" N, u16, u16, static_cast<u16>(a & 0x7FFF))                                      \
     OP1("abs/" N "x2", u32, u32, a & 0x7FFF7FFF)                                               \
+    BINARY("with_sign", N, with_sign<H>)                                                       \
     {"modified/" N, modify<H>}, {"modified/" N "x2", modify_pair<H>},                          \
     COMPARED_HALVES(N, H)                                                                      \
-    OP1("cvt/f32." N, f32, u16, H::widen(a))                                                   \
+    OP1("widen/" N, f32, u16, H::widen(a))                                                     \
     OP1("cvt/" N ".f32", u16, f32, H::narrow(a))                                               \
-    OP1("cvt/" N ".f64", u16, f64, H::narrow(a))                                               \
+    OP1("cvt/" N ".f64", u16, f64, of_double<H>(a))                                            \
     OP2("cvt/" N "x2.f32", u32, f32, f32, pair(H::narrow(b), H::narrow(a)))                    \
-    {"cvt.directed/" N ".f64", narrow_directed<H>},
+    {"cvt.directed/" N ".f32", narrow_directed<H>},                                            \
+    {"cvt.directed/" N ".f64", narrow_double<H>},
 
 }  // namespace
 
@@ -138,6 +143,7 @@ std::vector<Entry> half_entries() {
         HALF("f16", F16)
         HALF("bf16", BF16)
         {"cvt/tf32.f32", to_tf32},
+        OP1("cvt/f32.f16", f32, u16, canonical(F16::widen(a)))
     };
 }
 

@@ -23,6 +23,7 @@ inline f32 odd(f64 value) {
 struct F16 {
     using Exact = f32;
     static constexpr u16 ONE = 0x3C00, INFINITE = 0x7C00, SMALLEST_NORMAL = 0x0400;
+    static constexpr int DROPPED = 13;  // bits of a float's fraction
 
     static f32 widen(u16 raw) {
         const u32 magnitude = raw & 0x7FFF;
@@ -48,6 +49,7 @@ struct F16 {
 struct BF16 {
     using Exact = f64;
     static constexpr u16 ONE = 0x3F80, INFINITE = 0x7F80, SMALLEST_NORMAL = 0x0080;
+    static constexpr int DROPPED = 16;
 
     static f32 widen(u16 raw) { return bits_of<f32>(static_cast<u32>(raw) << 16); }
 
@@ -59,6 +61,23 @@ struct BF16 {
 
     static u16 narrow(f64 value) { return narrow(odd(value)); }
 };
+
+// Rounded once, in any direction.
+template <class H> inline u16 narrow(f64 value, i64 rounding = NEAREST) {
+    const u16 nearest = H::narrow(value);
+    const int above = compared(static_cast<f64>(H::widen(nearest)), value);
+    const bool zero = (nearest & 0x7FFF) == 0 && rounding == TOWARDS_ZERO;
+    if (zero || !went_wrong(nearest >> 15, above, rounding)) return nearest;
+    return neighbour(nearest, above < 0);
+}
+
+// Of a double that is no number its sign and its upper bits are kept, as an H200 does.
+template <class H> inline u16 of_double(f64 value, i64 rounding = NEAREST) {
+    if (value == value) return narrow<H>(value, rounding);
+    const f32 nearest = static_cast<f32>(value);
+    const u32 raw = bits_of<u32>(nearest);
+    return static_cast<u16>(raw >> 16 & 0x8000) | H::INFINITE | (raw & 0x7FFFFF) >> H::DROPPED;
+}
 
 inline u32 pair(u16 low, u16 high) { return static_cast<u32>(high) << 16 | low; }
 inline u16 low(u32 both) { return static_cast<u16>(both); }

@@ -264,7 +264,8 @@ template <class T> void move(Context& c, const Op& op) {
 void move_words(Context& c, const Op& op) { move<u32>(c, op); }
 void move_doubles(Context& c, const Op& op) { move<u64>(c, op); }
 
-// A sum with a carry in and out: results are the sum and the new carry.
+// A sum with a carry in and out: results are the sum and the new carry. A difference is the sum with
+// the complement, as ptxas has it: its carry says that nothing was borrowed, also to `addc`.
 template <class T, bool subtracts, class F>
 void carried(Context& c, const Op& op, i32 other, i32 carries, F first) {
     T* r = c.row<T>(op.result[0]);
@@ -272,10 +273,9 @@ void carried(Context& c, const Op& op, i32 other, i32 carries, F first) {
     const T* b = c.row<T>(other);
     const i32* in = c.row<i32>(carries);
     each_lane(c.active, [&](int i) {
-        const T x = first(i), y = b[i], carry = in[i] != 0;
-        const T partial = subtracts ? x - y : x + y;
-        const T total = subtracts ? partial - carry : partial + carry;
-        const bool over = subtracts ? x < y || partial < carry : partial < x || total < partial;
+        const T x = first(i), y = subtracts ? ~b[i] : b[i], carry = in[i] != 0;
+        const T partial = x + y, total = partial + carry;
+        const bool over = partial < x || total < partial;
         r[i] = total;
         out[i] = -static_cast<i32>(over);
     });

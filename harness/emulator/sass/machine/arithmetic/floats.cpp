@@ -1,5 +1,8 @@
 // Single and double precision. Each operation rounds once; approximations are the nearest float.
 
+#include "arithmetic/approximations.h"
+#include "arithmetic/directions.h"
+
 #include <cmath>
 
 #include "rows_of.h"
@@ -7,31 +10,13 @@
 namespace sass {
 namespace {
 
-enum : i32 { ROUNDING_BITS = 3, TO_ZERO = 1, DOWNWARDS = 2, UPWARDS = 3, FLUSHES = 4, SATURATES = 8 };
+enum : i32 { ROUNDING_BITS = 3, FLUSHES = 4, SATURATES = 8 };  // above a machine::Rounding
 
-// The sum of two doubles with its last bit odd if it is not exact: rounding that to a float in any
-// direction is as good as rounding the sum itself.
-inline f64 odd_sum(f64 a, f64 b) {
-    const f64 sum = a + b;
-    if (!std::isfinite(sum)) return sum;
-    const f64 part = sum - a, rest = (a - (sum - part)) + (b - part);
-    if (rest == 0) return sum;
-    const u64 raw = bits_of<u64>(sum);
-    if (raw & 1) return sum;
-    return bits_of<f64>((rest > 0) == (sum > 0) ? raw + 1 : raw - 1);
-}
-
-inline f32 rounded(f64 exact, i32 flags) {
-    const f32 nearest = static_cast<f32>(exact);
-    const i32 way = flags & ROUNDING_BITS;
-    if (!way || std::isnan(exact) || std::isinf(exact)) return nearest;
-    const f64 back = static_cast<f64>(nearest);
-    if (back == exact) return nearest;
-    const f32 below = back > exact ? std::nextafterf(nearest, -INFINITY) : nearest;
-    const f32 above = back < exact ? std::nextafterf(nearest, INFINITY) : nearest;
-    if (way == DOWNWARDS) return below;
-    if (way == UPWARDS) return above;
-    return exact > 0 ? below : above;
+// Does what is computed in the direction that the flags say.
+template <class F> inline void in_direction(i32 flags, F compute) {
+    if (!(flags & ROUNDING_BITS)) return compute();
+    const machine::Direction direction(flags & ROUNDING_BITS);
+    compute();
 }
 
 inline f32 finished(f32 value, i32 flags) {
@@ -51,10 +36,10 @@ void fadd(Context& c, const Instruction& n) {
         map2(c, n, [](u32 a, u32 b) { return bits_of<u32>(canonical(bits_of<f32>(a) + bits_of<f32>(b))); });
         return;
     }
-    map2(c, n, [&](u32 a, u32 b) {
-        const f32 x = number(a, flags), y = number(b, flags);
-        const f32 sum = flags & ROUNDING_BITS ? rounded(odd_sum(x, y), flags) : x + y;
-        return bits_of<u32>(finished(sum, flags));
+    in_direction(flags, [&] {
+        map2(c, n, [&](u32 a, u32 b) {
+            return bits_of<u32>(finished(number(a, flags) + number(b, flags), flags));
+        });
     });
 }
 
@@ -64,9 +49,10 @@ void fmul(Context& c, const Instruction& n) {
         map2(c, n, [](u32 a, u32 b) { return bits_of<u32>(canonical(bits_of<f32>(a) * bits_of<f32>(b))); });
         return;
     }
-    map2(c, n, [&](u32 a, u32 b) {
-        const f64 exact = static_cast<f64>(number(a, flags)) * number(b, flags);
-        return bits_of<u32>(finished(rounded(exact, flags), flags));
+    in_direction(flags, [&] {
+        map2(c, n, [&](u32 a, u32 b) {
+            return bits_of<u32>(finished(number(a, flags) * number(b, flags), flags));
+        });
     });
 }
 
@@ -79,12 +65,11 @@ void ffma(Context& c, const Instruction& n) {
         });
         return;
     }
-    map3(c, n, [&](u32 a, u32 b, u32 d) {
-        const f32 x = number(a, flags), y = number(b, flags), z = number(d, flags);
-        const f32 out = flags & ROUNDING_BITS
-                            ? rounded(odd_sum(static_cast<f64>(x) * y, z), flags)
-                            : std::fma(x, y, z);
-        return bits_of<u32>(finished(out, flags));
+    in_direction(flags, [&] {
+        map3(c, n, [&](u32 a, u32 b, u32 d) {
+            const f32 x = number(a, flags), y = number(b, flags), z = number(d, flags);
+            return bits_of<u32>(finished(std::fma(x, y, z), flags));
+        });
     });
 }
 
@@ -130,7 +115,7 @@ void fset(Context& c, const Instruction& n) {  // 1.0 or 0
     });
 }
 
-enum : i32 { KEEPS_NAN = 1, EXTREME_FLUSHES = 4 };
+enum : i32 { KEEPS_NAN = 1, JOINS_SIGNS = 2, EXTREME_FLUSHES = 4 };
 
 // Floats by their bits, so that a row of them is a vector's work: in the order of their values, -0
 // below +0.
@@ -150,7 +135,12 @@ template <bool LEAST> inline u32 extreme(u32 a, u32 b, bool keeps_nan) {
 template <bool LEAST> void extremes(Context& c, const Instruction& n) {
     const Operand a = operand(c, n, 0), b = operand(c, n, 1);
     const bool keeps_nan = n.flags & KEEPS_NAN;
-    if (n.flags & EXTREME_FLUSHES)
+    if (n.flags & JOINS_SIGNS)  // of magnitudes: their signs, before they were taken off, are combined
+        write(c, c.result(n), [&](int i) {
+            const u32 magnitude = extreme<LEAST>(a[i], b[i], keeps_nan);
+            return is_nan(magnitude) ? magnitude : magnitude ^ ((a.row[i] ^ b.row[i]) & 0x80000000u);
+        });
+    else if (n.flags & EXTREME_FLUSHES)
         write(c, c.result(n),
               [&](int i) { return extreme<LEAST>(flushed(a[i]), flushed(b[i]), keeps_nan); });
     else
@@ -181,6 +171,9 @@ void fchk(Context& c, const Instruction& n) {
 
 enum : i32 { RCP, RSQ, EX2, LG2, SIN, COS, SQRT, TANH, RCP64H, RSQ64H };
 
+// Subnormals are zeros to the first ones; ptxas scales them where `.ftz` does not allow that.
+inline bool takes_subnormals(i32 which) { return which == SIN || which == COS || which == TANH; }
+
 inline f32 approximated(i32 which, f32 x) {
     const f64 v = x;
     switch (which) {
@@ -199,52 +192,49 @@ inline f32 approximated(i32 which, f32 x) {
 void mufu(Context& c, const Instruction& n) {
     const i32 which = n.flags;
     if (which >= RCP64H) {  // of a double's upper half, into one
-        map1(c, n, [&](u32 a) {
-            const f64 x = bits_of<f64>(static_cast<u64>(a) << 32);
-            const f64 out = canonical(which == RCP64H ? 1 / x : 1 / std::sqrt(x), x);
-            return static_cast<u32>(bits_of<u64>(out) >> 32);
-        });
+        map1(c, n, [&](u32 a) { return machine::upper_reciprocal(a, which == RSQ64H); });
         return;
     }
-    map1(c, n, [&](u32 a) { return bits_of<u32>(canonical(approximated(which, bits_of<f32>(a)))); });
+    if (takes_subnormals(which)) {
+        map1(c, n, [&](u32 a) { return bits_of<u32>(canonical(approximated(which, bits_of<f32>(a)))); });
+        return;
+    }
+    map1(c, n, [&](u32 a) {
+        const f32 out = approximated(which, machine::flush(bits_of<f32>(a)));
+        return bits_of<u32>(canonical(machine::flush(out)));
+    });
 }
 
 // --- double precision ---------------------------------------------------------------------------
 
-using Exact = machine::Quad;
-
-// To nearest is done already; any other way is a step from there, by the side that it is off to.
-inline u64 rounded_double(f64 nearest, Exact exact, i32 flags) {
-    const machine::Rounding ways[] = {machine::NEAREST, machine::TOWARDS_ZERO, machine::DOWN, machine::UP};
-    const machine::Rounding way = ways[flags & ROUNDING_BITS];
-    if (way == machine::NEAREST || !std::isfinite(nearest)) return bits_of<u64>(nearest);
-    const Exact off = static_cast<Exact>(nearest) - exact;
-    return bits_of<u64>(machine::directed(nearest, off > 0 ? 1 : off < 0 ? -1 : 0, way));
-}
-
 void dadd(Context& c, const Instruction& n) {
     const Wide a = wide(c, n, 0), b = wide(c, n, 1);
-    write_wide(c, n, [&](int i) {
-        const f64 x = a.number(i), y = b.number(i), nearest = canonical(x + y, x, y);
-        return n.flags ? rounded_double(nearest, static_cast<Exact>(x) + y, n.flags) : bits_of<u64>(nearest);
+    in_direction(n.flags, [&] {
+        write_wide(c, n, [&](int i) {
+            const f64 x = a.number(i), y = b.number(i);
+            return bits_of<u64>(canonical(x + y, a.stored(i), b.stored(i)));
+        });
     });
 }
 
 void dmul(Context& c, const Instruction& n) {
     const Wide a = wide(c, n, 0), b = wide(c, n, 1);
-    write_wide(c, n, [&](int i) {
-        const f64 x = a.number(i), y = b.number(i), nearest = canonical(x * y, x, y);
-        return n.flags ? rounded_double(nearest, static_cast<Exact>(x) * y, n.flags) : bits_of<u64>(nearest);
+    in_direction(n.flags, [&] {
+        write_wide(c, n, [&](int i) {
+            const f64 x = a.number(i), y = b.number(i);
+            return bits_of<u64>(canonical(x * y, a.stored(i), b.stored(i)));
+        });
     });
 }
 
 void dfma(Context& c, const Instruction& n) {
     const Wide a = wide(c, n, 0), b = wide(c, n, 1), d = wide(c, n, 2);
-    write_wide(c, n, [&](int i) {
-        const f64 x = a.number(i), y = b.number(i), z = d.number(i);
-        const f64 nearest = canonical(std::fma(x, y, z), x, y, z);
-        return n.flags ? rounded_double(nearest, static_cast<Exact>(x) * y + z, n.flags)
-                       : bits_of<u64>(nearest);
+    in_direction(n.flags, [&] {
+        write_wide(c, n, [&](int i) {
+            const f64 x = a.number(i), y = b.number(i), z = d.number(i);
+            return bits_of<u64>(
+                canonical(std::fma(x, y, z), a.stored(i), b.stored(i), d.stored(i)));
+        });
     });
 }
 

@@ -8,19 +8,17 @@ namespace {
 using machine::BF16;
 using machine::F16;
 
-enum : i32 { BRAIN = 1, TO_FLOAT = 2, SATURATES = 4, RECTIFIES = 8, FLUSHES = 16, KEEPS_NAN = 32 };
+enum : i32 { BRAIN = 1, TO_FLOAT = 2, SATURATES = 4, RECTIFIES = 8, FLUSHES = 16, KEEPS_NAN = 32, JOINS_SIGNS = 64 };
 
 struct Pairs {
     const u32* row;
     u32 keep, flip;
     i32 half;
-    u32 operator[](int i) const {
+    u32 stored(int i) const {
         const u32 raw = row[i];
-        const u32 both = half == 1   ? (raw & 0xFFFF) * 0x10001u
-                         : half == 2 ? (raw >> 16) * 0x10001u
-                                     : raw;
-        return (both & keep) ^ flip;
+        return half == 1 ? (raw & 0xFFFF) * 0x10001u : half == 2 ? (raw >> 16) * 0x10001u : raw;
     }
+    u32 operator[](int i) const { return (stored(i) & keep) ^ flip; }
 };
 
 inline Pairs pairs(const Context& c, const Instruction& n, int which) {
@@ -28,9 +26,9 @@ inline Pairs pairs(const Context& c, const Instruction& n, int which) {
     return {c.source(s), s.keep, s.flip, s.half};
 }
 
-template <class H> inline u16 finished(typename H::Exact value, i32 flags) {
+template <class H, class T> inline u16 finished(T value, i32 flags) {
     if (flags & SATURATES) value = machine::saturate(value);
-    if ((flags & RECTIFIES) && value < 0) value = 0;
+    if ((flags & RECTIFIES) && value <= 0) value = 0;
     u16 raw = H::narrow(value);
     if ((flags & FLUSHES) && (raw & 0x7FFF) < H::SMALLEST_NORMAL) raw &= 0x8000;
     return raw;
@@ -42,48 +40,60 @@ template <class H, class F> void each_half(Context& c, const Instruction& n, F f
     });
 }
 
-template <class H> inline f64 of(u32 both, bool upper) {
-    return H::widen(upper ? machine::high(both) : machine::low(both));
+// An operand, without what `.FTZ` takes for zero.
+template <class H, class FTZ> inline f32 given(u32 both, bool upper, FTZ) {
+    u16 raw = upper ? machine::high(both) : machine::low(both);
+    if (FTZ::value && (raw & 0x7FFF) < H::SMALLEST_NORMAL) raw &= 0x8000;
+    return H::widen(raw);
+}
+
+// Calls `compute` with whether operands are flushed, so that most have nothing to ask.
+template <class F> inline void with_flag(i32 flags, F compute) {
+    flags & FLUSHES ? compute(std::true_type{}) : compute(std::false_type{});
 }
 
 template <class H> void hadd2(Context& c, const Instruction& n) {
+    using Exact = typename H::Exact;
     const Pairs a = pairs(c, n, 0), b = pairs(c, n, 1);
-    if (n.flags & TO_FLOAT) {
-        write(c, c.result(n), [&](int i) {
-            const f64 x = of<H>(a[i], false), y = of<H>(b[i], false);
-            return bits_of<u32>(static_cast<f32>(canonical(x + y, x, y)));
-        });
-        return;
-    }
-    each_half<H>(c, n, [&](int i, bool upper) { return of<H>(a[i], upper) + of<H>(b[i], upper); });
+    with_flag(n.flags, [&](auto ftz) {
+        if (n.flags & TO_FLOAT)
+            write(c, c.result(n), [&](int i) {
+                return bits_of<u32>(canonical(given<H>(a[i], false, ftz) + given<H>(b[i], false, ftz)));
+            });
+        else
+            each_half<H>(c, n, [&](int i, bool upper) {
+                return Exact(given<H>(a[i], upper, ftz)) + Exact(given<H>(b[i], upper, ftz));
+            });
+    });
 }
 
 template <class H> void hmul2(Context& c, const Instruction& n) {
+    using Exact = typename H::Exact;
     const Pairs a = pairs(c, n, 0), b = pairs(c, n, 1);
-    each_half<H>(c, n, [&](int i, bool upper) { return of<H>(a[i], upper) * of<H>(b[i], upper); });
+    with_flag(n.flags, [&](auto ftz) {
+        each_half<H>(c, n, [&](int i, bool upper) {
+            return Exact(given<H>(a[i], upper, ftz)) * Exact(given<H>(b[i], upper, ftz));
+        });
+    });
 }
 
 // The product is exact in double precision; the sum is made odd, so that it is rounded once.
 template <class H> void hfma2(Context& c, const Instruction& n) {
     const Pairs a = pairs(c, n, 0), b = pairs(c, n, 1), d = pairs(c, n, 2);
-    write(c, c.result(n), [&](int i) {
-        u16 out[2];
-        for (int k = 0; k < 2; k++) {
-            const f64 product = of<H>(a[i], k) * of<H>(b[i], k), other = of<H>(d[i], k);
-            f64 sum = product + other;
-            if (std::isfinite(sum)) {
-                const f64 part = sum - product;
-                const f64 rest = (product - (sum - part)) + (other - part);
-                const u64 raw = bits_of<u64>(sum);
-                if (rest != 0 && !(raw & 1))
-                    sum = bits_of<f64>((rest > 0) == (sum > 0) ? raw + 1 : raw - 1);
-            }
-            if (n.flags & SATURATES) sum = machine::saturate(sum);
-            if ((n.flags & RECTIFIES) && sum < 0) sum = 0;
-            out[k] = H::narrow(sum);
-            if ((n.flags & FLUSHES) && (out[k] & 0x7FFF) < H::SMALLEST_NORMAL) out[k] &= 0x8000;
+    const auto fused = [&](int i, bool upper, auto ftz) {
+        const f64 product = f64(given<H>(a[i], upper, ftz)) * given<H>(b[i], upper, ftz);
+        const f64 other = given<H>(d[i], upper, ftz);
+        f64 sum = product + other;
+        if (std::isfinite(sum)) {
+            const f64 part = sum - product;
+            const f64 rest = (product - (sum - part)) + (other - part);
+            const u64 raw = bits_of<u64>(sum);
+            if (rest != 0 && !(raw & 1)) sum = bits_of<f64>((rest > 0) == (sum > 0) ? raw + 1 : raw - 1);
         }
-        return machine::pair(out[0], out[1]);
+        return sum;
+    };
+    with_flag(n.flags, [&](auto ftz) {
+        each_half<H>(c, n, [&](int i, bool upper) { return fused(i, upper, ftz); });
     });
 }
 
@@ -91,17 +101,22 @@ template <class H> void hmnmx2(Context& c, const Instruction& n) {
     const u32 least = c.predicate(n, 0);
     const Pairs a = pairs(c, n, 0), b = pairs(c, n, 1);
     const bool keeps_nan = n.flags & KEEPS_NAN;
-    write(c, c.result(n), [&](int i) {
+    const auto chosen = [&](int i, auto ftz) {
         u16 out[2];
         for (int k = 0; k < 2; k++) {
-            const f32 x = static_cast<f32>(of<H>(a[i], k)), y = static_cast<f32>(of<H>(b[i], k));
+            const f32 x = given<H>(a[i], k, ftz), y = given<H>(b[i], k, ftz);
             const f32 value = bit(least, i) ? keeps_nan ? machine::least_or_nan(x, y)
                                                         : machine::least(x, y)
                               : keeps_nan ? machine::greatest_or_nan(x, y)
                                           : machine::greatest(x, y);
             out[k] = H::narrow(value);
+            const u32 signs = (a.stored(i) ^ b.stored(i)) >> 16 * k & 0x8000;
+            if ((n.flags & JOINS_SIGNS) && value == value) out[k] = static_cast<u16>(out[k] ^ signs);
         }
         return machine::pair(out[0], out[1]);
+    };
+    with_flag(n.flags, [&](auto ftz) {
+        write(c, c.result(n), [&](int i) { return chosen(i, ftz); });
     });
 }
 

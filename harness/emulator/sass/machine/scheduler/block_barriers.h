@@ -21,10 +21,10 @@ class BlockBarriers {
         Barrier& barrier = barriers_[number];
         if (n.flags) {
             const u32 yes = c.predicate(n, 0) & c.on;
-            barrier.votes += static_cast<u64>(__builtin_popcount(yes));
+            barrier.votes += static_cast<u32>(__builtin_popcount(yes));
             barrier.unanimous &= yes == c.on;
         }
-        barrier.reduction = n.flags >> 1;
+        barrier.reduction = n.flags ? n.flags >> 1 : NONE;
         barrier.threads += expected ? LANES : __builtin_popcount(part.lanes);
         part.state = AT_BLOCK_BARRIER;
         part.number = number;
@@ -39,13 +39,13 @@ class BlockBarriers {
     }
 
    private:
-    enum { POPC, AND, OR };
+    enum { NONE = -1, POPC, AND, OR };
 
     struct Barrier {
         int threads = 0;
-        u64 votes = 0;
+        u32 votes = 0;
         bool unanimous = true;
-        int reduction = POPC;
+        int reduction = NONE;
     };
 
     static bool waits(const Part& part, int number) {
@@ -62,11 +62,15 @@ class BlockBarriers {
                 }
         Barrier& barrier = barriers_[number];
         if (barrier.threads < (expected ? expected : block.alive)) return;
-        block.barrier_results[number] = barrier.reduction == AND ? barrier.unanimous : barrier.votes;
-        barrier = Barrier{};
+        const u32 result = barrier.reduction == AND ? barrier.unanimous : barrier.votes;
         for (Warp& warp : block.warps)
             for (Part& part : warp.parts)
-                if (waits(part, number)) part.state = READY;
+                if (waits(part, number)) {
+                    part.state = READY;
+                    if (barrier.reduction != NONE)
+                        machine::each_lane(part.lanes, [&](int i) { warp.barrier_result[i] = result; });
+                }
+        barrier = Barrier{};
     }
 
     Barrier barriers_[BLOCK_BARRIERS];

@@ -103,7 +103,6 @@ class Machine {
         block.alive = threads;
         block.next_warp = 0;
         block.barriers.start();
-        std::memset(block.barrier_results, 0, sizeof block.barrier_results);
         for (int w = 0; w < warps; w++) {
             Warp& warp = block.warps[w];
             const int lanes = std::min(LANES, threads - w * LANES);
@@ -115,6 +114,7 @@ class Machine {
             std::memset(warp.again, 0, sizeof warp.again);
             std::memset(warp.predicate, 0, sizeof warp.predicate);
             std::memset(warp.barrier, 0, sizeof warp.barrier);
+            std::memset(warp.barrier_result, 0, sizeof warp.barrier_result);
             warp.predicate[ALWAYS] = warp.predicate[PREDICATES - 1] = EVERYBODY;
             warp.parts.clear();
             warp.parts.push_back(Part{warp.threads, 0, READY});

@@ -1,0 +1,41 @@
+// Arithmetic rounded towards zero, down or up, by the processor's own operations.
+//
+// To a compiler a sum is the same whichever way the processor rounds, so it could be moved past the
+// change. Each change therefore counts as one of all memory: what reads its operands from memory
+// after it, and writes its result there before the next, is computed in between.
+
+#pragma once
+
+#include <cfenv>
+
+#include "floats.h"
+
+namespace machine {
+
+class Direction {
+   public:
+    explicit Direction(i64 rounding) : before_(std::fegetround()) { turn(way(rounding)); }
+    ~Direction() { turn(before_); }
+    Direction(const Direction&) = delete;
+    Direction& operator=(const Direction&) = delete;
+
+   private:
+    static int way(i64 rounding) {
+        switch (rounding) {
+            case TOWARDS_ZERO: return FE_TOWARDZERO;
+            case DOWN: return FE_DOWNWARD;
+            case UP: return FE_UPWARD;
+            default: return FE_TONEAREST;
+        }
+    }
+
+    static void turn(int way) {
+        asm volatile("" ::: "memory");
+        std::fesetround(way);
+        asm volatile("" ::: "memory");
+    }
+
+    const int before_;
+};
+
+}  // namespace machine
