@@ -116,6 +116,9 @@ ComparisonMarkdown = Annotated[
 ComparisonJunit = Annotated[
     Path | None, typer.Option("--junit", help="Write JUnit XML: a test case for each pair.")
 ]
+ComparisonSarif = Annotated[
+    Path | None, typer.Option("--sarif", help="Write SARIF: what closes the gate, at its lines.")
+]
 Gate = Annotated[
     bool,
     typer.Option(
