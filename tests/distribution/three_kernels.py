@@ -86,8 +86,8 @@ def write(folder: Path) -> Path:
            test="[1, 33, 1021]", bench="2**16", block="256", grid='"ceil_div(n, block)"',
            threads="block")  # fmt: skip
     _write(kernels, "block_sums", _BLOCK_SUMS, "y[b] is the sum of 256 numbers", "n", "n // 256",
-           "x.reshape(-1, 256).sum(1)",
-           test="[256, 1024]", bench="2**16", block="256", grid="n // 256", threads="block")  # fmt: skip
+           "x.reshape(-1, 256).sum(1)", test="[256, 1024]", bench="2**16", block="256",
+           grid="n // 256", threads="block")  # fmt: skip
     _write(kernels, "transpose", _TRANSPOSE, "y[c][r] = x[r][c]", "n * n", "n * n",
            "x.reshape(n, n).T.ravel()",
            test="[32, 64]", bench="256", block="32", grid="[n // 32, n // 32]",
