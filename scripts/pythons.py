@@ -41,6 +41,9 @@ PROJECT = ROOT / "pyproject.toml"
 VERSIONS = tuple(re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PROJECT.read_text()))
 RELEASE = "forky"
 PACKAGES = "git,ca-certificates,g++-15"  # nvcc 13.0 takes no GCC that is newer
+NEW_HEADERS = {"NVCC_APPEND_FLAGS": "-U_GNU_SOURCE"}
+"""Forky's C library declares rsqrt otherwise than the headers of CUDA 13.0 do; not with this."""
+
 COMMITTED = ROOT / "reports" / "setup"
 TABLE = "pythons.csv"
 LOG = "pythons.log"
@@ -80,6 +83,12 @@ class Place:
     def origin(self) -> str:
         return f"Debian {RELEASE}" if self.root else "this machine"
 
+    @property
+    def told(self) -> str:
+        """Where it runs, and what is set there that a user has to set as well."""
+        flags = " ".join(f"{name}={value}" for name, value in NEW_HEADERS.items())
+        return f"{self.origin}, {flags}" if self.root else self.origin
+
     def typed(self, folder: Path, line: str) -> tuple[int, str]:
         """The exit code of a line typed in a folder there, and what it said."""
         here = f"/{folder.relative_to(self.root or '/')}"
@@ -98,7 +107,9 @@ class Place:
                  "PIP_CONFIG_FILE": os.devnull, **pip}  # fmt: skip
         if machines.CERTIFICATES.exists():
             there["PIP_CERT"] = str(machines.CERTIFICATES)
-        if not self.root and drivers.own("nvcc"):
+        if self.root:
+            there |= NEW_HEADERS
+        elif drivers.own("nvcc"):
             there["NVCC"] = str(folder / f"env/lib/python{self.version}/site-packages/nvidia/cu13"
                                          "/bin/nvcc")  # fmt: skip
         return there
@@ -212,7 +223,7 @@ def tried(place: Place, work: Path, wheel: Path) -> tuple[dict[str, str], str]:
     begun = time.monotonic()
     version = place.typed(folder, f"{place.python} --version")[1].split()[-1]
     code, text = place.typed(folder, f"{place.python} -m venv env")
-    ended, logs = {}, [f"# Python {version}, {place.origin}\n{text}".rstrip()]
+    ended, logs = {}, [f"# Python {version}, {place.told}\n{text}".rstrip()]
     install_s = 0.0
     for column, typed in STEPS.items() if code == 0 else ():
         line = typed.format(wheel=wheel.name)
