@@ -130,11 +130,12 @@ def main() -> int:
     work = work.resolve()
     untried = failed = False
     try:
-        wheel = built(work)
+        wheel, made_from = built(work), commit()
         for version in chosen:
             try:
                 with place_of(version, found[version], work) as place:
                     row, log = tried(place, work, wheel)
+                row["commit"] = made_from
             except CannotTry as error:
                 said(f"NOT TRIED: Python {version}: {error}")
                 untried = True
@@ -234,9 +235,9 @@ def tried(place: Place, work: Path, wheel: Path) -> tuple[dict[str, str], str]:
             install_s = time.monotonic() - begun
         if code:
             break
-    row = {"python": version, "from": place.origin, **dict.fromkeys(STEPS, "no"), **ended,
-           "install_s": f"{install_s:.0f}", "seconds": f"{time.monotonic() - begun:.0f}",
-           "commit": commit()}  # fmt: skip
+    seconds = {"install_s": install_s, "seconds": time.monotonic() - begun}
+    row = {"python": version, "from": place.origin, **dict.fromkeys(STEPS, "no"), **ended}
+    row |= {name: f"{value:.0f}" for name, value in seconds.items()}
     shutil.rmtree(folder, ignore_errors=True)
     return row, "\n".join(logs)
 
