@@ -247,11 +247,11 @@ def test_what_would_act_where_it_is_shown_is_shown_as_its_escape(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], act: str
 ) -> None:
     base, new = (hostile(tmp_path / name, act, name == "new") for name in ("base", "new"))
-    made = {kind: tmp_path / f"compared.{kind}" for kind in ("md", "xml", "json")}
+    made = {kind: tmp_path / f"compared.{kind}" for kind in ("md", "xml", "json", "sarif")}
     commands = [
         ["report", str(new)],
         ["compare", str(base), str(new), "--markdown", str(made["md"]), "--junit",
-         str(made["xml"]), "--json", str(made["json"])],
+         str(made["xml"]), "--json", str(made["json"]), "--sarif", str(made["sarif"])],
         ["trend", str(base), str(new), "--out", str(tmp_path / "trend")],
     ]  # fmt: skip
     for command in commands:
@@ -265,7 +265,8 @@ def test_what_would_act_where_it_is_shown_is_shown_as_its_escape(
     texts = {
         path: path.read_text()
         for path in sorted(tmp_path.rglob("*"))
-        if path.suffix in {".html", ".csv", ".md", ".xml", ".json"} and path.name != "run.json"
+        if path.suffix in {".html", ".csv", ".md", ".xml", ".json", ".sarif"}
+        and path.name != "run.json"
     }
     assert {path.name for path in texts} >= {
         "report.html", "comparison.html", "trend.html", "results.csv", "counters.csv",

@@ -76,6 +76,16 @@ def checks(run: Run, readings: Readings | None = None) -> list[Check]:
     return [found for p in run.planned.values() for found in checker.of(p)]
 
 
+def broken(checks: Sequence[Check]) -> list[tuple[list[str], str]]:
+    """Each broken budget of a variant once: the cases that broke it, and the first one's text."""
+    found: dict[tuple[str, ...], list[Check]] = {}
+    for check in checks:
+        if check.status == "broken":
+            key = check.problem, check.variant, check.dtype, check.name
+            found.setdefault(key, []).append(check)
+    return [([check.case for check in same], same[0].text) for same in found.values()]
+
+
 class _Checker:
     def __init__(self, run: Run, readings: Readings) -> None:
         self._run, self._readings = run, readings

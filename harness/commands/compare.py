@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +18,9 @@ from harness.comparison.pairs import suffix_of
 from harness.console.progress import console
 from harness.console.suggestions import command
 from harness.errors import UsageError
+from harness.files import in_repository
 from harness.journal import run_files
-from harness.report.comparison import files, words
+from harness.report.comparison import files, sarif, words
 from harness.tables import Run
 
 PAGE = "comparison.html"
@@ -46,6 +47,7 @@ class CompareOptions:
     json: Path | None = None
     markdown: Path | None = None
     junit: Path | None = None
+    sarif: Path | None = None
     page: Path | None = None
 
     def check(self) -> None:
@@ -56,12 +58,16 @@ class CompareOptions:
             if path and path.is_dir():
                 raise UsageError(f"{option} {path}: it is a folder; name a file")
 
-    def write(self, judgement: Judgement) -> Path:
-        """Write the requested files and the page; return the page's path."""
+    def write(self, judgement: Judgement, kernels: Path) -> Path:
+        """Write the requested files and the page; return the page's path.
+
+        kernels: the folder of problems, whose files the repository has.
+        """
         makers: list[tuple[str, Path | None, Callable[[Judgement], str]]] = [
             ("--json", self.json, lambda j: json.dumps(files.as_data(j), indent=1) + "\n"),
             ("--markdown", self.markdown, files.markdown),
             ("--junit", self.junit, files.junit),
+            ("--sarif", self.sarif, lambda j: sarif.text(j, kernels)),
         ]
         for option, path, make in makers:
             if path:
@@ -79,20 +85,34 @@ class CompareOptions:
             raise UsageError(f"{home}: {error.strerror}\n  name another file with --out") from None
         return home
 
+    def write_nothing(self, base: str, untold: Sequence[str], kernels: Path) -> None:
+        """Write the requested comment, JUnit and SARIF of a comparison that nothing is left of."""
+        for option, path, text in [
+            ("--markdown", self.markdown, files.markdown_of_nothing(base, untold)),
+            ("--junit", self.junit, files.junit_of_nothing()),
+            ("--sarif", self.sarif, sarif.of_nothing(untold, kernels)),
+        ]:
+            if path:
+                _save(option, path, text)
+
     def _options(self) -> list[tuple[str, Path | None]]:
         return [("--json", self.json), ("--markdown", self.markdown), ("--junit", self.junit),
-                ("--out", self.page)]  # fmt: skip
+                ("--sarif", self.sarif), ("--out", self.page)]  # fmt: skip
 
 
 def carry_out(
     base: Run, new: Run, wanted: CompareOptions, *, across_machines: bool = False,
-    min_effect: float = MIN_EFFECT, quiet: bool = False,
+    min_effect: float = MIN_EFFECT, quiet: bool = False, kernels: Path = in_repository.PROBLEMS,
 ) -> int:  # fmt: skip
-    """Compare, print and write; return the gate's exit code. base is new if one run has both."""
+    """Compare, print and write; return the gate's exit code. base is new if one run has both.
+
+    kernels: the folder of problems, whose files the repository has.
+    """
     judgement = judge(base, new, across_machines=across_machines, min_effect=min_effect)
-    home = wanted.write(judgement)
+    home = wanted.write(judgement, kernels)
     if not quiet:
         _tell(judgement)
+    _annotate(judgement, kernels)
     console.print(words.headline(judgement), markup=False, style=_STYLES[judgement.code])
     console.print(str(home), markup=False)
     return judgement.code
@@ -149,14 +169,21 @@ def _tell(judgement: Judgement) -> None:
     for reason in words.reasons(judgement):
         console.print(f"{reason.kind.upper()} {words.and_more(reason.cases)}\n  {reason.text}",
                       markup=False)  # fmt: skip
-        pull_request.error(f"{reason.kind.upper()} {words.and_more(reason.cases)}", reason.text)
     for text in judgement.untold:
         console.print(f"CANNOT TELL {text}", markup=False)
-        pull_request.error("CANNOT TELL", text)
     if rest := words.folded(judgement):
         console.print(f"without a row: {rest}", markup=False)
     for text in words.looked_at(judgement):
         console.print(text, markup=False)
+
+
+def _annotate(judgement: Judgement, kernels: Path) -> None:
+    """In a job of GitHub's, show at its line what closes the gate."""
+    for reason in words.reasons(judgement):
+        title = f"{reason.kind.upper()} {words.and_more(reason.cases)}"
+        pull_request.error(title, reason.text, kernels)
+    for text in judgement.untold:
+        pull_request.error("CANNOT TELL", text, kernels)
 
 
 def _sheet(judgement: Judgement, told: list[Change]) -> Sheet:

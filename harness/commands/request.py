@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.commands.printed.results import OutputOptions
+from harness.files import in_repository
 from harness.matrix import model
 from harness.matrix.filters import Choice
 from harness.ncu.stage import ProfileOptions
@@ -34,6 +35,15 @@ class RunRequest:
     """The entry in run.json about the two sides, for a run that has both."""
     cluster: str | None = None
     """The workers that it is spread over: local, or a scheduler's address."""
+
+    @property
+    def matrix(self) -> Path:
+        return self.config or model.MATRIX
+
+    @property
+    def problems(self) -> Path:
+        """The folder of problems: `kernels/` beside the matrix, unless it is named."""
+        return self.kernels or self.matrix.parent / in_repository.PROBLEMS
 
 
 CarryOut = Callable[[RunRequest], tuple[int, Path]]

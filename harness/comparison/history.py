@@ -1,8 +1,8 @@
 """Each variant's time or counters over many runs, and where a new level begins.
 
-Change points of times are found by PELT (Killick, Fearnhead and Eckley, "Optimal detection of
-changepoints with a linear computational cost", 2012; the package ruptures) on logarithms, in units
-of the usual scatter between runs. An exact counter has no scatter: any change is a new level.
+Change points of times are those of the optimal partition (Jackson and others, "An algorithm for
+optimal partitioning of data on an interval", 2005) of logarithms, in units of the usual scatter
+between runs. An exact counter has no scatter: any change is a new level.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import pairwise
 from statistics import median
 
 import numpy as np
+import numpy.typing as npt
 
 from harness.analysis.finders import evaluate
 from harness.analysis.readings import Reading, Readings
@@ -21,6 +22,8 @@ from harness.comparison.regression_metrics import EXACT, GAUGES
 from harness.journal.records import Planned
 from harness.statistics.net_times import Group, group_of
 from harness.tables import Run
+
+FloatArray = npt.NDArray[np.float64]
 
 PENALTY = 10.8
 """How much a further level must explain, in squared standard deviations: the value that a χ² with
@@ -106,10 +109,30 @@ def levels_of_times(points: Sequence[Point]) -> tuple[int, ...]:
     if not scatter:
         return _where_it_differs(points, 0.0)
     penalty = max(PENALTY, 3 * math.log(len(points)))
-    import ruptures  # here: it takes a second, and every command would wait for it
+    return _partition(logs / scatter, penalty)
 
-    search = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(logs / scatter)
-    return tuple(int(at) for at in search.predict(pen=penalty)[:-1])
+
+def _partition(values: FloatArray, penalty: float) -> tuple[int, ...]:
+    """Where parts begin after the first, so that their squared deviations from their own means,
+    and a penalty for each part, are least in all.
+
+    The best partition of the first `end` values has a last part, and before it the best one of
+    what remains; so each is found from those of fewer values.
+    """
+    centred = values - values.mean()  # squares of large numbers would lose the small differences
+    sums, squares = (np.concatenate([[0.0], np.cumsum(x)]) for x in (centred, centred**2))
+    best, last = np.zeros(len(values) + 1), np.zeros(len(values) + 1, int)
+    for end in range(1, len(values) + 1):
+        starts = np.arange(end)
+        deviation = squares[end] - squares[:end] - (sums[end] - sums[:end]) ** 2 / (end - starts)
+        total = best[:end] + deviation + penalty
+        last[end] = int(np.argmin(total))
+        best[end] = total[last[end]]
+    found, at = [], int(last[-1])
+    while at:
+        found.append(at)
+        at = int(last[at])
+    return tuple(reversed(found))
 
 
 def _of(

@@ -83,7 +83,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     seen: list[Run] = []
 
     def carry_out(
-        base: Run, new: Run, wanted: object, *, min_effect: float, quiet: bool = False
+        base: Run, new: Run, wanted: object, *, min_effect: float, quiet: bool, kernels: Path
     ) -> int:
         assert base is new
         seen.append(new)
@@ -258,8 +258,10 @@ def test_another_flag_is_a_change_too(repository: Path) -> None:
 
 
 def test_where_nothing_changed_nothing_is_run(repository: Path, compared: list[Run]) -> None:
-    ended = beside("--changed-only")
+    ended = beside("--changed-only", "--markdown", "c.md", "--junit", "c.xml", "--sarif", "c.sarif")
     assert ended.exit_code == 0, ended.output
+    assert "every variant has the same sources" in Path("c.md").read_text()
+    assert all(Path(name).read_text() for name in ("c.xml", "c.sarif"))
     assert "3 of 3 variants have the same sources" in ended.output
     assert "nothing is left to compare" in ended.output
     assert not compared

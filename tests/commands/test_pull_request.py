@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from harness.commands.printed import pull_request
 
 
-def test_an_annotation_stands_at_the_line_that_the_text_names() -> None:
+def test_an_annotation_stands_at_the_line_that_the_text_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("kernels/sgemm").mkdir(parents=True)
+    Path("kernels/sgemm/v2_block_tile.cu").touch()
     said = pull_request.command(
         "WORSE sgemm/v2_block_tile", "32.0× ideal wavefronts at kernels/sgemm/v2_block_tile.cu:23"
     )
@@ -15,6 +22,11 @@ def test_an_annotation_stands_at_the_line_that_the_text_names() -> None:
         "::error file=kernels/sgemm/v2_block_tile.cu,line=23,title=WORSE sgemm/v2_block_tile::"
         "32.0× ideal wavefronts at kernels/sgemm/v2_block_tile.cu:23"
     )
+
+
+def test_an_annotation_has_no_line_where_the_repository_has_no_such_file() -> None:
+    said = pull_request.command("WORSE sgemm/v2", "at sgemm/nowhere.cu:23")
+    assert said == "::error title=WORSE sgemm/v2::at sgemm/nowhere.cu:23"
 
 
 def test_what_names_no_line_is_of_the_whole_job() -> None:
@@ -30,8 +42,10 @@ def test_what_would_end_or_forge_a_command_is_escaped() -> None:
 
 
 def test_nothing_is_printed_where_no_such_job_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("v.cu").touch()
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     pull_request.error("WORSE", "v.cu:3")
     assert capsys.readouterr().out == ""

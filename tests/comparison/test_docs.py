@@ -28,9 +28,12 @@ def test_the_page_lists_every_verdict() -> None:
 
 
 def test_the_workflows_are_yaml_and_gate() -> None:
-    first, of_ones_own, second = re.findall(
+    first, _, with_outputs, of_ones_own, second = re.findall(
         r"```yaml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL
     )
+    outputs = set(re.findall(r"steps\.kernels\.outputs\.([\w-]+)", with_outputs))
+    assert outputs <= set(yaml.safe_load((ROOT / "action.yml").read_text())["outputs"])
+    assert [step for step in yaml.safe_load(with_outputs)["steps"] if step.get("id") == "kernels"]
     [job] = yaml.safe_load(of_ones_own)["jobs"].values()
     said = " ".join(step.get("run", "") for step in job["steps"])
     assert "kernel-harness beside git:origin/${{ github.base_ref }}" in said

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 from two_runs import DEVICE, IDEAL, WAVEFRONTS, Kernel, emulated, name_of, run
 
-from harness.comparison.history import Point, history, levels_of_times
+from harness.comparison.history import Point, _partition, history, levels_of_times
 from harness.report.comparison import trend
 from harness.tables import Run
 
@@ -47,6 +48,16 @@ def test_scatter_alone_begins_no_level_but_rarely() -> None:
         for _ in range(100)
     )
     assert false <= 10
+
+
+def test_levels_are_those_of_the_best_of_all_partitions() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        values = np.cumsum(5 * (rng.random(9) < 0.3)) + rng.standard_normal(9) + 5000
+        assert _partition(values, 10.8) == min(
+            (at for k in range(9) for at in combinations(range(1, 9), k)),
+            key=lambda at: sum(part.var() * part.size + 10.8 for part in np.split(values, at)),
+        )
 
 
 def test_two_times_say_nothing_of_their_scatter() -> None:

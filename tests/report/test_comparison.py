@@ -17,8 +17,9 @@ from synthetic_runs import BLOCKS, GBPS, SIZES, WRONG, Bench
 from test_browser import browser, inspect  # noqa: F401 a fixture
 
 from harness.comparison import Judgement, judge
+from harness.comparison.changes import CLOSING
 from harness.comparison.history import history
-from harness.report.comparison import files, page, trend, words
+from harness.report.comparison import files, page, sarif, trend, words
 from harness.tables import Run
 
 sys.path.append(str(Path(__file__).parents[1] / "comparison"))
@@ -130,6 +131,50 @@ def test_junit_has_a_test_case_for_each_pair_and_fails_those_that_close_the_gate
     assert len(suite) == len(judgement.changes) == int(suite.attrib["tests"])
     failed = [case for case in suite if case.find("failure") is not None]
     assert len(failed) == int(suite.attrib["failures"]) == sum(c.closes for c in judgement.changes)
+
+
+def test_sarif_has_each_reason_that_closes_the_gate_at_a_place_in_the_repository(
+    judgement: Judgement, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    [found] = json.loads(sarif.text(judgement, Path("kernels")))["runs"]
+    closing = [r for r in found["results"] if r["level"] == "error"]
+    assert len(closing) == len(words.reasons(judgement))
+    assert len(found["results"]) - len(closing) == len(judgement.untold)
+    rules = {rule["id"] for rule in found["tool"]["driver"]["rules"]}
+    assert {r["ruleId"] for r in found["results"]} <= rules
+    assert {kind.replace(" ", "-") for kind in CLOSING} < rules
+    for result in found["results"]:  # nothing lies here but what a run names
+        [place] = result["locations"]
+        assert place["physicalLocation"]["artifactLocation"]["uri"] == "bench.yaml"
+
+
+def test_sarif_names_the_line_by_its_path_from_the_repositorys_top(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    judgement = conflicts(tmp_path)
+    [reason, *_] = [r for r in words.reasons(judgement) if ".cu:14" in r.text]
+    source = Path("kernels", *re.findall(r"[\w./]+\.cu(?=:14)", reason.text)[0].split("/"))
+    source.parent.mkdir(parents=True)
+    source.touch()
+    places = [
+        result["locations"][0]["physicalLocation"]
+        for result in json.loads(sarif.text(judgement, Path("kernels")))["runs"][0]["results"]
+        if reason.text in result["message"]["text"]
+    ]
+    assert [(at["artifactLocation"]["uri"], at["region"]["startLine"]) for at in places] == [
+        (source.as_posix(), 14)
+    ]
+
+
+def test_where_nothing_is_left_to_compare_the_files_say_so_or_why_not() -> None:
+    assert "Nothing is left to compare" in files.markdown_of_nothing("git:main", [])
+    untold = ["only git:main has sum/v3: nothing was compared with it"]
+    assert "Cannot tell: only git:main has sum/v3" in files.markdown_of_nothing("git:main", untold)
+    assert len(ElementTree.fromstring(files.junit_of_nothing())[0]) == 0
+    [found] = json.loads(sarif.of_nothing(untold, Path("kernels")))["runs"]
+    assert [r["ruleId"] for r in found["results"]] == ["cannot-tell"]
 
 
 def test_a_comment_stays_below_what_github_takes_and_holds_no_markup(judgement: Judgement) -> None:

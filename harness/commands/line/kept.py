@@ -14,6 +14,7 @@ from harness.commands.line.options import (
     ComparisonJson,
     ComparisonJunit,
     ComparisonMarkdown,
+    ComparisonSarif,
     Gate,
     MinEffect,
     Quiet,
@@ -95,6 +96,7 @@ def compare(
     as_json: ComparisonJson = None,
     as_markdown: ComparisonMarkdown = None,
     as_junit: ComparisonJunit = None,
+    as_sarif: ComparisonSarif = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="The page; by default comparison.html in the new run's folder."),
@@ -109,7 +111,7 @@ def compare(
     from harness.comparison.judgement import MIN_EFFECT
 
     code = made.compare(
-        base, new, made.CompareOptions(as_json, as_markdown, as_junit, out),
+        base, new, made.CompareOptions(as_json, as_markdown, as_junit, as_sarif, out),
         across_machines=across_machines, min_effect=min_effect or MIN_EFFECT, quiet=quiet,
     )  # fmt: skip
     raise typer.Exit(code if gate else 0)

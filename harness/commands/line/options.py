@@ -120,6 +120,9 @@ ComparisonMarkdown = Annotated[
 ComparisonJunit = Annotated[
     Path | None, typer.Option("--junit", help="Write JUnit XML, with a test case per pair.")
 ]
+ComparisonSarif = Annotated[
+    Path | None, typer.Option("--sarif", help="Write SARIF: what closes the gate, at its lines.")
+]
 Gate = Annotated[
     bool,
     typer.Option(

@@ -15,6 +15,7 @@ from harness.commands.line.options import (
     ComparisonJson,
     ComparisonJunit,
     ComparisonMarkdown,
+    ComparisonSarif,
     Gate,
     Jobs,
     MinEffect,
@@ -138,6 +139,7 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         as_json: ComparisonJson = None,
         as_markdown: ComparisonMarkdown = None,
         as_junit: ComparisonJunit = None,
+        as_sarif: ComparisonSarif = None,
     ) -> None:
         """Build and run a commit's kernels beside today's, in one run, and compare the two.
 
@@ -150,7 +152,7 @@ def add(app: typer.Typer, carry_out: CarryOut = here) -> None:
         from harness.comparison.judgement import MIN_EFFECT
 
         request = _request(matrix, RunOptions(out, jobs, quiet=True))  # the comparison tells
-        wanted = compare.CompareOptions(as_json, as_markdown, as_junit)
+        wanted = compare.CompareOptions(as_json, as_markdown, as_junit, as_sarif)
         comparing = beside.Comparing(wanted, gate, min_effect or MIN_EFFECT, quiet)
         raise typer.Exit(
             beside.carry_out(base, request, carry_out, comparing, changed_only, uncommitted)

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from harness.analysis.budgets import Check
-from harness.commands.printed import as_json
+from harness.analysis.budgets import Check, broken
+from harness.commands.printed import as_json, pull_request
 from harness.console.progress import console
+from harness.files import in_repository
 
 _MOST_REASONS = 4
 
 
-def say(checks: Sequence[Check]) -> None:
+def say(checks: Sequence[Check], kernels: Path = in_repository.PROBLEMS) -> None:
+    """Print them; in a job of GitHub's, show each broken one at its line. kernels: of problems."""
     for line in lines(checks):
         console.print(line, markup=False)
+    for title, text in _broken(checks):
+        pull_request.error(title, text, kernels)
 
 
 def lines(checks: Sequence[Check]) -> Iterator[str]:
     """Return the lines to print; none if no budget is declared."""
     if not checks:
         return
-    broken: dict[tuple[str, ...], list[Check]] = {}
     reasons: dict[str, list[Check]] = {}
     for check in checks:
-        if check.status == "broken":
-            key = check.problem, check.variant, check.dtype, check.name
-            broken.setdefault(key, []).append(check)
-        elif check.status == "not checked":
+        if check.status == "not checked":
             reasons.setdefault(check.reason, []).append(check)
-    for same in broken.values():
-        more = f" and {len(same) - 1} more" if len(same) > 1 else ""
-        yield f"BUDGET BROKEN {same[0].case}{more}\n  {same[0].text}"
+    yield from (f"{title}\n  {text}" for title, text in _broken(checks))
     counts = {s: sum(c.status == s for c in checks) for s in ("kept", "broken", "not checked")}
     yield "budgets: " + ", ".join(f"{n} {status}" for status, n in counts.items() if n)
     for reason, found in list(reasons.items())[:_MOST_REASONS]:
@@ -39,6 +38,12 @@ def lines(checks: Sequence[Check]) -> Iterator[str]:
     if len(reasons) > _MOST_REASONS:
         rest = sum(len(found) for found in list(reasons.values())[_MOST_REASONS:])
         yield f"  {rest} not checked for other reasons; budgets.csv has them all"
+
+
+def _broken(checks: Sequence[Check]) -> Iterator[tuple[str, str]]:
+    for cases, text in broken(checks):
+        more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+        yield f"BUDGET BROKEN {cases[0]}{more}", text
 
 
 def as_data(checks: Sequence[Check]) -> list[as_json.Budget]:

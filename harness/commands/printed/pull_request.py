@@ -6,22 +6,25 @@ They are lines that the job prints. Outside such a job nothing is printed.
 from __future__ import annotations
 
 import os
-import re
 import sys
+from pathlib import Path
 
-_PLACE = re.compile(r"(?P<file>[\w./+-]+\.cuh?):(?P<line>\d+)")
+from harness.files import in_repository
 
 
-def error(title: str, text: str) -> None:
-    """Print an annotation at the first source line that the text names, or for the whole job."""
+def error(title: str, text: str, kernels: Path = in_repository.PROBLEMS) -> None:
+    """Print an annotation at the first source line that the text names, or for the whole job.
+
+    kernels: the folder of problems, below which the repository has the file that a run names.
+    """
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        sys.stdout.write(command(title, text) + "\n")
+        sys.stdout.write(command(title, text, kernels) + "\n")
 
 
-def command(title: str, text: str) -> str:
+def command(title: str, text: str, kernels: Path = in_repository.PROBLEMS) -> str:
     """Format `::error file=kernels/sgemm/v2.cu,line=23,title=worse sgemm/v2::…`."""
-    found = _PLACE.search(text)
-    where = {"file": found["file"], "line": found["line"]} if found else {}
+    found = in_repository.line_named(text, kernels)
+    where = {"file": found.file, "line": str(found.line)} if found else {}
     properties = {**where, "title": title}
     said = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     return f"::error {said}::{_data(text)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from harness import tables
 from harness.commands.printed import pull_request
 from harness.console.progress import console
@@ -10,13 +12,18 @@ from harness.journal.records import Outcome
 _MOST_REASONS = 4
 
 
-def summarise(run: tables.Run, interrupted: bool) -> None:
-    """Print failures by reason, the number of cases per outcome, and why some were skipped."""
+def summarise(run: tables.Run, interrupted: bool, kernels: Path) -> None:
+    """Print failures by reason, the number of cases per outcome, and why some were skipped.
+
+    kernels: the folder of problems. Of a run that has both sides of a comparison, the comparison
+    shows failures at their lines, those of the base left out.
+    """
     ended = [(case, run.outcomes[case]) for case in run.planned]
     for reason, cases in _by_reason(ended, "failed").items():
         more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
         console.print(f"FAILED {cases[0]}{more}\n  {reason}", markup=False)
-        pull_request.error(f"FAILED {cases[0]}{more}", reason)
+        if not run.info.get("beside"):
+            pull_request.error(f"FAILED {cases[0]}{more}", reason, kernels)
     for (problem, variant), remarks in run.remarks.items():
         for remark in remarks:
             if remark.text.startswith("prints "):

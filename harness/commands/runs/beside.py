@@ -13,6 +13,7 @@ from harness import tables
 from harness.analysis import budgets
 from harness.cases import how_many
 from harness.commands import compare
+from harness.commands.printed import pull_request
 from harness.commands.request import CarryOut, RunRequest
 from harness.commands.runs.running import ENDED
 from harness.comparison import beside as two_sides
@@ -46,8 +47,7 @@ def carry_out(
 ) -> int:  # fmt: skip
     """Build, run and compare both sides; return the exit code. run: does the run and its report."""
     comparing.wanted.check()
-    config = request.config or model.MATRIX
-    kernels = request.kernels or config.parent / "kernels"
+    config, kernels = request.matrix, request.problems
     today = model.load(request.config, request.kernels)
     commit = commits.find(given, kernels)
     _say_uncommitted(commit, [config, kernels], uncommitted)
@@ -60,7 +60,7 @@ def carry_out(
         if changed_only:
             sides = _changed(sides, base)
             if not sides.bench.problems:
-                return _nothing_left(sides, comparing)
+                return _nothing_left(sides, comparing, given, kernels)
         pairs = how_many(len(sides.pairs), "variant")
         console.print(f"{pairs} beside those of {given} at {commit.sha[:10]}", markup=False)
         code, _ = run(
@@ -70,14 +70,19 @@ def carry_out(
                 choice=replace(request.choice, only=sides.only),
             )
         )  # fmt: skip
-    return _compared(folder, comparing, code) if code in ENDED else code
+    return _compared(folder, comparing, code, kernels) if code in ENDED else code
 
 
-def _nothing_left(sides: Sides, comparing: Comparing) -> int:
-    """Return the exit code for when every variant is made from the same sources."""
+def _nothing_left(sides: Sides, comparing: Comparing, given: str, kernels: Path) -> int:
+    """Return the exit code for when every variant is made from the same sources.
+
+    The files that were asked for are written all the same: what reads them needs an answer.
+    """
     console.print("nothing is left to compare")
     for text in sides.not_compared:
         console.print(f"CANNOT TELL {text}", markup=False)
+        pull_request.error("CANNOT TELL", text, kernels)
+    comparing.wanted.write_nothing(given, sides.not_compared, kernels)
     return UNTOLD if comparing.gate and sides.not_compared else 0
 
 
@@ -139,12 +144,13 @@ def _refuse_another(folder: Path, commit: Commit) -> None:
                                "today's"])  # fmt: skip
 
 
-def _compared(folder: Path, comparing: Comparing, code: int) -> int:
+def _compared(folder: Path, comparing: Comparing, code: int, kernels: Path) -> int:
     """Print the run's comparison of its two sides; return the gate's exit code if requested."""
     run = tables.load(folder)
     judged = compare.carry_out(
-        run, run, comparing.wanted, min_effect=comparing.min_effect, quiet=comparing.quiet
-    )
+        run, run, comparing.wanted, min_effect=comparing.min_effect, quiet=comparing.quiet,
+        kernels=kernels,
+    )  # fmt: skip
     if not comparing.gate:
         return code
     broken = any(check.status == "broken" for check in budgets.checks(run))

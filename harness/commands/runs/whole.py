@@ -80,8 +80,8 @@ class WholeRun:
             page = self._drawn(finished)
         folder.point_latest()
         results.tell(finished, request.told)
-        summarise(finished, bool(self._told))
-        budgets.say(checks)
+        summarise(finished, bool(self._told), request.problems)
+        budgets.say(checks, request.problems)
         for warning in finished.info.get("warnings") or ():
             console.print(f"BEWARE {warning}", markup=False)
         if self._lost:

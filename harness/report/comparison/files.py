@@ -1,5 +1,7 @@
 """A comparison as files: JSON for programs, Markdown for a comment, JUnit XML for a CI system.
 
+`sarif.py` beside this has the fourth, for what shows alerts at lines.
+
 docs/comparing.md documents the JSON. Its format is only ever extended; if something had to be
 removed or to change its meaning, `form` would become another number.
 """
@@ -174,6 +176,15 @@ def markdown(judgement: Judgement) -> str:
     return "\n".join([*lines, "", "</details>", ""])
 
 
+def markdown_of_nothing(base: str, untold: Sequence[str]) -> str:
+    """The comment of a comparison in which no variant is left that differs."""
+    answer = f"Cannot tell: {untold[0]}" if untold else (
+        f"Nothing is left to compare: every variant has the same sources and headers as in {base}"
+    )  # fmt: skip
+    lines = [f"**{markdown_text(answer)}**", ""]
+    return "\n".join([*lines, *(f"- cannot tell: {markdown_text(text)}" for text in untold), ""])
+
+
 def _table(judgement: Judgement, told: Sequence[Change]) -> list[str]:
     timed = judgement.is_timed
     heads = ["case", "verdict", *(["cold", "warm", "bandwidth, cold"] if timed else []),
@@ -202,11 +213,7 @@ def junit(judgement: Judgement) -> str:
     closed = sum(change.closes for change in judgement.changes)
     skipped = {change.name: reason for change in judgement.changes
                if not change.closes and (reason := _why_skipped(change, judgement))}  # fmt: skip
-    suites = ElementTree.Element("testsuites")
-    counts = {"tests": str(len(judgement.changes)), "failures": str(closed), "errors": "0",
-              "skipped": str(len(skipped))}  # fmt: skip
-    about = {"name": "kernel-harness compare", **counts}
-    suite = ElementTree.SubElement(suites, "testsuite", about)
+    suites, suite = _suite(len(judgement.changes), closed, len(skipped))
     for change in judgement.changes:
         side = change.pair.new or change.pair.base
         assert side is not None
@@ -221,6 +228,26 @@ def junit(judgement: Judgement) -> str:
             told.text = xml("\n".join([*why, *words.beside(change), change.faults[1]]).strip())
         elif change.name in skipped:
             ElementTree.SubElement(case, "skipped", {"message": xml(skipped[change.name])})
+    return _as_text(suites)
+
+
+def junit_of_nothing() -> str:
+    """A suite without a test case, of a comparison in which no variant is left that differs."""
+    suites, _ = _suite(0, 0, 0)
+    return _as_text(suites)
+
+
+def _suite(
+    tests: int, failures: int, skipped: int
+) -> tuple[ElementTree.Element, ElementTree.Element]:
+    """The document, and the suite in it that test cases are added to."""
+    suites = ElementTree.Element("testsuites")
+    about = {"name": "kernel-harness compare", "tests": str(tests), "failures": str(failures),
+             "errors": "0", "skipped": str(skipped)}  # fmt: skip
+    return suites, ElementTree.SubElement(suites, "testsuite", about)
+
+
+def _as_text(suites: ElementTree.Element) -> str:
     ElementTree.indent(suites)
     head = '<?xml version="1.0" encoding="UTF-8"?>\n'
     return head + ElementTree.tostring(suites, encoding="unicode") + "\n"
