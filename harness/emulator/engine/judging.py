@@ -23,7 +23,9 @@ from harness.emulator.program.allocation import STACK, STACK_BYTES
 from harness.emulator.program.decode.operands import RESERVED
 from harness.emulator.program.ir import Program
 from harness.emulator.program.liveness import unwritten_registers
+from harness.emulator.program.signatures import split_opcode
 from harness.emulator.program.speculative_loads import speculative_loads
+from harness.emulator.program.steering import steering_sites
 from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
@@ -159,6 +161,7 @@ def _traits(program: Program) -> list[int]:
         layout.IS_FENCE * fence
         | layout.REACHES_ALL * (".cta" not in site.opcode)
         | layout.OF_MBARRIER * of_mbarriers(site.opcode)
+        | layout.IS_CAS * _swaps(site.opcode)
         for site, fence in zip(program.sites, are_fences, strict=True)
     ]
     for block in program.blocks:
@@ -168,7 +171,15 @@ def _traits(program: Program) -> list[int]:
             )
     for site in speculative:
         traits[site] |= layout.SPECULATIVE
+    for site in program.once(steering_sites):
+        traits[site] |= layout.STEERS
     return traits
+
+
+def _swaps(opcode: str) -> bool:
+    """Whether it is a compare-and-swap, of 64 bits at most."""
+    name, modifiers, _ = split_opcode(opcode)
+    return name == "atom" and "cas" in modifiers and not opcode.endswith(".b128")
 
 
 def _unobserved(memory: AddressSpace, variables: int) -> Iterator[Observed]:

@@ -54,7 +54,8 @@ class Stamp {
 class Moment {
    public:
     // Whether a lane's access may go unordered with what a stamp stands for.
-    bool harmless(u64 stamp, const Warp& warp, int thread, u64 kind) const {
+    // `both_write`: then volatile and atomic may not meet either.
+    bool harmless(u64 stamp, const Warp& warp, int thread, u64 kind, bool both_write) const {
         if (stamp == 0) return true;
         const u64 when = Stamp::time(stamp), readers = Stamp::readers(stamp);
         if (of_this_block(stamp) && readers != Stamp::SEVERAL_BLOCKS) {
@@ -66,7 +67,7 @@ class Moment {
         const u64 before = Stamp::kind(stamp);
         if (kind == PLAIN || before == PLAIN) return false;
         if (stamp & Stamp::WEAKER_BEFORE && !of_this_block(stamp)) return false;
-        return before == ATOMIC || kind == ATOMIC;
+        return both_write ? before == ATOMIC && kind == ATOMIC : before == ATOMIC || kind == ATOMIC;
     }
 
     // The stamp of a write or an atomic, which must not hide what the same block did before: in a

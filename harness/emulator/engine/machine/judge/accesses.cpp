@@ -2,6 +2,8 @@
 
 #include "accesses.h"
 
+#include <cstring>
+
 namespace machine {
 Accesses::Accesses(const Launch& launch, const Judged& judged, Blocks& blocks, Races& races,
                    Uninitialised& uninitialised)
@@ -101,6 +103,7 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
         if (request.memory == SHARED_MEMORY) {
             std::vector<u8> bytes;
             if (request.verb == WRITE) bytes = values(op, request);
+            if (races_.locks_held()) request.given = given(op, request);
             races_.access(request, stamps_of(SHARED_MEMORY), cells, bytes.data(),
                           unchanged(request, bytes));
         }
@@ -149,6 +152,7 @@ void Accesses::of_buffer(const Op* op, Request& request) {
     if (buffer.watched) {
         std::vector<u8> bytes;
         if (request.verb == WRITE) bytes = values(*op, request);
+        if (op && races_.locks_held()) request.given = given(*op, request);
         races_.access(request, stamps_of(request.memory), unwritten_.cells_of(request), bytes.data(),
                       unchanged(request, bytes));
     }
@@ -219,6 +223,48 @@ void Accesses::handle_uncounted(const Op& op, int warp, u32 lanes) {
 
 // It does what is left, warp by warp, and counts.
 void Accesses::move(const Op& op, const Request& request) {
+    if (launch_.checks && judged_.traits[op.site] & IS_CAS && op.result[0] >= 0)
+        swap(op, request);
+    else
+        move_all(op, request);
+}
+
+// A compare-and-swap may take a lock: who has changed the word shows in what it found there.
+void Accesses::swap(const Op& op, const Request& request) {
+    std::vector<u64> compared;
+    for (const Touch& touch : request.touches) compared.push_back(in_row(op, op.source[1], touch));
+    const std::vector<u64> put = given(op, request);
+    move_all(op, request);
+    for (size_t n = 0; n < request.touches.size(); n++) {
+        const Touch& touch = request.touches[n];
+        if (in_row(op, op.result[0], touch) == compared[n] && put[n] != compared[n])
+            races_.take_lock(request, touch, compared[n]);
+    }
+}
+
+u64 Accesses::in_row(const Op& op, i32 row, const Touch& touch) const {
+    u64 value = 0;
+    const int lane_bytes = op.width == 8 ? 8 : 4;
+    std::memcpy(&value, blocks_.warps[touch.warp].registers + row +
+                            geometry_.place_of(touch.lane) * lane_bytes,
+                std::min(op.width, lane_bytes));
+    return value;
+}
+
+// What the first word of a store, an exchange or a swap is to become, touch by touch; nothing of
+// other atomics.
+std::vector<u64> Accesses::given(const Op& op, const Request& request) const {
+    std::vector<u64> out;
+    const bool swaps = judged_.traits[op.site] & IS_CAS;
+    const bool exchanges = !std::strncmp(entries()[op.handler].name, "atom.exch", 9);
+    if (request.verb == READ || op.width > 8 || (request.verb == UPDATE && !swaps && !exchanges))
+        return out;
+    for (const Touch& touch : request.touches)
+        out.push_back(in_row(op, op.source[swaps ? 2 : 1], touch));
+    return out;
+}
+
+void Accesses::move_all(const Op& op, const Request& request) {
     for (size_t n = 0; n < request.touches.size();) {
         const int warp = request.touches[n].warp;
         u32 lanes = 0;

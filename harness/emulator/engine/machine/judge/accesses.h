@@ -59,6 +59,10 @@ class Accesses {
     void handle(const Op& op, int warp, u32 lanes);
     void handle_uncounted(const Op& op, int warp, u32 lanes);
     void move(const Op& op, const Request& request);
+    void move_all(const Op& op, const Request& request);
+    void swap(const Op& op, const Request& request);
+    u64 in_row(const Op& op, i32 row, const Touch& touch) const;
+    std::vector<u64> given(const Op& op, const Request& request) const;
     void move_scattered(const Op& op, const Touches& touches, int width);
 
     Stamps& stamps_of(int memory);

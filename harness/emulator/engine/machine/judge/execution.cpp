@@ -78,9 +78,11 @@ void Execution::act(const Op& op, const Selection& lanes) {
         case ENTERS_FRAME: check_frame(op, lanes); break;
         case MEETS: meet(op, about, lanes); break;
         default:
-            if (launch_.checks)
+            if (launch_.checks) {
                 for (const Party& party : lanes)
                     races_.ordering.some_lanes(party.warp, party.lanes, races_.log.now());
+                races_.after_locks(lanes, true);
+            }
     }
     compute_one(op, about, lanes);
 }
@@ -113,6 +115,7 @@ void Execution::meet(const Op& op, const Known& about, const Selection& lanes) {
             masks_.met(about.family, party.warp, party.lanes, named, exited_[party.warp],
                        op.site);
         }
+        races_.after_locks(lanes, true);
     }
     // A shuffle passes on what it does not use; all else is used.
     const bool shuffles = op.count == 3;

@@ -42,7 +42,10 @@ class Judge {
         Verdict verdict{};
         try {
             for (int steps = 0; verdict.outcome == DONE; steps++) {
-                if (!in_chunk_ && !begin_chunk()) return verdict;
+                if (!in_chunk_ && !begin_chunk()) {
+                    races_.end();
+                    return verdict;
+                }
                 if (steps % STEPS_A_LOOK == STEPS_A_LOOK - 1 && Clock::now() > deadline)
                     verdict.outcome = PAUSED;
                 else
@@ -52,6 +55,8 @@ class Judge {
             verdict.outcome = SUSPECT;
             verdict.reason = found.what, verdict.site = found.site;
             locate(verdict, found.lane);
+            if (found.first_block >= 0)
+                verdict.block = found.first_block + geometry_.block_of(found.lane);
             details = found.details;
         }
         verdict.ticks = blocks_.c.clock;
@@ -62,7 +67,9 @@ class Judge {
     std::vector<i64> let_pass() const {
         std::vector<i64> out;
         for (const auto& [sites, count] : races_.let_pass)
-            out.insert(out.end(), {sites.first, sites.second, count});
+            out.insert(out.end(), {CHANGES_NOTHING, sites.first, sites.second, count});
+        for (const auto& [sites, count] : races_.volatile_flags)
+            out.insert(out.end(), {VOLATILE_FLAG, sites.first, sites.second, count});
         return out;
     }
     std::pair<const u8*, i64> seen(int lane, i64 address) { return blocks_.seen(lane, address); }
@@ -229,6 +236,7 @@ class Judge {
         Mask here(arrived.size());
         for (int w = block * geometry_.warps; w < (block + 1) * geometry_.warps; w++)
             here[w] = arrived[w];
+        races_.after_locks(selected(here), true);
         masks_.barrier(here);
     }
 
