@@ -53,9 +53,9 @@ void Accesses::execute(const Op& op, Verb verb, const Selection& lanes) {
         mixed_.clear();
     }
     if (verb != UPDATE) return;
-    for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site);
+    for (const i32 row : op.source) uninitialised_.use_row(lanes, row, op.site, false);
     each_of(lanes, [&](int w, int i) {
-        for (const i32 row : op.result) uninitialised_.put(w, row, i, 0);
+        for (const i32 row : op.result) uninitialised_.put(w, row, i, {});
     });
 }
 
@@ -98,8 +98,8 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
     check_block_memory(request);
     if (launch_.checks) {
         const auto cells = unwritten_.cells_of(request);
-        Unwritten::Ids ids;
-        if (request.verb != WRITE) ids = unwritten_.read(request, cells);
+        Unwritten::Origins origins;
+        if (request.verb != WRITE) origins = unwritten_.read(request, cells);
         if (request.memory == SHARED_MEMORY) {
             std::vector<u8> bytes;
             if (request.verb == WRITE) bytes = values(op, request);
@@ -112,7 +112,7 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
             arrive(op, request);
         else
             move(op, request);
-        unwritten_.note(op, request, ids);
+        unwritten_.note(op, request, origins);
         return;
     }
     move(op, request);
@@ -157,9 +157,9 @@ void Accesses::of_buffer(const Op* op, Request& request) {
                       unchanged(request, bytes));
     }
     if (op && request.verb == WRITE) unwritten_.use_stored(*op, request);
-    Unwritten::Ids ids;
-    if (op && buffer.filled && request.verb != WRITE) ids = unwritten_.read(request, buffer);
-    if (op) unwritten_.note(*op, request, ids);
+    Unwritten::Origins origins;
+    if (op && buffer.filled && request.verb != WRITE) origins = unwritten_.read(request, buffer);
+    if (op) unwritten_.note(*op, request, origins);
     if (buffer.filled && request.verb != READ)
         for (const Touch& touch : request.touches)
             std::memset(buffer.filled + touch.address, 1, request.width());
@@ -167,10 +167,12 @@ void Accesses::of_buffer(const Op* op, Request& request) {
 
 // --- bounds -------------------------------------------------------------------------------------
 
-void Accesses::check_block_memory(const Request& request) const {
+// Where an address comes from what nothing has written, that is said first.
+void Accesses::check_block_memory(const Request& request) {
     const bool shared = request.memory == SHARED_MEMORY;
     const i64 size = shared ? launch_.shared_bytes : launch_.local_bytes, width = request.width();
     const auto accuse = [&](What what, const Touch& touch) {
+        uninitialised_.settle();
         throw Accusation{what, request.site, touch.lane,
                          {request.verb, width, touch.address, request.memory, size}};
     };
@@ -188,8 +190,9 @@ int Accesses::buffer_of(i64 address, int width) const {
     return offset < 0 || offset > buffer.size - width ? -1 : static_cast<int>(slot);
 }
 
-void Accesses::check_buffers(const Touches& touches, i32 site, int width, Verb verb) const {
+void Accesses::check_buffers(const Touches& touches, i32 site, int width, Verb verb) {
     const auto accuse = [&](What what, const Touch& touch) {
+        uninitialised_.settle();
         throw Accusation{what, site, touch.lane, {verb, width, touch.address}};
     };
     for (const Touch& touch : touches)

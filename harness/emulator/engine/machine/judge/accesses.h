@@ -51,8 +51,8 @@ class Accesses {
     void load_bytes(i32 site, const Touches& touches, int width, const std::vector<u8*>& targets);
     void bulk(const Op& op, const Request& from, const Request& to);
     void arrive(const Op& op, const Request& request);
-    void check_block_memory(const Request& request) const;
-    void check_buffers(const Touches& touches, i32 site, int width, Verb verb) const;
+    void check_block_memory(const Request& request);
+    void check_buffers(const Touches& touches, i32 site, int width, Verb verb);
     void observe(const Request& request);
     void count_request(i32 site, const Touches& touches, int width);
     void find_mixed(const Op& op, const Touches& touches);

@@ -139,14 +139,14 @@ inline void note_update(const Context& c, const Op& op, int lane, const Words& w
 
 // --- buffers that held nothing before the launch ------------------------------------------------
 
-// A word of which a part is written counts as written.
+// What becomes of a word that is written in part, the judge follows.
 inline void read_filled(const Context& c, const Op& op, const Buffer& buffer, const Access& access,
                         int unit) {
     if (!c.checks || !buffer.filled) return;
     each_lane(access.active, [&](int i) {
         const u8* at = buffer.filled + (access.address[i] - buffer.base);
         for (int word = 0; word < access.width; word += unit, at += unit)
-            if (std::all_of(at, at + unit, [](u8 byte) { return byte == 0; }))
+            if (std::any_of(at, at + unit, [](u8 byte) { return byte == 0; }))
                 throw Suspicion{UNWRITTEN, op.site, i};
     });
 }
