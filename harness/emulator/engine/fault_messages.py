@@ -121,6 +121,7 @@ def _read_only(p: Place, _: int, verb: int, width: int, address: int) -> str:
 def _race(
     p: Place, own: int, hazard: int, width: int, at: int, memory: int, block: int, thread: int,
     site: int, same_warp: int, of_a_block: int, is_volatile: int, bare: int,
+    changes_nothing: int,
 ) -> str:  # fmt: skip
     verb = "read" if hazard == layout.WRITE_AFTER_READ else "wrote"
     if memory == layout.SHARED_MEMORY:
@@ -137,6 +138,8 @@ def _race(
             f": between taking the lock in line {p.line(bare, own)} and what it guards there is no "
             "fence; put __threadfence() behind it (within a block, __threadfence_block())"
         )
+    elif changes_nothing:
+        end += ": the write left the value that was there, as it would not with other data"
     elif is_volatile:
         end += ": volatile orders nothing; use cuda::atomic_ref, or a fence on both sides of a flag"
     return (

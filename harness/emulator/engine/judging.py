@@ -21,11 +21,12 @@ from harness.emulator.memory.grid_workspace import synchronises_grid
 from harness.emulator.program.access_kinds import fences, of_mbarriers
 from harness.emulator.program.allocation import STACK, STACK_BYTES
 from harness.emulator.program.decode.operands import RESERVED
-from harness.emulator.program.ir import Program
+from harness.emulator.program.ir import Op, Program, Register
 from harness.emulator.program.liveness import unwritten_registers
 from harness.emulator.program.signatures import split_opcode
 from harness.emulator.program.speculative_loads import speculative_loads
 from harness.emulator.program.steering import steering_sites
+from harness.emulator.program.uniformity import varying_registers
 from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
@@ -77,7 +78,7 @@ class _Run:
         lists = {"heads": heads, "watched": watched, "unset": unset,
                  "meetings": list(laid.encoded.meetings.items())}  # fmt: skip
         self.arrays = {name: np.array(each, np.int32) for name, each in lists.items()}
-        self.arrays["traits"] = np.array(program.once(_traits), np.uint8)
+        self.arrays["traits"] = np.array(program.once(_traits), np.uint16)
         self.observed = layout.ffi.new("Observed[]", [
             {name: layout.at(getattr(o, name)) for name in layout.OBSERVED} for o in observed
         ])  # fmt: skip
@@ -157,6 +158,7 @@ def _together(program: Program, configuration: LaunchConfiguration, register_byt
 def _traits(program: Program) -> list[int]:
     """What the judge has to know of each instruction."""
     are_fences, speculative = program.once(fences), program.once(speculative_loads)
+    varying = program.once(varying_registers)
     traits = [
         layout.IS_FENCE * fence
         | layout.REACHES_ALL * (".cta" not in site.opcode)
@@ -166,14 +168,24 @@ def _traits(program: Program) -> list[int]:
     ]
     for block in program.blocks:
         for op in block.ops:
-            traits[op.site] |= layout.IS_LOAD * (op.name == "ld") | layout.IS_STORE * (
-                op.name == "st"
+            traits[op.site] |= (
+                layout.IS_LOAD * (op.name == "ld")
+                | layout.IS_STORE * (op.name == "st")
+                | layout.VARIES * _stores_what_varies(op, varying)
             )
     for site in speculative:
         traits[site] |= layout.SPECULATIVE
     for site in program.once(steering_sites):
         traits[site] |= layout.STEERS
     return traits
+
+
+def _stores_what_varies(op: Op, varying: frozenset[int]) -> bool:
+    """Whether a store may put another value there for each thread, as a copy does."""
+    if op.name == "copy_async":
+        return True
+    values = op.sources[2:] if op.name == "st" else ()
+    return any(isinstance(value, Register) and value.slot in varying for value in values)
 
 
 def _swaps(opcode: str) -> bool:

@@ -127,7 +127,7 @@ typedef struct Verdict {
 
 // What is known of an instruction, by site.
 enum Trait { IS_FENCE = 1, REACHES_ALL = 2, IS_LOAD = 4, IS_STORE = 8, SPECULATIVE = 16,
-             OF_MBARRIER = 32, IS_CAS = 64, STEERS = 128 };
+             OF_MBARRIER = 32, IS_CAS = 64, STEERS = 128, VARIES = 256 };
 
 // By byte of a buffer: 1 + the site that was the first to do it, or 0.
 typedef struct Observed {
@@ -153,7 +153,7 @@ typedef struct UnsetRegister {
 typedef i32 (*Print)(i64 block, i64 lane, u64 format, u64 arguments);
 
 typedef struct Judged {
-    const u8* traits;
+    const u16* traits;
     const Head* heads;
     const i32* watched;
     const Meeting* meetings;

@@ -198,7 +198,7 @@ class Races {
 
     // Locks and flags: an atomic or volatile access, just logged.
     void meet(i64 now) {
-        const u8 traits = judged_.traits[request_->site];
+        const u16 traits = judged_.traits[request_->site];
         const bool is_fence = traits & IS_FENCE;
         if (!fenced_ && !is_fence) return;
         const bool for_all = request_->kind != BLOCK_ATOMIC;
@@ -269,9 +269,15 @@ class Races {
                 return;
             bare = handover_.bare_site >= 0 ? handover_.bare_site : locks_.taken_bare(later);
         }
-        if (unchanged || (hazard == READ_AFTER_WRITE && before & SILENT)) {
-            if (hazard == READ_AFTER_WRITE) let_pass[{site, request_->site}]++;
-            if (hazard == WRITE_AFTER_READ) let_pass[{request_->site, site}]++;
+        const bool is_read = hazard == READ_AFTER_WRITE || hazard == WRITE_AFTER_READ;
+        const VolatileWords::Sites sites = hazard == READ_AFTER_WRITE
+                                               ? VolatileWords::Sites{site, request_->site}
+                                               : VolatileWords::Sites{request_->site, site};
+        const bool changes_nothing = unchanged || (hazard == READ_AFTER_WRITE && before & SILENT);
+        // What one thread of a block computes is by luck what was there, if it is.
+        const bool by_luck = is_read && stamps_->own && judged_.traits[sites.first] & VARIES;
+        if (changes_nothing && !by_luck) {
+            if (is_read) let_pass[sites]++;
             return;
         }
         const bool of_a_block = kind_of(before) == BLOCK_ATOMIC || request_->kind == BLOCK_ATOMIC;
@@ -280,7 +286,7 @@ class Races {
             RACE_BETWEEN, request_->site, later,
             {hazard, request_->width(), touch.address, request_->memory,
              inside ? -1 : static_cast<i64>(block(before)), thread, site, same_warp,
-             !inside && of_a_block, is_volatile, bare},
+             !inside && of_a_block, is_volatile, bare, changes_nothing},
             static_cast<i64>(log.first_block(log.now() - 1))};
         if (meets == RACES) throw accusation;
         const i64 at = word_of(*request_, touch) / stamps_->grain * stamps_->grain;
