@@ -38,16 +38,16 @@ _SLICE_SECONDS = 0.2  # after which an interrupt is heard
 
 def run(
     program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes,
-    variables: int | None = None,
+    variables: int | None = None, schedule: int = 0,
 ) -> Outcome:  # fmt: skip
     """Execute all blocks, or until something goes wrong.
 
     `variables`: observe every byte; so many of the first buffers are variables of the module.
+    `schedule`: the order of warps by number, 0 for all of them together (`schedule.h`).
     """
     laid = Laid(program, configuration, memory, params, jobs=1)
     observed = () if variables is None else tuple(_unobserved(memory, variables))
-    fault, printed, remarks = _Run(program, configuration, memory, laid, observed).to_end()
-    return Outcome(fault, laid.found, printed, remarks, observed)
+    return _Run(program, configuration, memory, laid, observed, schedule).to_end()
 
 
 class _Run:
@@ -55,9 +55,10 @@ class _Run:
 
     def __init__(
         self, program: Program, configuration: LaunchConfiguration, memory: AddressSpace,
-        laid: Laid, observed: tuple[Observed, ...],
+        laid: Laid, observed: tuple[Observed, ...], schedule: int,
     ) -> None:  # fmt: skip
         self.program, self.configuration, self.laid = program, configuration, laid
+        self.seen = observed
         self.place = fault_messages.Place(program, configuration.grid, configuration.block, memory)
         self.printer = Printer(self._peek)
         self.handle: Any = None
@@ -85,7 +86,7 @@ class _Run:
         self.print = layout.ffi.callback("Print", self._print)
         self.judged = layout.new(
             "Judged", **{name: layout.at(each) for name, each in self.arrays.items()},
-            observed=self.observed if observed else layout.ffi.NULL, print=self.print,
+            schedule=schedule, observed=self.observed if observed else layout.ffi.NULL, print=self.print,
             head_count=len(heads), meeting_count=len(laid.encoded.meetings),
             unset_count=len(unset), clocks=found.clocks,
             chunk_blocks=_together(program, configuration, laid.launch.register_bytes),
@@ -94,7 +95,7 @@ class _Run:
             zeroed_bytes=RESERVED.size if RESERVED.name in program.shared else 0,
         )  # fmt: skip
 
-    def to_end(self) -> tuple[Fault | None, tuple[tuple[int, str], ...], tuple[Remark, ...]]:
+    def to_end(self) -> Outcome:
         library = self.laid.machine.library
         verdict = layout.new("Verdict", outcome=layout.PAUSED)
         self.handle = library.judge_begin(self.laid.launch, self.judged, self.laid.found.address)
@@ -105,7 +106,10 @@ class _Run:
             remarks = fault_messages.remarks(self._numbers(library.judge_let_pass), self.place)
         finally:
             library.judge_end(self.handle)
-        return fault, tuple(self.printer.printed), tuple(remarks)
+        return Outcome(
+            fault, self.laid.found, tuple(self.printer.printed), tuple(remarks), self.seen,
+            verdict.ticks,
+        )  # fmt: skip
 
     def _fault(self, verdict: Any) -> Fault | None:
         if self.raised is not None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from harness.emulator.program.access_kinds import PLAIN, access_kind
+from harness.emulator.program.access_kinds import PLAIN, access_kind, fences
 from harness.emulator.program.ir import Op, Program, Register, terminator_reads
 from harness.emulator.program.waiting_loops import flows, reachable
 
@@ -36,6 +36,14 @@ def steering_sites(program: Program) -> frozenset[int]:
         if op.name in ("ld", "atom") and access_kind(program.sites[op.site].opcode) != PLAIN
         if any(r.slot in steers for r in op.registers_written())
     )
+
+
+def depends_on_order(program: Program) -> bool:
+    """Whether what threads do may depend on who comes first: flags, tickets, locks, messages."""
+    if steering_sites(program):
+        return True
+    shared = sum(access_kind(site.opcode) != PLAIN for site in program.sites)
+    return shared > 1 and any(fences(program))
 
 
 def _decides(op: Op) -> Iterator[Register]:

@@ -163,6 +163,7 @@ typedef struct Judged {
     i32 head_count, meeting_count, unset_count;
     i32 clocks;        // whether the program looks at a clock
     i32 chunk_blocks;  // thread blocks that execute together
+    i32 schedule;      // the order of their warps, by number (`schedule.h`); 0 is the usual one
     i32 stack_end;     // of local memory
     i32 zeroed_at, zeroed_bytes;  // of shared memory: what the system clears for itself
 } Judged;

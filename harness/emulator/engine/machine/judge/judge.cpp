@@ -6,8 +6,10 @@
 // chunk (except through memory), so counts do not depend on the chunk's size.
 
 #include <chrono>
+#include <tuple>
 
 #include "judge/ordering/barriers.h"
+#include "judge/ordering/schedule.h"
 #include "execution.h"
 
 namespace machine {
@@ -25,7 +27,7 @@ class Judge {
           accesses_(launch_, judged_, blocks_, races_, uninitialised_),
           execution_(launch_, judged_, blocks_, races_, masks_, uninitialised_, accesses_, exited_),
           progress_(launch_, judged_, geometry_, blocks_.warps),
-          barriers_(launch_, geometry_, blocks_.warps) {
+          barriers_(launch_, geometry_, blocks_.warps), schedule_(judged_.schedule) {
         for (int n = 0; n < launch_.buffer_count; n++) {  // nothing is kept to be put back
             saved_.push_back(std::vector<u8>((launch_.buffers[n].size >> Undo::PAGE_SHIFT) + 1, 1));
             launch_.buffers[n].saved = saved_.back().data();
@@ -115,9 +117,7 @@ class Judge {
             if (!progress_.wake(ready_)) in_chunk_ = false;
             return;
         }
-        at_ = ready_.begin()->first;
-        Mask mask = std::move(ready_.begin()->second);
-        ready_.erase(ready_.begin());
+        Mask mask = next();
         progress_.take(at_, mask, exited_);
         const Selection lanes = selected(mask);
         if (lanes.empty()) return;
@@ -135,6 +135,19 @@ class Judge {
         }
         execution_.execute(block, lanes);
         leave(block, lanes);
+    }
+
+    // The lanes that go next, from now on at `at_`.
+    Mask next() {
+        Mask mask;
+        if (schedule_.usual()) {
+            at_ = ready_.begin()->first;
+            mask = std::move(ready_.begin()->second);
+            ready_.erase(ready_.begin());
+        } else {
+            std::tie(at_, mask) = schedule_.next(ready_);
+        }
+        return mask;
     }
 
     // Those who go to a basic block.
@@ -253,6 +266,7 @@ class Judge {
     Execution execution_;
     ForwardProgress progress_;
     Barriers barriers_;
+    Schedule schedule_;
     Ready ready_;
     u64 next_ = 0;  // the next chunk's first thread block
     bool in_chunk_ = false;
