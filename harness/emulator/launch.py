@@ -65,9 +65,9 @@ def launch(
     `observe`: take note of every byte that is read and written, which the judge alone does.
     `written`: for arguments that hold nothing yet, by position: for each byte whether anything has
     written it. To use what a byte holds that nothing wrote is then a fault; the arrays are brought
-    up to date, so that they can be given to the next launch. `schedule`: the order of warps, by
-    number, that the judge alone takes; by default the usual one, 0, and where the judge runs a small
-    launch of a kernel with flags, tickets or locks some others besides, for their faults.
+    up to date, so that they can be given to the next launch. `schedule`: the order of warps,
+    by number, that the judge alone takes; by default the usual one, 0, and where the judge runs a
+    small launch of a kernel with flags, tickets or locks some others besides, for their faults.
     Raises UnknownInstruction and LaunchError before anything has run.
     """
     arguments.check_module(module, kernel)

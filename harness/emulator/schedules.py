@@ -2,7 +2,7 @@
 
 A race is found by what orders two accesses, whoever came first. But which accesses there are may
 depend on it: with another order somebody else gets the lock, finds the flag set or draws the last
-ticket. So a launch whose kernel has such things is judged several times, each on copies of its buffers.
+ticket. So a launch whose kernel has such things is judged several times, on copies of its buffers.
 """
 
 from __future__ import annotations

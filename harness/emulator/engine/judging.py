@@ -30,7 +30,6 @@ from harness.emulator.program.uniformity import varying_registers
 from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.results.faults import Fault
 from harness.emulator.results.observed import Observed
-from harness.emulator.results.remarks import Remark
 
 _REGISTER_BYTES = 1 << 27  # of the blocks that execute together
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
@@ -86,7 +85,8 @@ class _Run:
         self.print = layout.ffi.callback("Print", self._print)
         self.judged = layout.new(
             "Judged", **{name: layout.at(each) for name, each in self.arrays.items()},
-            schedule=schedule, observed=self.observed if observed else layout.ffi.NULL, print=self.print,
+            schedule=schedule, print=self.print,
+            observed=self.observed if observed else layout.ffi.NULL,
             head_count=len(heads), meeting_count=len(laid.encoded.meetings),
             unset_count=len(unset), clocks=found.clocks,
             chunk_blocks=_together(program, configuration, laid.launch.register_bytes),
