@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.emulator import schedules
 from harness.emulator.engine import judging, native
 from harness.emulator.engine.configuration import Requested, configure
 from harness.emulator.engine.counters import Counted
@@ -84,13 +83,11 @@ def launch(
     memory, params = _memory(module, entry, program, args, names)
     arguments.track_first_writes(program, memory, params, args, written)
     by: EngineName = "judge"
-    judge = schedules.judge if schedule is None else judging.run
+    judge = judging.run_in_orders if schedule is None else judging.run
     needs_the_judge = bool(native.only_judged(program, configuration))
     if observe or schedule:
         variables = len(_device(module).variables) if observe else None
         found = judging.run(program, configuration, memory, params, variables, schedule or 0)
-        if found.fault is not None:
-            found = replace(found, fault=schedules.in_order(found.fault, schedule or 0))
     elif needs_the_judge or engine == "judge":
         found = judge(program, configuration, memory, params)
     else:

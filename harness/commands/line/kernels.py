@@ -15,7 +15,8 @@ MachineCode = Annotated[
 Smallest = Annotated[
     bool,
     typer.Option(
-        "--smallest", help="Of a case with a fault: the least sizes and threads that still have it."
+        "--smallest",
+        help="A fault, also at the test sizes, with the least sizes and threads that have it.",
     ),
 ]
 

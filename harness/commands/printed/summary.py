@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from harness import tables
 from harness.commands.printed import pull_request
 from harness.console.progress import console
+from harness.console.suggestions import command
 from harness.journal.records import Outcome
 
 _MOST_REASONS = 4
+_EMULATED_FAULT = re.compile(r"\(block \(\d+, \d+, \d+\), thread \(\d+, \d+, \d+\)\)")
 
 
 def summarise(run: tables.Run, interrupted: bool) -> None:
@@ -16,6 +20,9 @@ def summarise(run: tables.Run, interrupted: bool) -> None:
     for reason, cases in _by_reason(ended, "failed").items():
         more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
         console.print(f"FAILED {cases[0]}{more}\n  {reason}", markup=False)
+        if _EMULATED_FAULT.search(reason):
+            shown = command(f"annotate {cases[0]} --smallest")
+            console.print(f"  {shown} shows it with the fewest threads", markup=False)
         pull_request.error(f"FAILED {cases[0]}{more}", reason)
     for (problem, variant), remarks in run.remarks.items():
         for remark in remarks:

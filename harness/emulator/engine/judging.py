@@ -1,11 +1,16 @@
 """The judge's run of a launch: thread blocks in basic-block order, every check exact.
 
 It runs what the fast run suspects or cannot execute, and says what is wrong, if anything.
+
+A race is found by what orders two accesses, whoever came first. But which accesses there are may
+depend on it: in another order of the warps somebody else gets the lock, finds the flag set or draws
+the last ticket. So a launch whose kernel has such things is judged in several orders.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +30,7 @@ from harness.emulator.program.ir import Op, Program, Register
 from harness.emulator.program.liveness import unwritten_registers
 from harness.emulator.program.signatures import split_opcode
 from harness.emulator.program.speculative_loads import speculative_loads
-from harness.emulator.program.steering import steering_sites
+from harness.emulator.program.steering import depends_on_order, steering_sites
 from harness.emulator.program.uniformity import varying_registers
 from harness.emulator.program.waiting_loops import waiting_loops
 from harness.emulator.results.faults import Fault
@@ -33,6 +38,32 @@ from harness.emulator.results.observed import Observed
 
 _REGISTER_BYTES = 1 << 27  # of the blocks that execute together
 _SLICE_SECONDS = 0.2  # after which an interrupt is heard
+_OTHER_ORDERS = (1, 2, 3, 4)
+_MOST_INSTRUCTIONS = 2**22  # thread instructions of a launch that is judged in other orders
+_MOST_BYTES = 2**26  # and of its buffers, which are copied
+
+
+def run_in_orders(
+    program: Program, configuration: LaunchConfiguration, memory: AddressSpace, params: bytes
+) -> Outcome:
+    """The outcome in the usual order, with the fault of another order if that has none."""
+    size = sum(each.size for each in memory.allocations)
+    if not (configuration.checks and program.once(_has_orders) and size <= _MOST_BYTES):
+        return run(program, configuration, memory, params)
+    before = memory.copied()
+    found = run(program, configuration, memory, params)
+    if found.fault is not None or found.ticks > _MOST_INSTRUCTIONS:
+        return found
+    for order in _OTHER_ORDERS:
+        other = run(program, configuration, before.copied(), params, schedule=order)
+        if other.fault is not None and other.fault.kind != "budget":  # waiting takes more in some
+            return replace(found, fault=other.fault)
+    return found
+
+
+def _has_orders(program: Program) -> bool:
+    """Not what looks at a clock, which goes another way in each order."""
+    return depends_on_order(program) and not program.once(waiting_loops).clocks
 
 
 def run(
@@ -125,6 +156,9 @@ class _Run:
             kind, message = "budget", self.printer.too_much
         else:
             kind, message = fault_messages.told(verdict.reason, verdict.site, details, self.place)
+        if self.judged.schedule:
+            repeated = f"launch(..., schedule={self.judged.schedule})"
+            message += f"; found with the warps in another order, which {repeated} repeats"
         where = (
             index_of(verdict.block, self.configuration.grid),
             index_of(verdict.thread, self.configuration.block),
