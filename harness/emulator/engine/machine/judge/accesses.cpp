@@ -103,7 +103,7 @@ void Accesses::in_block_memory(const Op& op, Request& request) {
         if (request.memory == SHARED_MEMORY) {
             std::vector<u8> bytes;
             if (request.verb == WRITE) bytes = values(op, request);
-            if (races_.locks_held()) request.given = given(op, request);
+            if (op.kind != PLAIN && races_.locks_held()) request.given = given(op, request);
             races_.access(request, stamps_of(SHARED_MEMORY), cells, bytes.data(),
                           unchanged(request, bytes));
         }
@@ -152,7 +152,7 @@ void Accesses::of_buffer(const Op* op, Request& request) {
     if (buffer.watched) {
         std::vector<u8> bytes;
         if (request.verb == WRITE) bytes = values(*op, request);
-        if (op && races_.locks_held()) request.given = given(*op, request);
+        if (op && op->kind != PLAIN && races_.locks_held()) request.given = given(*op, request);
         races_.access(request, stamps_of(request.memory), unwritten_.cells_of(request), bytes.data(),
                       unchanged(request, bytes));
     }

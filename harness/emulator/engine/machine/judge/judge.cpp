@@ -46,7 +46,7 @@ class Judge {
             for (int steps = 0; verdict.outcome == DONE; steps++) {
                 if (!in_chunk_ && !begin_chunk()) {
                     races_.end();
-                    return verdict;
+                    break;
                 }
                 if (steps % STEPS_A_LOOK == STEPS_A_LOOK - 1 && Clock::now() > deadline)
                     verdict.outcome = PAUSED;

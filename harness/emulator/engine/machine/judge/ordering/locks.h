@@ -46,6 +46,7 @@ class Locks {
         auto& own = taken_[lane];
         for (size_t n = 0; n < own.size(); n++)
             if (own[n].word == word) own.erase(own.begin() + n--);
+        if (own.size() == MOST_HELD) own.erase(own.begin());
         const i64 until = is_fence ? when : NEVER;
         own.push_back({word, value, {when, until, until, site}});
     }
@@ -105,6 +106,8 @@ class Locks {
 
    private:
     static constexpr i64 NEVER = i64(1) << 62;
+    // By a thread at once. Slots of a table, which nobody gives back, are forgotten.
+    static constexpr size_t MOST_HELD = 16;
 
     struct Taken {
         i64 word;

@@ -148,9 +148,11 @@ class Races {
     u64 block_number(int lane) const {
         return log.first_block(log.now() - 1) + geometry_.block_of(lane);
     }
-    i64 word_of(const Request& request, const Touch& touch) const {
-        return request.memory == SHARED_MEMORY ? own_word(touch.address, block_number(touch.lane))
-                                               : request.base + touch.address;
+    // A word of memory by a number that no other one has; so many bytes behind where a touch begins.
+    i64 word_of(const Request& request, const Touch& touch, i64 behind = 0) const {
+        const i64 address = touch.address + behind;
+        return request.memory == SHARED_MEMORY ? own_word(address, block_number(touch.lane))
+                                               : request.base + address;
     }
 
     u64 stamp(size_t n) const { return head_ | static_cast<u64>(request_->touches[n].lane); }
@@ -232,10 +234,9 @@ class Races {
 
     // What a thread finds there decides where somebody goes.
     void steer() {
-        const i64 grain = stamps_->grain;
         for (const Touch& touch : request_->touches)
-            for (i64 at = 0; at < request_->width(); at += grain)
-                volatile_.steers(word_of(*request_, touch) / grain * grain + at);
+            for (i64 at = 0; at < request_->width(); at += stamps_->grain)
+                volatile_.steers(word_of(*request_, touch, at));
     }
 
     // Accuse a lane that another thread's access is not ordered before, unless something excuses it.
@@ -289,8 +290,8 @@ class Races {
              !inside && of_a_block, is_volatile, bare, changes_nothing},
             static_cast<i64>(log.first_block(log.now() - 1))};
         if (meets == RACES) throw accusation;
-        const i64 at = word_of(*request_, touch) / stamps_->grain * stamps_->grain;
-        volatile_.meet(at + word * stamps_->grain, {request_->site, site}, accusation);
+        const i64 at = word_of(*request_, touch, i64(word) * stamps_->grain);
+        volatile_.meet(at, {request_->site, site}, accusation);
     }
 
     // Lanes that write different values to one word in one instruction, and may not. If any two
