@@ -212,7 +212,7 @@ class Races {
             Bare bare;
             if (!request_->given.empty())
                 bare = locks_.give_back(touch.lane, word, request_->given[n], now);
-            if (!(traits & IS_LOAD) && (is_fence || ordering.fenced(touch.lane) >= 0)) {
+            if (!(traits & IS_LOAD) && (is_fence || ordering.has_fenced(touch.lane))) {
                 const i64 fence = is_fence ? now : ordering.fenced(touch.lane);
                 i64 wide = -1;
                 if (for_all)

@@ -1,7 +1,7 @@
 // What a thread may take from another after a fence and an atomic: tickets, locks, flags.
 //
 // A thread that executes an atomic (or a volatile store) publishes, under that word, what its block
-// did before the thread's last fence. A thread that then executes an atomic or a volatile load on the
+// did before the thread's last fence, or that of one it has met since. A thread that then executes an atomic or a volatile load on the
 // word acquires it for its block; for its warp where the publisher is of the same block, and for
 // itself where it is of the same warp. This is more generous than CUDA's memory model, which also
 // asks for a barrier between the other threads of a block and the one that publishes or acquires,
